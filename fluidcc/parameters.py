@@ -1,0 +1,151 @@
+"""Declaring a parameter once: its dimension, symbol, source and range, for conversion, checks and `show`.
+
+Parameter sets are frozen dataclasses whose fields are made by `parameter` and which `register` turns into
+JAX pytrees, so that every number in them can be swept, traced or differentiated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import jax
+
+from fluidcc import units
+from fluidcc.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """What is known of one parameter besides its value."""
+
+    dimension: str
+    doc: str
+    symbol: str = ""
+    source: str = ""
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    optional: bool = False
+    integer: bool = False
+    choices: tuple[Any, ...] = ()
+
+    @property
+    def static(self) -> bool:
+        """Whether the parameter is a switch that selects equations, rather than a number in them."""
+        return bool(self.choices)
+
+
+def parameter(default: Any, dimension: str, doc: str, **spec: Any) -> Any:
+    """Make a dataclass field with a `Spec`; ``...`` as default makes it required."""
+    metadata = {"spec": Spec(dimension, doc, **spec)}
+    if default is ...:
+        return dataclasses.field(metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def specs(cls: Any) -> dict[str, Spec]:
+    """Return the specifications of a parameter set's fields, by name."""
+    return {f.name: f.metadata["spec"] for f in dataclasses.fields(cls) if "spec" in f.metadata}
+
+
+def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]:
+    """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it."""
+
+    def decorate(cls: type[T]) -> type[T]:
+        cls = dataclasses.dataclass(frozen=True)(cls)
+        names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        static = {name for name, spec in specs(cls).items() if spec.static} | set(meta)
+        jax.tree_util.register_dataclass(
+            cls,
+            data_fields=[n for n in names if n not in static],
+            meta_fields=[n for n in names if n in static],
+        )
+        return cls
+
+    return decorate
+
+
+def convert(value: Any, spec: Spec, name: str) -> Any:
+    """Bring one value to SI and check its range if it is a plain number.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or lies outside the parameter's range.
+    """
+    if value is None and spec.optional:
+        return None
+    if spec.choices:
+        return _choice(value, spec, name)
+    value = units.quantity(value, spec.dimension, name)
+    if units.is_concrete(value):
+        problem = _range_problem(float(value), spec)
+        if problem:
+            raise InputError(f"{name}: {units.show(value, spec.dimension)} {problem}")
+    return value
+
+
+def _choice(value: Any, spec: Spec, name: str) -> Any:
+    if value in spec.choices:
+        return value
+    text = str(value)
+    for choice in spec.choices:
+        spellings = {True: ("on", "true", "yes"), False: ("off", "false", "no")}.get(choice, (str(choice),))
+        if text.lower() in spellings:
+            return choice
+    shown = " or ".join({True: "on", False: "off"}.get(c, str(c)) for c in spec.choices)
+    raise InputError(f"{name}: {text[:40]!r} is not a choice; write {shown}")
+
+
+def _range_problem(value: float, spec: Spec) -> str:
+    if spec.integer and value != round(value):
+        return "is not a whole number"
+    shown = {b: units.show(b, spec.dimension) if math.isfinite(b) else "" for b in (spec.low, spec.high)}
+    if value < spec.low or (spec.open_low and value == spec.low):
+        return f"is too small; it must be {'above' if spec.open_low else 'at least'} {shown[spec.low]}"
+    if value > spec.high:
+        return f"is too large; it must be at most {shown[spec.high]}"
+    return ""
+
+
+def resolve(obj: T, where: str = "") -> T:
+    """Convert and check every field of a parameter set.
+
+    Parameters
+    ----------
+    obj : dataclass
+        Its fields may hold text with units, numbers in SI, or traced arrays.
+    where : str
+        Prefix for error messages, for example ``"link 0 "``.
+
+    Returns
+    -------
+    dataclass
+        The same kind of object with SI floats (traced values pass unchecked: `out_of_range` masks them).
+
+    Raises
+    ------
+    InputError
+        If a field cannot be read or lies outside its range.
+    """
+    changes = {n: convert(getattr(obj, n), s, where + n) for n, s in specs(obj).items()}
+    return dataclasses.replace(obj, **changes)  # type: ignore[type-var]
+
+
+def out_of_range(obj: Any) -> Iterator[tuple[str, Any]]:
+    """For each field with a range, its name and a traceable condition that is true where it is violated."""
+    for name, spec in specs(obj).items():
+        value = getattr(obj, name)
+        if value is None or spec.static:
+            continue
+        bad = value != value  # NaN
+        if spec.low > -math.inf:
+            bad = bad | ((value <= spec.low) if spec.open_low else (value < spec.low))
+        if spec.high < math.inf:
+            bad = bad | (value > spec.high)
+        yield name, bad

@@ -1,0 +1,152 @@
+"""What is simulated: links with their marking, flows with their paths, and the scheme each flow runs.
+
+A `Scenario` is written once and read by every engine. All its parts are frozen dataclasses and JAX
+pytrees; values may be given as text with units (``"40Gbps"``) until `resolve` makes SI floats of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.parameters import parameter, register
+from fluidcc.parameters import resolve as resolve_fields
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete, show
+
+
+@register()
+class RED:
+    """Marking of an egress queue by its instantaneous length (DCQCN, Fig. 5 and eq. (5)).
+
+    Below ``kmin`` nothing is marked, between the thresholds a share that rises to ``pmax``, and everything
+    above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off.
+    """
+
+    kmin: Any = parameter(..., SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
+    kmax: Any = parameter(..., SIZE, "queue above which all is marked", symbol="Kmax", source="DCQCN Fig. 5", low=0)
+    pmax: Any = parameter(
+        1.0, RATIO, "marking probability at kmax", symbol="Pmax", source="DCQCN Fig. 5", low=0, high=1, open_low=True
+    )
+
+
+@register(meta=("name",))
+class Link:
+    """A switch's egress port and the wire behind it."""
+
+    rate: Any = parameter(..., RATE, "nominal rate", symbol="C", low=0, open_low=True)
+    delay: Any = parameter("1us", TIME, "one-way propagation delay", low=0)
+    marking: RED | None = None
+    name: str = ""
+
+
+@register(meta=("path", "name"))
+class Flow:
+    """A class of ``multiplicity`` identical flows over one path of contended links.
+
+    The sender's own access link is uncontended: ``line_rate`` and ``access_delay`` describe it.
+    """
+
+    path: tuple[int, ...]
+    scheme: Any
+    line_rate: Any = parameter(..., RATE, "rate of the sender's NIC", low=0, open_low=True)
+    start: Any = parameter(0.0, TIME, "when it starts to send", low=0)
+    size: Any = parameter(math.inf, SIZE, "wire bytes to send; unlimited if long-lived", low=0, open_low=True)
+    multiplicity: Any = parameter(1.0, COUNT, "how many identical flows", symbol="N", low=0, open_low=True)
+    initial_rate: Any = parameter(None, RATE, "rate at start; the line rate if not set", low=0, optional=True)
+    access_delay: Any = parameter("1us", TIME, "one-way delay, sender to the first link's queue", low=0)
+    egress_delay: Any = parameter(0.0, TIME, "one-way delay, beyond the last link to the receiver", low=0)
+    name: str = ""
+
+
+@register()
+class Scenario:
+    """Links, flows and packets.
+
+    Parameters
+    ----------
+    links : tuple of Link
+    flows : tuple of Flow
+        ``path`` indexes ``links`` in the order in which packets cross them.
+    packet_size : float or str
+        Payload of a packet [bytes].
+    header_bytes : float or str
+        Wire bytes that each packet adds to its payload [bytes].
+    """
+
+    links: tuple[Link, ...]
+    flows: tuple[Flow, ...]
+    packet_size: Any = parameter("1000B", SIZE, "payload of a packet", low=0, open_low=True)
+    header_bytes: Any = parameter(0.0, SIZE, "header of a packet on the wire", low=0)
+
+    @property
+    def wire_packet(self) -> Any:
+        """Bytes of one packet on the wire."""
+        return self.packet_size + self.header_bytes
+
+
+def resolve(scenario: Scenario) -> Scenario:
+    """Convert every quantity to SI floats and check what can be checked.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Returns
+    -------
+    Scenario
+        The same scenario, all plain values floats; idempotent.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or is out of range, a path names no link or one twice, kmin exceeds kmax,
+        or a flow would start faster than its NIC.
+    """
+    if not scenario.links:
+        raise InputError("scenario: it has no links; give at least one Link")
+    if not scenario.flows:
+        raise InputError("scenario: it has no flows; give at least one Flow")
+    links = tuple(_resolve_link(link, f"link {i} ") for i, link in enumerate(scenario.links))
+    flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links)) for i, flow in enumerate(scenario.flows))
+    return resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
+
+
+def _resolve_link(link: Link, where: str) -> Link:
+    marking = link.marking
+    if marking is not None:
+        marking = resolve_fields(marking, where)
+        if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
+            raise InputError(
+                f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
+                f"give kmin <= kmax (equal thresholds make a cut-off)"
+            )
+    return resolve_fields(dataclasses.replace(link, marking=marking), where)
+
+
+def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
+    path = tuple(flow.path)
+    if not path:
+        raise InputError(f"{where}path: it crosses no link; give at least one link index")
+    for hop in path:
+        if not isinstance(hop, int) or not 0 <= hop < links:
+            raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
+    if len(set(path)) != len(path):
+        raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")
+    scheme = resolve_fields(flow.scheme, where)
+    flow = resolve_fields(dataclasses.replace(flow, path=path, scheme=scheme), where)
+    if flow.initial_rate is None:
+        flow = dataclasses.replace(flow, initial_rate=flow.line_rate)
+    elif is_concrete(flow.initial_rate) and is_concrete(flow.line_rate) and flow.initial_rate > flow.line_rate:
+        raise InputError(
+            f"{where}initial_rate: {show(flow.initial_rate, RATE)} exceeds the line rate; "
+            f"give at most {show(flow.line_rate, RATE)}"
+        )
+    return flow
+
+
+def base_rtt(scenario: Scenario, flow: Flow) -> Any:
+    """Propagation there and back along a flow's path, without queueing or serialisation [s]."""
+    one_way = flow.access_delay + sum(scenario.links[i].delay for i in flow.path) + flow.egress_delay
+    return 2 * one_way

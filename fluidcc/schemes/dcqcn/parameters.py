@@ -1,0 +1,103 @@
+"""DCQCN's parameters and their presets."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fluidcc.parameters import parameter, register
+from fluidcc.scenario import RED
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+
+_TABLE_14 = "DCQCN Table 14"
+
+
+@register()
+class DCQCN:
+    """Parameters of a DCQCN sender and its receiver (Zhu et al., SIGCOMM 2015).
+
+    The defaults are the paper's Table 14 with F = 5, R_AI = 40 Mb/s, tau = 50 us and tau' = 55 us, and its
+    fixed control-loop delay tau* = 50 us; ``feedback_delay=None`` uses the delays of the path instead, with
+    the CNP interval and the queueing delay added.
+    """
+
+    g: Any = parameter(1 / 256, RATIO, "gain of alpha", symbol="g", source=_TABLE_14, low=0, high=1, open_low=True)
+    rate_ai: Any = parameter("40Mbps", RATE, "additive increase", symbol="R_AI", source="DCQCN Table 2", low=0)
+    rate_hai: Any = parameter(
+        "400Mbps", RATE, "hyper increase, used if hyper_increase is on", symbol="R_HAI", source="DCQCN Fig. 7", low=0
+    )
+    byte_counter: Any = parameter(
+        "10MB", SIZE, "bytes between rate increases", symbol="B", source=_TABLE_14, low=0, open_low=True
+    )
+    timer: Any = parameter(
+        "55us", TIME, "time between rate increases", symbol="T", source=_TABLE_14, low=0, open_low=True
+    )
+    cnp_interval: Any = parameter(
+        "50us", TIME, "least time between CNPs of a flow", symbol="tau", source="DCQCN 3.1", low=0, open_low=True
+    )
+    alpha_timer: Any = parameter(
+        "55us", TIME, "interval of alpha's update", symbol="tau'", source="DCQCN 5.2", low=0, open_low=True
+    )
+    fast_recovery_steps: Any = parameter(
+        5.0, COUNT, "increases before R_T rises", symbol="F", source="DCQCN Table 2", low=0, integer=True
+    )
+    initial_alpha: Any = parameter(1.0, RATIO, "alpha at start", symbol="alpha_0", source="DCQCN 3.1", low=0, high=1)
+    decrease_gain: Any = parameter(
+        0.5, RATIO, "cut of the rate per unit of alpha", symbol="1/2", source="DCQCN eq. (1)", low=0, high=1
+    )
+    max_decrease: Any = parameter(
+        1.0, RATIO, "largest cut of the rate by one CNP", source="NVIDIA rpg_min_dec_fac", low=0, high=1
+    )
+    min_rate: Any = parameter(0.0, RATE, "least rate of a flow", source="NVIDIA rpg_min_rate", low=0)
+    feedback_delay: Any = parameter(
+        "50us", TIME, "control-loop delay; unset: the path's", symbol="tau*", source="DCQCN 5.1", low=0, optional=True
+    )
+    hyper_increase: bool = parameter(
+        False, "on|off", "model the hyper-increase phase", source="DCQCN Fig. 7", choices=(False, True)
+    )
+
+    name: ClassVar[str] = "dcqcn"
+    default_marking: ClassVar[RED] = RED("5KB", "200KB", "1%")
+    default_rate: ClassVar[str] = "40Gbps"
+
+    @property
+    def feedback_pause(self) -> Any:
+        """Time that feedback waits at the receiver, beside the path's delays: one CNP interval [s]."""
+        return self.cnp_interval
+
+
+def preset(name: str) -> tuple[DCQCN, RED]:
+    """Parameters and marking of a named setting; `PRESETS` lists the names.
+
+    Raises
+    ------
+    KeyError
+        If the name is none of `PRESETS`.
+    """
+    return PRESETS[name]
+
+
+# strawman: DCQCN section 5.2, QCN's and DCTCP's recommended values.
+# vendor: the defaults of NVIDIA NICs (NVIDIA's "DCQCN parameters" page); the switch's thresholds are the
+# paper's until a switch's configuration replaces them.
+PRESETS: dict[str, tuple[DCQCN, RED]] = {
+    "paper": (DCQCN(), DCQCN.default_marking),
+    "strawman": (DCQCN(byte_counter="150KB", timer="1.5ms", g=1 / 16), RED("40KB", "40KB", 1.0)),
+    "vendor": (
+        DCQCN(
+            g=1 - 1019 / 1024,
+            rate_ai="5Mbps",
+            rate_hai="50Mbps",
+            byte_counter="32767B",
+            timer="300us",
+            cnp_interval="4us",
+            alpha_timer="1us",
+            fast_recovery_steps=1.0,
+            initial_alpha=1023 / 1024,
+            max_decrease=0.5,
+            min_rate="1Mbps",
+            feedback_delay=None,
+            hyper_increase=True,
+        ),
+        DCQCN.default_marking,
+    ),
+}

@@ -1,0 +1,146 @@
+"""Quantities with units at the edge, SI floats (seconds, bytes, bytes per second) inside.
+
+The grammar is closed: a finite decimal number, optionally divided by another, then one suffix of the
+table of its dimension. ``KB`` is 1000 bytes, as in the congestion-control papers; ``KiB`` is 1024.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from typing import Any
+
+from fluidcc.errors import InputError
+
+RATE, SIZE, TIME, RATIO, COUNT = "bytes/s", "bytes", "s", "1", "count"
+
+_BIT = 1.0 / 8.0
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SUFFIXES: dict[str, dict[str, float]] = {
+    RATE: {p + u: f * _BIT for p, f in _PREFIXES.items() for u in ("bps", "b/s", "bit/s")}
+    | {p + "B/s": f for p, f in _PREFIXES.items()},
+    SIZE: {p + "B": f for p, f in _PREFIXES.items()} | {"KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30},
+    TIME: {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "ps": 1e-12},
+    RATIO: {"%": 1e-2},
+    COUNT: {},
+}
+_EXAMPLE = {RATE: "40Gbps", SIZE: "200KB", TIME: "50us", RATIO: "1%, 0.01 or 1/256", COUNT: "5"}
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_QUANTITY = re.compile(rf"\s*({_NUMBER})(?:\s*/\s*({_NUMBER}))?\s*([A-Za-zµμ%/]*)\s*", re.ASCII)
+_LONGEST = 64  # characters; keeps a hostile string from costing more than its error message
+
+
+def parse(text: str, dimension: str, name: str = "value") -> float:
+    """Read one quantity.
+
+    Parameters
+    ----------
+    text : str
+        For example ``"40Gbps"``, ``"5KB"``, ``"50us"``, ``"1/256"``, ``"1%"``.
+    dimension : str
+        One of `RATE`, `SIZE`, `TIME`, `RATIO`, `COUNT`.
+    name : str
+        What the quantity is, for the error message.
+
+    Returns
+    -------
+    float
+        The value in bytes per second, bytes, seconds, or plain.
+
+    Raises
+    ------
+    InputError
+        If the text is not a finite number with a known suffix. A bare number is read as SI, except that
+        a bare rate other than 0 is refused: bits or bytes is too easy to get wrong.
+    """
+    shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+    match = _QUANTITY.fullmatch(text.replace("µ", "u").replace("μ", "u")) if len(text) <= _LONGEST else None
+    if match is None:
+        raise InputError(f"{name}: cannot read {shown!r}; write a number and a unit, such as {_EXAMPLE[dimension]}")
+    numerator, denominator, suffix = match.groups()
+    value = float(numerator)
+    if denominator is not None:
+        if float(denominator) == 0:
+            raise InputError(f"{name}: {shown!r} divides by zero; write for example {_EXAMPLE[dimension]}")
+        value /= float(denominator)
+    table = _SUFFIXES[dimension]
+    if suffix:
+        if suffix not in table:
+            known = " ".join(s for s in table) or "none"
+            raise InputError(
+                f"{name}: unknown unit {suffix!r} in {shown!r}; "
+                f"write for example {_EXAMPLE[dimension]} (units known here: {known})"
+            )
+        value *= table[suffix]
+    elif dimension == RATE and value != 0:
+        raise InputError(f"{name}: {shown!r} has no unit (bits or bytes?); write for example {_EXAMPLE[dimension]}")
+    if not math.isfinite(value):
+        raise InputError(f"{name}: {shown!r} is not finite; write for example {_EXAMPLE[dimension]}")
+    return value
+
+
+def quantity(value: Any, dimension: str, name: str = "value") -> Any:
+    """Bring a quantity to SI: text is parsed, a plain number is SI already, an array or tracer passes.
+
+    Raises
+    ------
+    InputError
+        If text cannot be read, or a plain number is NaN, or it is neither number, text nor array.
+    """
+    if isinstance(value, str):
+        return parse(value, dimension, name)
+    if isinstance(value, bool) or value is None:
+        raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {value!r}")
+    if isinstance(value, numbers.Real):
+        if math.isnan(value):
+            raise InputError(f"{name}: NaN is not a quantity; write for example {_EXAMPLE[dimension]}")
+        return float(value)
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return value
+    raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {value!r}")
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether a value is a plain number, which can be compared and checked (a traced one cannot)."""
+    return isinstance(value, numbers.Real)
+
+
+_SCALES = {
+    RATE: [(1e12 * _BIT, "Tbps"), (1e9 * _BIT, "Gbps"), (1e6 * _BIT, "Mbps"), (1e3 * _BIT, "Kbps"), (_BIT, "bps")],
+    SIZE: [(1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")],
+    TIME: [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
+}
+
+
+def scale_of(magnitude: float, dimension: str) -> tuple[float, str]:
+    """Divisor and suffix that show a value of this magnitude well, for axis labels and tables.
+
+    Examples
+    --------
+    >>> scale_of(5e9, RATE)
+    (125000000.0, 'Gbps')
+    """
+    scales = _SCALES.get(dimension)
+    if scales is None:
+        return 1.0, ""
+    for factor, suffix in scales:
+        if abs(magnitude) >= factor * (1 - 1e-12):
+            return factor, suffix
+    return scales[-1] if magnitude else scales[0 if dimension == TIME else 1]
+
+
+def show(value: float, dimension: str, digits: int = 4) -> str:
+    """Format an SI value with a suffix that `parse` reads back (to the digits shown).
+
+    Examples
+    --------
+    >>> show(5e9, RATE)
+    '40Gbps'
+    >>> show(5.5e-05, TIME)
+    '55us'
+    """
+    if not math.isfinite(value):
+        return "unlimited" if value > 0 else str(value)
+    factor, suffix = scale_of(value, dimension)
+    return f"{value / factor:.{digits}g}{suffix}"
