@@ -2,8 +2,8 @@
 
 from hypothesis import settings
 
-# No deadline: the first example of a test may compile. The same examples at each run, so that a failure concerns the change
-# at hand; `make test ARGS=--hypothesis-profile=search` looks for new ones.
+# No deadline: the first example of a test may compile. The same examples at each run, so that a failure
+# concerns the change at hand; `make test ARGS=--hypothesis-profile=search` looks for new ones.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("repeatable")
