@@ -72,7 +72,9 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
                 f"{name}: unknown unit {suffix!r} in {shown!r}; "
                 f"write for example {_EXAMPLE[dimension]} (units known here: {known})"
             )
-        value *= table[suffix]
+        factor = table[suffix]
+        # Dividing by the exact inverse rounds once, so that "50us" is 5e-05 and not 4.9999999999999996e-05.
+        value = value * factor if factor >= 1 else value / round(1 / factor)
     elif dimension == RATE and value != 0:
         raise InputError(f"{name}: {shown!r} has no unit (bits or bytes?); write for example {_EXAMPLE[dimension]}")
     if not math.isfinite(value):
