@@ -1,4 +1,4 @@
-"""Look-ups in a SONiC ``config_db.json``: tables, references between them, keys that name ports and queues."""
+"""Look-ups in a SONiC ``config_db.json``: tables, references between them, keys of ports and queues."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class ConfigDB:
         self._ranges: dict[str, dict[str, list[tuple[int, int, Fields]]]] = {}
 
     def table(self, name: str, *, needed: bool = True) -> Fields:
+        """Return a table; an empty one if it may be missing and is."""
         if name not in self.tables and not needed:
             return {}
         if name not in self.tables:
@@ -49,6 +50,7 @@ class ConfigDB:
         return table
 
     def entry(self, table: str, key: str) -> Fields:
+        """Return an entry that the table is known to have."""
         entry = self.table(table)[key]
         if not isinstance(entry, dict):
             raise InputError(f"{self.name}: {table}|{label(key)} is {clip(entry)}; write an object of fields")
@@ -90,7 +92,7 @@ class ConfigDB:
         return self._by_port[table]
 
     def ranges(self, table: str) -> dict[str, list[tuple[int, int, Fields]]]:
-        """Return the entries of a table whose keys are ``ports|queues``, by port, with first and last queue."""
+        """Return the entries of a table with keys ``ports|queues`` by port, with first and last queue."""
         if table not in self._ranges:
             found: dict[str, list[tuple[int, int, Fields]]] = {}
             for key in self.table(table, needed=False):
@@ -98,7 +100,7 @@ class ConfigDB:
                 match = _QUEUES.fullmatch(queues.strip())
                 if match is None or not ports:
                     raise InputError(
-                        f"{self.name}: {table}|{label(key)}: expected a key such as Ethernet0|3 or Ethernet0|3-4"
+                        f"{self.name}: {table}|{label(key)}: write a key such as Ethernet0|3 or Ethernet0|3-4"
                     )
                 first, last = int(match[1]), int(match[2] or match[1])
                 if not first <= last <= 255:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.formats.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.formats.files import clip, label, listing, number
+from fluidcc.formats.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
 
 if TYPE_CHECKING:
     from fluidcc.scenario import RED
 
 _MBPS = 1e6 / 8
 _MOST_BYTES = 1e13
-_BEST_RANK = 3  # of a queue: 2 for a WRED profile, 1 for PFC
-_PFC_MAP = "MAP_PFC_PRIORITY_TO_QUEUE"
 _MARKS_GREEN = {
     "ecn_none": False,
     "ecn_green": True,
@@ -32,7 +31,7 @@ _TABLES_READ = {
     "QUEUE",
     "WRED_PROFILE",
     "PORT_QOS_MAP",
-    _PFC_MAP,
+    PFC_MAP,
     "BUFFER_PG",
     "BUFFER_PROFILE",
     "BUFFER_POOL",
@@ -132,12 +131,13 @@ def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchP
         ``config_db.json``.
     port : str, optional
         The port; by default the first that is up and has a lossless queue with a WRED profile (failing
-        that, a queue with a WRED profile, then a lossless queue).
+        that, a lossless queue, then a queue with a WRED profile).
 
     Returns
     -------
     SwitchPort
-        Of the port's queues, the first with PFC and a WRED profile, or with a WRED profile, or with PFC.
+        Of the port's queues, the first with PFC and a WRED profile, or else with PFC, or else with a WRED
+        profile; ``red`` is None where there is none.
 
     Raises
     ------
@@ -156,79 +156,21 @@ def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchP
     config.table("QUEUE")
     up = [name for name in ports if config.entry("PORT", name).get("admin_status") == "up"]
     candidates = [port] if port is not None else up or list(ports)
-    best = _choose_queue(config, candidates[0])
+    best = choose_queue(config, candidates[0])
     for name in candidates[1:]:
-        if best.rank == _BEST_RANK:
+        if best.rank == BEST_RANK:
             break
-        best = max(best, _choose_queue(config, name), key=lambda choice: choice.rank)
+        best = max(best, choose_queue(config, name), key=lambda choice: choice.rank)
     if best.rank == 0:
         who = f"port {label(port)}" if port is not None else "every port that is up"
         raise InputError(
-            f"{config.name}: {who} lacks a queue with a wred_profile (table QUEUE) or with PFC (pfc_enable in "
-            f"table PORT_QOS_MAP); add one, or name another port (ports: {listing(list(ports))})"
+            f"{config.name}: {who} lacks a queue with a wred_profile (table QUEUE) or with PFC (pfc_enable "
+            f"in table PORT_QOS_MAP); add one, or name another port (ports: {listing(list(ports))})"
         )
     return _describe(config, best, len(up) or len(ports))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Choice:
-    """A queue of a port; a higher rank is a better candidate for the RoCE queue."""
-
-    port: str
-    queue: int
-    rank: int
-    pfc: dict[int, int]  # queue -> priority that pauses it
-    fields: Fields
-
-
-def _choose_queue(config: ConfigDB, port: str) -> _Choice:
-    """Of a port's queues, the first among those that look most like RoCE's."""
-    pfc = _pfc_queues(config, port)
-    queues: dict[int, Fields] = {}
-    for first, last, fields in config.ranges("QUEUE").get(port, ()):
-        for queue in range(first, last + 1):
-            queues[queue] = queues.get(queue, {}) | fields
-    best = _Choice(port, 0, 0, pfc, {})
-    for queue in sorted(queues.keys() | pfc.keys()):
-        fields = queues.get(queue, {})
-        marked = config.reference(
-            fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{queue} wred_profile"
-        )
-        rank = 2 * bool(marked) + (queue in pfc)
-        if rank > best.rank:
-            best = _Choice(port, queue, rank, pfc, fields)
-    return best
-
-
-def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
-    """The queues of a port that PFC pauses, with their priorities."""
-    fields: Fields = {}
-    for entry in config.by_port("PORT_QOS_MAP").get(port, ()):
-        fields = fields | entry
-    at = f"PORT_QOS_MAP|{label(port)}"
-    where = f"{config.name}: {at}"
-    enabled = fields.get("pfc_enable", "")
-    if not isinstance(enabled, (str, int)) or isinstance(enabled, bool):
-        raise InputError(
-            f'{where} pfc_enable: {clip(enabled)} is not a list of priorities; write for example "3,4"'
-        )
-    texts = [text for text in str(enabled).split(",") if text.strip()] if enabled != "" else []
-    priorities = [int(number(t, f"{where} pfc_enable", "a priority", 0, 7, integer=True)) for t in texts]
-    name = config.reference(fields.get("pfc_to_queue_map"), _PFC_MAP, f"{at} pfc_to_queue_map")
-    # Without the map, priority i pauses queue i: the switch's own default.
-    queue_of = (
-        config.needed(_PFC_MAP, name, f"{at} pfc_to_queue_map") if name and _PFC_MAP in config.tables else {}
-    )
-    found: dict[int, int] = {}
-    for priority in sorted(set(priorities)):
-        key = f"{config.name}: {_PFC_MAP}|{label(name)} {priority}"
-        found[int(number(queue_of.get(str(priority), priority), key, "a queue", 0, 255, integer=True))] = (
-            priority
-        )
-    return found
-
-
-def _describe(config: ConfigDB, choice: _Choice, up: int) -> SwitchPort:
+def _describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     port, queue = choice.port, choice.queue
     fields = config.entry("PORT", port)
     notes: list[str] = []
@@ -261,7 +203,7 @@ def _describe(config: ConfigDB, choice: _Choice, up: int) -> SwitchPort:
     )
 
 
-def _marking(config: ConfigDB, choice: _Choice, notes: list[str], ignored: list[str]) -> Fields:
+def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[str]) -> Fields:
     where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
     name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
     if not name:
@@ -313,7 +255,7 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
     if not name:
         notes.append(
-            f"BUFFER_PG names no profile for {label(port)}|{priority}: its buffers are the switch's own choice"
+            f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers"
         )
         return {}
     fields = config.needed("BUFFER_PROFILE", name, where)
