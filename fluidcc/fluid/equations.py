@@ -16,7 +16,7 @@ from jax import Array
 
 from fluidcc.errors import InputError
 from fluidcc.fluid.history import past_function, ring_depth
-from fluidcc.fluid.kernel import Clock, Loop, advance
+from fluidcc.fluid.kernel import Clock, Loop, Read, advance
 from fluidcc.fluid.methods import method_named
 
 
@@ -38,13 +38,13 @@ class _Equation:
     count: int
 
     @property
-    def reads(self) -> tuple[tuple[int, ...], ...]:
-        return (tuple(range(self.size)),) * self.count
+    def reads(self) -> tuple[Read, ...]:
+        return (Read(tuple(range(self.size))),) * self.count
 
     def remembered(self, y: Array) -> Array:
         return y
 
-    def lags(self, y: Array) -> tuple[Array, ...]:
+    def lags(self, y: Array, z: None, node: float) -> tuple[Array, ...]:
         def shaped(lag: Any) -> Array:
             lag = jnp.asarray(lag, y.dtype)
             # Per point: the same for every component of the state.
@@ -58,7 +58,7 @@ class _Equation:
     def derivative(self, clock: Clock, y: Array, z: None, feedback: tuple[Array, ...]) -> Array:
         return self.function(clock.time, y, feedback)
 
-    def jump(self, clock: Clock, y: Array, z: None, feedback: Any, dt: Array) -> tuple[Array, None]:
+    def jump(self, clock: Clock, y: Array, z: None, feedback: Any) -> tuple[Array, None]:
         return y, None
 
 

@@ -89,8 +89,8 @@ class History:
         ring = lax.dynamic_update_index_in_dim(self.ring, record, n & (self.depth - 1), 0)
         return dataclasses.replace(self, ring=ring)
 
-    def read(self, n: Array, where: Place, rows: tuple[int, ...]) -> Array:
-        """Signals ``rows`` at a place, shape (len(rows), points).
+    def read(self, n: Array, where: Place, rows: tuple[int, ...], slopes: bool = False) -> Array:
+        """Signals ``rows`` at a place, shape (len(rows), points); with ``slopes``, their slopes per step below.
 
         A place of size one serves all rows and points by one contiguous slice. Any other shape, (rows, 1) or
         (rows, points), gives each its own record.
@@ -98,10 +98,9 @@ class History:
         take = self._slice if where.offset.size == 1 else self._gather
         if not self.cubic:
             return take(n, where, rows)
-        start, right, end, left = (
-            take(n, where, tuple(part * self.signals + r for r in rows)) for part in range(4)
-        )
-        return _hermite(where.theta, start, right, end, left)
+        ends = [take(n, where, tuple(part * self.signals + r for r in rows)) for part in range(4)]
+        values = _hermite(where.theta, *ends)
+        return jnp.concatenate([values, _hermite_slope(where.theta, *ends)]) if slopes else values
 
     def _slice(self, n: Array, where: Place, rows: tuple[int, ...]) -> Array:
         index = (n + where.offset.reshape(())) & (self.depth - 1)
@@ -126,6 +125,11 @@ def _hermite(theta: Array, start: Array, right: Array, end: Array, left: Array) 
     bend = right - rise
     twist = left - rise
     return start + theta * (rise + (1.0 - theta) * (bend * (1.0 - theta) - twist * theta))
+
+
+def _hermite_slope(theta: Array, start: Array, right: Array, end: Array, left: Array) -> Array:
+    rise = end - start
+    return right + theta * (2.0 * (3.0 * rise - 2.0 * right - left) + 3.0 * theta * (right + left - 2.0 * rise))
 
 
 def constant_past(signals: Array, depth: int, cubic: bool) -> History:

@@ -24,10 +24,18 @@ Feedback = Any
 
 
 class Clock(NamedTuple):
-    """The present: step number (int32), and the time [s] of the stage within it."""
+    """The present: step number (int32), the time [s] of the stage within it, and the step size [s]."""
 
     step: Array
     time: Array
+    dt: Array
+
+
+class Read(NamedTuple):
+    """What is read at one lag: rows of the remembered signals, and whether their slopes [1/s] too."""
+
+    rows: tuple[int, ...]
+    slopes: bool = False
 
 
 class System(Protocol):
@@ -39,32 +47,32 @@ class System(Protocol):
     """
 
     @property
-    def reads(self) -> tuple[tuple[int, ...], ...]:
-        """For each lag, the rows of the remembered signals that are read at it."""
+    def reads(self) -> tuple[Read, ...]:
+        """What is read at each lag."""
         ...
 
     @property
     def state_dependent_lags(self) -> bool:
-        """Whether `lags` depends on the state."""
+        """Whether `lags` depends on ``y``, so that each stage has its own."""
         ...
 
     def remembered(self, y: State) -> Array:
         """Signals (signals, points) that the history keeps: a linear map of the state."""
         ...
 
-    def lags(self, y: State) -> tuple[Array, ...]:
-        """Lags [s]; each of size one (shared by rows and points), (rows, 1) or (rows, points)."""
+    def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
+        """Lags [s] at a stage; each of size one (shared by rows and points), (rows, 1) or (rows, points)."""
         ...
 
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
-        """What the derivative needs of the lagged signals (one array (rows, points) per read)."""
+        """What derivative and jump need of the lagged signals: one array per read, slopes below values."""
         ...
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
         """dy/dt."""
         ...
 
-    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback, dt: Array) -> tuple[State, Memory]:
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
         """State after a step: projections, and whatever changes at once. ``clock`` is at the step's end."""
         ...
 
@@ -107,7 +115,7 @@ class Loop:
         last = lax.dynamic_index_in_dim(history.ring, slot, 0, keepdims=False)
         feedback = None
         if not self.system.state_dependent_lags:
-            feedback = self._feedback(history, zero, self._places(y, 0.0))
+            feedback = self._feedback(history, zero, self._places(y, z, 0.0))
         return Carry(zero, y, z, history, last, feedback)
 
     def step(self, carry: Carry) -> Carry:
@@ -121,13 +129,13 @@ class Loop:
         for node, row in zip(method.nodes, method.matrix, strict=True):
             stage = _combine(y, self.dt, row, slopes)
             if system.state_dependent_lags:
-                feedback = self._feedback(history, n, self._places(stage, node))
+                feedback = self._feedback(history, n, self._places(stage, z, node))
             else:
-                feedback = self._shared(feedbacks, history, n, y, node)
-            slopes.append(system.derivative(Clock(n, time + node * self.dt), stage, z, feedback))
+                feedback = self._shared(feedbacks, history, n, y, z, node)
+            slopes.append(system.derivative(Clock(n, time + node * self.dt, self.dt), stage, z, feedback))
         new = _combine(y, self.dt, method.weights, slopes)
-        ahead = feedback if system.state_dependent_lags else self._shared(feedbacks, history, n, y, 1.0)
-        new, z = system.jump(Clock(n + 1, time + self.dt), new, z, ahead, self.dt)
+        ahead = feedback if system.state_dependent_lags else self._shared(feedbacks, history, n, y, z, 1.0)
+        new, z = system.jump(Clock(n + 1, time + self.dt, self.dt), new, z, ahead)
         interval = carry.interval
         if not self.aligned:
             start, end = system.remembered(y), system.remembered(new)
@@ -135,17 +143,24 @@ class Loop:
             interval = jnp.concatenate([start, right, end, left])
         return Carry(n + 1, new, z, history, interval, None if system.state_dependent_lags else ahead)
 
-    def _shared(self, feedbacks: dict[float, Feedback], history: History, n: Array, y: State, node: float) -> Feedback:
+    def _shared(
+        self, feedbacks: dict[float, Feedback], history: History, n: Array, y: State, z: Memory, node: float
+    ) -> Feedback:
         if node not in feedbacks:
-            feedbacks[node] = self._feedback(history, n, self._places(y, node))
+            feedbacks[node] = self._feedback(history, n, self._places(y, z, node))
         return feedbacks[node]
 
-    def _places(self, y: State, node: float) -> tuple[Place, ...]:
-        return tuple(place(lag, self.dt, node, self.aligned) for lag in self.system.lags(y))
+    def _places(self, y: State, z: Memory, node: float) -> tuple[Place, ...]:
+        return tuple(place(lag, self.dt, node, self.aligned) for lag in self.system.lags(y, z, node))
 
     def _feedback(self, history: History, n: Array, places: tuple[Place, ...]) -> Feedback:
-        reads = zip(places, self.system.reads, strict=True)
-        return self.system.feedback(tuple(history.read(n, where, rows) for where, rows in reads))
+        lagged = []
+        for where, (rows, slopes) in zip(places, self.system.reads, strict=True):
+            values = history.read(n, where, rows, slopes)
+            if slopes:
+                values = jnp.concatenate([values[: len(rows)], values[len(rows) :] / self.dt])
+            lagged.append(values)
+        return self.system.feedback(tuple(lagged))
 
 
 def _combine(y: State, dt: Array, weights: tuple[float, ...], slopes: list[State]) -> State:
@@ -169,7 +184,7 @@ def advance(
     sample: Callable[[Carry], Any],
     *,
     samples: int,
-    stride: int,
+    stride: int | Array,
 ) -> tuple[Carry, Any, Any]:
     """Take ``samples * stride`` steps.
 
@@ -184,7 +199,9 @@ def advance(
         ``observe(tally, carry) -> tally``, called before every step.
     sample : callable
         ``sample(carry) -> pytree``, called before the first of every ``stride`` steps.
-    samples, stride : int
+    samples : int
+    stride : int or Array
+        A traced stride compiles once for every horizon, but cannot be differentiated in reverse.
 
     Returns
     -------
@@ -200,7 +217,10 @@ def advance(
 
     def block(state: tuple[Carry, Any], _: None) -> tuple[tuple[Carry, Any], Any]:
         taken = sample(state[0])
-        state, _ = lax.scan(one, state, None, length=stride)
+        if isinstance(stride, int):
+            state, _ = lax.scan(one, state, None, length=stride)
+        else:
+            state = lax.fori_loop(0, stride, lambda _, s: one(s, None)[0], state)
         return state, taken
 
     (carry, tally), trace = lax.scan(block, (carry, tally), None, length=samples)

@@ -1,0 +1,241 @@
+"""The arrays behind a `Scenario`: what the fluid network needs, with flows and links stacked.
+
+Shapes: a column has one row per link, flow or path, or a single row if all are the same, so that equal flows
+share work; the points of a batch come on a last axis that `with_points` adds. Values may be traced: the
+network of a whole sweep is built once, from one scenario of traced scalars.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.parameters import out_of_range, register
+from fluidcc.scenario import Flow, Scenario
+from fluidcc.units import is_concrete
+
+
+@register(meta=("flows",))
+class Group:
+    """Flows that run the same scheme.
+
+    Parameters
+    ----------
+    flows : tuple of int
+    parameters : scheme parameters
+        Every number a column over these flows.
+    line_rate : Array
+        Of these flows [bytes/s].
+    """
+
+    flows: tuple[int, ...]
+    parameters: Any
+    line_rate: Any
+
+
+@register(meta=("paths", "queueing", "starts", "flows"))
+class Network:
+    """Columns of a scenario.
+
+    Parameters
+    ----------
+    capacity, kmin, kmax, pmax : Array
+        Per link; bytes/s, bytes, bytes, probability. Links without marking have infinite thresholds.
+    start, multiplicity, initial_rate, line_rate : Array
+        Per flow; s, count, bytes/s, bytes/s.
+    size : Array or None
+        Per flow, wire bytes; None if all are long-lived.
+    packet : Array
+        Wire bytes of a packet, one row.
+    marking_lag : Array
+        Time [s] from a mark on arrival at a queue to the sender's reaction, without queueing, per view and
+        hop; a single row if everything is read at one lag.
+    own_lag : Array or None
+        Time [s] from sending at a rate to the reaction to its marks, without queueing, per flow; None if
+        it is the single marking lag.
+    arrival_lag : Array or None
+        Time [s] from sender to each queue, without queueing, per flow and hop; None if all are zero.
+    groups : tuple of Group
+    paths : tuple of tuple of int
+        Links crossed by each view: a view is a distinct pair of path and lags, and marks are computed once
+        for all flows that share it.
+    flows : tuple of (int, tuple of int)
+        View and path of each flow.
+    queueing : bool
+        Whether the time spent in queues is added to the lags.
+    starts : bool
+        Whether some flow starts later than at 0.
+    """
+
+    capacity: Any
+    kmin: Any
+    kmax: Any
+    pmax: Any
+    start: Any
+    multiplicity: Any
+    initial_rate: Any
+    line_rate: Any
+    size: Any
+    packet: Any
+    marking_lag: Any
+    own_lag: Any
+    arrival_lag: Any
+    groups: tuple[Group, ...]
+    paths: tuple[tuple[int, ...], ...]
+    flows: tuple[tuple[int, tuple[int, ...]], ...]
+    queueing: bool
+    starts: bool
+
+    @property
+    def links(self) -> int:
+        """Number of links."""
+        return 1 + max(link for _, path in self.flows for link in path)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Lags:
+    """Propagation lags of one flow, hop by hop, or one lag for all."""
+
+    marking: tuple[Any, ...]
+    own: Any
+    arrival: tuple[Any, ...]
+    fixed: bool
+
+
+def network_of(scenario: Scenario) -> Network:
+    """Stack a resolved scenario, whose values may be traced, into columns.
+
+    Links that no flow crosses are left out of the model by construction: `Network.links` counts up to the
+    last link in use.
+    """
+    used = 1 + max(link for flow in scenario.flows for link in flow.path)
+    links = scenario.links[:used]
+    infinite = float("inf")
+    lags = [_lags(scenario, flow) for flow in scenario.flows]
+    views: dict[Any, int] = {}
+    for flow, lag in zip(scenario.flows, lags, strict=True):
+        views.setdefault(_view_key(flow, lag), len(views))
+    view_of = tuple(views[_view_key(f, lag)] for f, lag in zip(scenario.flows, lags, strict=True))
+    first = {view: i for i, view in reversed(list(enumerate(view_of)))}
+    view_lags = [lags[first[v]] for v in range(len(views))]
+    paths = tuple(scenario.flows[first[v]].path for v in range(len(views)))
+    queueing = not all(lag.fixed for lag in lags)
+    one_lag = not queueing and len(views) == 1 and _same([*view_lags[0].marking, view_lags[0].own])
+    arrivals = [lag for each in lags for lag in each.arrival]
+    no_arrival_lag = all(is_concrete(lag) and lag == 0 for lag in arrivals)
+    finite = not all(is_concrete(f.size) and f.size == infinite for f in scenario.flows)
+    markings = [link.marking for link in links]
+    return Network(
+        capacity=_column([link.rate for link in links]),
+        kmin=_column([infinite if m is None else m.kmin for m in markings]),
+        kmax=_column([infinite if m is None else m.kmax for m in markings]),
+        pmax=_column([1.0 if m is None else m.pmax for m in markings]),
+        start=_column([f.start for f in scenario.flows]),
+        multiplicity=_column([f.multiplicity for f in scenario.flows]),
+        initial_rate=_column([f.initial_rate for f in scenario.flows]),
+        line_rate=_column([f.line_rate for f in scenario.flows]),
+        size=_column([f.size for f in scenario.flows]) if finite else None,
+        packet=_column([scenario.wire_packet]),
+        marking_lag=_column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking], one_lag),
+        own_lag=None if one_lag else _column([lag.own for lag in lags], False),
+        arrival_lag=None if no_arrival_lag else _column(arrivals),
+        groups=_groups(scenario),
+        paths=paths,
+        flows=tuple((view, flow.path) for view, flow in zip(view_of, scenario.flows, strict=True)),
+        queueing=queueing,
+        starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
+    )
+
+
+def _lags(scenario: Scenario, flow: Flow) -> _Lags:
+    fixed = flow.scheme.feedback_delay
+    hops = len(flow.path)
+    if fixed is not None:
+        return _Lags((fixed,) * hops, fixed, (0.0,) * hops, True)
+    delays = [scenario.links[i].delay for i in flow.path]
+    arrival, marking = [], []
+    for hop in range(hops):
+        arrival.append(flow.access_delay + sum(delays[:hop]))
+    total = arrival[-1] + delays[-1] + flow.egress_delay
+    for hop in range(hops):
+        marking.append((total - arrival[hop]) + total + flow.scheme.feedback_pause)
+    return _Lags(tuple(marking), 2 * total + flow.scheme.feedback_pause, tuple(arrival), False)
+
+
+def _view_key(flow: Flow, lags: _Lags) -> Any:
+    """Flows with equal keys see the same marks: same path, and lags equal or made of the same traced parts."""
+    if all(is_concrete(lag) for lag in lags.marking):
+        return flow.path, lags.marking, lags.own if is_concrete(lags.own) else None
+    parts = (flow.access_delay, flow.egress_delay, flow.scheme.feedback_delay, flow.scheme.feedback_pause)
+    return flow.path, tuple(part if part is None or is_concrete(part) else id(part) for part in parts)
+
+
+def _groups(scenario: Scenario) -> tuple[Group, ...]:
+    members: dict[Any, list[int]] = {}
+    for i, flow in enumerate(scenario.flows):
+        members.setdefault(jax.tree.structure(flow.scheme), []).append(i)
+    groups = []
+    for treedef, indices in members.items():
+        leaves = [jax.tree.leaves(scenario.flows[i].scheme) for i in indices]
+        columns = [_column([row[k] for row in leaves]) for k in range(treedef.num_leaves)]
+        line_rate = _column([scenario.flows[i].line_rate for i in indices])
+        groups.append(Group(tuple(indices), jax.tree.unflatten(treedef, columns), line_rate))
+    return tuple(groups)
+
+
+def _same(values: list[Any]) -> bool:
+    """Whether all values are known to be equal: the same object, or plain numbers that compare equal."""
+    return all(v is values[0] or (is_concrete(v) and is_concrete(values[0]) and v == values[0]) for v in values)
+
+
+def _column(values: list[Any], collapse: bool = True) -> Any:
+    """Stack values into a column, of a single row if they are all the same."""
+    if collapse and _same(values):
+        values = values[:1]
+    if all(is_concrete(v) for v in values):
+        return np.asarray(values, dtype=np.float64)
+    return jnp.stack([jnp.asarray(v) for v in values])
+
+
+def with_points(network: Network, dtype: Any) -> Network:
+    """Give every column that has none a last axis of one point, in the precision of the run."""
+    return jax.tree.map(lambda a: jnp.asarray(a, dtype)[:, None] if jnp.ndim(a) == 1 else jnp.asarray(a, dtype), network)
+
+
+REASONS = ("ok", "out of range", "kmin exceeds kmax", "initial rate exceeds line rate", "result is not finite")
+
+
+def reason_of(scenario: Scenario) -> Array:
+    """Index into `REASONS` of what is wrong with a scenario of traced values; 0 if nothing is.
+
+    The traced counterpart of `scenario.resolve`.
+    """
+    bad = jnp.asarray(False)
+    crossed = jnp.asarray(False)
+    fast = jnp.asarray(False)
+    for link in scenario.links:
+        for part in (link, link.marking):
+            if part is not None:
+                bad = _any(bad, part)
+        if link.marking is not None:
+            crossed = crossed | (link.marking.kmin > link.marking.kmax)
+    seen: set[int] = set()
+    for flow in scenario.flows:
+        bad = _any(bad, flow)
+        fast = fast | (flow.initial_rate > flow.line_rate)
+        if id(flow.scheme) not in seen:
+            seen.add(id(flow.scheme))
+            bad = _any(bad, flow.scheme)
+    bad = _any(bad, scenario)
+    return jnp.where(bad, 1, jnp.where(crossed, 2, jnp.where(fast, 3, 0))).astype(jnp.int32)
+
+
+def _any(bad: Array, part: Any) -> Array:
+    for _, condition in out_of_range(part):
+        bad = bad | condition
+    return bad

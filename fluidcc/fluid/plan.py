@@ -1,0 +1,197 @@
+"""Choosing step, horizon, sampling and history length of a run, from a network's plain numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.errors import InputError
+from fluidcc.fluid.history import ring_depth
+from fluidcc.fluid.methods import method_named
+from fluidcc.fluid.network import Network
+from fluidcc.schemes.dispatch import part
+from fluidcc.units import TIME, show
+
+LARGEST_STEP = 1e-6  # s; at 40 Gb/s the paper's DCQCN is then within 1e-4 of its limit (docs: Accuracy)
+STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
+SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
+MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How a run is discretised.
+
+    Parameters
+    ----------
+    dt : float
+        Step [s].
+    stride : int
+        Steps between samples.
+    samples : int
+        Samples taken, the first at t = 0.
+    first, last : int
+        Steps at which the window of the metrics opens and closes.
+    every : int
+        Percentiles use each ``every``-th sample, so that they do not depend on the output grid.
+    thin : int
+        The trace keeps each ``thin``-th sample.
+    depth : int
+        Records of history.
+    aligned : bool
+        Whether all lags are whole numbers of steps.
+    method : str
+    dtype : str
+    """
+
+    dt: float
+    stride: int
+    samples: int
+    first: int
+    last: int
+    every: int
+    thin: int
+    depth: int
+    aligned: bool
+    method: str
+    dtype: str
+
+    @property
+    def steps(self) -> int:
+        """Steps taken; may pass the horizon by less than a stride."""
+        return self.stride * self.samples
+
+    @property
+    def lag_limit(self) -> float:
+        """Longest lag that the history holds [s]."""
+        return (self.depth - 3) * self.dt
+
+    def halved(self) -> Plan:
+        """The same run with half the step."""
+        return dataclasses.replace(
+            self, dt=self.dt / 2, stride=self.stride * 2, first=self.first * 2, last=self.last * 2
+        )
+
+
+def plan_of(
+    network: Network,
+    *,
+    until: float,
+    window: tuple[float, float] | None = None,
+    dt: float | None = None,
+    method: str = "heun",
+    dtype: str = "float64",
+    sample_interval: float | None = None,
+    samples: int = SAMPLES,
+    queueing_allowance: float = 4e-3,
+    halving: bool = False,
+) -> Plan:
+    """Plan a run.
+
+    Parameters
+    ----------
+    network : Network
+        With plain numbers; columns may have points.
+    until : float
+        Horizon [s].
+    window : tuple of float
+        Interval of the metrics [s]; the second half of the run by default.
+    dt : float
+        Step [s]; chosen from the lags and the schemes' time constants by default. Where all lags are equal
+        it is rounded to divide them.
+    method : {"heun", "rk4", "euler"}
+    dtype : {"float64", "float32"}
+    sample_interval : float
+        Spacing of the trace [s]; ``until/2000`` by default.
+    samples : int
+        Samples for percentiles.
+    queueing_allowance : float
+        Longest queueing delay that the history holds [s].
+    halving : bool
+        Whether the history must also hold the run with half the step.
+
+    Raises
+    ------
+    InputError
+        If the horizon, window, step or interval make no sense.
+    """
+    method_named(method)
+    if dtype not in ("float64", "float32"):
+        raise InputError(f"dtype: {str(dtype)[:20]!r} is unknown; write float64 or float32")
+    if not 0 < until < math.inf:
+        raise InputError(f"until: {show(until, TIME)} is no horizon; write for example 100ms")
+    lags = _lags(network)
+    shortest = min(lags)
+    step = dt if dt is not None else _default_step(network, shortest)
+    if not 0 < step < math.inf:
+        raise InputError(f"dt: {show(step, TIME)} is no step; write for example 1us")
+    if shortest < step * (1 - 1e-9):
+        raise InputError(
+            f"dt: {show(step, TIME)} exceeds the shortest lag {show(shortest, TIME)}; give a dt of at most that"
+            if shortest > 0
+            else "delay: a lag of 0 cannot be modelled as a delay; give a delay or feedback delay above 0"
+        )
+    aligned = not network.queueing and max(lags) - shortest <= 1e-12 * shortest
+    if aligned:
+        step = shortest / math.ceil(shortest / step * (1 - 1e-9))
+    steps = math.ceil(until / step * (1 - 1e-9))
+    if steps > MOST_STEPS // (2 if halving else 1):
+        raise InputError(f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; give a larger dt")
+    first, last = _window_steps(window, until, step, steps)
+    coarse = max(1, math.ceil(steps / samples))
+    every, thin, stride = 1, 1, coarse
+    if sample_interval is not None:
+        if not 0 < sample_interval < math.inf:
+            raise InputError(f"sample interval: {show(sample_interval, TIME)} is none; write for example 10us")
+        wanted = max(1, round(sample_interval / step))
+        if wanted < coarse:
+            stride = max(d for d in range(1, wanted + 1) if coarse % d == 0)
+            every = coarse // stride
+        else:
+            thin = max(1, round(wanted / coarse))
+    longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
+    return Plan(
+        dt=step,
+        stride=stride,
+        samples=samples * every,
+        first=first,
+        last=last,
+        every=every,
+        thin=thin,
+        depth=ring_depth(longest, step / (2 if halving else 1)),
+        aligned=aligned and method != "rk4",
+        method=method,
+        dtype=dtype,
+    )
+
+
+def _window_steps(window: tuple[float, float] | None, until: float, step: float, steps: int) -> tuple[int, int]:
+    opens, closes = (until / 2, until) if window is None else window
+    if not 0 <= opens < closes <= until * (1 + 1e-9):
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(until, TIME)}; "
+            f"write for example {show(until / 2, TIME)}:{show(until, TIME)}"
+        )
+    last = min(round(closes / step), steps)
+    return max(0, min(round(opens / step), last - 1)), last
+
+
+def _lags(network: Network) -> list[float]:
+    columns = (network.marking_lag, network.own_lag, network.arrival_lag)
+    return [float(lag) for column in columns if column is not None for lag in np.ravel(np.asarray(column))]
+
+
+def _default_step(network: Network, shortest: float) -> float:
+    fastest = min(
+        float(np.nanmin(np.asarray(part(group.parameters, "fluid").time_scale(group.parameters, group.line_rate))))
+        for group in network.groups
+    )
+    return min(LARGEST_STEP, shortest, fastest / STEPS_PER_TIME_SCALE)
+
+
+def describe_step(plan: Plan) -> dict[str, Any]:
+    """What a trace records of its discretisation."""
+    return {"dt_s": plan.dt, "method": plan.method, "dtype": plan.dtype}

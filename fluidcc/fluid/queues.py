@@ -1,0 +1,296 @@
+"""The fluid network as a delay-differential system: queues, marking, routing, and the flows' schemes."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.fluid.kernel import Clock, Read
+from fluidcc.fluid.marking import along_path, red
+from fluidcc.fluid.network import Group, Network
+from fluidcc.fluid.signals import Signals
+from fluidcc.schemes.dispatch import part
+
+
+_FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
+
+
+class State(NamedTuple):
+    """What differential equations move."""
+
+    queue: Array  # (links, points) [bytes]
+    schemes: tuple[Any, ...]  # one scheme state per group
+    sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived
+
+
+class Memory(NamedTuple):
+    """What only jumps change."""
+
+    idle: Array  # (links, points) bytes that links could have sent so far but had not
+    finish: Array | None  # (flows, points) time [s] at which the last byte was sent; inf before
+    drain: Array | None  # (flows, points) queueing delay [s] along the path at that time
+    wait: Array | None  # (view hops, points) queueing delay [s] of the packets whose marks arrive now
+    wait_growth: Array | None  # by how much it grew in the last step [s]
+
+
+class Feedback(NamedTuple):
+    """Lagged quantities at one instant."""
+
+    schemes: tuple[Any, ...]
+    arrivals: Array | None  # rates as they reach the queues, per flow and hop; None without forward lags
+    queues: Array | None  # (2 * view hops, points) queue that marked, its slope; None without queueing lags
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueNetwork:
+    """A `System` (see `fluid.kernel`) of fluid queues.
+
+    Parameters
+    ----------
+    network : Network
+        With its points axis.
+    points : int
+        Length of that axis.
+    limit : Array, shape ()
+        Longest lag that the history holds [s]; longer ones are read as this.
+    """
+
+    network: Network
+    points: int
+    limit: Array
+
+    @cached_property
+    def _count(self) -> tuple[int, int]:
+        return self.network.links, len(self.network.flows)
+
+    @cached_property
+    def _fluid(self) -> tuple[Any, ...]:
+        return tuple(part(group.parameters, "fluid") for group in self.network.groups)
+
+    @cached_property
+    def _hops(self) -> tuple[tuple[int, int, int], ...]:
+        """(flow, position on its path, link) of every hop of every flow."""
+        return tuple((i, k, link) for i, (_, path) in enumerate(self.network.flows) for k, link in enumerate(path))
+
+    # -- what is remembered and read ---------------------------------------------------------------------
+
+    @property
+    def state_dependent_lags(self) -> bool:
+        return False  # queueing delays are memory (`_waited`), so stages can share feedback
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        links, flows = self._count
+        own = tuple(range(links, links + flows))
+        if self.network.own_lag is None:
+            reads = [Read(tuple(range(links + flows)))]
+        else:
+            marks = tuple(link for path in self.network.paths for link in path)
+            reads = [Read(marks, slopes=self.network.queueing), Read(own)]
+        if self.network.arrival_lag is not None:
+            one = self.network.arrival_lag.shape[0] == 1
+            reads.append(Read(own if one else tuple(links + flow for flow, _, _ in self._hops)))
+        return tuple(reads)
+
+    def remembered(self, y: State) -> Array:
+        return jnp.concatenate([y.queue, self.rates(y)])
+
+    def rates(self, y: State) -> Array:
+        """Pacing rate (flows, points) of every flow, started or not [bytes/s]."""
+        rates = [fluid.rate(state) for fluid, state in zip(self._fluid, y.schemes, strict=True)]
+        if len(rates) == 1:
+            return rates[0]
+        order = [i for group in self.network.groups for i in group.flows]
+        return jnp.concatenate(rates)[jnp.argsort(jnp.asarray(order))]
+
+    def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
+        net = self.network
+        lags = [net.marking_lag] if net.own_lag is None else [net.marking_lag, net.own_lag]
+        if z.wait is not None and z.wait_growth is not None:
+            # A mark made on arrival leaves with its packet: it waits in its own queue and all that follow.
+            wait = jnp.maximum(z.wait + node * z.wait_growth, 0.0)
+            onward = [
+                jnp.cumsum(wait[first : first + len(path)][::-1], axis=0)[::-1]
+                for first, path in zip(self._first_hop, net.paths, strict=True)
+            ]
+            lags[0] = lags[0] + jnp.concatenate(onward)
+            lags[1] = lags[1] + jnp.stack([onward[view][0] for view, _ in net.flows])
+        if net.arrival_lag is not None:
+            lags.append(net.arrival_lag)
+        return tuple(jnp.minimum(lag, self.limit) for lag in lags)
+
+    @cached_property
+    def _first_hop(self) -> tuple[int, ...]:
+        """Row of each view's first hop among all view hops."""
+        return tuple(accumulate((len(path) for path in self.network.paths[:-1]), initial=0))
+
+    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+        net = self.network
+        links, _ = self._count
+        arrivals = lagged[-1] if net.arrival_lag is not None else None
+        if net.own_lag is None:
+            queues, rates = lagged[0][:links], lagged[0][links:]
+        else:
+            queues, rates = lagged[0], lagged[1]
+        marking = self._marking(queues)
+        heard = []
+        for group, fluid in zip(net.groups, self._fluid, strict=True):
+            seen = _rows(marking, tuple(net.flows[i][0] for i in group.flows))
+            signals = Signals(seen, _rows(rates, group.flows), net.packet)
+            heard.append(fluid.feedback(group.parameters, signals))
+        return Feedback(tuple(heard), arrivals, queues if net.queueing else None)
+
+    def _waited(self, clock: Clock, z: Memory, feedback: Feedback) -> Memory:
+        """Queueing delay w of the packets whose marks arrive at the end of the step.
+
+        A packet that arrived at a queue at s left at u = s + q(s)/C. With u known, w = q(u-w)/C is solved by
+        one Newton step from the value extrapolated to the step's end, at which q and its slope were read.
+        """
+        if z.wait is None or z.wait_growth is None or feedback.queues is None:
+            return z
+        net = self.network
+        hops = z.wait.shape[0]
+        links = tuple(link for path in net.paths for link in path)
+        capacity = _rows(net.capacity, links)
+        guess = jnp.maximum(z.wait + z.wait_growth, 0.0)
+        queue, slope = feedback.queues[:hops], feedback.queues[hops:]
+        # 1 + q'/C is the arrival rate over C; near 0, while nobody sends, any later s is as good.
+        pace = jnp.maximum(1.0 + slope / capacity, 1.0 / _FASTEST_CATCH_UP)
+        wait = guess + (jnp.maximum(queue, 0.0) / capacity - guess) / pace
+        # s never goes back, and never leaps.
+        wait = jnp.clip(wait, jnp.maximum(z.wait - (_FASTEST_CATCH_UP - 1) * clock.dt, 0.0), z.wait + clock.dt)
+        return z._replace(wait=wait, wait_growth=wait - z.wait)
+
+    def _marking(self, queues: Array) -> Array:
+        """Probability (views, points) of a mark along each view's path, from lagged queues."""
+        net = self.network
+        if net.own_lag is None:
+            at = [net.paths[0]]
+        else:
+            at = [tuple(range(first, first + len(p))) for first, p in zip(self._first_hop, net.paths, strict=True)]
+        probabilities = []
+        for rows, path in zip(at, net.paths, strict=True):
+            red_of = (_rows(column, path) for column in (net.kmin, net.kmax, net.pmax))
+            probabilities.append(along_path(red(_rows(queues, rows), *red_of)))
+        return jnp.concatenate(probabilities) if len(probabilities) > 1 else probabilities[0]
+
+    # -- how it moves --------------------------------------------------------------------------------------
+
+    def start(self, dtype: Any) -> tuple[State, Memory]:
+        """State at t = 0: empty queues, flows at their initial rates."""
+        net, (links, flows) = self.network, self._count
+        states = []
+        for group, fluid in zip(net.groups, self._fluid, strict=True):
+            shape = (len(group.flows), self.points)
+            states.append(fluid.start(group.parameters, _rows(net.initial_rate, group.flows), shape))
+        nothing = jnp.zeros((links, self.points), dtype)
+        wait = jnp.zeros((sum(map(len, net.paths)), self.points), dtype) if net.queueing else None
+        if net.size is None:
+            return State(nothing, tuple(states), None), Memory(nothing, None, None, wait, wait)
+        sent = jnp.zeros((flows, self.points), dtype)
+        return State(nothing, tuple(states), sent), Memory(nothing, sent + jnp.inf, sent, wait, wait)
+
+    def active(self, clock: Clock, z: Memory, lag: Array | float = 0.0) -> Array | None:
+        """Whether flows were sending a lag ago, (flows or hops, points); None if all always are.
+
+        Decided once per step, so that a start on the grid is seen as a jump between steps.
+        """
+        net = self.network
+        if not net.starts and net.size is None and isinstance(lag, float):
+            return None
+        on = self._began(clock, lag)
+        if z.finish is not None:
+            when = clock.step * clock.dt - lag
+            finish = z.finish if isinstance(lag, float) else _rows(z.finish, self._hop_flows)
+            on = on & (when < finish)
+        return on
+
+    @property
+    def _hop_flows(self) -> tuple[int, ...]:
+        return tuple(flow for flow, _, _ in self._hops)
+
+    def _began(self, clock: Clock, lag: Array | float) -> Array:
+        begin = self.network.start if isinstance(lag, float) else _rows(self.network.start, self._hop_flows)
+        return (clock.step + 0.5) * clock.dt - lag > begin
+
+    def sending(self, clock: Clock, y: State, z: Memory) -> Array:
+        """Rate (flows, points) at which each flow of a class sends now [bytes/s]."""
+        rates = self.rates(y)
+        on = self.active(clock, z)
+        return rates if on is None else jnp.where(on, rates, 0.0)
+
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+        net = self.network
+        rates = self.rates(y)
+        on = self.active(clock, z)
+        sending = rates if on is None else jnp.where(on, rates, 0.0)
+        if feedback.arrivals is None:
+            hops = _rows(net.multiplicity * sending, self._hop_flows)
+        else:
+            per_hop = len(self.reads[-1].rows) == len(self._hops)
+            there = feedback.arrivals if per_hop else _rows(feedback.arrivals, self._hop_flows)
+            reached = self.active(clock, z, net.arrival_lag)
+            hops = _rows(net.multiplicity, self._hop_flows) * jnp.where(reached, there, 0.0)
+        queue = self._arrivals(hops) - net.capacity  # (6), (11)
+        moves = []
+        for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
+            move = fluid.derivative(group.parameters, state, heard)
+            if on is not None:
+                mine = _rows(on, group.flows)
+                move = jax.tree.map(lambda m, mine=mine: jnp.where(mine, m, 0.0), move)
+            moves.append(move)
+        return State(queue, tuple(moves), None if y.sent is None else sending)
+
+    def _arrivals(self, hops: Array) -> Array:
+        """Arrival rate (links, points) from the rate of every hop."""
+        links, _ = self._count
+        sums = []
+        for link in range(links):
+            rows = tuple(h for h, (_, _, at) in enumerate(self._hops) if at == link)
+            sums.append(jnp.sum(_rows(hops, rows), axis=0) if rows else jnp.zeros(self.points, hops.dtype))
+        return jnp.stack(sums)
+
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+        net = self.network
+        schemes = tuple(
+            fluid.project(group.parameters, state, group.line_rate)
+            for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True)
+        )
+        queue = jnp.maximum(y.queue, 0.0)
+        z = self._waited(clock, z._replace(idle=z.idle + (queue - y.queue)), feedback)
+        y = State(queue, schemes, y.sent)
+        if net.size is None or y.sent is None or z.finish is None or z.drain is None:
+            return y, z
+        over = y.sent - net.size
+        done = (over >= 0) & jnp.isinf(z.finish)
+        when = clock.time - jnp.maximum(over, 0.0) / jnp.maximum(self.rates(y), 1e-300)
+        wait = queue / net.capacity
+        drain = jnp.stack([sum((wait[i] for i in path), jnp.zeros_like(wait[0])) for _, path in net.flows])
+        return y, z._replace(finish=jnp.where(done, when, z.finish), drain=jnp.where(done, drain, z.drain))
+
+
+def _rows(column: Array, rows: tuple[int, ...]) -> Array:
+    """Rows of a column; one of a single row stands for any."""
+    if column.shape[0] == 1 or rows == tuple(range(column.shape[0])):
+        return column
+    return column[jnp.asarray(rows)]
+
+
+def groups_observables(system: QueueNetwork, y: State) -> dict[str, tuple[Array, str, str]]:
+    """Observables of all schemes, (flows, points), NaN for flows whose scheme has none of that name."""
+    _, flows = system._count
+    gathered: dict[str, tuple[Array, str, str]] = {}
+    for group, fluid, state in zip(system.network.groups, system._fluid, y.schemes, strict=True):
+        for name, (values, unit, text) in fluid.observables(state).items():
+            full = gathered.get(name, (jnp.full((flows, system.points), jnp.nan, values.dtype), unit, text))[0]
+            gathered[name] = (full.at[jnp.asarray(group.flows)].set(values), unit, text)
+    return gathered
+
+
+__all__ = ["Feedback", "Group", "Memory", "QueueNetwork", "State", "groups_observables"]

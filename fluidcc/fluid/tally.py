@@ -1,0 +1,79 @@
+"""Metrics reduced while integrating, so that memory does not grow with the horizon.
+
+Means are trapezoid sums over the window's grid instants, exact for the numerical solution. Percentiles come
+from equally spaced samples (`fluid.engine`), whose number does not depend on the output grid.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.fluid.kernel import Carry, Clock
+from fluidcc.fluid.queues import QueueNetwork
+
+
+class Tally(NamedTuple):
+    """Running sums over a window of steps; arrays (links or flows, points)."""
+
+    weight: Array
+    queue: Array  # sum of weight * queue
+    queue_squared: Array
+    queue_max: Array
+    queue_max_whole_run: Array
+    rate: Array  # sum of weight * sending rate
+    idle_before: Array  # idle bytes when the window opened
+    idle: Array  # idle bytes when it closed
+
+
+def start(links: int, flows: int, points: int, dtype: jnp.dtype) -> Tally:
+    """Tally before the first step."""
+    link = jnp.zeros((links, points), dtype)
+    return Tally(jnp.zeros((), dtype), link, link, link, link, jnp.zeros((flows, points), dtype), link, link)
+
+
+def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry: Carry, dt: Array) -> Tally:
+    """Add the state at a step; ``first`` and ``last`` are the window's steps, which weigh one half."""
+    n, y, z = carry.step, carry.y, carry.z
+    inside = (n >= first) & (n <= last)
+    edge = (n == first) | (n == last)
+    weight = jnp.where(inside, jnp.where(edge, 0.5, 1.0), 0.0).astype(y.queue.dtype)
+    rate = system.sending(Clock(n, n * dt, dt), y, z)
+    return Tally(
+        weight=tally.weight + weight,
+        queue=tally.queue + weight * y.queue,
+        queue_squared=tally.queue_squared + weight * y.queue**2,
+        queue_max=jnp.maximum(tally.queue_max, jnp.where(inside, y.queue, 0.0)),
+        queue_max_whole_run=jnp.maximum(tally.queue_max_whole_run, y.queue),
+        rate=tally.rate + weight * rate,
+        idle_before=jnp.where(n <= first, z.idle, tally.idle_before),
+        idle=jnp.where(n <= last, z.idle, tally.idle),
+    )
+
+
+class Summary(NamedTuple):
+    """What a tally comes to; arrays (links or flows, points)."""
+
+    queue_mean: Array
+    queue_std: Array
+    queue_max: Array
+    queue_max_whole_run: Array
+    rate_mean: Array  # per flow of a class
+    utilisation: Array
+
+
+def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:
+    """Turn sums into means."""
+    mean = tally.queue / tally.weight
+    variance = jnp.maximum(tally.queue_squared / tally.weight - mean**2, 0.0)
+    capacity = system.network.capacity * tally.weight * dt
+    return Summary(
+        queue_mean=mean,
+        queue_std=jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0),
+        queue_max=tally.queue_max,
+        queue_max_whole_run=tally.queue_max_whole_run,
+        rate_mean=tally.rate / tally.weight,
+        utilisation=1.0 - (tally.idle - tally.idle_before) / capacity,
+    )

@@ -1,0 +1,111 @@
+"""DCQCN's fluid model: equations (7)-(9) of Zhu et al., SIGCOMM 2015, one state per flow class.
+
+The equations count packets; rates and the byte counter are converted here, once. With l = -ln(1-p) all
+their powers of 1-p are functions of n*l that stay finite at p = 0, p = 1 and R = 0 (`fluid.special`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.fluid.signals import Signals
+from fluidcc.fluid.special import bernoulli, log_odds_rate, saturation
+from fluidcc.schemes.dcqcn.parameters import DCQCN
+
+
+class State(NamedTuple):
+    """R_C and R_T [bytes/s] and alpha, each (flows, points)."""
+
+    rate: Array
+    target_rate: Array
+    alpha: Array
+
+
+class Feedback(NamedTuple):
+    """What marks at the lagged time do to a flow, each (flows, points)."""
+
+    cut: Array  # CNPs per second: (1-(1-p)^(tau R))/tau
+    recovery: Array  # half the rate of increase events [1/s]
+    increase: Array  # growth of the target [bytes/s^2]
+    marked: Array  # share of alpha intervals with a CNP
+
+
+def start(parameters: DCQCN, initial_rate: Array, shape: tuple[int, int]) -> State:
+    """State before the first mark: R_C = R_T = the initial rate."""
+    rate = jnp.broadcast_to(initial_rate, shape)
+    return State(rate, rate, jnp.broadcast_to(parameters.initial_alpha, shape))
+
+
+def rate(state: State) -> Array:
+    """Sending rate [bytes/s]."""
+    return state.rate
+
+
+def feedback(parameters: DCQCN, signals: Signals) -> Feedback:
+    """All terms of (7)-(9) that depend only on the lagged p and R_C."""
+    p = parameters
+    packets = signals.rate / signals.packet  # R_C(t - tau*) [packets/s]
+    counter = p.byte_counter / signals.packet  # B [packets]
+    log, probability_per_log = log_odds_rate(signals.marking)
+    per_log = packets * log
+
+    hit = saturation(p.cnp_interval * per_log)  # 1-(1-p)^(tau R)
+    cut = hit / p.cnp_interval
+    # (7), first term. Where alpha's period is shorter than the CNP interval, (7) would count one CNP in
+    # several periods; at most alpha_timer/cnp_interval of them can hold one (our extension).
+    ours = p.alpha_timer / p.cnp_interval
+    marked = jnp.where(ours < 1.0, ours * hit, saturation(p.alpha_timer * per_log))
+
+    byte_steps = counter * log
+    byte_events = packets * probability_per_log / counter * bernoulli(byte_steps, saturation(byte_steps))
+    timer_steps = p.timer * per_log
+    timer_events = probability_per_log / p.timer * bernoulli(timer_steps, saturation(timer_steps))
+    # (8): a target rises only at events that have F others since the last mark behind them.
+    steps = p.fast_recovery_steps
+    after_bytes = jnp.exp(-steps * byte_steps) * byte_events
+    after_timer = jnp.exp(-steps * timer_steps) * timer_events
+    increase = p.rate_ai * (after_bytes + after_timer)
+    if p.hyper_increase:
+        # Fig. 7: hyper increase once both stages exceed F, that is F max(B, T R) packets after the last mark
+        # (ours; the paper's equations leave the phase out).
+        both = jnp.exp(-steps * jnp.maximum(byte_steps, timer_steps))
+        increase = increase + (p.rate_hai - p.rate_ai) * both * (byte_events + timer_events)
+    return Feedback(cut, 0.5 * (byte_events + timer_events), increase, marked)
+
+
+def derivative(parameters: DCQCN, state: State, heard: Feedback) -> State:
+    """Equations (7)-(9)."""
+    gap = state.target_rate - state.rate
+    depth = jnp.minimum(parameters.decrease_gain * state.alpha, parameters.max_decrease)
+    return State(
+        rate=gap * heard.recovery - state.rate * depth * heard.cut,  # (9)
+        target_rate=heard.increase - gap * heard.cut,  # (8)
+        alpha=parameters.g / parameters.alpha_timer * (heard.marked - state.alpha),  # (7)
+    )
+
+
+def project(parameters: DCQCN, state: State, line_rate: Array) -> State:
+    """R_C and R_T stay between the least rate and the line rate (not in the equations; the NIC does it)."""
+    low = jnp.minimum(parameters.min_rate, line_rate)
+    return State(jnp.clip(state.rate, low, line_rate), jnp.clip(state.target_rate, low, line_rate), state.alpha)
+
+
+def observables(state: State) -> dict[str, tuple[Array, str, str]]:
+    """What a trace shows beside queue and rate: name, values, unit and description."""
+    return {
+        "target_rate": (state.target_rate, "bytes/s", "target rate R_T"),
+        "alpha": (state.alpha, "1", "rate reduction factor alpha"),
+    }
+
+
+def time_scale(parameters: DCQCN, line_rate: Any) -> Any:
+    """Shortest time constant of (7)-(9) [s], from which the step is chosen."""
+    p = parameters
+    return np.minimum(
+        np.minimum(np.asarray(p.cnp_interval), 2 * np.asarray(p.timer)),
+        np.minimum(2 * np.asarray(p.byte_counter) / np.asarray(line_rate), np.asarray(p.alpha_timer) / np.asarray(p.g)),
+    )

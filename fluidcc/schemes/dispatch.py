@@ -1,0 +1,31 @@
+"""The one list of schemes: a line here and a folder beside make a scheme known everywhere."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+from fluidcc.errors import InputError
+
+SCHEMES = {
+    "dcqcn": "fluidcc.schemes.dcqcn",
+}
+
+
+def package(name: str) -> ModuleType:
+    """Package of a scheme: its parameter class, ``PRESETS`` and `preset`.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheme.
+    """
+    if name not in SCHEMES:
+        raise InputError(f"scheme: {str(name)[:40]!r} is unknown; write one of {', '.join(SCHEMES)}")
+    return importlib.import_module(SCHEMES[name])
+
+
+def part(parameters: Any, room: str) -> ModuleType:
+    """A scheme's module, for example its ``fluid`` side, from its parameters."""
+    return importlib.import_module(f"{SCHEMES[parameters.name]}.{room}")
