@@ -1,0 +1,63 @@
+"""fluidcc: datacenter congestion control as delay-differential fluid models.
+
+Everything public is here and loaded when first used: ``import fluidcc as fc`` alone imports nothing heavy,
+and changes no setting of JAX.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from fluidcc.control.equilibrium import Equilibrium as Equilibrium
+    from fluidcc.control.equilibrium import equilibrium as equilibrium
+    from fluidcc.errors import InputError as InputError
+    from fluidcc.fluid.measure import measure as measure
+    from fluidcc.scenario import RED as RED
+    from fluidcc.scenario import Flow as Flow
+    from fluidcc.scenario import Link as Link
+    from fluidcc.scenario import Scenario as Scenario
+    from fluidcc.schemes.dcqcn import DCQCN as DCQCN
+    from fluidcc.simulate import simulate as simulate
+    from fluidcc.sweep import sweep as sweep
+    from fluidcc.topologies import incast as incast
+    from fluidcc.topologies import parking_lot as parking_lot
+    from fluidcc.trace import Trace as Trace
+    from fluidcc.trace import oscillation as oscillation
+    from fluidcc.trace import settling_time as settling_time
+
+_HOMES = {
+    "DCQCN": "fluidcc.schemes.dcqcn",
+    "Equilibrium": "fluidcc.control.equilibrium",
+    "Flow": "fluidcc.scenario",
+    "InputError": "fluidcc.errors",
+    "Link": "fluidcc.scenario",
+    "RED": "fluidcc.scenario",
+    "Scenario": "fluidcc.scenario",
+    "Trace": "fluidcc.trace",
+    "equilibrium": "fluidcc.control.equilibrium",
+    "incast": "fluidcc.topologies",
+    "measure": "fluidcc.fluid.measure",
+    "oscillation": "fluidcc.trace",
+    "parking_lot": "fluidcc.topologies",
+    "settling_time": "fluidcc.trace",
+    "simulate": "fluidcc.simulate",
+    "sweep": "fluidcc.sweep",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fluidcc' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value  # a function wins over the module of the same name
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

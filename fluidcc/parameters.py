@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -53,6 +54,7 @@ def specs(cls: Any) -> dict[str, Spec]:
     return {f.name: f.metadata["spec"] for f in dataclasses.fields(cls) if "spec" in f.metadata}
 
 
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
 def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]:
     """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it."""
 

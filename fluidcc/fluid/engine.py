@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from fluidcc.fluid.kernel import Carry, Clock, Loop, advance
 from fluidcc.fluid.methods import METHODS
 from fluidcc.fluid.network import Network, with_points
 from fluidcc.fluid.plan import Plan
-from fluidcc.fluid.queues import QueueNetwork, State, groups_observables
+from fluidcc.fluid.queues import QueueNetwork
 
 
 class Outcome(NamedTuple):
@@ -26,75 +27,103 @@ class Outcome(NamedTuple):
 
     summary: tallies.Summary
     queue: Any  # (samples, links, points) [bytes]
-    trace: dict[str, Any]  # (samples, flows, points) each; empty if only metrics were asked for
-    state: State
+    trace: dict[str, Any]  # (samples, flows or links, points) each; empty if only metrics were asked for
     finish: Any  # (flows, points) time [s] of the last byte; None if all flows are long-lived
     drain: Any  # (flows, points) queueing delay [s] then
 
 
-def integrate(
+class Numbers(NamedTuple):
+    """The numbers of a `Plan`, traced, so that one compilation serves all."""
+
+    dt: Array
+    first: Array
+    last: Array
+    limit: Array
+
+
+class Progress(NamedTuple):
+    """State of a run between segments."""
+
+    carry: Carry
+    tally: tallies.Tally
+
+
+def numbers_of(plan: Plan) -> Numbers:
+    """Scalars of a plan in its precision; call inside the precision's context."""
+    real = np.dtype(plan.dtype)
+    return Numbers(
+        jnp.asarray(plan.dt, real), jnp.int32(plan.first), jnp.int32(plan.last), jnp.asarray(plan.lag_limit, real)
+    )
+
+
+def begin(
+    network: Network, numbers: Numbers, *, points: int, depth: int, method: str, aligned: bool, full: bool
+) -> Progress:
+    """State at t = 0 of a network with a points axis; constant history before."""
+    system = QueueNetwork(network, points, numbers.limit)
+    dtype = numbers.dt.dtype
+    y, z = system.start(dtype)
+    loop = Loop(system, METHODS[method], numbers.dt, aligned)
+    carry = loop.start(y, z, constant_past(system.remembered(y), depth, not aligned))
+    return Progress(carry, tallies.start(network.links, len(network.flows), points, dtype))
+
+
+def proceed(
     network: Network,
-    dt: Array,
+    numbers: Numbers,
+    progress: Progress,
     stride: int | Array,
-    first: Array,
-    last: Array,
-    limit: Array,
     *,
-    points: int,
     samples: int,
+    points: int,
     depth: int,
     method: str,
     aligned: bool,
     full: bool,
-) -> Outcome:
-    """Integrate a network with a points axis from its start; pure, traceable and differentiable.
+) -> tuple[Progress, Outcome]:
+    """Take ``samples * stride`` steps; pure and traceable.
 
-    Parameters
-    ----------
-    network : Network
-    dt : Array, shape ()
-        Step [s].
-    stride : int or Array
-        Steps between samples; an int makes the loop differentiable in reverse.
-    first, last : Array, shape ()
-        Window of the metrics, in steps.
-    limit : Array, shape ()
-        Longest lag that the history holds [s]; longer ones are read as this.
-    points, samples, depth : int
-    method : str
-    aligned : bool
-    full : bool
-        Whether to sample every flow, not only the queues.
+    The outcome's summary is that of the run so far, its samples are of this segment. An int as stride makes
+    the loop differentiable in reverse.
     """
-    system = QueueNetwork(network, points, limit)
-    y, z = system.start(dt.dtype)
-    loop = Loop(system, METHODS[method], dt, aligned)
-    carry = loop.start(y, z, constant_past(system.remembered(y), depth, not aligned))
-    tally = tallies.start(network.links, len(network.flows), points, dt.dtype)
+    system = QueueNetwork(network, points, numbers.limit)
+    dt = numbers.dt
 
     def sample(now: Carry) -> tuple[Array, dict[str, Array]]:
         if not full:
             return now.y.queue, {}
         clock = Clock(now.step, now.step * dt, dt)
-        shown = {name: values for name, (values, _, _) in groups_observables(system, now.y).items()}
+        shown = system.observables(now.y)
         shown |= {"rate": system.sending(clock, now.y, now.z), "pacing_rate": system.rates(now.y)}
-        return now.y.queue, shown
+        return now.y.queue, shown | {"idle": now.z.idle}
 
     def observe(counts: tallies.Tally, now: Carry) -> tallies.Tally:
-        return tallies.observe(system, first, last, counts, now, dt)
+        return tallies.observe(system, numbers.first, numbers.last, counts, now, dt)
 
-    carry, tally, (queue, trace) = advance(loop, carry, tally, observe, sample, samples=samples, stride=stride)
-    summary = tallies.summarise(system, observe(tally, carry), dt)
-    return Outcome(summary, queue, trace, carry.y, carry.z.finish, carry.z.drain)
+    loop = Loop(system, METHODS[method], dt, aligned)
+    carry, tally, (queue, trace) = advance(
+        loop, progress.carry, progress.tally, observe, sample, samples=samples, stride=stride
+    )
+    summary = tallies.summarise(system, tally, dt)
+    return Progress(carry, tally), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
 
 
-_STATIC = ("points", "samples", "depth", "method", "aligned", "full")
-_jitted = partial(jax.jit, static_argnames=_STATIC)(integrate)
+_STATIC = ("points", "depth", "method", "aligned", "full")
+_begin = partial(jax.jit, static_argnames=_STATIC)(begin)
+_proceed = partial(jax.jit, static_argnames=(*_STATIC, "samples"), donate_argnames="progress")(proceed)
 _compiled: dict[Any, Any] = {}
 _lock = threading.Lock()
 
 
-def execute(network: Network, plan: Plan, *, points: int = 1, full: bool = False) -> tuple[Outcome, float, float]:
+def execute(
+    network: Network,
+    plan: Plan,
+    *,
+    points: int = 1,
+    full: bool = False,
+    segments: int = 1,
+    report: Callable[[float], None] | None = None,
+) -> tuple[Outcome, float, float]:
     """Run a network of plain numbers.
 
     Parameters
@@ -106,6 +135,10 @@ def execute(network: Network, plan: Plan, *, points: int = 1, full: bool = False
         Length of the points axis.
     full : bool
         Whether to sample every flow, not only the queues.
+    segments : int
+        Parts in which the run is made; between them it can report, and be interrupted.
+    report : callable
+        Called with the share of the run that is done.
 
     Returns
     -------
@@ -115,30 +148,38 @@ def execute(network: Network, plan: Plan, *, points: int = 1, full: bool = False
         Seconds spent compiling (0 if this shape of problem was compiled before) and integrating.
     """
     with jax.enable_x64(plan.dtype == "float64"):
-        dtype = np.dtype(plan.dtype)
-        network = with_points(network, dtype)
-        scalars = (
-            jnp.asarray(plan.dt, dtype),
-            *(jnp.int32(n) for n in (plan.stride, plan.first, plan.last)),
-            jnp.asarray(plan.lag_limit, dtype),
-        )
-        static = {
-            "points": points,
-            "samples": plan.samples,
-            "depth": plan.depth,
-            "method": plan.method,
-            "aligned": plan.aligned,
-            "full": full,
-        }
+        network = with_points(network, np.dtype(plan.dtype))
+        numbers = numbers_of(plan)
+        static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
+        static["full"] = full
+        samples = -(-plan.samples // segments)
+        stride = jnp.int32(plan.stride)
         leaves, treedef = jax.tree.flatten(network)
-        key = (treedef, tuple(leaf.shape for leaf in leaves), dtype, tuple(static.values()))
+        key = (treedef, tuple(leaf.shape for leaf in leaves), plan.dtype, samples, tuple(static.values()))
         began = time.perf_counter()
         with _lock:
             fresh = key not in _compiled
             if fresh:
-                _compiled[key] = _jitted.lower(network, *scalars, **static).compile()
+                first = _begin.lower(network, numbers, **static).compile()
+                shape = jax.eval_shape(partial(begin, **static), network, numbers)
+                then = _proceed.lower(network, numbers, shape, stride, samples=samples, **static).compile()
+                _compiled[key] = first, then
         compile_s = time.perf_counter() - began if fresh else 0.0
+        first, then = _compiled[key]
         began = time.perf_counter()
-        outcome = jax.block_until_ready(_compiled[key](network, *scalars))
+        progress = first(network, numbers)
+        parts = []
+        for segment in range(segments):
+            progress, outcome = then(network, numbers, progress, stride)
+            parts.append(jax.tree.map(np.asarray, outcome))
+            if report is not None:
+                report((segment + 1) / segments)
         wall_s = time.perf_counter() - began
-        return jax.tree.map(np.asarray, outcome), compile_s, wall_s
+    return _joined(parts, plan.samples), compile_s, wall_s
+
+
+def _joined(parts: list[Outcome], samples: int) -> Outcome:
+    """One outcome from those of all segments; samples beyond the horizon are dropped."""
+    queue = np.concatenate([part.queue for part in parts])[:samples]
+    trace = {name: np.concatenate([part.trace[name] for part in parts])[:samples] for name in parts[0].trace}
+    return parts[-1]._replace(queue=queue, trace=trace)

@@ -32,7 +32,7 @@ class Plan:
     stride : int
         Steps between samples.
     samples : int
-        Samples taken, the first at t = 0.
+        Samples taken, the first at t = 0, the last at the horizon or just beyond.
     first, last : int
         Steps at which the window of the metrics opens and closes.
     every : int
@@ -61,8 +61,8 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """Steps taken; may pass the horizon by less than a stride."""
-        return self.stride * self.samples
+        """Steps to the last sample; may pass the horizon by less than a stride."""
+        return self.stride * (self.samples - 1)
 
     @property
     def lag_limit(self) -> float:
@@ -156,7 +156,7 @@ def plan_of(
     return Plan(
         dt=step,
         stride=stride,
-        samples=samples * every,
+        samples=samples * every + 1,
         first=first,
         last=last,
         every=every,

@@ -219,6 +219,15 @@ class QueueNetwork:
         begin = self.network.start if isinstance(lag, float) else _rows(self.network.start, self._hop_flows)
         return (clock.step + 0.5) * clock.dt - lag > begin
 
+    def observables(self, y: State) -> dict[str, Array]:
+        """What the schemes show, (flows, points) each; NaN for flows whose scheme shows none of that name."""
+        found: dict[str, Array] = {}
+        for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
+            for name, values in fluid.observables(state).items():
+                nothing = jnp.full((self._count[1], self.points), jnp.nan, values.dtype)
+                found[name] = found.get(name, nothing).at[jnp.asarray(group.flows)].set(values)
+        return found
+
     def sending(self, clock: Clock, y: State, z: Memory) -> Array:
         """Rate (flows, points) at which each flow of a class sends now [bytes/s]."""
         rates = self.rates(y)
@@ -282,15 +291,4 @@ def _rows(column: Array, rows: tuple[int, ...]) -> Array:
     return column[jnp.asarray(rows)]
 
 
-def groups_observables(system: QueueNetwork, y: State) -> dict[str, tuple[Array, str, str]]:
-    """Observables of all schemes, (flows, points), NaN for flows whose scheme has none of that name."""
-    _, flows = system._count
-    gathered: dict[str, tuple[Array, str, str]] = {}
-    for group, fluid, state in zip(system.network.groups, system._fluid, y.schemes, strict=True):
-        for name, (values, unit, text) in fluid.observables(state).items():
-            full = gathered.get(name, (jnp.full((flows, system.points), jnp.nan, values.dtype), unit, text))[0]
-            gathered[name] = (full.at[jnp.asarray(group.flows)].set(values), unit, text)
-    return gathered
-
-
-__all__ = ["Feedback", "Group", "Memory", "QueueNetwork", "State", "groups_observables"]
+__all__ = ["Feedback", "Group", "Memory", "QueueNetwork", "State"]

@@ -14,7 +14,7 @@ SCHEMES = {
 
 
 def package(name: str) -> ModuleType:
-    """Package of a scheme: its parameter class, ``PRESETS`` and `preset`.
+    """Package of a scheme: its ``Parameters`` class and its ``PRESETS``.
 
     Raises
     ------
@@ -24,6 +24,17 @@ def package(name: str) -> ModuleType:
     if name not in SCHEMES:
         raise InputError(f"scheme: {str(name)[:40]!r} is unknown; write one of {', '.join(SCHEMES)}")
     return importlib.import_module(SCHEMES[name])
+
+
+def parameters_of(name: str) -> Any:
+    """Parameter class of a scheme.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheme.
+    """
+    return package(name).Parameters
 
 
 def part(parameters: Any, room: str) -> ModuleType:

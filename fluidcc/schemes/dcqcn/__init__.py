@@ -1,5 +1,7 @@
 """DCQCN: congestion control for large-scale RDMA deployments (Zhu et al., SIGCOMM 2015)."""
 
-from fluidcc.schemes.dcqcn.parameters import DCQCN, PRESETS, preset
+from fluidcc.schemes.dcqcn.parameters import DCQCN, PRESETS
 
-__all__ = ["DCQCN", "PRESETS", "preset"]
+Parameters = DCQCN
+
+__all__ = ["DCQCN", "PRESETS", "Parameters"]

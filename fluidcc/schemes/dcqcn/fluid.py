@@ -94,12 +94,12 @@ def project(parameters: DCQCN, state: State, line_rate: Array) -> State:
     return State(jnp.clip(state.rate, low, line_rate), jnp.clip(state.target_rate, low, line_rate), state.alpha)
 
 
-def observables(state: State) -> dict[str, tuple[Array, str, str]]:
-    """What a trace shows beside queue and rate: name, values, unit and description."""
-    return {
-        "target_rate": (state.target_rate, "bytes/s", "target rate R_T"),
-        "alpha": (state.alpha, "1", "rate reduction factor alpha"),
-    }
+OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "rate reduction factor alpha")}
+
+
+def observables(state: State) -> dict[str, Array]:
+    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    return {"target_rate": state.target_rate, "alpha": state.alpha}
 
 
 def time_scale(parameters: DCQCN, line_rate: Any) -> Any:

@@ -65,17 +65,6 @@ class DCQCN:
         return self.cnp_interval
 
 
-def preset(name: str) -> tuple[DCQCN, RED]:
-    """Parameters and marking of a named setting; `PRESETS` lists the names.
-
-    Raises
-    ------
-    KeyError
-        If the name is none of `PRESETS`.
-    """
-    return PRESETS[name]
-
-
 # strawman: DCQCN section 5.2, QCN's and DCTCP's recommended values.
 # vendor: the defaults of NVIDIA NICs (NVIDIA's "DCQCN parameters" page); the switch's thresholds are the
 # paper's until a switch's configuration replaces them.

@@ -1,0 +1,60 @@
+"""A progress bar on standard error for whatever takes longer than two seconds, and only there."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+PATIENCE = 2.0  # s
+
+
+class Bar:
+    """Context manager; call it with the share that is done.
+
+    The bar appears once the work is expected to take longer than `PATIENCE`, if standard error is a terminal
+    or a notebook.
+
+    Parameters
+    ----------
+    label : str
+    total : int
+        Number of units, shown with their rate.
+    unit : str
+    """
+
+    def __init__(self, label: str, total: int, unit: str) -> None:
+        self._label, self._total, self._unit = label, total, unit
+        self._began = time.perf_counter()
+        self._bar: Progress | None = None
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, share: float) -> None:
+        """Report the share done, 0 to 1."""
+        elapsed = time.perf_counter() - self._began
+        if self._bar is None:
+            if share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
+                return
+            columns = (
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[rate]}"),
+                TimeRemainingColumn(),
+            )
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(self._label, total=self._total, rate="")
+            self._bar.start()
+        done = int(round(share * self._total))
+        rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s"
+        self._bar.update(self._task, completed=done, rate=rate)

@@ -1,0 +1,156 @@
+"""Scenarios as TOML: what ``--save-scenario`` writes and ``--topology FILE`` reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fluidcc.errors import InputError
+from fluidcc.parameters import specs
+from fluidcc.scenario import RED, Flow, Link, Scenario, resolve
+from fluidcc.schemes import dispatch
+
+_FORMAT = 1
+
+
+def to_toml(scenario: Scenario) -> str:
+    """Write a scenario of plain numbers (SI) as TOML; a scheme that flows share is written once."""
+    schemes: list[Any] = []
+    flows = []
+    for flow in scenario.flows:
+        if flow.scheme not in schemes:
+            schemes.append(flow.scheme)
+        flows.append(
+            {
+                "name": flow.name,
+                "path": [scenario.links[i].name or f"link {i}" for i in flow.path],
+                "scheme": schemes.index(flow.scheme),
+                **_values(flow),
+            }
+        )
+    links = []
+    for i, link in enumerate(scenario.links):
+        marking = {} if link.marking is None else {"marking": _values(link.marking)}
+        links.append({"name": link.name or f"link {i}", **_values(link), **marking})
+    document = {
+        "fluidcc_scenario": _FORMAT,
+        **_values(scenario),
+        "link": links,
+        "scheme": [{"name": scheme.name, **_values(scheme)} for scheme in schemes],
+        "flow": flows,
+    }
+    return tomli_w.dumps(document)
+
+
+def _values(part: Any) -> dict[str, Any]:
+    values = {name: getattr(part, name) for name in specs(part)}
+    return {name: value for name, value in values.items() if value is not None} | (
+        {"feedback_delay": "path"} if values.get("feedback_delay", 0) is None else {}
+    )
+
+
+def from_toml(text: str, source: str = "scenario") -> Scenario:
+    """Read a scenario; quantities may be text with units.
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, a table or key is missing or unknown, or a value is out of range.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{source}: is not TOML ({error}); start from a file that --save-scenario wrote") from None
+    if document.pop("fluidcc_scenario", None) != _FORMAT:
+        raise InputError(f"{source}: has no line 'fluidcc_scenario = {_FORMAT}'; start from what --save-scenario wrote")
+    tables = {name: _tables(document.pop(name, None), name, source) for name in ("link", "scheme", "flow")}
+    links = tuple(_link(table, f"{source}: link {i}") for i, table in enumerate(tables["link"]))
+    names = [link.name or f"link {i}" for i, link in enumerate(links)]
+    schemes = [_scheme(table, f"{source}: scheme {i}") for i, table in enumerate(tables["scheme"])]
+    flows = tuple(_flow(table, names, schemes, f"{source}: flow {i}") for i, table in enumerate(tables["flow"]))
+    made = _made(Scenario, document, source, links=links, flows=flows)
+    try:
+        return resolve(made)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no scenario.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(f"{path}: cannot be read ({reason}); give a file that --save-scenario wrote") from None
+    return from_toml(text, str(path))
+
+
+def _tables(value: Any, name: str, source: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
+        raise InputError(f"{source}: has no [[{name}]] table; write at least one")
+    return [dict(row) for row in value]
+
+
+def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
+    known = specs(cls)
+    unknown = [key for key in table if key not in known]
+    if unknown:
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+    missing = [
+        f.name
+        for f in dataclasses.fields(cls)
+        if f.name in known and f.default is dataclasses.MISSING and f.name not in table
+    ]
+    if missing:
+        raise InputError(f"{where}: {missing[0]} is missing; write for example {missing[0]} = {_example(cls, missing[0])}")
+    return cls(**table, **given)
+
+
+def _example(cls: Any, name: str) -> str:
+    return {"bytes/s": '"40Gbps"', "bytes": '"5KB"', "s": '"1us"'}.get(specs(cls)[name].dimension, "1")
+
+
+def _link(table: dict[str, Any], where: str) -> Link:
+    marking = table.pop("marking", None)
+    if marking is not None and not isinstance(marking, dict):
+        raise InputError(f"{where}: marking is no table; write marking = {{kmin = ..., kmax = ..., pmax = ...}}")
+    red = None if marking is None else _made(RED, marking, f"{where} marking")
+    return _made(Link, table, where, marking=red, name=_name(table, where))
+
+
+def _name(table: dict[str, Any], where: str) -> str:
+    name = table.pop("name", "")
+    if not isinstance(name, str):
+        raise InputError(f"{where}: name {name!r} is not text; write it in quotes")
+    return name
+
+
+def _scheme(table: dict[str, Any], where: str) -> Any:
+    name = _name(table, where)
+    if table.get("feedback_delay") == "path":
+        table["feedback_delay"] = None
+    try:
+        cls = dispatch.parameters_of(name)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return _made(cls, table, where)
+
+
+def _flow(table: dict[str, Any], links: list[str], schemes: list[Any], where: str) -> Flow:
+    path, index = table.pop("path", None), table.pop("scheme", 0)
+    if not isinstance(path, list) or not all(hop in links for hop in path):
+        raise InputError(f"{where}: path {path!r} does not name links; write a list of {', '.join(links)}")
+    if not isinstance(index, int) or not 0 <= index < len(schemes):
+        raise InputError(f"{where}: scheme {index!r} is none of the {len(schemes)} written; count from 0")
+    hops = tuple(links.index(hop) for hop in path)
+    return _made(Flow, table, where, path=hops, scheme=schemes[index], name=_name(table, where))

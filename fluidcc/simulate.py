@@ -1,0 +1,210 @@
+"""One scenario in, one trace out."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import fluidcc
+from fluidcc import scenario_file
+from fluidcc.errors import InputError
+from fluidcc.fluid.engine import Outcome, execute
+from fluidcc.fluid.metrics import METRICS, metrics_of, queue_statistics
+from fluidcc.fluid.network import Network, network_of
+from fluidcc.fluid.plan import Plan, plan_of
+from fluidcc.progress import Bar
+from fluidcc.scenario import Scenario, base_rtt, resolve
+from fluidcc.schemes.dispatch import part
+from fluidcc.trace import Trace
+from fluidcc.units import TIME, quantity, show
+
+SEGMENTS = 20  # parts of a run, between which it reports and can be interrupted
+
+
+def simulate(
+    scenario: Scenario,
+    until: Any = "200ms",
+    *,
+    window: tuple[Any, Any] | None = None,
+    engine: str = "fluid",
+    dt: Any = None,
+    method: str = "heun",
+    dtype: str = "float64",
+    sample_interval: Any = None,
+    estimate_error: bool = True,
+) -> Trace:
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    until : quantity
+        Horizon [s].
+    window : pair of quantity
+        Interval of the summary's metrics [s]; the second half of the run by default.
+    engine : {"fluid"}
+    dt : quantity
+        Step [s]; chosen from the lags and the scheme's time constants by default.
+    method : {"heun", "rk4", "euler"}
+    dtype : {"float64", "float32"}
+    sample_interval : quantity
+        Spacing of the trace [s]; ``until/2000`` by default. The summary does not depend on it.
+    estimate_error : bool
+        Whether to run again with half the step and report the difference, ``discretisation_error``.
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    InputError
+        If the scenario or an option makes no sense.
+
+    Examples
+    --------
+    >>> import fluidcc as fc
+    >>> trace = fc.simulate(fc.incast(2), until="5ms")
+    >>> trace.summary["queue_bytes"]["mean"] > 0
+    True
+    """
+    if engine != "fluid":
+        raise InputError(f"engine: {str(engine)[:20]!r} is not available; write fluid")
+    scenario = resolve(scenario)
+    network = network_of(scenario)
+    seconds = quantity(until, TIME, "until")
+    plan = plan_of(
+        network,
+        until=seconds,
+        window=None if window is None else (quantity(window[0], TIME, "window"), quantity(window[1], TIME, "window")),
+        dt=None if dt is None else quantity(dt, TIME, "dt"),
+        method=method,
+        dtype=dtype,
+        sample_interval=None if sample_interval is None else quantity(sample_interval, TIME, "sample interval"),
+        halving=estimate_error,
+    )
+    work = 3 if estimate_error else 1
+    with Bar(f"simulating {show(seconds, TIME)}", plan.steps * work, "steps") as bar:
+        outcome, compile_s, wall_s = execute(
+            network, plan, full=True, segments=SEGMENTS, report=lambda share: bar(share / work)
+        )
+        error = {"queue_rel": None, "rate_rel": None}
+        if estimate_error:
+            # Half the step has the same shapes, so this does not compile again.
+            finer, _, _ = execute(
+                network, plan.halved(), full=True, segments=SEGMENTS, report=lambda share: bar((1 + 2 * share) / work)
+            )
+            error = discretisation_error(outcome, finer)
+    summary = _summary(scenario, network, plan, outcome, seconds)
+    summary |= {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
+    return Trace(_dataset(scenario, network, plan, outcome, summary))
+
+
+def discretisation_error(coarse: Outcome, fine: Outcome, point: int = 0) -> dict[str, float | None]:
+    """Relative difference of the window's mean queue and mean rates between step h and h/2."""
+
+    def relative(a: np.ndarray, b: np.ndarray) -> float | None:
+        scale = float(np.max(np.abs(b)))
+        worst = float(np.max(np.abs(a - b)))
+        return None if not math.isfinite(worst) else worst / scale if scale > 0 else worst
+
+    at = (..., point)
+    return {
+        "queue_rel": relative(coarse.summary.queue_mean[at], fine.summary.queue_mean[at]),
+        "rate_rel": relative(coarse.summary.rate_mean[at], fine.summary.rate_mean[at]),
+    }
+
+
+def number(value: Any) -> float | None:
+    """A float for JSON; None where it is undefined."""
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def _summary(
+    scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, until: float
+) -> dict[str, Any]:
+    share = scenario.packet_size / scenario.wire_packet
+    metrics = {name: number(values[0]) for name, values in metrics_of(network, plan, outcome, share).items()}
+    stats = {name: values[:, 0] for name, values in queue_statistics(plan, outcome).items()}
+    rates = outcome.summary.rate_mean[:, 0]
+    count = sum(flow.multiplicity for flow in scenario.flows)
+    prefix = "queue_bytes."
+    return {
+        "engine": "fluid",
+        "scheme": "+".join(dict.fromkeys(flow.scheme.name for flow in scenario.flows)),
+        "flows": int(count) if count == int(count) else count,
+        "until_s": until,
+        "window_s": [plan.first * plan.dt, plan.last * plan.dt],
+        "queue_bytes": {k.removeprefix(prefix): v for k, v in metrics.items() if k.startswith(prefix)},
+        "links": [
+            {
+                "name": scenario.links[i].name or f"link {i}",
+                "queue_bytes": {name: number(values[i]) for name, values in stats.items()},
+                "utilisation": number(outcome.summary.utilisation[i, 0]),
+            }
+            for i in range(network.links)
+        ],
+        "rate_bytes_per_s": [number(rate) for rate in rates],
+        "goodput_bytes_per_s": [number(rate * share) for rate in rates],
+        **{name: metrics[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")},
+        "fct_s": _completion_times(scenario, outcome),
+    }
+
+
+def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None]:
+    """Start to last acknowledgement at the sender of every finite flow [s]; None if unfinished."""
+    times: list[float | None] = []
+    for i, flow in enumerate(scenario.flows):
+        if math.isinf(flow.size):
+            continue
+        finish = number(outcome.finish[i, 0])
+        drain = number(outcome.drain[i, 0])
+        done = finish is not None and drain is not None
+        times.append(finish + drain + base_rtt(scenario, flow) - flow.start if done else None)
+    return times
+
+
+def _dataset(
+    scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]
+) -> xr.Dataset:
+    kept = slice(None, None, plan.thin)
+    times = np.arange(plan.samples)[kept] * (plan.stride * plan.dt)
+    capacity = np.array([link.rate for link in scenario.links[: network.links]])
+    idle = outcome.trace["idle"][kept, :, 0]
+    sent = times[:, None] * capacity - idle
+    texts = {"rate": ("bytes/s", "sending rate"), "pacing_rate": ("bytes/s", "pacing rate R_C")}
+    for group in network.groups:
+        texts |= part(group.parameters, "fluid").OBSERVABLES
+    variables: dict[str, Any] = {
+        "queue": (("time", "link"), outcome.queue[kept, :, 0], {"units": "bytes", "long_name": "queue"}),
+        "sent": (("time", "link"), sent, {"units": "bytes", "long_name": "bytes sent so far"}),
+    }
+    for name, (unit, text) in texts.items():
+        values = outcome.trace[name][kept, :, 0]
+        variables[name] = (("time", "flow"), values, {"units": unit, "long_name": text})
+    coordinates = {
+        "time": ("time", times, {"units": "s", "long_name": "time"}),
+        "link": [link.name or f"link {i}" for i, link in enumerate(scenario.links[: network.links])],
+        "capacity": ("link", capacity, {"units": "bytes/s", "long_name": "nominal rate"}),
+        "flow": [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)],
+        "multiplicity": ("flow", np.array([flow.multiplicity for flow in scenario.flows]), {"units": "1"}),
+    }
+    attrs = {
+        "title": f"{summary['scheme']}, {summary['flows']} flows, {summary['engine']} engine",
+        "source": f"fluidcc {fluidcc.__version__}",
+        "engine": "fluid",
+        "scenario": scenario_file.to_toml(scenario),
+        "summary": json.dumps(summary),
+        "dt_s": plan.dt,
+        "method": plan.method,
+        "dtype": plan.dtype,
+    }
+    return xr.Dataset(variables, coordinates, attrs)
+
+
+__all__ = ["METRICS", "simulate"]
