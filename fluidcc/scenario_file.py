@@ -112,7 +112,9 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
         if f.name in known and f.default is dataclasses.MISSING and f.name not in table
     ]
     if missing:
-        raise InputError(f"{where}: {missing[0]} is missing; write for example {missing[0]} = {_example(cls, missing[0])}")
+        raise InputError(
+            f"{where}: {missing[0]} is missing; write for example {missing[0]} = {_example(cls, missing[0])}"
+        )
     return cls(**table, **given)
 
 

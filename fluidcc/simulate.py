@@ -125,9 +125,7 @@ def number(value: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _summary(
-    scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, until: float
-) -> dict[str, Any]:
+def _summary(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, until: float) -> dict[str, Any]:
     share = scenario.packet_size / scenario.wire_packet
     metrics = {name: number(values[0]) for name, values in metrics_of(network, plan, outcome, share).items()}
     stats = {name: values[:, 0] for name, values in queue_statistics(plan, outcome).items()}
@@ -139,7 +137,7 @@ def _summary(
         "scheme": "+".join(dict.fromkeys(flow.scheme.name for flow in scenario.flows)),
         "flows": int(count) if count == int(count) else count,
         "until_s": until,
-        "window_s": [plan.first * plan.dt, plan.last * plan.dt],
+        "window_s": list(plan.window),
         "queue_bytes": {k.removeprefix(prefix): v for k, v in metrics.items() if k.startswith(prefix)},
         "links": [
             {
@@ -169,9 +167,7 @@ def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None
     return times
 
 
-def _dataset(
-    scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]
-) -> xr.Dataset:
+def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, summary: dict[str, Any]) -> xr.Dataset:
     kept = slice(None, None, plan.thin)
     times = np.arange(plan.samples)[kept] * (plan.stride * plan.dt)
     capacity = np.array([link.rate for link in scenario.links[: network.links]])

@@ -140,7 +140,9 @@ class Trace:
             with xr.open_dataset(path, engine="h5netcdf") as dataset:
                 loaded = dataset.load()
         except (OSError, ValueError, KeyError) as error:
-            raise InputError(f"{path}: cannot be read as a trace ({error}); give a file that Trace.save wrote") from None
+            raise InputError(
+                f"{path}: cannot be read as a trace ({error}); give a file that Trace.save wrote"
+            ) from None
         if "queue" not in loaded or "time" not in loaded.dims:
             raise InputError(f"{path}: holds no queue over time; give a file that Trace.save wrote")
         return Trace(loaded)

@@ -1,6 +1,6 @@
 """Delay equations given as a plain function, for problems that are not networks.
 
-    >>> solution = solve(lambda t, y, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[1.0], until=3.0, dt=0.1)
+>>> solution = solve(lambda t, y, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[1.0], until=3.0, dt=0.1)
 """
 
 from __future__ import annotations

@@ -204,7 +204,9 @@ def _column(values: list[Any], collapse: bool = True) -> Any:
 
 def with_points(network: Network, dtype: Any) -> Network:
     """Give every column that has none a last axis of one point, in the precision of the run."""
-    return jax.tree.map(lambda a: jnp.asarray(a, dtype)[:, None] if jnp.ndim(a) == 1 else jnp.asarray(a, dtype), network)
+    return jax.tree.map(
+        lambda a: jnp.asarray(a, dtype)[:, None] if jnp.ndim(a) == 1 else jnp.asarray(a, dtype), network
+    )
 
 
 REASONS = ("ok", "out of range", "kmin exceeds kmax", "initial rate exceeds line rate", "result is not finite")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 
@@ -35,6 +34,8 @@ class Plan:
         Samples taken, the first at t = 0, the last at the horizon or just beyond.
     first, last : int
         Steps at which the window of the metrics opens and closes.
+    window : tuple of float
+        The window as asked for [s].
     every : int
         Percentiles use each ``every``-th sample, so that they do not depend on the output grid.
     thin : int
@@ -52,6 +53,7 @@ class Plan:
     samples: int
     first: int
     last: int
+    window: tuple[float, float]
     every: int
     thin: int
     depth: int
@@ -88,6 +90,7 @@ def plan_of(
     samples: int = SAMPLES,
     queueing_allowance: float = 4e-3,
     halving: bool = False,
+    longest_lag: float | None = None,
 ) -> Plan:
     """Plan a run.
 
@@ -112,6 +115,8 @@ def plan_of(
         Longest queueing delay that the history holds [s].
     halving : bool
         Whether the history must also hold the run with half the step.
+    longest_lag : float
+        Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
 
     Raises
     ------
@@ -123,7 +128,7 @@ def plan_of(
         raise InputError(f"dtype: {str(dtype)[:20]!r} is unknown; write float64 or float32")
     if not 0 < until < math.inf:
         raise InputError(f"until: {show(until, TIME)} is no horizon; write for example 100ms")
-    lags = _lags(network)
+    lags = _lags(network) if longest_lag is None else [longest_lag]
     shortest = min(lags)
     step = dt if dt is not None else _default_step(network, shortest)
     if not 0 < step < math.inf:
@@ -134,12 +139,13 @@ def plan_of(
             if shortest > 0
             else "delay: a lag of 0 cannot be modelled as a delay; give a delay or feedback delay above 0"
         )
-    aligned = not network.queueing and max(lags) - shortest <= 1e-12 * shortest
+    aligned = longest_lag is None and not network.queueing and max(lags) - shortest <= 1e-12 * shortest
     if aligned:
-        step = shortest / math.ceil(shortest / step * (1 - 1e-9))
+        step = float(f"{shortest / math.ceil(shortest / step * (1 - 1e-9)):.15g}")
     steps = math.ceil(until / step * (1 - 1e-9))
     if steps > MOST_STEPS // (2 if halving else 1):
         raise InputError(f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; give a larger dt")
+    window = window or (until / 2, until)
     first, last = _window_steps(window, until, step, steps)
     coarse = max(1, math.ceil(steps / samples))
     every, thin, stride = 1, 1, coarse
@@ -159,6 +165,7 @@ def plan_of(
         samples=samples * every + 1,
         first=first,
         last=last,
+        window=window,
         every=every,
         thin=thin,
         depth=ring_depth(longest, step / (2 if halving else 1)),
@@ -168,8 +175,8 @@ def plan_of(
     )
 
 
-def _window_steps(window: tuple[float, float] | None, until: float, step: float, steps: int) -> tuple[int, int]:
-    opens, closes = (until / 2, until) if window is None else window
+def _window_steps(window: tuple[float, float], until: float, step: float, steps: int) -> tuple[int, int]:
+    opens, closes = window
     if not 0 <= opens < closes <= until * (1 + 1e-9):
         raise InputError(
             f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(until, TIME)}; "
@@ -190,8 +197,3 @@ def _default_step(network: Network, shortest: float) -> float:
         for group in network.groups
     )
     return min(LARGEST_STEP, shortest, fastest / STEPS_PER_TIME_SCALE)
-
-
-def describe_step(plan: Plan) -> dict[str, Any]:
-    """What a trace records of its discretisation."""
-    return {"dt_s": plan.dt, "method": plan.method, "dtype": plan.dtype}

@@ -27,14 +27,10 @@ class ConfigDB:
             place = f"{self.name}:{error.lineno}:{error.colno}"
             raise InputError(f"{place}: not JSON ({error.msg}); give {EXPECTED}") from None
         except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
-            reason = (
-                "nested too deep" if isinstance(error, RecursionError) else "a number has too many digits"
-            )
+            reason = "nested too deep" if isinstance(error, RecursionError) else "a number has too many digits"
             raise InputError(f"{self.name}: not usable JSON ({reason}); give {EXPECTED}") from None
         if not isinstance(self.tables, dict):
-            raise InputError(
-                f"{self.name}: holds {clip(self.tables)}, not an object of tables; give {EXPECTED}"
-            )
+            raise InputError(f"{self.name}: holds {clip(self.tables)}, not an object of tables; give {EXPECTED}")
         self._by_port: dict[str, dict[str, list[Fields]]] = {}
         self._ranges: dict[str, dict[str, list[tuple[int, int, Fields]]]] = {}
 

@@ -206,12 +206,8 @@ def _settings(
     if not given:
         others = " and ".join(str(p) for p in sorted(found.others))
         have = f" for port {found.port} (it has port {others})" if others else ""
-        raise InputError(
-            f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as rpg_ai_rate"
-        )
-    ignored = [
-        f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED
-    ]
+        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as rpg_ai_rate")
+    ignored = [f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED]
     ignored += [f"{name}: the source says N/A" for name in found.unset]
     ignored += [f"{n} settings of port {p}" for p, n in sorted(found.others.items())]
     if unknown_listed:
@@ -287,9 +283,7 @@ def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
         for file in sorted(files):
             seen += 1
             if seen > _MOST_FILES:
-                raise InputError(
-                    f"{name}: has more than {_MOST_FILES} files; give the folder that holds roce_rp"
-                )
+                raise InputError(f"{name}: has more than {_MOST_FILES} files; give the folder that holds roce_rp")
             path = Path(parent, file)
             if canonical(file.lower()) is None or not path.is_file():  # a pipe would block
                 yield file, "", ""

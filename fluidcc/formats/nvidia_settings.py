@@ -42,9 +42,7 @@ SETTINGS: dict[str, Setting] = {
     "rpg_threshold": Setting(1, "", "the steps of fast recovery", 0, 31),
     "rpg_ai_rate": Setting(5, "Mb/s", "the additive increase", 0, _REGISTER),
     "rpg_hai_rate": Setting(50, "Mb/s", "the hyper increase", 0, _REGISTER),
-    "rpg_gd": Setting(
-        11, "", "the binary logarithm of the cut's divisor", 0, 15, "11 cuts the rate by alpha/2"
-    ),
+    "rpg_gd": Setting(11, "", "the binary logarithm of the cut's divisor", 0, 15, "11 cuts the rate by alpha/2"),
     "rpg_min_dec_fac": Setting(50, "percent", "the least share of the rate that a cut leaves", 0, 100),
     "rpg_min_rate": Setting(1, "Mb/s", "the least rate", 0, _REGISTER),
 }
@@ -59,12 +57,9 @@ UNUSED: dict[str, Callable[[float], str]] = {
     "clamp_tgt_rate": lambda v: (
         "as in the model: the target rate follows the rate at every CNP, eq. (8)"
         if v
-        else "the NIC lowers its target rate only at the first cut after an increase, the model at "
-        "every cut, eq. (8)"
+        else "the NIC lowers its target rate only at the first cut after an increase, the model at every cut, eq. (8)"
     ),
-    "clamp_tgt_rate_after_time_inc": _always(
-        "the target rate follows the rate at every CNP in the model, eq. (8)"
-    ),
+    "clamp_tgt_rate_after_time_inc": _always("the target rate follows the rate at every CNP in the model, eq. (8)"),
     "rpg_max_rate": lambda v: (
         "flows are limited by the line rate only" if v else "no limit but the line rate, as in the model"
     ),
@@ -138,10 +133,6 @@ def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple
     note = "a cut is by alpha 2^(10 - gd)" + (", limited to alpha" if gain > 1 else "")
     yield "decrease_gain", ("rpg_gd",), min(gain, 1.0), note
     cut = 1 - raw["rpg_min_dec_fac"] / 100
-    note = (
-        "100% leaves the rate uncut by any CNP"
-        if cut == 0
-        else "a cut leaves at least this share of the rate"
-    )
+    note = "100% leaves the rate uncut by any CNP" if cut == 0 else "a cut leaves at least this share of the rate"
     yield "max_decrease", ("rpg_min_dec_fac",), cut, note
     yield "min_rate", ("rpg_min_rate",), raw["rpg_min_rate"] * _MBPS, ""

@@ -33,9 +33,7 @@ def choose_queue(config: ConfigDB, port: str) -> Choice:
     best = Choice(port, 0, 0, pfc, {})
     for queue in sorted(queues.keys() | pfc.keys()):
         fields = queues.get(queue, {})
-        marked = config.reference(
-            fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{queue} wred_profile"
-        )
+        marked = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{queue} wred_profile")
         rank = 2 * (queue in pfc) + bool(marked)
         if rank > best.rank:
             best = Choice(port, queue, rank, pfc, fields)
@@ -51,9 +49,7 @@ def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
     where = f"{config.name}: {at}"
     enabled = fields.get("pfc_enable", "")
     if not isinstance(enabled, (str, int)) or isinstance(enabled, bool):
-        raise InputError(
-            f'{where} pfc_enable: {clip(enabled)} is not a list of priorities; write for example "3,4"'
-        )
+        raise InputError(f'{where} pfc_enable: {clip(enabled)} is not a list of priorities; write for example "3,4"')
     texts = [text for text in str(enabled).split(",") if text.strip()] if enabled != "" else []
     priorities = [int(number(t, f"{where} pfc_enable", "a priority", 0, 7, integer=True)) for t in texts]
     name = config.reference(fields.get("pfc_to_queue_map"), PFC_MAP, f"{at} pfc_to_queue_map")

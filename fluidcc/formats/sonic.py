@@ -150,9 +150,7 @@ def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchP
     if not ports:
         raise InputError(f"{config.name}: table PORT lists no ports; give {EXPECTED} with at least one port")
     if port is not None and port not in ports:
-        raise InputError(
-            f"{config.name}: table PORT has no {clip(port)}; its ports are {listing(list(ports))}"
-        )
+        raise InputError(f"{config.name}: table PORT has no {clip(port)}; its ports are {listing(list(ports))}")
     config.table("QUEUE")
     up = [name for name in ports if config.entry("PORT", name).get("admin_status") == "up"]
     candidates = [port] if port is not None else up or list(ports)
@@ -177,9 +175,7 @@ def _describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     if fields.get("admin_status") != "up":
         notes.append(f"port {label(port)} is not administratively up")
     if "speed" not in fields:
-        raise InputError(
-            f'{config.name}: PORT|{label(port)} has no speed; add it in Mb/s, such as "speed": "100000"'
-        )
+        raise InputError(f'{config.name}: PORT|{label(port)} has no speed; add it in Mb/s, such as "speed": "100000"')
     speed = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8)
     ignored: list[str] = []
     if "scheduler" in choice.fields:
@@ -218,9 +214,7 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
         thresholds.append(number(fields[key], f"{place} {key}", "bytes", 0, _MOST_BYTES))
     key = "green_drop_probability"
     if key not in fields:
-        notes.append(
-            f"WRED_PROFILE|{label(name)} has no {key}: taken as 100%, the switch interface's default"
-        )
+        notes.append(f"WRED_PROFILE|{label(name)} has no {key}: taken as 100%, the switch interface's default")
     percent = number(fields.get(key, 100), f"{place} {key}", "percent", 0, 100)
     mode = fields.get("ecn")
     if mode is None:
@@ -230,9 +224,7 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
         raise InputError(f"{place} ecn: {clip(mode)} is not a mode; write one of {', '.join(_MARKS_GREEN)}")
     for colour in ("yellow", "red"):
         if any(k.startswith(f"{colour}_") for k in fields):
-            ignored.append(
-                f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green"
-            )
+            ignored.append(f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green")
     if any(k.startswith("wred_") for k in fields):
         ignored.append(f"WRED_PROFILE|{label(name)} wred_*_enable: governs drops of packets without ECN")
     ecn = _MARKS_GREEN[mode.strip().lower()]
@@ -254,9 +246,7 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     where = f"BUFFER_PG|{port}|{priority} profile"
     name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
     if not name:
-        notes.append(
-            f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers"
-        )
+        notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
         return {}
     fields = config.needed("BUFFER_PROFILE", name, where)
     place = f"{config.name}: BUFFER_PROFILE|{label(name)}"

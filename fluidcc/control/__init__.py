@@ -1,0 +1,1 @@
+"""Control theory of fluid scenarios: where they rest."""
