@@ -82,6 +82,19 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     return value
 
 
+def parse_any(text: str, name: str = "value") -> float:
+    """Read a quantity whose dimension its suffix tells; a bare number is plain.
+
+    Raises
+    ------
+    InputError
+        As `parse`.
+    """
+    suffix = re.sub(r"^[\s\d.+/eE-]*", "", text[:_LONGEST]).strip().replace("µ", "u").replace("μ", "u")
+    dimension = next((d for d, table in _SUFFIXES.items() if suffix in table), RATIO)
+    return parse(text, dimension, name)
+
+
 def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     """Bring a quantity to SI: text is parsed, a plain number is SI already, an array or tracer passes.
 

@@ -1,0 +1,141 @@
+"""A whole grid as one network: the scenario is built once, with traced scalars for what is swept."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluidcc.fluid.engine import execute
+from fluidcc.fluid.history import ring_depth
+from fluidcc.fluid.metrics import metrics_of
+from fluidcc.fluid.network import REASONS, Network, network_of, reason_of
+from fluidcc.fluid.plan import Plan
+from fluidcc.scenario import Scenario, resolve
+from fluidcc.sweep.grid import Grid
+
+NOT_FINITE = REASONS.index("result is not finite")
+SAMPLES = 500  # instants that percentiles come from, per point
+_TOUCHED = 1 << 20  # bytes of history in use per chunk that still stay near the core
+_LEAST_CHUNK, _LARGEST_CHUNK = 64, 512
+_MEMORY = 1 << 29  # bytes of history per chunk at most
+
+
+class Batch(NamedTuple):
+    """The network of all points of a grid.
+
+    Parameters
+    ----------
+    network : Network
+        Columns that depend on what is swept have all points on a last axis, the others none.
+    reasons : ndarray, shape (points,)
+        Index into `REASONS` of what is wrong with a point; 0 if nothing is.
+    payload_share : ndarray
+        Payload over wire bytes of a packet, per point or one for all.
+    scenario : Scenario
+        The scenario of the first valid point.
+    """
+
+    network: Network
+    reasons: np.ndarray
+    payload_share: np.ndarray
+    scenario: Scenario
+
+
+def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
+    """Call ``make_scenario`` once, with a traced scalar per name, for all points of a grid.
+
+    Points whose values make no sense get a reason, and the columns of a valid point in place of theirs, so
+    that they can harm neither the plan nor their neighbours.
+    """
+    shape: dict[str, Any] = {}
+
+    def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:
+        scenario = resolve(make_scenario(**values))
+        leaves, shape["treedef"] = jax.tree.flatten(network_of(scenario))
+        shape["plain"] = [None if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
+        share = jnp.asarray(scenario.packet_size / scenario.wire_packet)
+        parts, shape["scenario"] = jax.tree.flatten(scenario)
+        shape["parts"] = [None if isinstance(part, jax.core.Tracer) else part for part in parts]
+        traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
+        traced_parts = [part for part in parts if isinstance(part, jax.core.Tracer)]
+        return traced, (reason_of(scenario), share), traced_parts
+
+    with jax.enable_x64(True):
+        columns = {name: jnp.asarray(values) for name, values in grid.columns().items()}
+        out = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))(columns)
+        traced, (reasons, share), parts = jax.tree.map(np.asarray, out)
+    valid = np.flatnonzero(reasons == 0)
+    first = int(valid[0]) if len(valid) else 0
+    source = np.where(reasons == 0, np.arange(grid.points), first)
+    network = jax.tree.unflatten(shape["treedef"], _merged(shape["plain"], [column[..., source] for column in traced]))
+    example = [float(part[first]) for part in parts]
+    scenario = jax.tree.unflatten(shape["scenario"], _merged(shape["parts"], example))
+    return Batch(network, reasons, share, scenario)
+
+
+def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:
+    rest = iter(traced)
+    return [next(rest) if leaf is None else leaf for leaf in plain]
+
+
+def chunk_size(batch: Batch, plan: Plan, points: int, workers: int) -> int:
+    """Points per chunk: few enough that the history in use stays in cache, and that every worker has some."""
+    network = batch.network
+    rows = (network.links + len(network.flows)) * (1 if plan.aligned else 4)
+    item = np.dtype(plan.dtype).itemsize
+    lags = [np.max(np.asarray(lag)) for lag in (network.marking_lag, network.own_lag) if lag is not None]
+    in_use = min(plan.depth, int(max(lags) / plan.dt) + 8)
+    fitting = min(_TOUCHED // (in_use * rows * item), _MEMORY // (plan.depth * rows * item))
+    size = max(_LEAST_CHUNK, min(_LARGEST_CHUNK, fitting))
+    return max(1, min(size, math.ceil(points / workers)))
+
+
+def take(network: Network, indices: np.ndarray) -> Network:
+    """The network of some points; columns without a points axis stay as they are."""
+    return jax.tree.map(lambda a: a[..., indices] if np.ndim(a) == 2 else a, network)
+
+
+def run_chunk(network: Network, plan: Plan, share: np.ndarray, points: int) -> dict[str, np.ndarray]:
+    """Metrics of a chunk, by name, each (points,); ``rate_bytes_per_s`` is (points, flows).
+
+    Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``.
+    """
+    outcome, compile_s, wall_s = execute(network, plan, points=points)
+    found = metrics_of(network, plan, outcome, share)
+    found["rate_bytes_per_s"] = outcome.summary.rate_mean.T
+    finite = np.isfinite(outcome.summary.queue_mean).all(0) & np.isfinite(outcome.summary.rate_mean).all(0)
+    reason = np.where(finite, 0, NOT_FINITE).astype(np.int32)
+    found = {name: np.where(_like(finite, values), values, np.nan) for name, values in found.items()}
+    return found | {"reason": reason, "compile_s": np.float64(compile_s), "wall_s": np.float64(wall_s)}
+
+
+def _like(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
+
+
+def sampled_error(batch: Batch, plan: Plan, results: dict[str, np.ndarray], most: int = 16) -> dict[str, float | None]:
+    """Largest relative difference to the run with half the step, over points spread evenly over the valid ones."""
+    valid = np.flatnonzero(results["reason"] == 0)
+    if not len(valid):
+        return {"queue_rel": None, "rate_rel": None}
+    chosen = valid[np.unique(np.linspace(0, len(valid) - 1, most).astype(int))]
+    padded = np.resize(chosen, most)  # always the same shape, so that it compiles once
+    finer = dataclasses.replace(plan.halved(), depth=ring_depth(plan.lag_limit, plan.dt / 2))
+    share = np.broadcast_to(batch.payload_share, batch.reasons.shape)[padded]
+    fine = run_chunk(take(batch.network, padded), finer, share, most)
+    queue, rate = "queue_bytes.mean", "rate_bytes_per_s"
+
+    def worst(name: str, axis: int | None) -> float | None:
+        at = slice(0, len(chosen))
+        difference = np.abs(results[name][chosen] - fine[name][at])
+        scale = np.abs(fine[name][at]).max(axis=axis, keepdims=True) if axis else np.abs(fine[name][at])
+        found = difference / np.where(scale > 0, scale, 1.0)
+        return float(found.max()) if np.isfinite(found).all() else None
+
+    return {"queue_rel": worst(queue, None), "rate_rel": worst(rate, 1)}

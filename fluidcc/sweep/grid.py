@@ -1,0 +1,99 @@
+"""The values of a sweep: names, axes, and the columns of all their combinations."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc import units
+from fluidcc.errors import InputError
+
+MOST_POINTS = 50_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Grid:
+    """Axes of a product grid, in SI."""
+
+    axes: dict[str, np.ndarray]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return tuple(len(values) for values in self.axes.values())
+
+    @property
+    def points(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """Value of every name at every point, each (points,); the last name varies fastest."""
+        meshes = np.meshgrid(*self.axes.values(), indexing="ij")
+        return {name: mesh.reshape(-1) for name, mesh in zip(self.axes, meshes, strict=True)}
+
+    def signature(self) -> str:
+        """Digest of names and values, to recognise the same grid again."""
+        digest = hashlib.sha256()
+        for name, values in self.axes.items():
+            digest.update(name.encode() + values.tobytes())
+        return digest.hexdigest()[:16]
+
+
+def grid_of(over: Mapping[str, Any]) -> Grid:
+    """Make a grid from names and values; values may be numbers in SI, arrays, or text with units.
+
+    Raises
+    ------
+    InputError
+        If there is no name, an axis is empty or holds something unreadable, or there are too many points.
+    """
+    if not over:
+        raise InputError("over: nothing to sweep; give for example over={'kmin': ['5KB', '10KB']}")
+    axes = {}
+    for name, values in over.items():
+        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
+            raise InputError(f"over {name}: expected a list of values, not {values!r}; write for example [1, 2]")
+        numbers = [units.parse_any(v, name) if isinstance(v, str) else v for v in values]
+        try:
+            axes[name] = np.asarray(numbers, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"over {name}: {values!r} holds something that is no number") from None
+        if axes[name].ndim != 1 or not len(axes[name]):
+            raise InputError(f"over {name}: expected a list of at least one value; write for example [1, 2]")
+    grid = Grid(axes)
+    if grid.points > MOST_POINTS:
+        raise InputError(f"over: {grid.points:,} points are more than {MOST_POINTS:,}; give fewer values")
+    return grid
+
+
+def parse_axis(text: str, dimension: str, name: str) -> np.ndarray:
+    """Read the command line's ``a:b:n``, ``log:a:b:n`` or ``v1,v2``; ends inclusive.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, n is below 2 (or 1 where a equals b), or a logarithmic end is not positive.
+    """
+    if ":" not in text:
+        return np.array([units.parse(part, dimension, name) for part in text.split(",")])
+    parts = text.split(":")
+    logarithmic = parts[0] == "log"
+    if logarithmic:
+        parts = parts[1:]
+    if len(parts) != 3 or not parts[2].strip().isdigit():
+        raise InputError(f"{name}: cannot read the range {text[:60]!r}; write a:b:n, log:a:b:n or v1,v2,...")
+    low, high = (units.parse(part, dimension, name) for part in parts[:2])
+    count = int(parts[2]) if len(parts[2]) < 10 else MOST_POINTS + 1
+    if not 1 <= count <= MOST_POINTS or (count == 1 and low != high):
+        raise InputError(f"{name}: {text[:60]!r} asks for {parts[2][:12]} values; write at least 2, for both ends")
+    if not logarithmic:
+        return np.linspace(low, high, count)
+    if min(low, high) <= 0:
+        raise InputError(f"{name}: a logarithmic range needs ends above 0, not {text[:60]!r}")
+    return np.geomspace(low, high, count)
