@@ -22,7 +22,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What is known of one parameter besides its value."""
+    """What is known of one parameter besides its value.
+
+    ``none_word`` is what to write for None where that has a meaning of its own (``"path"``, ``"line"``).
+    """
 
     dimension: str
     doc: str
@@ -31,7 +34,7 @@ class Spec:
     low: float = -math.inf
     high: float = math.inf
     open_low: bool = False
-    optional: bool = False
+    none_word: str = ""
     integer: bool = False
     choices: tuple[Any, ...] = ()
 
@@ -80,11 +83,14 @@ def convert(value: Any, spec: Spec, name: str) -> Any:
     InputError
         If it cannot be read, or lies outside the parameter's range.
     """
-    if value is None and spec.optional:
+    if spec.none_word and (value is None or value == spec.none_word):
         return None
     if spec.choices:
         return _choice(value, spec, name)
-    value = units.quantity(value, spec.dimension, name)
+    try:
+        value = units.quantity(value, spec.dimension, name)
+    except InputError as error:
+        raise InputError(f"{error}" + (f", or {spec.none_word}" if spec.none_word else "")) from None
     if units.is_concrete(value):
         problem = _range_problem(float(value), spec)
         if problem:

@@ -54,7 +54,7 @@ class Flow:
     start: Any = parameter(0.0, TIME, "when it starts to send", low=0)
     size: Any = parameter(math.inf, SIZE, "wire bytes to send; unlimited if long-lived", low=0, open_low=True)
     multiplicity: Any = parameter(1.0, COUNT, "how many identical flows", symbol="N", low=0, open_low=True)
-    initial_rate: Any = parameter(None, RATE, "rate at start; the line rate if not set", low=0, optional=True)
+    initial_rate: Any = parameter(None, RATE, "rate at start; line: the line rate", low=0, none_word="line")
     access_delay: Any = parameter("1us", TIME, "one-way delay, sender to the first link's queue", low=0)
     egress_delay: Any = parameter(0.0, TIME, "one-way delay, beyond the last link to the receiver", low=0)
     name: str = ""

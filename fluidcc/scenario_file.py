@@ -47,10 +47,8 @@ def to_toml(scenario: Scenario) -> str:
 
 
 def _values(part: Any) -> dict[str, Any]:
-    values = {name: getattr(part, name) for name in specs(part)}
-    return {name: value for name, value in values.items() if value is not None} | (
-        {"feedback_delay": "path"} if values.get("feedback_delay", 0) is None else {}
-    )
+    values = {name: (getattr(part, name), spec.none_word) for name, spec in specs(part).items()}
+    return {name: word if value is None else value for name, (value, word) in values.items()}
 
 
 def from_toml(text: str, source: str = "scenario") -> Scenario:
@@ -139,8 +137,6 @@ def _name(table: dict[str, Any], where: str) -> str:
 
 def _scheme(table: dict[str, Any], where: str) -> Any:
     name = _name(table, where)
-    if table.get("feedback_delay") == "path":
-        table["feedback_delay"] = None
     try:
         cls = dispatch.parameters_of(name)
     except InputError as error:

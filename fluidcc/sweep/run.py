@@ -100,7 +100,9 @@ def sweep(
         plan = plan_of(
             batch.network,
             until=quantity(until, TIME, "until"),
-            window=None if window is None else (quantity(window[0], TIME, "window"), quantity(window[1], TIME, "window")),
+            window=None
+            if window is None
+            else (quantity(window[0], TIME, "window"), quantity(window[1], TIME, "window")),
             dt=None if dt is None else quantity(dt, TIME, "dt"),
             method=method,
             dtype=dtype,
@@ -191,7 +193,9 @@ def _dask_runs(
         try:
             client, own = Client(dask, timeout=10), True
         except (OSError, ValueError, TypeError) as error:
-            raise InputError(f"dask: no scheduler at {dask[:80]!r} ({error}); write for example tcp://host:8786") from None
+            raise InputError(
+                f"dask: no scheduler at {dask[:80]!r} ({error}); write for example tcp://host:8786"
+            ) from None
     try:
         futures = {client.submit(run_chunk, *job(first), pure=False): first for first in starts}
         for future in dask_completed(list(futures)):

@@ -49,7 +49,13 @@ class DCQCN:
     )
     min_rate: Any = parameter(0.0, RATE, "least rate of a flow", source="NVIDIA rpg_min_rate", low=0)
     feedback_delay: Any = parameter(
-        "50us", TIME, "control-loop delay; unset: the path's", symbol="tau*", source="DCQCN 5.1", low=0, optional=True
+        "50us",
+        TIME,
+        "control-loop delay; path: that of the path",
+        symbol="tau*",
+        source="DCQCN 5.1",
+        low=0,
+        none_word="path",
     )
     hyper_increase: bool = parameter(
         False, "on|off", "model the hyper-increase phase", source="DCQCN Fig. 7", choices=(False, True)

@@ -1,0 +1,44 @@
+"""``fluidcc equilibrium``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc import units
+from fluidcc.cli import options as o
+
+
+@o.takes_scenario
+def command(
+    request: o.Request,
+    save_scenario: o.Save = None,
+    json: o.Json = False,
+) -> None:
+    """Solve for the fixed point: marking, queue, and the state of every flow."""
+    scenario = o.scenario_of(request)
+    o.save_scenario(scenario, save_scenario)
+    from fluidcc.control.equilibrium import equilibrium
+
+    found = equilibrium(scenario).as_dict()
+    if json:
+        o.print_json(found)
+        return
+    rows = [
+        ("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax"),
+        ("on the RED ramp", "yes" if found["on_ramp"] else "no"),
+        ("marking probability", f"{found['marking_probability']:.6g}"),
+        ("queue", units.show(found["queue_bytes"], units.SIZE)),
+    ]
+    skip = {"exists", "on_ramp", "marking_probability", "queue_bytes", "links", "flows"}
+    rows += [
+        (key.removesuffix("_bytes_per_s").replace("_", " "), _shown(key, v))
+        for key, v in found.items()
+        if key not in skip
+    ]
+    o.print_table(f"{request.scheme}, fixed point", rows)
+
+
+def _shown(key: str, value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(_shown(key, v) for v in value)
+    return units.show(value, units.RATE) if key.endswith("_bytes_per_s") else f"{value:.6g}"

@@ -1,0 +1,91 @@
+"""``fluidcc simulate``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from fluidcc import units
+from fluidcc.cli import options as o
+
+
+@o.takes_scenario
+def command(
+    request: o.Request,
+    save_scenario: o.Save = None,
+    until: o.Until = "200ms",
+    window: o.Window = None,
+    engine: Annotated[str, typer.Option(help="fluid.")] = "fluid",
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of engines that draw random numbers; the fluid has none.")
+    ] = None,
+    dt: o.Step = None,
+    method: o.MethodName = "heun",
+    dtype: o.Dtype = "float64",
+    sample_interval: Annotated[
+        str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE.nc", help="Write the trace.")] = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw queue and rates.")] = None,
+    json: o.Json = False,
+) -> None:
+    """Run one scenario and print its metrics; --out keeps the trace, --plot draws it."""
+    scenario = o.scenario_of(request)
+    span = o.parse_window(window)
+    o.save_scenario(scenario, save_scenario)
+    from fluidcc.simulate import simulate
+
+    trace = simulate(
+        scenario,
+        until,
+        window=span,
+        engine=engine,
+        dt=dt,
+        method=method,
+        dtype=dtype,
+        sample_interval=sample_interval,
+    )
+    trace.dataset.attrs["command"] = " ".join(["fluidcc", *sys.argv[1:]])
+    if out is not None:
+        trace.save(out)
+    if plot is not None:
+        trace.plot().write(plot)
+    if json:
+        o.print_json(trace.summary)
+    else:
+        _print(trace.summary)
+
+
+def _print(summary: dict[str, Any]) -> None:
+    def size(value: float | None) -> str:
+        return "undefined" if value is None else units.show(value, units.SIZE)
+
+    def rate(value: float | None) -> str:
+        return "undefined" if value is None else units.show(value, units.RATE)
+
+    queue, error = summary["queue_bytes"], summary["discretisation_error"]
+    opens, closes = (units.show(t, units.TIME) for t in summary["window_s"])
+    rates = [rate(r) for r in summary["rate_bytes_per_s"]]
+    times = ["unfinished" if t is None else units.show(t, units.TIME) for t in summary["fct_s"]]
+    rows = [
+        ("queue mean", f"{size(queue['mean'])} (std {size(queue['std'])})"),
+        ("queue p5, p50, p95, p99", ", ".join(size(queue[p]) for p in ("p5", "p50", "p95", "p99"))),
+        ("queue max", f"{size(queue['max'])} ({size(queue['max_whole_run'])} in the whole run)"),
+        ("utilisation", _share(summary["utilisation"])),
+        ("rate per flow", ", ".join(dict.fromkeys(rates)) if len(rates) > 8 else ", ".join(rates)),
+        ("rate gap, Jain", f"{rate(summary['rate_gap_bytes_per_s'])}, {_share(summary['jain'])}"),
+        *([("completion", ", ".join(times))] if times else []),
+        ("error of the step", f"queue {_small(error['queue_rel'])}, rates {_small(error['rate_rel'])}"),
+        ("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"),
+    ]
+    o.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
+
+
+def _share(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4f}"
+
+
+def _small(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.1e}"

@@ -1,0 +1,225 @@
+"""Pictures of traces, comparisons of traces, and sweeps; axes carry units that suit the values."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fluidcc import units
+from fluidcc.errors import InputError
+from fluidcc.parameters import specs
+from fluidcc.trace import write_whole
+
+if TYPE_CHECKING:
+    from fluidcc.sweep.result import SweepResult
+    from fluidcc.trace import Trace
+
+_MOST_LINES = 12  # flows drawn one by one; more become a band
+_COLOURS = "viridis_r"
+
+
+class Picture(Figure):
+    """A figure that notebooks show by themselves and that saves whole or not at all."""
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=110)
+        return buffer.getvalue()
+
+    def write(self, path: str | Path) -> Path:
+        """Write PNG, PDF or SVG by the name's ending.
+
+        Raises
+        ------
+        InputError
+            If the ending is unknown or the file cannot be written.
+        """
+        kind = Path(path).suffix.lstrip(".").lower()
+        if kind not in ("png", "pdf", "svg"):
+            raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .png, .pdf or .svg")
+        return write_whole(path, lambda target: self.savefig(target, format=kind, dpi=150))
+
+
+def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: Any) -> Any:
+    """A `Picture` and its axes, an array (rows, columns)."""
+    picture = Picture(figsize=size or (7.5 * columns, 0.8 + 2.4 * rows), layout="constrained")
+    return picture, picture.subplots(rows, columns, squeeze=False, **options)
+
+
+def label(text: str, unit: str) -> str:
+    """Axis label with its unit."""
+    return f"{text} [{unit}]" if unit else text
+
+
+def scaled(values: np.ndarray, dimension: str) -> tuple[np.ndarray, str]:
+    """Values and the suffix they are in, chosen by the largest."""
+    finite = np.abs(values[np.isfinite(values)])
+    factor, suffix = units.scale_of(float(finite.max()) if finite.size else 0.0, dimension)
+    return values / factor, suffix
+
+
+def plot_trace(trace: Trace, *, title: str | None = None) -> Picture:
+    """Queue of every link and rate of every flow over time.
+
+    Parameters
+    ----------
+    trace : Trace
+    title : str
+
+    Returns
+    -------
+    Picture
+    """
+    return plot_traces({"": trace}, title=title or trace.dataset.attrs.get("title", ""))
+
+
+def plot_traces(traces: dict[str, Trace], *, title: str = "") -> Picture:
+    """Several traces in one picture, for comparison; queues above, rates below."""
+    picture, axes = figure(2, 1, sharex=True)
+    top, bottom = axes[0, 0], axes[1, 0]
+    queue_unit = scaled(np.concatenate([t["queue"].values.ravel() for t in traces.values()]), units.SIZE)[1]
+    rate_unit = scaled(np.concatenate([t["rate"].values.ravel() for t in traces.values()]), units.RATE)[1]
+    end = max(float(t["time"][-1]) for t in traces.values())
+    second, time_unit = units.scale_of(end, units.TIME)
+    for i, (name, trace) in enumerate(traces.items()):
+        time = trace["time"].values / second
+        queues = trace["queue"].values / units.parse(f"1{queue_unit}", units.SIZE)
+        prefix = f"{name}: " if name else ""
+        for k, link in enumerate(trace["link"].values):
+            top.plot(time, queues[:, k], lw=1.2, color=f"C{i + k}", label=f"{prefix}{link}")
+        _draw_rates(
+            bottom, time, trace, units.parse(f"1{rate_unit}", units.RATE), prefix, i if len(traces) > 1 else None
+        )
+    top.set_ylabel(label("queue", queue_unit))
+    bottom.set_ylabel(label("rate per flow", rate_unit))
+    bottom.set_xlabel(label("time", time_unit))
+    for axis in (top, bottom):
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+        if len(axis.get_legend_handles_labels()[0]) > 1:
+            axis.legend(fontsize="small", ncols=2)
+    picture.suptitle(title)
+    return picture
+
+
+def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float, prefix: str, colour: int | None) -> None:
+    rates = trace["rate"].values / scale
+    names = trace["flow"].values
+    if rates.shape[1] > _MOST_LINES:
+        shade = f"C{colour or 0}"
+        axis.fill_between(time, rates.min(axis=1), rates.max(axis=1), alpha=0.3, color=shade, lw=0)
+        axis.plot(time, rates.mean(axis=1), color=shade, lw=1.2, label=f"{prefix}{rates.shape[1]} flows: mean, range")
+        return
+    for k in range(rates.shape[1]):
+        shade = f"C{k}" if colour is None else f"C{colour}"
+        axis.plot(
+            time, rates[:, k], lw=1.2, color=shade, label=f"{prefix}{names[k]}" if colour is None or k == 0 else None
+        )
+
+
+def plot_sweep(
+    result: SweepResult, metric: str, *, at: dict[str, float] | None = None, mark: dict[str, float] | None = None
+) -> Picture:
+    """A metric over one swept name as a line, over two as a heat map.
+
+    Parameters
+    ----------
+    result : SweepResult
+    metric : str
+    at : dict
+        Values at which further names are held; those of the best point by default.
+    mark : dict
+        A point to mark on the heat map, for example the present setting.
+
+    Returns
+    -------
+    Picture
+    """
+    best = result.best(metric)
+    shown = sorted(result.names, key=lambda n: -result.dataset.sizes[n])[:2]
+    shown = [name for name in result.names if name in shown]
+    held = {n: (at or {}).get(n, best[n]) for n in result.names if n not in shown}
+    values = result[metric].sel({n: v for n, v in held.items() if v is not None}, method="nearest")
+    dimension = str(values.attrs.get("units", ""))
+    data, unit = scaled(values.values, dimension)
+    picture, axes = figure(1, 1, size=(7.5, 5.0))
+    axis = axes[0, 0]
+    text = str(values.attrs.get("long_name", metric))
+    if len(shown) == 1:
+        x, x_unit = axis_values(result, shown[0])
+        axis.plot(x, data, marker="o", ms=3)
+        axis.set_ylabel(label(metric, unit))
+        axis.grid(alpha=0.3)
+        _scale_axis(axis.set_xscale, x)
+        axis.set_xlabel(label(shown[0], x_unit))
+    else:
+        (y, y_unit), (x, x_unit) = (axis_values(result, name) for name in shown)
+        values_2d = data if values.dims == tuple(shown) else data.T
+        mesh = axis.pcolormesh(x, y, np.ma.masked_invalid(values_2d), cmap=_COLOURS, shading="nearest")
+        axis.set_facecolor("0.85")
+        _scale_axis(axis.set_xscale, x)
+        _scale_axis(axis.set_yscale, y)
+        axis.set_xlabel(label(shown[1], x_unit))
+        axis.set_ylabel(label(shown[0], y_unit))
+        picture.colorbar(mesh, ax=axis, label=label(metric, unit))
+        _mark_points(axis, result, shown, best, mark)
+    fixed = ", ".join(f"{n} = {format_value(n, float(values[n]))}" for n in held)
+    axis.set_title(f"{text}" + (f"\nat {fixed}" if fixed else ""), fontsize="medium")
+    return picture
+
+
+def _mark_points(
+    axis: Axes, result: SweepResult, shown: Sequence[str], best: dict[str, Any], mark: dict[str, float] | None
+) -> None:
+    points = [("best", best, "*", "white")] + ([("present setting", mark, "o", "none")] if mark else [])
+    for name, point, symbol, fill in points:
+        if point[shown[0]] is None:
+            continue
+        scales = [units.scale_of(float(np.abs(result.dataset[n]).max()), dimension_of(n))[0] for n in shown]
+        axis.plot(
+            point[shown[1]] / scales[1],
+            point[shown[0]] / scales[0],
+            symbol,
+            mfc=fill,
+            mec="crimson",
+            mew=1.5,
+            ms=12,
+            ls="none",
+            label=name,
+        )
+    axis.legend(fontsize="small")
+
+
+def _scale_axis(set_scale: Any, values: np.ndarray) -> None:
+    """Logarithmic where the values are evenly spaced in the logarithm only."""
+    if len(values) > 2 and (values > 0).all():
+        ratios, steps = np.diff(np.log(values)), np.diff(values)
+        if np.ptp(ratios) < 1e-6 * abs(ratios[0]) and np.ptp(steps) > 1e-6 * abs(steps[0]):
+            set_scale("log")
+
+
+def axis_values(result: SweepResult, name: str) -> tuple[np.ndarray, str]:
+    """Values of an axis in a unit that suits them."""
+    return scaled(result.dataset[name].values, dimension_of(name))
+
+
+def format_value(name: str, value: float) -> str:
+    """A value of a named parameter, with its unit."""
+    return units.show(value, dimension_of(name))
+
+
+def dimension_of(name: str) -> str:
+    """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
+    from fluidcc.scenario import RED, Flow, Scenario
+    from fluidcc.schemes.dispatch import SCHEMES, parameters_of
+
+    for owner in (RED, Flow, Scenario, *(parameters_of(scheme) for scheme in SCHEMES)):
+        if name in specs(owner):
+            return specs(owner)[name].dimension
+    return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)
