@@ -1,0 +1,233 @@
+"""The closed grammar of quantities: what it reads, what it refuses, and how it shows them."""
+
+from __future__ import annotations
+
+import doctest
+import math
+import time
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidcc import units
+from fluidcc.errors import InputError
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, parse, quantity, scale_of, show
+
+DIMENSIONS = (RATE, SIZE, TIME, RATIO, COUNT)
+HALF_DIGIT = 0.5 * (1 + 1e-9)  # a number shown to n digits is off by half a unit of the last one, plus rounding
+QUICK = 0.5  # s, for a hundred hostile strings: each costs no more than its error message
+
+# The other side of the table of suffixes is exact arithmetic: decimal prefixes times bits or bytes.
+GOOD = [
+    ("40Gbps", RATE, 5e9),
+    ("40 Gb/s", RATE, 5e9),
+    ("40Gbit/s", RATE, 5e9),
+    ("5GB/s", RATE, 5e9),
+    ("40Mbps", RATE, 5e6),
+    ("1kbps", RATE, 125.0),
+    ("1Kbps", RATE, 125.0),
+    ("8bps", RATE, 1.0),
+    ("0.4Tbps", RATE, 5e10),
+    ("0", RATE, 0.0),
+    ("-0", RATE, 0.0),
+    ("0Gbps", RATE, 0.0),
+    ("5KB", SIZE, 5e3),
+    ("5kB", SIZE, 5e3),
+    ("10MB", SIZE, 1e7),
+    ("32767B", SIZE, 32767.0),
+    ("32767", SIZE, 32767.0),
+    ("1KiB", SIZE, 1024.0),
+    ("2MiB", SIZE, 2.0**21),
+    ("1GiB", SIZE, 2.0**30),
+    ("50us", TIME, 50e-6),
+    ("50µs", TIME, 50e-6),  # micro sign
+    ("50μs", TIME, 50e-6),  # Greek letter
+    ("1.5ms", TIME, 1.5e-3),
+    ("10ns", TIME, 1e-8),
+    ("3ps", TIME, 3e-12),
+    ("2s", TIME, 2.0),
+    ("0.2", TIME, 0.2),
+    ("1/256", RATIO, 1 / 256),
+    ("1 / 256", RATIO, 1 / 256),
+    ("1%", RATIO, 0.01),
+    ("0.01", RATIO, 0.01),
+    ("1e-2", RATIO, 0.01),
+    (".5", RATIO, 0.5),
+    ("5.", RATIO, 5.0),
+    ("+1E+1", RATIO, 10.0),
+    ("-3", COUNT, -3.0),
+    ("  7  ", COUNT, 7.0),
+    ("1/2Gbps", RATE, 0.0625e9),
+]
+
+BAD = [
+    ("", TIME),
+    (" ", TIME),
+    ("us", TIME),
+    ("fast", RATE),
+    ("40", RATE),
+    ("40Gbs", RATE),
+    ("40GBps", RATE),
+    ("40gbps", RATE),
+    ("40 G bps", RATE),
+    ("5KB", RATE),
+    ("5kb", SIZE),
+    ("5Kb", SIZE),
+    ("50us", SIZE),
+    ("50m", TIME),
+    ("50Us", TIME),
+    ("1 min", TIME),
+    ("5%", COUNT),
+    ("5x", COUNT),
+    ("nan", RATIO),
+    ("inf", SIZE),
+    ("infinity", TIME),
+    ("1e999", TIME),
+    ("1e400/1e400", RATIO),
+    ("1/0", RATIO),
+    ("0/0", RATIO),
+    ("1/1e-999", RATIO),
+    ("1//2", RATIO),
+    ("1/2/3", RATIO),
+    ("9**9**9", COUNT),
+    ("1_000", COUNT),
+    ("1,5", COUNT),
+    ("0x10", COUNT),
+    ("٣", COUNT),  # a digit to str.isdigit, but not to the grammar
+    ("1\x00", COUNT),
+    ("1;2", COUNT),
+    ("__import__('os')", COUNT),
+    ("1" * 65, COUNT),
+]
+
+
+@pytest.mark.parametrize(("text", "dimension", "value"), GOOD)
+def test_reads(text: str, dimension: str, value: float) -> None:
+    assert parse(text, dimension) == pytest.approx(value, rel=1e-15, abs=0)
+
+
+@pytest.mark.parametrize(("text", "dimension", "value"), [g for g in GOOD if g[1] == TIME])
+def test_times_are_the_nearest_floats(text: str, dimension: str, value: float) -> None:
+    assert parse(text, dimension) == value  # 50us is 5e-05, so that lags are whole numbers of steps
+
+
+@pytest.mark.parametrize(("text", "dimension"), BAD)
+def test_refuses_and_says_what_to_write(text: str, dimension: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text, dimension, "flow 3 rate")
+    message = str(caught.value)
+    assert message.startswith("flow 3 rate: ")
+    assert units._EXAMPLE[dimension] in message
+    assert "\n" not in message
+    assert len(message) < 400
+
+
+def test_the_examples_in_messages_are_themselves_readable() -> None:
+    for dimension, example in units._EXAMPLE.items():
+        for text in example.replace(" or ", ", ").split(", "):
+            assert math.isfinite(parse(text, dimension))
+
+
+def test_unknown_unit_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"unknown unit 'KB'.*Gbps"):
+        parse("5KB", RATE)
+
+
+FINITE = st.floats(min_value=1e-290, max_value=1e290).flatmap(lambda x: st.sampled_from([x, -x, 0.0]))
+
+
+@given(FINITE, st.sampled_from(DIMENSIONS), st.integers(1, 17))
+def test_what_is_shown_reads_back_to_the_digits_shown(value: float, dimension: str, digits: int) -> None:
+    again = parse(show(value, dimension, digits), dimension)
+    assert abs(again - value) <= HALF_DIGIT * 10.0 ** (1 - digits) * abs(value) + 4e-16 * abs(value)
+
+
+@given(FINITE, st.sampled_from(DIMENSIONS), st.integers(1, 17))
+def test_showing_what_was_read_changes_nothing(value: float, dimension: str, digits: int) -> None:
+    text = show(value, dimension, digits)
+    if digits <= 15:  # beyond, decimal text says more than a double holds
+        again = show(parse(text, dimension), dimension, digits)
+        assert parse(again, dimension) == pytest.approx(parse(text, dimension), rel=1e-15, abs=0)
+
+
+@given(FINITE, st.sampled_from(DIMENSIONS))
+def test_scale_of_is_a_known_unit(value: float, dimension: str) -> None:
+    factor, suffix = scale_of(value, dimension)
+    assert factor > 0
+    assert suffix == "" or parse("1" + suffix, dimension) == pytest.approx(factor, rel=1e-15)
+
+
+def test_unlimited_and_undefined_are_shown() -> None:
+    assert show(math.inf, SIZE) == "unlimited"
+    assert show(math.nan, SIZE) == "nan"
+    assert show(-math.inf, SIZE) == "-inf"
+
+
+PIECES = st.text(st.sampled_from("0123456789.eE+-/ \tGMKTkiBbpsumnµμ%x_,\n"), max_size=80)
+
+
+@given(st.one_of(st.text(max_size=200), PIECES), st.sampled_from(DIMENSIONS))
+def test_any_text_is_a_finite_number_or_bad_input(text: str, dimension: str) -> None:
+    try:
+        value = parse(text, dimension)
+    except InputError:
+        return
+    assert isinstance(value, float)
+    assert math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "9" * 10**6,
+        " " * 10**6,
+        " " * 63 + "x",
+        "1e" + "9" * 61,
+        "0." + "0" * 10**6 + "1s",
+        "1/" * 10**5,
+        "+" * 10**6,
+        "1" * 30 + "." * 30,
+        "µ" * 10**6,
+    ],
+)
+def test_hostile_text_is_refused_quickly(hostile: str) -> None:
+    began = time.perf_counter()
+    for _ in range(10):
+        with pytest.raises(InputError) as caught:
+            parse(hostile, TIME)
+    assert time.perf_counter() - began < QUICK
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("value", [5, 5.0, np.float64(5), np.float32(5), np.int64(5), Fraction(5)])
+def test_plain_numbers_are_si_already(value: Any) -> None:
+    assert quantity(value, RATE) == 5.0
+    assert type(quantity(value, RATE)) is float
+
+
+@pytest.mark.parametrize("value", [None, True, False, math.nan, np.float64("nan"), [1], ("1s",), {}, b"1s", 1j, object])
+def test_other_things_are_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^start: .*(expected a quantity such as|NaN is not)"):
+        quantity(value, TIME, "start")
+
+
+@pytest.mark.xfail(raises=OverflowError, reason="quantity calls float() on integers that no float holds")
+@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400)], ids=["large", "negative", "fraction"])
+def test_numbers_beyond_floats_are_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^start: "):
+        quantity(value, TIME, "start")
+
+
+def test_arrays_pass() -> None:
+    values = np.array([1.0, 2.0])
+    assert quantity(values, TIME) is values
+
+
+def test_doctests() -> None:
+    failed, tried = doctest.testmod(units)
+    assert tried > 0
+    assert failed == 0
