@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fluidcc.audit import Audit as Audit
+    from fluidcc.audit import audit as audit
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.errors import InputError as InputError
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from fluidcc.trace import settling_time as settling_time
 
 _HOMES = {
+    "Audit": "fluidcc.audit",
     "DCQCN": "fluidcc.schemes.dcqcn",
     "Equilibrium": "fluidcc.control.equilibrium",
     "Flow": "fluidcc.scenario",
@@ -38,6 +41,7 @@ _HOMES = {
     "RED": "fluidcc.scenario",
     "Scenario": "fluidcc.scenario",
     "Trace": "fluidcc.trace",
+    "audit": "fluidcc.audit",
     "equilibrium": "fluidcc.control.equilibrium",
     "incast": "fluidcc.topologies",
     "measure": "fluidcc.fluid.measure",

@@ -142,7 +142,7 @@ def scale_of(magnitude: float, dimension: str) -> tuple[float, str]:
     for factor, suffix in scales:
         if abs(magnitude) >= factor * (1 - 1e-12):
             return factor, suffix
-    return scales[-1] if magnitude else scales[0 if dimension == TIME else 1]
+    return scales[-1] if magnitude else (1.0, {RATE: "B/s", SIZE: "B", TIME: "s"}[dimension])
 
 
 def show(value: float, dimension: str, digits: int = 4) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
-import click
 import typer
 
+import fluidcc
 from fluidcc.cli import audit, equilibrium, reproduce, show, simulate, sweep
 from fluidcc.errors import InputError
+
+# Typer brings its own copy of click, or uses the installed one, depending on its version; its public
+# exceptions lead to the right classes in both.
+UsageError, ClickException = typer.BadParameter.__mro__[1:3]
 
 app = typer.Typer(
     name="fluidcc",
     help="Fluid models of datacenter congestion control: simulate, find fixed points, sweep, audit a switch.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -24,13 +28,23 @@ for command in (simulate, equilibrium, sweep, audit, show, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
+) -> None:
+    if version:
+        sys.stdout.write(f"fluidcc {fluidcc.__version__}\n")
+        raise typer.Exit
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit.
 
     Exit status 0: done, whatever the answer; 1: `reproduce` found a figure that does not agree; 2: bad usage
     or input, with one line on standard error.
     """
-    sys.exit(_status(sys.argv[1:] if arguments is None else arguments))
+    given = sys.argv[1:] if arguments is None else arguments
+    sys.exit(_status(given or ["--help"]))
 
 
 def _status(arguments: list[str]) -> int:
@@ -40,17 +54,18 @@ def _status(arguments: list[str]) -> int:
         return result if isinstance(result, int) else 0
     except InputError as error:
         return _complain(str(error))
-    except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx is not None else "fluidcc"
+    except UsageError as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "fluidcc"
         return _complain(f"{error.format_message()} (see {command} --help)")
-    except click.ClickException as error:
+    except ClickException as error:
         return _complain(error.format_message())
     except MemoryError:
         return _complain("out of memory; give fewer flows, points or samples")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("fluidcc: interrupted\n")
         return 130
 

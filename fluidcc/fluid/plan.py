@@ -144,7 +144,9 @@ def plan_of(
         step = float(f"{shortest / math.ceil(shortest / step * (1 - 1e-9)):.15g}")
     steps = math.ceil(until / step * (1 - 1e-9))
     if steps > MOST_STEPS // (2 if halving else 1):
-        raise InputError(f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; give a larger dt")
+        raise InputError(
+            f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; give a shorter one, or a larger dt"
+        )
     window = window or (until / 2, until)
     first, last = _window_steps(window, until, step, steps)
     coarse = max(1, math.ceil(steps / samples))
