@@ -7,6 +7,8 @@ and changes no setting of JAX.
 from __future__ import annotations
 
 import importlib
+import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from fluidcc.scenario import Scenario as Scenario
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
     from fluidcc.simulate import simulate as simulate
+    from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
     from fluidcc.topologies import incast as incast
     from fluidcc.topologies import parking_lot as parking_lot
@@ -40,6 +43,7 @@ _HOMES = {
     "Link": "fluidcc.scenario",
     "RED": "fluidcc.scenario",
     "Scenario": "fluidcc.scenario",
+    "SweepResult": "fluidcc.sweep",
     "Trace": "fluidcc.trace",
     "audit": "fluidcc.audit",
     "equilibrium": "fluidcc.control.equilibrium",
@@ -59,8 +63,19 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fluidcc' has no attribute {name!r}")
     value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value  # a function wins over the module of the same name
+    globals()[name] = value
     return value
+
+
+class _Package(types.ModuleType):
+    """The package itself: ``fc.simulate`` stays the function after ``fluidcc.simulate``, its module, is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -22,6 +22,7 @@ PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _PAPER_RATE = parse("40Gbps", RATE)
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
 _MOST_FLOWS = 1e6
+_USED = 0.98  # share of the link below which it is reported
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +137,7 @@ def audit(
     if switch.red is not None and not any(f.severity == "bad" and f.what in _UNUSABLE for f in findings):
         scenario = incast(1, rate=switch.rate, scheme=scheme, marking=switch.red, multiplicity=float(flows))
         rest = equilibrium(scenario)
-        findings += _fixed_point(switch.red, rest, scenario, flows)
+        findings += [*_fixed_point(switch.red, rest, scenario, flows), *_behaviour(scenario, flows)]
     order = {"bad": 0, "warn": 1, "ok": 2}
     findings.sort(key=lambda f: order[f.severity])
     return Audit(switch, settings, scheme, mapping, findings, rest, flows)
@@ -328,6 +329,28 @@ def _fixed_point(red: RED, rest: Equilibrium, scenario: Scenario, flows: int) ->
             f"Pmax is reached at {most:.1f} flows",
             f"raise the drop probability above {100 * p:.2g} %",
         )
+
+
+def _behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
+    """What the fluid model does from a start at line rate; a fixed point may exist and not be reached."""
+    from fluidcc.simulate import simulate
+
+    opens, closes = "50ms", "100ms"
+    summary = simulate(scenario, closes, window=(opens, closes), estimate_error=False).summary
+    used, queue = summary["utilisation"], summary["queue_bytes"]
+    if used is None or queue["mean"] is None:
+        yield Finding("warn", "the simulation does not stay finite", "some setting is out of the model's reach")
+        return
+    text = (
+        f"from {opens} to {closes} after {flows} flows started at line rate, the link is used to {100 * used:.3g} % and the "
+        f"queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), mean {show(queue['mean'], SIZE)}"
+    )
+    if used < _USED:
+        yield Finding("warn", "the link is left idle", text, "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --from ...")
+    elif queue["p95"] - queue["p5"] > queue["mean"]:
+        yield Finding("warn", "the queue keeps swinging", text, "a smaller g or a larger Kmax - Kmin damps it; sweep both")
+    else:
+        yield Finding("ok", "the flows settle", text)
 
 
 def _most_flows(scenario: Scenario, pmax: float) -> float:
