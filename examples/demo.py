@@ -70,7 +70,7 @@ def main() -> None:
     best = best_point(result, good)
     rank, among = rank_of(result, good, here)
 
-    picture = plot_sweep(result, METRIC, at=best, mark=present)
+    picture = plot_sweep(result, METRIC, best=best, mark=present)
     picture.write(options.out / "heatmap.png")
     result.save(options.out / "sweep.nc")
     result.save(options.out / "sweep.csv")
@@ -123,7 +123,9 @@ def print_comparison(
         change = "keep" if same else f"set to {format_value(name, best[name])} (x {best[name] / value:.3g})"
         table.add_row(name, format_value(name, value), format_value(name, best[name]), change)
     before, after = (traces[name].summary for name in ("present", "best"))
-    rows = [(f"queue {p}", before["queue_bytes"][p], after["queue_bytes"][p], units.SIZE) for p in ("mean", "p95", "p99")]
+    rows = [
+        (f"queue {p}", before["queue_bytes"][p], after["queue_bytes"][p], units.SIZE) for p in ("mean", "p95", "p99")
+    ]
     rows += [("utilisation", before["utilisation"], after["utilisation"], units.RATIO)]
     rows += [("Jain index", before["jain"], after["jain"], units.RATIO)]
     table.add_section()

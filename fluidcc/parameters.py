@@ -44,12 +44,9 @@ class Spec:
         return bool(self.choices)
 
 
-def parameter(default: Any, dimension: str, doc: str, **spec: Any) -> Any:
-    """Make a dataclass field with a `Spec`; ``...`` as default makes it required."""
-    metadata = {"spec": Spec(dimension, doc, **spec)}
-    if default is ...:
-        return dataclasses.field(metadata=metadata)
-    return dataclasses.field(default=default, metadata=metadata)
+def parameter(dimension: str, doc: str, *, default: Any = dataclasses.MISSING, **spec: Any) -> Any:
+    """Make a dataclass field with a `Spec`; without a default it is required."""
+    return dataclasses.field(default=default, metadata={"spec": Spec(dimension, doc, **spec)})
 
 
 def specs(cls: Any) -> dict[str, Spec]:

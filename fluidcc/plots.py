@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
 from fluidcc.errors import InputError
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from fluidcc.trace import Trace
 
 _MOST_LINES = 12  # flows drawn one by one; more become a band
+_MOST_TICKS = 10  # swept values ticked one by one
 _COLOURS = "viridis_r"
 
 
@@ -119,12 +122,21 @@ def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float, prefix
     for k in range(rates.shape[1]):
         shade = f"C{k}" if colour is None else f"C{colour}"
         axis.plot(
-            time, rates[:, k], lw=1.2, color=shade, label=f"{prefix}{names[k]}" if colour is None or k == 0 else None
+            time,
+            rates[:, k],
+            lw=1.2,
+            color=shade,
+            label=names[k] if colour is None else f"{prefix}each flow" if k == 0 else None,
         )
 
 
 def plot_sweep(
-    result: SweepResult, metric: str, *, at: dict[str, float] | None = None, mark: dict[str, float] | None = None
+    result: SweepResult,
+    metric: str,
+    *,
+    best: dict[str, float] | None = None,
+    mark: dict[str, float] | None = None,
+    minimise: bool = True,
 ) -> Picture:
     """A metric over one swept name as a line, over two as a heat map.
 
@@ -132,19 +144,21 @@ def plot_sweep(
     ----------
     result : SweepResult
     metric : str
-    at : dict
-        Values at which further names are held; those of the best point by default.
+    best : dict
+        The point to mark as best, at which further names are held; that of the metric alone by default.
     mark : dict
         A point to mark on the heat map, for example the present setting.
+    minimise : bool
+        Whether less of the metric is better.
 
     Returns
     -------
     Picture
     """
-    best = result.best(metric)
+    chosen = best if best is not None else result.best(metric, minimise=minimise)
     shown = sorted(result.names, key=lambda n: -result.dataset.sizes[n])[:2]
     shown = [name for name in result.names if name in shown]
-    held = {n: (at or {}).get(n, best[n]) for n in result.names if n not in shown}
+    held = {n: chosen[n] for n in result.names if n not in shown}
     values = result[metric].sel({n: v for n, v in held.items() if v is not None}, method="nearest")
     dimension = str(values.attrs.get("units", ""))
     data, unit = scaled(values.values, dimension)
@@ -152,61 +166,68 @@ def plot_sweep(
     axis = axes[0, 0]
     text = str(values.attrs.get("long_name", metric))
     if len(shown) == 1:
-        x, x_unit = axis_values(result, shown[0])
-        axis.plot(x, data, marker="o", ms=3)
+        axis.plot(result.dataset[shown[0]], data, marker="o", ms=3)
         axis.set_ylabel(label(metric, unit))
         axis.grid(alpha=0.3)
-        _scale_axis(axis.set_xscale, x)
-        axis.set_xlabel(label(shown[0], x_unit))
+        _name_axis(axis, "x", result, shown[0])
     else:
-        (y, y_unit), (x, x_unit) = (axis_values(result, name) for name in shown)
-        values_2d = data if values.dims == tuple(shown) else data.T
-        mesh = axis.pcolormesh(x, y, np.ma.masked_invalid(values_2d), cmap=_COLOURS, shading="nearest")
+        y, x = (result.dataset[name].values for name in shown)
+        finite = np.ma.masked_invalid(data if values.dims == tuple(shown) else data.T)
+        wide = finite.count() > 0 and finite.min() > 0 and finite.max() > 20 * finite.min()
+        norm = LogNorm() if wide else None
+        mesh = axis.pcolormesh(_edges(x), _edges(y), finite, cmap=_COLOURS, norm=norm)
         axis.set_facecolor("0.85")
-        _scale_axis(axis.set_xscale, x)
-        _scale_axis(axis.set_yscale, y)
-        axis.set_xlabel(label(shown[1], x_unit))
-        axis.set_ylabel(label(shown[0], y_unit))
-        picture.colorbar(mesh, ax=axis, label=label(metric, unit))
-        _mark_points(axis, result, shown, best, mark)
+        _name_axis(axis, "x", result, shown[1])
+        _name_axis(axis, "y", result, shown[0])
+        bar = picture.colorbar(mesh, ax=axis, label=label(metric, unit))
+        if wide:
+            bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        _mark_points(axis, shown, chosen, mark)
     fixed = ", ".join(f"{n} = {format_value(n, float(values[n]))}" for n in held)
     axis.set_title(f"{text}" + (f"\nat {fixed}" if fixed else ""), fontsize="medium")
     return picture
 
 
-def _mark_points(
-    axis: Axes, result: SweepResult, shown: Sequence[str], best: dict[str, Any], mark: dict[str, float] | None
-) -> None:
+def _mark_points(axis: Axes, shown: Sequence[str], best: dict[str, Any], mark: dict[str, float] | None) -> None:
     points = [("best", best, "*", "white")] + ([("present setting", mark, "o", "none")] if mark else [])
+    style = {"mec": "crimson", "mew": 1.5, "ms": 12, "ls": "none", "clip_on": False}
     for name, point, symbol, fill in points:
-        if point[shown[0]] is None:
-            continue
-        scales = [units.scale_of(float(np.abs(result.dataset[n]).max()), dimension_of(n))[0] for n in shown]
-        axis.plot(
-            point[shown[1]] / scales[1],
-            point[shown[0]] / scales[0],
-            symbol,
-            mfc=fill,
-            mec="crimson",
-            mew=1.5,
-            ms=12,
-            ls="none",
-            label=name,
-        )
-    axis.legend(fontsize="small")
+        if point[shown[0]] is not None:
+            axis.plot(point[shown[1]], point[shown[0]], symbol, mfc=fill, label=name, **style)
+    axis.figure.legend(loc="outside lower center", ncols=2, fontsize="small")
 
 
-def _scale_axis(set_scale: Any, values: np.ndarray) -> None:
-    """Logarithmic where the values are evenly spaced in the logarithm only."""
-    if len(values) > 2 and (values > 0).all():
-        ratios, steps = np.diff(np.log(values)), np.diff(values)
-        if np.ptp(ratios) < 1e-6 * abs(ratios[0]) and np.ptp(steps) > 1e-6 * abs(steps[0]):
-            set_scale("log")
+def _name_axis(axis: Axes, which: str, result: SweepResult, name: str) -> None:
+    """Label an axis; few values are ticked one by one, logarithmic spacing makes a logarithmic axis."""
+    values = result.dataset[name].values
+    line = axis.xaxis if which == "x" else axis.yaxis
+    if _logarithmic(values):
+        (axis.set_xscale if which == "x" else axis.set_yscale)("log")
+    dimension = dimension_of(name)
+    if len(values) <= _MOST_TICKS:
+        line.set_ticks(values, labels=[units.show(float(v), dimension, 3) for v in values], fontsize="small")
+        line.set_ticks([], minor=True)
+    else:
+        line.set_major_formatter(FuncFormatter(lambda v, _: units.show(v, dimension, 3)))
+    (axis.set_xlabel if which == "x" else axis.set_ylabel)(name)
 
 
-def axis_values(result: SweepResult, name: str) -> tuple[np.ndarray, str]:
-    """Values of an axis in a unit that suits them."""
-    return scaled(result.dataset[name].values, dimension_of(name))
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Borders of the cells around values, halfway between them as the axis shows them."""
+    if len(values) == 1:
+        return np.array([values[0] - 0.5, values[0] + 0.5])
+    at = np.log(values) if _logarithmic(values) else values
+    middle = (at[1:] + at[:-1]) / 2
+    edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
+    return np.exp(edges) if _logarithmic(values) else edges
+
+
+def _logarithmic(values: np.ndarray) -> bool:
+    """Whether positive values spread more evenly in the logarithm."""
+    if len(values) < 3 or (values <= 0).any():
+        return False
+    ratios, steps = np.diff(np.log(values)), np.diff(values)
+    return bool(np.ptp(ratios) * abs(steps.mean()) < np.ptp(steps) * abs(ratios.mean()))
 
 
 def format_value(name: str, value: float) -> str:

@@ -55,6 +55,6 @@ class Bar:
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(self._label, total=self._total, rate="")
             self._bar.start()
-        done = int(round(share * self._total))
+        done = round(share * self._total)
         rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s"
         self._bar.update(self._task, completed=done, rate=rate)

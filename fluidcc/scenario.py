@@ -24,10 +24,17 @@ class RED:
     above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off.
     """
 
-    kmin: Any = parameter(..., SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
-    kmax: Any = parameter(..., SIZE, "queue above which all is marked", symbol="Kmax", source="DCQCN Fig. 5", low=0)
+    kmin: Any = parameter(SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
+    kmax: Any = parameter(SIZE, "queue above which all is marked", symbol="Kmax", source="DCQCN Fig. 5", low=0)
     pmax: Any = parameter(
-        1.0, RATIO, "marking probability at kmax", symbol="Pmax", source="DCQCN Fig. 5", low=0, high=1, open_low=True
+        RATIO,
+        "marking probability at kmax",
+        default=1.0,
+        symbol="Pmax",
+        source="DCQCN Fig. 5",
+        low=0,
+        high=1,
+        open_low=True,
     )
 
 
@@ -35,8 +42,8 @@ class RED:
 class Link:
     """A switch's egress port and the wire behind it."""
 
-    rate: Any = parameter(..., RATE, "nominal rate", symbol="C", low=0, open_low=True)
-    delay: Any = parameter("1us", TIME, "one-way propagation delay", low=0)
+    rate: Any = parameter(RATE, "nominal rate", symbol="C", low=0, open_low=True)
+    delay: Any = parameter(TIME, "one-way propagation delay", default="1us", low=0)
     marking: RED | None = None
     name: str = ""
 
@@ -50,13 +57,13 @@ class Flow:
 
     path: tuple[int, ...]
     scheme: Any
-    line_rate: Any = parameter(..., RATE, "rate of the sender's NIC", low=0, open_low=True)
-    start: Any = parameter(0.0, TIME, "when it starts to send", low=0)
-    size: Any = parameter(math.inf, SIZE, "wire bytes to send; unlimited if long-lived", low=0, open_low=True)
-    multiplicity: Any = parameter(1.0, COUNT, "how many identical flows", symbol="N", low=0, open_low=True)
-    initial_rate: Any = parameter(None, RATE, "rate at start; line: the line rate", low=0, none_word="line")
-    access_delay: Any = parameter("1us", TIME, "one-way delay, sender to the first link's queue", low=0)
-    egress_delay: Any = parameter(0.0, TIME, "one-way delay, beyond the last link to the receiver", low=0)
+    line_rate: Any = parameter(RATE, "rate of the sender's NIC", low=0, open_low=True)
+    start: Any = parameter(TIME, "when it starts to send", default=0.0, low=0)
+    size: Any = parameter(SIZE, "wire bytes to send; unlimited if long-lived", default=math.inf, low=0, open_low=True)
+    multiplicity: Any = parameter(COUNT, "how many identical flows", default=1.0, symbol="N", low=0, open_low=True)
+    initial_rate: Any = parameter(RATE, "rate at start; line: the line rate", default=None, low=0, none_word="line")
+    access_delay: Any = parameter(TIME, "one-way delay, sender to the first link's queue", default="1us", low=0)
+    egress_delay: Any = parameter(TIME, "one-way delay, beyond the last link to the receiver", default=0.0, low=0)
     name: str = ""
 
 
@@ -77,8 +84,8 @@ class Scenario:
 
     links: tuple[Link, ...]
     flows: tuple[Flow, ...]
-    packet_size: Any = parameter("1000B", SIZE, "payload of a packet", low=0, open_low=True)
-    header_bytes: Any = parameter(0.0, SIZE, "header of a packet on the wire", low=0)
+    packet_size: Any = parameter(SIZE, "payload of a packet", default="1000B", low=0, open_low=True)
+    header_bytes: Any = parameter(SIZE, "header of a packet on the wire", default=0.0, low=0)
 
     @property
     def wire_packet(self) -> Any:

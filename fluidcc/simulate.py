@@ -160,10 +160,8 @@ def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None
     for i, flow in enumerate(scenario.flows):
         if math.isinf(flow.size):
             continue
-        finish = number(outcome.finish[i, 0])
-        drain = number(outcome.drain[i, 0])
-        done = finish is not None and drain is not None
-        times.append(finish + drain + base_rtt(scenario, flow) - flow.start if done else None)
+        finish, drain = float(outcome.finish[i, 0]), float(outcome.drain[i, 0])
+        times.append(number(finish + drain + base_rtt(scenario, flow) - flow.start))
     return times
 
 

@@ -72,8 +72,8 @@ class Trace:
         if part.sizes["time"] < 2:
             end = float(self.dataset.time[-1])
             raise InputError(
-                f"window: {show(a, TIME)}:{show(b, TIME)} holds fewer than two samples of a trace of {show(end, TIME)}; "
-                "widen it or sample more finely"
+                f"window: {show(a, TIME)}:{show(b, TIME)} holds fewer than two samples of a trace of "
+                f"{show(end, TIME)}; widen it or sample more finely"
             )
         return Trace(part)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +14,8 @@ from fluidcc.errors import InputError
 
 # Typer brings its own copy of click, or uses the installed one, depending on its version; its public
 # exceptions lead to the right classes in both.
+UsageError: Any
+ClickException: Any
 UsageError, ClickException = typer.BadParameter.__mro__[1:3]
 
 app = typer.Typer(

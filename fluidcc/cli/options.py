@@ -382,6 +382,11 @@ def print_table(title: str, rows: list[tuple[str, str]]) -> None:
     Console().print(table)
 
 
+def small(value: float | None) -> str:
+    """An error, for a person."""
+    return "undefined" if value is None or value != value else f"{value:.1e}"
+
+
 def shapes(name: str) -> bool:
     """Whether a name selects the shape of the problem, and so cannot be swept."""
     return name in _SHAPES

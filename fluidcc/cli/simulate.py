@@ -77,7 +77,7 @@ def _print(summary: dict[str, Any]) -> None:
         ("rate per flow", ", ".join(dict.fromkeys(rates)) if len(rates) > 8 else ", ".join(rates)),
         ("rate gap, Jain", f"{rate(summary['rate_gap_bytes_per_s'])}, {_share(summary['jain'])}"),
         *([("completion", ", ".join(times))] if times else []),
-        ("error of the step", f"queue {_small(error['queue_rel'])}, rates {_small(error['rate_rel'])}"),
+        ("error of the step", f"queue {o.small(error['queue_rel'])}, rates {o.small(error['rate_rel'])}"),
         ("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"),
     ]
     o.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
@@ -85,7 +85,3 @@ def _print(summary: dict[str, Any]) -> None:
 
 def _share(value: float | None) -> str:
     return "undefined" if value is None else f"{value:.4f}"
-
-
-def _small(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.1e}"

@@ -54,7 +54,7 @@ def command(
     if out is not None:
         result.save(out)
     if plot is not None:
-        result.plot(metric).write(plot)
+        result.plot(metric, minimise=minimise).write(plot)
     attrs = result.dataset.attrs
     document = {
         "points": result.points,
@@ -101,15 +101,12 @@ def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
     best = document["best"]
     value = best["value"]
     unit = METRICS[best["metric"]][0]
-    error = document["discretisation_error"]
+    error, rate = document["discretisation_error"], document["points_per_s"]
     rows = [
         ("points", f"{document['points']:,}, {document['failed']:,} failed"),
         (f"best {best['metric']}", "every point failed" if value is None else show(value, unit)),
         *((f"  at {name}", format_value(name, best[name])) for name in names if value is not None),
-        ("error of the step", f"queue {error['queue_rel']:.1e}, rates {error['rate_rel']:.1e} (16 points)"),
-        (
-            "time",
-            f"{document['wall_s']:.1f} s, {document['points_per_s']:,.0f} points/s, compiling {document['compile_s']:.1f} s",
-        ),
+        ("error of the step", f"queue {o.small(error['queue_rel'])}, rates {o.small(error['rate_rel'])} (16 points)"),
+        ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
     o.print_table(f"{scheme}, sweep over {', '.join(names)}", rows)

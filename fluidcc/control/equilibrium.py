@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from fluidcc.errors import InputError
 from fluidcc.scenario import Link, Scenario, resolve
@@ -111,7 +111,9 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
 
 
 def _along(marks: list[float], path: tuple[int, ...]) -> float:
-    return 1.0 - math.prod(1.0 - marks[i] for i in path) if len(path) > 1 else marks[path[0]]
+    if len(path) == 1:  # exact where 1 - (1 - p) is not
+        return marks[path[0]]
+    return 1.0 - math.prod(1.0 - marks[i] for i in path)
 
 
 def _root(link: Link, index: int, excess: Any) -> float:
@@ -124,8 +126,8 @@ def _root(link: Link, index: int, excess: Any) -> float:
         raise InputError(f"equilibrium: the flows exceed {name} even if all is marked; lower min_rate or the flows")
     if excess(_SMALLEST) <= 0:
         return 0.0
-    log = brentq(lambda x: excess(math.exp(x)), math.log(_SMALLEST), math.log(_LARGEST), xtol=1e-14, rtol=1e-14)
-    return math.exp(log)
+    span = math.log(_SMALLEST), math.log(_LARGEST)
+    return math.exp(root_scalar(lambda x: excess(math.exp(x)), bracket=span, xtol=1e-14, rtol=1e-14).root)
 
 
 def _described(scenario: Scenario, probabilities: list[float], rests: list[Any]) -> Equilibrium:

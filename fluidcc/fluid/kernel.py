@@ -123,7 +123,8 @@ class Loop:
         system, method, n, y, z = self.system, self.method, carry.step, carry.y, carry.z
         record = system.remembered(y) if self.aligned else carry.interval
         history = carry.history.push(n if self.aligned else n - 1, record)
-        feedbacks = {0.0: carry.feedback}
+        feedback = carry.feedback
+        feedbacks = {0.0: feedback}
         slopes: list[State] = []
         time = n.astype(self.dt.dtype) * self.dt
         for node, row in zip(method.nodes, method.matrix, strict=True):
@@ -164,7 +165,7 @@ class Loop:
 
 
 def _combine(y: State, dt: Array, weights: tuple[float, ...], slopes: list[State]) -> State:
-    """y + dt * sum of weighted slopes, leaving out zero weights."""
+    """Add dt * the sum of weighted slopes to y, leaving out zero weights."""
     used = [(w, k) for w, k in zip(weights, slopes, strict=False) if w]
     if not used:
         return y

@@ -145,7 +145,8 @@ def plan_of(
     steps = math.ceil(until / step * (1 - 1e-9))
     if steps > MOST_STEPS // (2 if halving else 1):
         raise InputError(
-            f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; give a shorter one, or a larger dt"
+            f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; "
+            "give a shorter one, or a larger dt"
         )
     window = window or (until / 2, until)
     first, last = _window_steps(window, until, step, steps)

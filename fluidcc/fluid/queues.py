@@ -17,7 +17,6 @@ from fluidcc.fluid.network import Group, Network
 from fluidcc.fluid.signals import Signals
 from fluidcc.schemes.dispatch import part
 
-
 _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
 
 
@@ -82,10 +81,16 @@ class QueueNetwork:
 
     @property
     def state_dependent_lags(self) -> bool:
-        return False  # queueing delays are memory (`_waited`), so stages can share feedback
+        """False: queueing delays are memory (`_waited`), so stages can share feedback."""
+        return False
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """Queues and own rates for the feedback, and rates for the arrivals if they travel."""
+        return self._reads
 
     @cached_property
-    def reads(self) -> tuple[Read, ...]:
+    def _reads(self) -> tuple[Read, ...]:
         links, flows = self._count
         own = tuple(range(links, links + flows))
         if self.network.own_lag is None:
@@ -99,6 +104,7 @@ class QueueNetwork:
         return tuple(reads)
 
     def remembered(self, y: State) -> Array:
+        """Queues, then rates."""
         return jnp.concatenate([y.queue, self.rates(y)])
 
     def rates(self, y: State) -> Array:
@@ -110,6 +116,7 @@ class QueueNetwork:
         return jnp.concatenate(rates)[jnp.argsort(jnp.asarray(order))]
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
+        """Lags of `reads`: propagation, and what the packets waited."""
         net = self.network
         lags = [net.marking_lag] if net.own_lag is None else [net.marking_lag, net.own_lag]
         if z.wait is not None and z.wait_growth is not None:
@@ -131,6 +138,7 @@ class QueueNetwork:
         return tuple(accumulate((len(path) for path in self.network.paths[:-1]), initial=0))
 
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+        """Marks along each path, and what the schemes make of them."""
         net = self.network
         links, _ = self._count
         arrivals = lagged[-1] if net.arrival_lag is not None else None
@@ -235,6 +243,7 @@ class QueueNetwork:
         return rates if on is None else jnp.where(on, rates, 0.0)
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+        """Queues by (6) and (11), schemes by their own equations."""
         net = self.network
         rates = self.rates(y)
         on = self.active(clock, z)
@@ -245,7 +254,8 @@ class QueueNetwork:
             per_hop = len(self.reads[-1].rows) == len(self._hops)
             there = feedback.arrivals if per_hop else _rows(feedback.arrivals, self._hop_flows)
             reached = self.active(clock, z, net.arrival_lag)
-            hops = _rows(net.multiplicity, self._hop_flows) * jnp.where(reached, there, 0.0)
+            arriving = there if reached is None else jnp.where(reached, there, 0.0)
+            hops = _rows(net.multiplicity, self._hop_flows) * arriving
         queue = self._arrivals(hops) - net.capacity  # (6), (11)
         moves = []
         for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
@@ -266,6 +276,7 @@ class QueueNetwork:
         return jnp.stack(sums)
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+        """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
         net = self.network
         schemes = tuple(
             fluid.project(group.parameters, state, group.line_rate)

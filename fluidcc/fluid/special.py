@@ -24,12 +24,12 @@ def log_odds_rate(p: Array) -> tuple[Array, Array]:
 
 
 def saturation(y: Array) -> Array:
-    """1 - exp(-y) for y >= 0, to full relative accuracy."""
+    """Return 1 - exp(-y) for y >= 0, to full relative accuracy."""
     return -jnp.expm1(-y)
 
 
 def bernoulli(y: Array, saturated: Array) -> Array:
-    """y / (exp(y) - 1) for y >= 0, given ``saturated = saturation(y)``; 1 at y = 0, no overflow."""
+    """Return y / (exp(y) - 1) for y >= 0, given ``saturated = saturation(y)``; 1 at y = 0, no overflow."""
     positive = saturated > 0
     ratio = jnp.where(positive, y, 1.0) / jnp.where(positive, saturated, 1.0)
     return ratio * (1.0 - saturated)

@@ -6,7 +6,7 @@ from equally spaced samples (`fluid.engine`), whose number does not depend on th
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
@@ -54,14 +54,14 @@ def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry
 
 
 class Summary(NamedTuple):
-    """What a tally comes to; arrays (links or flows, points)."""
+    """What a tally comes to; arrays (links or flows, points), of JAX while traced and of NumPy in an outcome."""
 
-    queue_mean: Array
-    queue_std: Array
-    queue_max: Array
-    queue_max_whole_run: Array
-    rate_mean: Array  # per flow of a class
-    utilisation: Array
+    queue_mean: Any
+    queue_std: Any
+    queue_max: Any
+    queue_max_whole_run: Any
+    rate_mean: Any  # per flow of a class
+    utilisation: Any
 
 
 def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:

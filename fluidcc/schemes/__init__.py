@@ -1,0 +1,1 @@
+"""Congestion-control schemes, one folder each: parameters and presets, fluid side, equilibrium."""

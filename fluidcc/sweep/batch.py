@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from fluidcc.fluid.engine import execute
 from fluidcc.fluid.history import ring_depth
@@ -58,12 +59,12 @@ def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
     def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:
         scenario = resolve(make_scenario(**values))
         leaves, shape["treedef"] = jax.tree.flatten(network_of(scenario))
-        shape["plain"] = [None if isinstance(leaf, jax.core.Tracer) else leaf for leaf in leaves]
+        shape["plain"] = [None if isinstance(leaf, Tracer) else leaf for leaf in leaves]
         share = jnp.asarray(scenario.packet_size / scenario.wire_packet)
         parts, shape["scenario"] = jax.tree.flatten(scenario)
-        shape["parts"] = [None if isinstance(part, jax.core.Tracer) else part for part in parts]
-        traced = [leaf for leaf in leaves if isinstance(leaf, jax.core.Tracer)]
-        traced_parts = [part for part in parts if isinstance(part, jax.core.Tracer)]
+        shape["parts"] = [None if isinstance(part, Tracer) else part for part in parts]
+        traced = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
+        traced_parts = [part for part in parts if isinstance(part, Tracer)]
         return traced, (reason_of(scenario), share), traced_parts
 
     with jax.enable_x64(True):
@@ -109,7 +110,7 @@ def run_chunk(network: Network, plan: Plan, share: np.ndarray, points: int) -> d
     outcome, compile_s, wall_s = execute(network, plan, points=points)
     found = metrics_of(network, plan, outcome, share)
     found["rate_bytes_per_s"] = outcome.summary.rate_mean.T
-    finite = np.isfinite(outcome.summary.queue_mean).all(0) & np.isfinite(outcome.summary.rate_mean).all(0)
+    finite = np.asarray(np.isfinite([*outcome.summary.queue_mean, *outcome.summary.rate_mean]).all(axis=0))
     reason = np.where(finite, 0, NOT_FINITE).astype(np.int32)
     found = {name: np.where(_like(finite, values), values, np.nan) for name, values in found.items()}
     return found | {"reason": reason, "compile_s": np.float64(compile_s), "wall_s": np.float64(wall_s)}

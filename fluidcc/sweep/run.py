@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def sweep(
     dt: Any = None,
     method: str = "heun",
     dtype: str = "float64",
-    store: str | os.PathLike[str] | None = None,
+    store: str | Path | None = None,
     resume: bool = False,
     dask: Any = None,
     workers: int | None = None,

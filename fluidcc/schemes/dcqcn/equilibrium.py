@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
@@ -51,7 +51,8 @@ def rest(parameters: DCQCN, marking: float, line_rate: float, packet: float) -> 
     elif surplus(math.log(low)) <= 0:
         rate = low
     else:
-        rate = math.exp(brentq(surplus, math.log(low), math.log(line_rate), xtol=1e-15, rtol=1e-14))
+        span = math.log(low), math.log(line_rate)
+        rate = math.exp(root_scalar(surplus, bracket=span, xtol=1e-15, rtol=1e-14).root)
     if marking <= 0:
         return Rest(rate, line_rate, 0.0)
     _, _, at = _balance(parameters, marking, rate, packet)

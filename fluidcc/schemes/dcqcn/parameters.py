@@ -20,45 +20,60 @@ class DCQCN:
     the CNP interval and the queueing delay added.
     """
 
-    g: Any = parameter(1 / 256, RATIO, "gain of alpha", symbol="g", source=_TABLE_14, low=0, high=1, open_low=True)
-    rate_ai: Any = parameter("40Mbps", RATE, "additive increase", symbol="R_AI", source="DCQCN Table 2", low=0)
+    g: Any = parameter(
+        RATIO, "gain of alpha", default=1 / 256, symbol="g", source=_TABLE_14, low=0, high=1, open_low=True
+    )
+    rate_ai: Any = parameter(RATE, "additive increase", default="40Mbps", symbol="R_AI", source="DCQCN Table 2", low=0)
     rate_hai: Any = parameter(
-        "400Mbps", RATE, "hyper increase, used if hyper_increase is on", symbol="R_HAI", source="DCQCN Fig. 7", low=0
+        RATE,
+        "hyper increase, used if hyper_increase is on",
+        default="400Mbps",
+        symbol="R_HAI",
+        source="DCQCN Fig. 7",
+        low=0,
     )
     byte_counter: Any = parameter(
-        "10MB", SIZE, "bytes between rate increases", symbol="B", source=_TABLE_14, low=0, open_low=True
+        SIZE, "bytes between rate increases", default="10MB", symbol="B", source=_TABLE_14, low=0, open_low=True
     )
     timer: Any = parameter(
-        "55us", TIME, "time between rate increases", symbol="T", source=_TABLE_14, low=0, open_low=True
+        TIME, "time between rate increases", default="55us", symbol="T", source=_TABLE_14, low=0, open_low=True
     )
     cnp_interval: Any = parameter(
-        "50us", TIME, "least time between CNPs of a flow", symbol="tau", source="DCQCN 3.1", low=0, open_low=True
+        TIME,
+        "least time between CNPs of a flow",
+        default="50us",
+        symbol="tau",
+        source="DCQCN 3.1",
+        low=0,
+        open_low=True,
     )
     alpha_timer: Any = parameter(
-        "55us", TIME, "interval of alpha's update", symbol="tau'", source="DCQCN 5.2", low=0, open_low=True
+        TIME, "interval of alpha's update", default="55us", symbol="tau'", source="DCQCN 5.2", low=0, open_low=True
     )
     fast_recovery_steps: Any = parameter(
-        5.0, COUNT, "increases before R_T rises", symbol="F", source="DCQCN Table 2", low=0, integer=True
+        COUNT, "increases before R_T rises", default=5.0, symbol="F", source="DCQCN Table 2", low=0, integer=True
     )
-    initial_alpha: Any = parameter(1.0, RATIO, "alpha at start", symbol="alpha_0", source="DCQCN 3.1", low=0, high=1)
+    initial_alpha: Any = parameter(
+        RATIO, "alpha at start", default=1.0, symbol="alpha_0", source="DCQCN 3.1", low=0, high=1
+    )
     decrease_gain: Any = parameter(
-        0.5, RATIO, "cut of the rate per unit of alpha", symbol="1/2", source="DCQCN eq. (1)", low=0, high=1
+        RATIO, "cut of the rate per unit of alpha", default=0.5, symbol="1/2", source="DCQCN eq. (1)", low=0, high=1
     )
     max_decrease: Any = parameter(
-        1.0, RATIO, "largest cut of the rate by one CNP", source="NVIDIA rpg_min_dec_fac", low=0, high=1
+        RATIO, "largest cut of the rate by one CNP", default=1.0, source="NVIDIA rpg_min_dec_fac", low=0, high=1
     )
-    min_rate: Any = parameter(0.0, RATE, "least rate of a flow", source="NVIDIA rpg_min_rate", low=0)
+    min_rate: Any = parameter(RATE, "least rate of a flow", default=0.0, source="NVIDIA rpg_min_rate", low=0)
     feedback_delay: Any = parameter(
-        "50us",
         TIME,
         "control-loop delay; path: that of the path",
+        default="50us",
         symbol="tau*",
         source="DCQCN 5.1",
         low=0,
         none_word="path",
     )
     hyper_increase: bool = parameter(
-        False, "on|off", "model the hyper-increase phase", source="DCQCN Fig. 7", choices=(False, True)
+        "on|off", "model the hyper-increase phase", default=False, source="DCQCN Fig. 7", choices=(False, True)
     )
 
     name: ClassVar[str] = "dcqcn"
