@@ -40,16 +40,20 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit.
-
-    Exit status 0: done, whatever the answer; 1: `reproduce` found a figure that does not agree; 2: bad usage
-    or input, with one line on standard error.
-    """
+    """Run a command and exit with its status."""
     given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(_status(given or ["--help"]))
+    sys.exit(run(given or ["--help"]))
 
 
-def _status(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:
+    """Run a command.
+
+    Returns
+    -------
+    int
+        0: done, whatever the answer; 1: `reproduce` found a figure that does not agree; 2: bad usage or
+        input, with one line on standard error; 130: interrupted.
+    """
     try:
         result = typer.main.get_command(app).main(arguments, prog_name="fluidcc", standalone_mode=False)
         sys.stdout.flush()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 
 if TYPE_CHECKING:
     from fluidcc.audit import Audit
@@ -24,7 +25,7 @@ def command(
 
     found = audit(sonic, nic, port=port, flows=flows)
     if json:
-        o.print_json(found.as_dict())
+        output.print_json(found.as_dict())
         return
     print_audit(found)
 

@@ -6,22 +6,24 @@ from typing import Any
 
 from fluidcc import units
 from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.request import Request, scenario_of
 
 
 @o.takes_scenario
 def command(
-    request: o.Request,
+    request: Request,
     save_scenario: o.Save = None,
     json: o.Json = False,
 ) -> None:
     """Solve for the fixed point: marking, queue, and the state of every flow."""
-    scenario = o.scenario_of(request)
-    o.save_scenario(scenario, save_scenario)
+    scenario = scenario_of(request)
+    output.save_scenario(scenario, save_scenario)
     from fluidcc.control.equilibrium import equilibrium
 
     found = equilibrium(scenario).as_dict()
     if json:
-        o.print_json(found)
+        output.print_json(found)
         return
     rows = [
         ("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax"),
@@ -35,7 +37,7 @@ def command(
         for key, v in found.items()
         if key not in skip
     ]
-    o.print_table(f"{request.scheme}, fixed point", rows)
+    output.print_table(f"{request.scheme}, fixed point", rows)
 
 
 def _shown(key: str, value: Any) -> str:

@@ -1,1 +1,78 @@
-def command() -> None: ...
+"""``fluidcc reproduce``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc import units
+from fluidcc.cli import options as o
+
+if TYPE_CHECKING:
+    from fluidcc.reproduce.result import Result
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="list|NAME", help="list, or a figure such as dcqcn-fig11a.")],
+    out: Annotated[str, typer.Option(metavar="DIR", help="Folder for picture and data.")] = "out",
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer values and coarser steps.")] = False,
+    json: o.Json = False,
+) -> int:
+    """Make a figure of a paper with its data, and say whether the numbers agree; exit status 1 if not."""
+    from fluidcc.reproduce import FIGURES, reproduce
+
+    if name == "list":
+        figures = [{"name": f.name, "paper": f.paper, "figure": f.figure} for f in FIGURES.values()]
+        if json:
+            o.print_json({"figures": figures})
+        else:
+            o.print_table("figures", [(f["name"], f"{f['paper']}, {f['figure']}") for f in figures])
+        return 0
+    result = reproduce(name, out, quick=quick)
+    if json:
+        o.print_json(result.as_dict())
+    else:
+        _print(result)
+    return 0 if result.agrees else 1
+
+
+def _print(result: Result) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(
+        title=f"{result.figure.paper}, {result.figure.figure}", title_justify="left", box=None, pad_edge=False
+    )
+    for column in ("value", "found", "expected", "within", ""):
+        table.add_column(column)
+    for name, value in result.values.items():
+        text, dimension = _named(name)
+        check = result.expected.get(name)
+        if check is None:
+            table.add_row(text, _shown(value, dimension))
+            continue
+        within = _shown(check.tolerance, dimension, 2) if check.tolerance else ""
+        verdict = "ok" if check.holds(value) else "[bold red]differs"
+        table.add_row(text, _shown(value, dimension), _shown(check.value, dimension), within, verdict)
+    console.print(table)
+    for note in result.notes:
+        console.print(f"note: {note}", highlight=False)
+    for path in result.files:
+        console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+    console.print("agrees" if result.agrees else "[bold red]does not agree")
+
+
+def _named(name: str) -> tuple[str, str]:
+    """A value's name in words, and its dimension."""
+    for ending, dimension in (("_bytes_per_s", units.RATE), ("_bytes", units.SIZE), ("_s", units.TIME)):
+        if name.endswith(ending):
+            return name.removesuffix(ending).replace("_", " "), dimension
+    return name.replace("_", " "), units.RATIO
+
+
+def _shown(value: Any, dimension: str, digits: int = 7) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return units.show(value, dimension, digits)

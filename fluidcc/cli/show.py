@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidcc import units
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 from fluidcc.errors import InputError
 
 
@@ -33,7 +34,7 @@ def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) 
                 }
             )
     if json:
-        o.print_json({"scheme": scheme, "preset": preset, "parameters": rows})
+        output.print_json({"scheme": scheme, "preset": preset, "parameters": rows})
         return
     from rich.console import Console
     from rich.table import Table

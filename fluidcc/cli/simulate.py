@@ -9,11 +9,13 @@ import typer
 
 from fluidcc import units
 from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.request import Request, scenario_of
 
 
 @o.takes_scenario
 def command(
-    request: o.Request,
+    request: Request,
     save_scenario: o.Save = None,
     until: o.Until = "200ms",
     window: o.Window = None,
@@ -32,9 +34,9 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Run one scenario and print its metrics; --out keeps the trace, --plot draws it."""
-    scenario = o.scenario_of(request)
+    scenario = scenario_of(request)
     span = o.parse_window(window)
-    o.save_scenario(scenario, save_scenario)
+    output.save_scenario(scenario, save_scenario)
     from fluidcc.simulate import simulate
 
     trace = simulate(
@@ -53,7 +55,7 @@ def command(
     if plot is not None:
         trace.plot().write(plot)
     if json:
-        o.print_json(trace.summary)
+        output.print_json(trace.summary)
     else:
         _print(trace.summary)
 
@@ -77,10 +79,10 @@ def _print(summary: dict[str, Any]) -> None:
         ("rate per flow", ", ".join(dict.fromkeys(rates)) if len(rates) > 8 else ", ".join(rates)),
         ("rate gap, Jain", f"{rate(summary['rate_gap_bytes_per_s'])}, {_share(summary['jain'])}"),
         *([("completion", ", ".join(times))] if times else []),
-        ("error of the step", f"queue {o.small(error['queue_rel'])}, rates {o.small(error['rate_rel'])}"),
+        ("error of the step", f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])}"),
         ("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"),
     ]
-    o.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
+    output.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
 
 
 def _share(value: float | None) -> str:

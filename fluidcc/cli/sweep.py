@@ -7,12 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.request import SHAPES, Request, check_name, scenario_of
 from fluidcc.errors import InputError
 
 
 @o.takes_scenario
 def command(
-    request: o.Request,
+    request: Request,
     over: Annotated[list[str], typer.Option(metavar="NAME=VALUES", help="a:b:n, log:a:b:n or v1,v2; repeat.")],
     save_scenario: o.Save = None,
     until: o.Until = "200ms",
@@ -38,9 +40,9 @@ def command(
     if metric not in METRICS:
         raise InputError(f"--metric: {metric[:40]!r} is unknown; write one of {', '.join(METRICS)}")
     if save_scenario is not None:
-        o.save_scenario(o.scenario_of(request), save_scenario)
+        output.save_scenario(scenario_of(request), save_scenario)
     result = sweep(
-        lambda **values: o.scenario_of(request, values),
+        lambda **values: scenario_of(request, values),
         axes,
         until=until,
         window=span,
@@ -68,12 +70,12 @@ def command(
         "store": store,
     }
     if json:
-        o.print_json(document)
+        output.print_json(document)
     else:
         _print(request.scheme, document, result.names)
 
 
-def _axes(request: o.Request, over: list[str]) -> dict[str, Any]:
+def _axes(request: Request, over: list[str]) -> dict[str, Any]:
     from fluidcc.sweep.grid import parse_axis
 
     axes: dict[str, Any] = {}
@@ -82,9 +84,9 @@ def _axes(request: o.Request, over: list[str]) -> dict[str, Any]:
         name = name.strip()
         if not equals or not values.strip():
             raise InputError(f"--over: {text[:60]!r} is no NAME=VALUES; write for example --over g=1/1024:1/16:9")
-        if o.shapes(name):
+        if name in SHAPES:
             raise InputError(f"--over: {name} changes the shape of the problem; run fluidcc once for each value")
-        dimension = o.check_name(request.scheme, name, "--over")
+        dimension = check_name(request.scheme, name, "--over")
         if dimension == "on|off":
             raise InputError(f"--over: {name} selects other equations; run fluidcc once for each value")
         if name in axes:
@@ -106,7 +108,10 @@ def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
         ("points", f"{document['points']:,}, {document['failed']:,} failed"),
         (f"best {best['metric']}", "every point failed" if value is None else show(value, unit)),
         *((f"  at {name}", format_value(name, best[name])) for name in names if value is not None),
-        ("error of the step", f"queue {o.small(error['queue_rel'])}, rates {o.small(error['rate_rel'])} (16 points)"),
+        (
+            "error of the step",
+            f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])} (16 points)",
+        ),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
-    o.print_table(f"{scheme}, sweep over {', '.join(names)}", rows)
+    output.print_table(f"{scheme}, sweep over {', '.join(names)}", rows)

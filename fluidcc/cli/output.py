@@ -1,0 +1,54 @@
+"""What commands print and write."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fluidcc.scenario import Scenario
+
+
+def save_scenario(scenario: Scenario, path: str | None) -> None:
+    """Write the scenario if a path is given."""
+    if path is not None:
+        from fluidcc.scenario_file import to_toml
+        from fluidcc.trace import write_whole
+
+        write_whole(path, lambda target: Path(target).write_text(to_toml(scenario), encoding="utf-8"))
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one document; an undefined number is null, never NaN."""
+    json.dump(_defined(document), sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _defined(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _defined(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_defined(v) for v in value]
+    if isinstance(value, float) and value - value != 0:
+        return None
+    return value
+
+
+def print_table(title: str, rows: list[tuple[str, str]]) -> None:
+    """Print names and values for a person."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in rows:
+        table.add_row(name, value)
+    Console().print(table)
+
+
+def small(value: float | None) -> str:
+    """An error, for a person."""
+    return "undefined" if value is None or value != value else f"{value:.1e}"

@@ -1,0 +1,68 @@
+"""Figures of the papers, one module each: a picture, its data, and whether the numbers are those expected.
+
+`FIGURES` lists them without loading anything heavy; `Figure.run` loads a figure's module and makes it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fluidcc.errors import InputError
+from fluidcc.reproduce.result import Check, Figure, Result
+
+if TYPE_CHECKING:
+    import os
+
+_DCQCN = "DCQCN, SIGCOMM 2015"
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        Figure("dcqcn-fig10", _DCQCN, "Figure 10: second sender starts 10 ms after the first", "dcqcn_fig10"),
+        Figure("dcqcn-fig11a", _DCQCN, "Figure 11(a): convergence against the byte counter", "dcqcn_fig11"),
+        Figure("dcqcn-fig11b", _DCQCN, "Figure 11(b): convergence against the timer", "dcqcn_fig11"),
+        Figure("dcqcn-fig11c", _DCQCN, "Figure 11(c): convergence against Kmax", "dcqcn_fig11"),
+        Figure("dcqcn-fig11d", _DCQCN, "Figure 11(d): convergence against Pmax", "dcqcn_fig11"),
+        Figure("dcqcn-fig12", _DCQCN, "Figure 12: queue against g at 2:1, 8:1 and 16:1 incast", "dcqcn_fig12"),
+        Figure("dcqcn-table14", _DCQCN, "Figure 14 (table): what each parameter does", "dcqcn_table14"),
+    )
+}
+
+
+def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = False) -> Result:
+    """Make a figure of a paper.
+
+    Parameters
+    ----------
+    name : str
+        One of `FIGURES`.
+    out : path
+        Folder for picture and data; made if missing.
+    quick : bool
+        Fewer values and coarser steps, same verdicts where they can be had; ``Result.notes`` says what is left out.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        If there is no such figure, or the folder cannot be written to.
+    """
+    if name not in FIGURES:
+        raise InputError(f"reproduce: {name[:40]!r} is no figure; write list, or one of {', '.join(FIGURES)}")
+    figure = FIGURES[name]
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "bad name"
+        raise InputError(f"--out: {str(out)[:200]}: {reason}; give a folder that can be made or exists") from None
+    module = importlib.import_module(f"fluidcc.reproduce.{figure.module}")
+    return module.make(figure, folder, quick)
+
+
+__all__ = ["FIGURES", "Check", "Figure", "Result", "reproduce"]
