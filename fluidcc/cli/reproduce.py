@@ -8,6 +8,7 @@ import typer
 
 from fluidcc import units
 from fluidcc.cli import options as o
+from fluidcc.cli import output
 
 if TYPE_CHECKING:
     from fluidcc.reproduce.result import Result
@@ -25,13 +26,13 @@ def command(
     if name == "list":
         figures = [{"name": f.name, "paper": f.paper, "figure": f.figure} for f in FIGURES.values()]
         if json:
-            o.print_json({"figures": figures})
+            output.print_json({"figures": figures})
         else:
-            o.print_table("figures", [(f["name"], f"{f['paper']}, {f['figure']}") for f in figures])
+            output.print_table("figures", [(f["name"], f"{f['paper']}, {f['figure']}") for f in figures])
         return 0
     result = reproduce(name, out, quick=quick)
     if json:
-        o.print_json(result.as_dict())
+        output.print_json(result.as_dict())
     else:
         _print(result)
     return 0 if result.agrees else 1

@@ -103,7 +103,8 @@ def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
     best = document["best"]
     value = best["value"]
     unit = METRICS[best["metric"]][0]
-    error, rate = document["discretisation_error"], document["points_per_s"]
+    step = [output.small(document["discretisation_error"][k]) for k in ("queue_rel", "rate_rel")]
+    rate = document["points_per_s"]
     rows = [
         ("points", f"{document['points']:,}, {document['failed']:,} failed"),
         (f"best {best['metric']}", "every point failed" if value is None else show(value, unit)),
