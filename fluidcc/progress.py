@@ -29,6 +29,8 @@ class Bar:
         self._label, self._total, self._unit = label, total, unit
         self._began = time.perf_counter()
         self._bar: Progress | None = None
+        self._console = Console(stderr=True)
+        self._watched = self._console.is_terminal or self._console.is_jupyter
 
     def __enter__(self) -> Bar:
         return self
@@ -43,7 +45,7 @@ class Bar:
         """Report the share done, 0 to 1."""
         elapsed = time.perf_counter() - self._began
         if self._bar is None:
-            if share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
+            if not self._watched or share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
                 return
             columns = (
                 TextColumn("{task.description}"),
@@ -52,7 +54,7 @@ class Bar:
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
             )
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = Progress(*columns, console=self._console, transient=True)
             self._task = self._bar.add_task(self._label, total=self._total, rate="")
             self._bar.start()
         done = round(share * self._total)

@@ -41,8 +41,7 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status."""
-    given = sys.argv[1:] if arguments is None else arguments
-    sys.exit(run(given or ["--help"]))
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
 def run(arguments: list[str]) -> int:
@@ -55,7 +54,7 @@ def run(arguments: list[str]) -> int:
         input, with one line on standard error; 130: interrupted.
     """
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="fluidcc", standalone_mode=False)
+        result = typer.main.get_command(app).main(arguments or ["--help"], prog_name="fluidcc", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except InputError as error:

@@ -109,10 +109,7 @@ def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
         ("points", f"{document['points']:,}, {document['failed']:,} failed"),
         (f"best {best['metric']}", "every point failed" if value is None else show(value, unit)),
         *((f"  at {name}", format_value(name, best[name])) for name in names if value is not None),
-        (
-            "error of the step",
-            f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])} (16 points)",
-        ),
+        ("error of the step", f"queue {step[0]}, rates {step[1]} (16 points)"),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
     output.print_table(f"{scheme}, sweep over {', '.join(names)}", rows)

@@ -130,14 +130,14 @@ def plan_of(
         raise InputError(f"until: {show(until, TIME)} is no horizon; write for example 100ms")
     lags = _lags(network) if longest_lag is None else [longest_lag]
     shortest = min(lags)
+    if shortest <= 0:
+        raise InputError("delay: a lag of 0 cannot be modelled as a delay; give a delay or feedback delay above 0")
     step = dt if dt is not None else _default_step(network, shortest)
     if not 0 < step < math.inf:
         raise InputError(f"dt: {show(step, TIME)} is no step; write for example 1us")
     if shortest < step * (1 - 1e-9):
         raise InputError(
             f"dt: {show(step, TIME)} exceeds the shortest lag {show(shortest, TIME)}; give a dt of at most that"
-            if shortest > 0
-            else "delay: a lag of 0 cannot be modelled as a delay; give a delay or feedback delay above 0"
         )
     aligned = longest_lag is None and not network.queueing and max(lags) - shortest <= 1e-12 * shortest
     if aligned:

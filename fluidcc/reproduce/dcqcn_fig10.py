@@ -98,7 +98,7 @@ def _draw(trace: Trace) -> Any:
     top.plot(time, rates[:, 0], color="C0", lw=1.0, label="first sender")
     top.plot(time, rates[:, 1], color="C1", lw=2.0, label="second sender (the paper's curve)")
     top.axhline(20, color="0.5", lw=0.8, ls="--", label="fair share")
-    top.set(ylabel=label("rate R_C", "Gbps"), ylim=(0, 42), xlim=(0, 100))
+    top.set(ylabel=label("rate $R_C$", "Gbps"), ylim=(0, 42), xlim=(0, 100))
     top.legend(loc="upper right")
     bottom.plot(time, queue, color="C2", lw=1.2)
     bottom.set(ylabel=label("queue", "KB"), xlabel=label("time", "ms"), ylim=(0, 600))

@@ -1,0 +1,197 @@
+"""DCQCN Figure 11: how far apart two flows stay, against one parameter at a time (section 5.2).
+
+One flow starts at 40 Gb/s, the other at 0, both with alpha = 1; 200 ms, the first 10 ms left out. The figure's
+own text is not in our copy of the paper. Section 5.2 calls the strawman the "innermost edge" of (a), so each
+panel is read as: the strawman (B = 150 KB, T = 1.5 ms, Kmin = Kmax = 40 KB, Pmax = 1, g = 1/16) with its
+parameter varied; (d), where Pmax means nothing unless Kmax > Kmin, at Kmax = 200 KB. A second reading is drawn
+as a line: (b) with the byte counter of 10 MB that the text recommends beside a fast timer, (c) and (d) with
+Kmin = 5 KB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from matplotlib.ticker import NullLocator
+
+from fluidcc import units
+from fluidcc.plots import figure as new_figure
+from fluidcc.plots import label
+from fluidcc.reproduce.common import GBPS, LINE_RATE, WIDTH, save, side_by_side, variable
+from fluidcc.reproduce.dcqcn_fig11_checks import (
+    CHECKS,
+    COARSE,
+    CONVERGED,
+    CUT_OFF,
+    FINE,
+    FINE_QUICK,
+    LAST,
+    OMITTED,
+    STRAWMAN,
+    UNTIL,
+    Variant,
+    cell,
+    strawman,
+)
+from fluidcc.reproduce.result import Figure, Result
+from fluidcc.scenario import RED
+from fluidcc.simulate import simulate
+from fluidcc.sweep import sweep
+from fluidcc.topologies import incast
+
+VALUES, VALUES_QUICK = 17, 7  # of the parameter, in the heat map
+DENSITY = 4  # intervals of the line per interval of the heat map
+
+
+class Panel(NamedTuple):
+    """One of the four: what is varied, over which ticks (the ends are the range), and what stays."""
+
+    name: str
+    text: str
+    dimension: str
+    ticks: tuple[str, ...]
+    log: bool
+    held: str
+    readings: dict[str, Callable[[Any], Variant]]  # the first is the heat map's
+
+    def values(self, count: int) -> np.ndarray:
+        """Values from end to end."""
+        low, high = (units.parse(tick, self.dimension) for tick in (self.ticks[0], self.ticks[-1]))
+        return np.geomspace(low, high, count) if self.log else np.linspace(low, high, count)
+
+
+PANELS = {
+    "dcqcn-fig11a": Panel(
+        "byte_counter",
+        "byte counter B",
+        units.SIZE,
+        ("150KB", "500KB", "1MB", "2MB", "5MB", "10MB"),
+        True,
+        "T = 1.5 ms, Kmin = Kmax = 40 KB, Pmax = 1, g = 1/16",
+        {"strawman": lambda x: (strawman(byte_counter=x), CUT_OFF)},
+    ),
+    "dcqcn-fig11b": Panel(
+        "timer",
+        "timer T",
+        units.TIME,
+        ("55us", "100us", "200us", "400us", "800us", "1.5ms"),
+        True,
+        "B = 150 KB (or 10 MB), Kmin = Kmax = 40 KB, Pmax = 1, g = 1/16",
+        {
+            "B = 150 KB": lambda x: (strawman(timer=x), CUT_OFF),
+            "B = 10 MB": lambda x: (strawman(timer=x, byte_counter="10MB"), CUT_OFF),
+        },
+    ),
+    "dcqcn-fig11c": Panel(
+        "kmax",
+        "Kmax",
+        units.SIZE,
+        ("40KB", "100KB", "200KB", "300KB", "400KB"),
+        False,
+        "B = 150 KB, T = 1.5 ms, Kmin = 40 KB (or 5 KB), Pmax = 1, g = 1/16",
+        {
+            "Kmin = 40 KB": lambda x: (STRAWMAN, RED("40KB", x, 1.0)),
+            "Kmin = 5 KB": lambda x: (STRAWMAN, RED("5KB", x, 1.0)),
+        },
+    ),
+    "dcqcn-fig11d": Panel(
+        "pmax",
+        "Pmax",
+        units.RATIO,
+        ("0.1%", "1%", "5%", "10%", "30%", "100%"),
+        True,
+        "B = 150 KB, T = 1.5 ms, Kmin = 40 KB (or 5 KB), Kmax = 200 KB, g = 1/16",
+        {
+            "Kmin = 40 KB": lambda x: (STRAWMAN, RED("40KB", "200KB", x)),
+            "Kmin = 5 KB": lambda x: (STRAWMAN, RED("5KB", "200KB", x)),
+        },
+    ),
+}
+
+
+def make(figure: Figure, folder: Path, quick: bool) -> Result:
+    """Make one of the four figures."""
+    panel = PANELS[figure.name]
+    count = VALUES_QUICK if quick else VALUES
+    surface, lines = _surface(panel, count)
+    if not quick:
+        lines = {name: _line(panel, variant, count) for name, variant in panel.readings.items()}
+    values, expected = CHECKS[figure.name](quick)
+    notes = [f"read as: {panel.text} varied, {panel.held}; the figure's own text is not in our copy of the paper"]
+    if quick:
+        fine = [units.show(step, units.TIME) for step in (FINE_QUICK, FINE)]
+        notes.append(
+            f"quick: {count} values in place of {VALUES} (of {DENSITY * (VALUES - 1) + 1} in the line), "
+            f"finest step {fine[0]} in place of {fine[1]}"
+        )
+    data = surface.assign(
+        {f"last_gap_{i}": line.assign_attrs(reading=name) for i, (name, line) in enumerate(lines.items())}
+    )
+    picture = _draw(panel, surface, lines, f"DCQCN {figure.figure}")
+    files = (picture.write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
+    return Result(figure, values, expected, files, tuple(notes))
+
+
+def _surface(panel: Panel, count: int) -> tuple[xr.Dataset, dict[str, xr.DataArray]]:
+    """R_1 - R_2 over time for each value under the first reading, and its last 20 ms under all; in one run."""
+    values = panel.values(count)
+    scenario = side_by_side([cell(variant(float(x))) for variant in panel.readings.values() for x in values])
+    trace = simulate(scenario, UNTIL, window=(LAST, UNTIL), dt=COARSE, sample_interval=0.5e-3, estimate_error=False)
+    rates = trace["rate"].values[:, : 2 * count].reshape(-1, count, 2)
+    axis = variable(panel.name, values, panel.dimension, panel.text)
+    surface = xr.Dataset(
+        {"gap": variable(("time", panel.name), rates[..., 0] - rates[..., 1], "bytes/s", "R_1 - R_2")},
+        {"time": trace["time"], panel.name: axis},
+    )
+    means = np.array(trace.summary["rate_bytes_per_s"]).reshape(len(panel.readings), count, 2)
+    last = np.abs(means[..., 0] - means[..., 1])
+    text = {"units": "bytes/s", "long_name": "difference of the mean rates of the last 20 ms"}
+    lines = {
+        n: xr.DataArray(row, {panel.name: values}, attrs=text) for n, row in zip(panel.readings, last, strict=True)
+    }
+    return surface, lines
+
+
+def _line(panel: Panel, variant: Callable[[Any], Variant], count: int) -> xr.DataArray:
+    """Difference of the mean rates of the last 20 ms, at more values than the surface has."""
+    fine = f"{panel.name}_fine"
+
+    def pair(**swept: Any) -> Any:
+        scheme, marking = variant(swept[fine])
+        return incast(2, scheme=scheme, marking=marking, initial_rate=[LINE_RATE, 0.0])
+
+    axis = {fine: panel.values(DENSITY * (count - 1) + 1)}
+    found = sweep(pair, axis, until=UNTIL, window=(LAST, UNTIL), dt=COARSE, estimate_error=False)
+    return found["rate_gap_bytes_per_s"]
+
+
+def _draw(panel: Panel, surface: xr.Dataset, lines: dict[str, xr.DataArray], title: str) -> Any:
+    picture, axes = new_figure(1, 2, size=(WIDTH, 5.0), width_ratios=(1.25, 1))
+    left, right = axes[0]
+    shown = surface.sel(time=slice(OMITTED, None))
+    gap = np.abs(shown["gap"].values.T) / GBPS
+    time, values = shown["time"].values * 1e3, shown[panel.name].values
+    mesh = left.pcolormesh(time, values, gap, cmap="viridis_r", vmin=0, vmax=40, shading="nearest", rasterized=True)
+    picture.colorbar(mesh, ax=left, label=label("difference of the rates", "Gbps"))
+    first = next(iter(lines))
+    left.set(xlabel=label("time", "ms"), ylabel=panel.text, title=f"over time, {first}")
+    for name, line in lines.items():
+        right.plot(line[line.dims[0]].values, line.values / GBPS, marker="o", ms=2.5, lw=1.2, label=name)
+    right.axhline(CONVERGED / GBPS, color="0.4", lw=0.8, ls="--", label="counts as converged")
+    right.set(xlabel=panel.text, ylabel=label("difference of the mean rates", "Gbps"), ylim=(0, 40))
+    right.set_title("over the last 20 ms")
+    right.legend()
+    right.grid(alpha=0.3)
+    if panel.log:
+        left.set_yscale("log")
+        right.set_xscale("log")
+    ticks = [units.parse(tick, panel.dimension) for tick in panel.ticks]
+    for axis in (left.yaxis, right.xaxis):
+        axis.set_ticks(ticks, panel.ticks)
+        axis.set_minor_locator(NullLocator())
+    picture.suptitle(f"{title}\n{panel.held}", fontsize="large")
+    return picture

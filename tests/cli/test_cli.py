@@ -1,0 +1,231 @@
+"""The command line's contract: keys, exit codes, files, and that help is quick because nothing heavy loads."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.cli.app import run
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+SHORT = ["--until", "3ms"]
+
+
+@pytest.fixture
+def fluidcc(capsys):
+    """Run a command in this process: status, standard output (read as JSON if asked for) and standard error."""
+
+    def call(*arguments):
+        status = run([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        if "--json" in arguments and status != 2:
+            out = json.loads(out, parse_constant=lambda c: pytest.fail(f"{c} is no JSON"))
+        return status, out, err
+
+    return call
+
+
+def test_simulate_has_the_contract_s_keys(fluidcc):
+    status, found, err = fluidcc("simulate", "dcqcn", "--start", "0,1ms", "--size", "1MB,1GB", *SHORT, "--json")
+    assert status == 0
+    assert err == ""
+    assert found.keys() >= {
+        "engine", "scheme", "flows", "until_s", "window_s", "queue_bytes", "rate_bytes_per_s", "goodput_bytes_per_s",
+        "jain", "utilisation", "rate_gap_bytes_per_s", "discretisation_error", "fct_s", "compile_s", "wall_s", "links",
+    }  # fmt: skip
+    assert found["queue_bytes"].keys() == {"mean", "std", "p5", "p50", "p95", "p99", "max", "max_whole_run"}
+    assert found["fct_s"][0] == pytest.approx(1e6 / 5e9 + 4e-6, abs=1e-9)
+    assert found["fct_s"][1] is None
+    assert found["window_s"] == [0.0015, 0.003]
+
+
+def test_simulate_equals_the_library(fluidcc):
+    arguments = ["--flows", 3, "--rate", "10Gbps", "--set", "g=1/64", "--set", "kmin=8KB", "--feedback-delay", "60us"]
+    _, found, _ = fluidcc("simulate", "dcqcn", *arguments, "--initial-rate", "1Gbps,2Gbps", *SHORT, "--json")
+    scenario = fc.incast(
+        3,
+        rate="10Gbps",
+        scheme=fc.DCQCN(g=1 / 64),
+        marking=fc.RED("8KB", "200KB", "1%"),
+        feedback_delay="60us",
+        initial_rate=["1Gbps", "2Gbps"],
+    )
+    expected = fc.simulate(scenario, "3ms").summary
+    for name in ("queue_bytes", "rate_bytes_per_s", "jain"):
+        assert found[name] == expected[name]
+
+
+def test_files_and_scenarios_go_round(fluidcc, tmp_path):
+    files = [tmp_path / name for name in ("t.nc", "t.png", "s.toml")]
+    options = ["--out", files[0], "--plot", files[1], "--save-scenario", files[2]]
+    _, first, _ = fluidcc("simulate", "dcqcn", "--topology", "parking-lot", *SHORT, *options, "--json")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["s.toml", "t.nc", "t.png"]
+    trace = fc.Trace.load(files[0])
+    assert trace["queue"].dims == ("time", "link")
+    assert trace["queue"].attrs["units"] == "bytes"
+    assert trace.dataset.attrs["command"].startswith("fluidcc")
+    assert files[1].read_bytes().startswith(b"\x89PNG")
+    _, again, _ = fluidcc("simulate", "dcqcn", "--topology", files[2], *SHORT, "--json")
+    assert again["rate_bytes_per_s"] == first["rate_bytes_per_s"]
+    _, changed, _ = fluidcc("simulate", "dcqcn", "--topology", files[2], "--set", "kmin=50KB", *SHORT, "--json")
+    assert changed["queue_bytes"] != first["queue_bytes"]
+
+
+def test_equilibrium(fluidcc):
+    status, found, _ = fluidcc("equilibrium", "dcqcn", "--flows", 8, "--json")
+    assert status == 0
+    assert found.keys() >= {
+        "exists", "on_ramp", "marking_probability", "queue_bytes", "alpha", "rate_bytes_per_s", "target_rate_bytes_per_s"
+    }  # fmt: skip
+    assert found["rate_bytes_per_s"] == pytest.approx(5e9 / 8)
+    status, found, _ = fluidcc("equilibrium", "dcqcn", "--flows", 20, "--json")
+    assert status == 0  # a missing equilibrium is an answer
+    assert found["exists"] is False
+    assert found["queue_bytes"] > 200e3
+    status, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "strawman", "--json")
+    assert found["exists"] is False
+
+
+def test_sweep(fluidcc, tmp_path):
+    axes = ["--over", "kmin=5KB:300KB:3", "--over", "g=log:1/256:1/16:2"]
+    files = ["--out", tmp_path / "s.csv", "--plot", tmp_path / "s.png", "--store", tmp_path / "s.zarr"]
+    status, found, err = fluidcc("sweep", "dcqcn", *axes, *files, *SHORT, "--json")
+    assert status == 0
+    assert err == ""
+    assert found["points"] == 6
+    assert found["failed"] == 2  # kmin above kmax
+    assert found["best"].keys() == {"kmin", "g", "metric", "value"}
+    assert found["best"]["metric"] == "queue_bytes.mean"
+    assert found["store"] == str(tmp_path / "s.zarr")
+    assert found.keys() >= {"compile_s", "wall_s", "points_per_s", "metrics"}
+    assert (tmp_path / "s.csv").exists()
+    status, again, _ = fluidcc("sweep", "dcqcn", *axes, "--store", tmp_path / "s.zarr", "--resume", *SHORT, "--json")
+    assert again["best"] == found["best"]
+
+
+def test_sweeping_flows_goes_by_multiplicity(fluidcc):
+    _, found, _ = fluidcc("sweep", "dcqcn", "--over", "flows=2,16", "--metric", "queue_bytes.max_whole_run",
+                          "--maximise", *SHORT, "--json")  # fmt: skip
+    assert found["best"]["flows"] == 16
+
+
+def test_sources(fluidcc):
+    arguments = ["--from", EXAMPLE / "config_db.json", "--from", EXAMPLE / "nic.txt", "--json"]
+    _, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "vendor", "--flows", 8, *arguments)
+    audited = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=8)
+    assert found["queue_bytes"] == pytest.approx(audited.equilibrium.as_dict()["queue_bytes"], rel=1e-9)
+    _, louder, _ = fluidcc("equilibrium", "dcqcn", "--flows", 8, "--set", "pmax=0.5", *arguments)
+    assert louder["queue_bytes"] < found["queue_bytes"]
+
+
+def test_audit(fluidcc):
+    status, found, _ = fluidcc("audit", "--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--json")
+    assert status == 0  # a finding is an answer
+    assert found.keys() == {"settings", "findings", "equilibrium", "stability"}
+    assert {f["severity"] for f in found["findings"]} <= {"ok", "warn", "bad"}
+
+
+def test_show(fluidcc):
+    _, found, _ = fluidcc("show", "dcqcn", "--json")
+    names = {row["name"]: row for row in found["parameters"]}
+    assert names["g"] == {
+        "name": "g", "unit": "1", "default": 1 / 256, "symbol": "g", "source": "DCQCN Table 14", "meaning": "gain of alpha"
+    }  # fmt: skip
+    assert names["kmax"]["default"] == 200e3
+    _, vendor, _ = fluidcc("show", "dcqcn", "--preset", "vendor", "--json")
+    assert {row["name"]: row["default"] for row in vendor["parameters"]}["feedback_delay"] == "path"
+
+
+def test_words_for_a_person(fluidcc):
+    for arguments in (
+        ["simulate", "dcqcn", *SHORT],
+        ["equilibrium", "dcqcn"],
+        ["show", "dcqcn"],
+        ["sweep", "dcqcn", "--over", "g=1/256", *SHORT],
+        ["audit", "--sonic", EXAMPLE / "config_db.json"],
+        ["--help"],
+        ["--version"],
+        [],
+    ):
+        status, out, err = fluidcc(*arguments)
+        assert status == 0
+        assert out.strip()
+        assert err == ""
+
+
+BAD = [
+    (["simulate"], "SCHEME"),
+    (["walk"], "walk"),
+    (["simulate", "bbr"], "dcqcn"),
+    (["simulate", "dcqcn", "--preset", "best"], "paper"),
+    (["simulate", "dcqcn", "--topology", "ring"], "incast"),
+    (["simulate", "dcqcn", "--rate", "40"], "40Gbps"),
+    (["simulate", "dcqcn", "--flows", "0"], "flows"),
+    (["simulate", "dcqcn", "--flows", "1e3"], "flows"),
+    (["simulate", "dcqcn", "--set", "g"], "NAME=VALUE"),
+    (["simulate", "dcqcn", "--set", "kmim=5KB"], "kmin"),
+    (["simulate", "dcqcn", "--set", "g=3"], "g"),
+    (["simulate", "dcqcn", "--set", "hyper_increase=maybe"], "on"),
+    (["simulate", "dcqcn", "--set", "kmin=1MB"], "kmax"),
+    (["simulate", "dcqcn", "--start", "0,,1ms"], "empty"),
+    (["simulate", "dcqcn", "--until", "0s"], "until"),
+    (["simulate", "dcqcn", "--until", "1e9s"], "steps"),
+    (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms"], "A:B"),
+    (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms:2ms"], "window"),
+    (["simulate", "dcqcn", "--dt", "1ms"], "dt"),
+    (["simulate", "dcqcn", "--feedback-delay", "0s"], "delay"),
+    (["simulate", "dcqcn", "--initial-rate", "80Gbps"], "line rate"),
+    (["simulate", "dcqcn", "--engine", "packet"], "fluid"),
+    (["simulate", "dcqcn", "--method", "dopri"], "heun"),
+    (["simulate", "dcqcn", "--dtype", "float16"], "float32"),
+    (["simulate", "dcqcn", "--until", "1ms", "--out", "/nowhere/t.nc"], "/nowhere"),
+    (["simulate", "dcqcn", "--until", "1ms", "--plot", "t.gif"], ".png"),
+    (["simulate", "dcqcn", "--from", "/nowhere.json"], "/nowhere.json"),
+    (["sweep", "dcqcn"], "--over"),
+    (["sweep", "dcqcn", "--over", "g"], "NAME=VALUES"),
+    (["sweep", "dcqcn", "--over", "until=1ms,2ms"], "shape"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--over", "g=1/16"], "twice"),
+    (["sweep", "dcqcn", "--over", "hyper_increase=on,off"], "equations"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--metric", "speed"], "utilisation"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--until", "1ms", "--out", "s.xls"], ".csv"),
+    (["audit"], "--sonic"),
+    (["audit", "--sonic", "/nowhere.json"], "/nowhere.json"),
+    (["show", "swift"], "dcqcn"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), BAD, ids=lambda a: " ".join(a) if isinstance(a, list) else "")
+def test_bad_usage_is_one_line_that_says_what_to_type(fluidcc, arguments, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = fluidcc(*arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("fluidcc: ")
+    assert err.count("\n") == 1
+    assert says in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_loads_nothing_heavy_and_changes_no_setting():
+    code = (
+        "import sys, fluidcc, fluidcc.cli;"
+        "heavy = {'jax', 'numpy', 'scipy', 'xarray', 'matplotlib', 'rich.table'} & sys.modules.keys();"
+        "assert not heavy, heavy;"
+        "import jax; before = jax.config.values.copy();"
+        "[getattr(fluidcc, name) for name in fluidcc.__all__];"
+        "assert jax.config.values == before;"
+        "assert not isinstance(fluidcc.simulate, type(sys))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_installed_command_answers():
+    command = Path(sys.executable).with_name("fluidcc")
+    if not command.exists():
+        pytest.skip("fluidcc is not installed as a command in this environment")
+    done = subprocess.run([command, "simulate", "nothing"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
