@@ -34,7 +34,7 @@ STEP = 1 * US
 ROUNDING = 1e-9  # sums in another order: 1e-16, grown over thousands of steps of a marginally stable loop
 WAITING = 1e-8  # s: h^2 q''/C at h = 1 us; q'' is the rates' slope, at most about C/50 us, and Newton leaves less
 SMOOTH = 1e-6  # Heun at 1 us on smooth solutions with time constants of 50 us and more, off by (h/50 us)^2/12 at most
-FLOAT32 = 2e-3  # 24 bits over thousands of steps: 6e-8 times 5000, times the loop's own amplification
+FLOAT32 = 3e-4  # 24 bits over thousands of steps: 6e-8 times 5000
 DIFFERENCES = 1e-5  # central differences with relative steps of 1e-6: 1e-10 of rounding over 1e-6, with a margin
 
 PATH = DCQCN(feedback_delay=None)
@@ -127,8 +127,7 @@ def several(builder: Any, **changes: Any) -> Scenario:
     return resolve(dataclasses.replace(scenario, flows=tuple(flows)))
 
 
-@pytest.mark.parametrize("builder", BUILDERS.values(), ids=BUILDERS)
-@pytest.mark.parametrize("order", [[2, 0, 1], [1, 0, 2]])
+@pytest.mark.parametrize(("builder", "order"), [(fc.incast, [2, 0, 1]), (fc.parking_lot, [1, 2, 0])])
 def test_order_of_flows_does_not_matter(builder: Any, order: list[int]) -> None:
     one = run(several(builder), "4ms")
     other = run(permuted(several(builder), order), "4ms")
@@ -380,12 +379,15 @@ def inverted(time: np.ndarray, queue: np.ndarray, leaves: np.ndarray) -> np.ndar
 
 
 @pytest.mark.parametrize(
-    "scenario",
-    [fc.incast(2, scheme=PATH, start=["0", "1ms"]), fc.incast(2, scheme=PATH, multiplicity=5)],
+    ("scenario", "steps"),
+    [
+        (fc.incast(2, scheme=PATH, start=["0", "1ms"]), (STEP, STEP / 4)),
+        (fc.incast(2, scheme=PATH, multiplicity=5), (STEP,)),
+    ],
     ids=["two flows", "ten flows, then silence"],
 )
-def test_waiting_time_is_that_of_the_queue_it_was_marked_in(scenario: Scenario) -> None:
-    for dt in (STEP, STEP / 4):
+def test_waiting_time_is_that_of_the_queue_it_was_marked_in(scenario: Scenario, steps: tuple[float, ...]) -> None:
+    for dt in steps:
         queues, waits, lags = waiting(scenario, 5e-3, dt)
         time = np.arange(len(queues)) * dt
         exact = inverted(time, queues[:, 0], time - lags[0])
@@ -403,8 +405,7 @@ def test_waiting_times_along_a_path() -> None:
     # The queue is interpolated linearly here, but its slope jumps where p does: a share of h |jump of q'|/C.
     kink = 0.25 * STEP
     assert np.max(np.abs(waits[:, 1] - last)) < kink
-    # While the second queue's wait catches up, the first is asked for steps of up to eight.
-    assert np.quantile(np.abs(waits[:, 0] - first), 0.98) < kink
+    assert np.max(np.abs(waits[:, 0] - first)) < kink
 
 
 # -- gradients ------------------------------------------------------------------------------------------------
@@ -484,22 +485,23 @@ def means(method: str, dt: float) -> np.ndarray:
 def test_methods_agree_in_the_limit() -> None:
     limit = means("rk4", STEP / 2)
     assert limit[0] > 1
-    errors = {
-        (method, halvings): np.max(np.abs(means(method, STEP / 2**halvings) / limit - 1))
-        for method in ("euler", "heun")
-        for halvings in (0, 1, 2)
-    }
-    assert errors["heun", 1] < 10 * SMOOTH
-    assert errors["euler", 0] < 0.05
-    for halvings in (0, 1):  # first order: half the step, half the error
-        ratio = errors["euler", halvings] / errors["euler", halvings + 1]
-        assert ratio == pytest.approx(2, abs=0.3)
+
+    def error(method: str, dt: float) -> float:
+        return float(np.max(np.abs(means(method, dt) / limit - 1)))
+
+    assert error("heun", STEP / 2) < SMOOTH
+    # First order: half the step, half the error; and that of a step of 1/50 of the time constants.
+    euler = error("euler", STEP)
+    assert euler < 0.02
+    assert euler / error("euler", STEP / 2) == pytest.approx(2, abs=0.2)
 
 
 def test_single_precision_is_close() -> None:
     scenario = fc.incast(2, start=["0", "1ms"])
-    double, single = (run(scenario, "10ms", dtype=dtype).summary for dtype in ("float64", "float32"))
-    assert single["queue_bytes"]["mean"] == pytest.approx(double["queue_bytes"]["mean"], rel=FLOAT32, abs=50)
+    double, single = (
+        run(scenario, "10ms", window=("500us", "10ms"), dtype=dtype).summary for dtype in ("float64", "float32")
+    )
+    assert single["queue_bytes"]["mean"] == pytest.approx(double["queue_bytes"]["mean"], rel=FLOAT32)
     assert single["queue_bytes"]["max_whole_run"] == pytest.approx(double["queue_bytes"]["max_whole_run"], rel=FLOAT32)
     assert single["rate_bytes_per_s"] == pytest.approx(double["rate_bytes_per_s"], rel=FLOAT32)
 
