@@ -23,18 +23,17 @@ from fluidcc.plots import figure as new_figure
 from fluidcc.plots import label
 from fluidcc.reproduce.common import GBPS, LINE_RATE, WIDTH, save, side_by_side, variable
 from fluidcc.reproduce.dcqcn_fig11_checks import (
-    CHECKS,
-    COARSE,
     CONVERGED,
     CUT_OFF,
-    FINE,
-    FINE_QUICK,
     LAST,
     OMITTED,
+    PROBES,
+    SAMPLED,
     STRAWMAN,
     UNTIL,
     Variant,
     cell,
+    numbers,
     strawman,
 )
 from fluidcc.reproduce.result import Figure, Result
@@ -42,8 +41,11 @@ from fluidcc.scenario import RED
 from fluidcc.simulate import simulate
 from fluidcc.sweep import sweep
 from fluidcc.topologies import incast
+from fluidcc.trace import Trace
 
 VALUES, VALUES_QUICK = 17, 7  # of the parameter, in the heat map
+COARSE, FINE, FINE_QUICK = 1e-6, 0.25e-6, 0.5e-6  # steps [s]; picture and data use the first
+DRAWN = 0.5e-3  # s, between columns of the heat map
 DENSITY = 4  # intervals of the line per interval of the heat map
 
 
@@ -115,45 +117,67 @@ PANELS = {
 
 def make(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the four figures."""
-    panel = PANELS[figure.name]
-    count = VALUES_QUICK if quick else VALUES
-    surface, lines = _surface(panel, count)
-    if not quick:
-        lines = {name: _line(panel, variant, count) for name, variant in panel.readings.items()}
-    values, expected = CHECKS[figure.name](quick)
-    notes = [f"read as: {panel.text} varied, {panel.held}; the figure's own text is not in our copy of the paper"]
+    panel, probe = PANELS[figure.name], PROBES[figure.name]
+    count, fine = (VALUES_QUICK, FINE_QUICK) if quick else (VALUES, FINE)
+    grid = [variant(float(x)) for variant in panel.readings.values() for x in panel.values(count)]
+    checked = probe.variants(quick)
+    # The coarse run holds all; only what is checked is run again at the finer step.
+    coarse, finer = _run([*grid, *checked.values()], COARSE), _run([*checked.values()], fine)
+    found = {name: numbers(finer, k) for k, name in enumerate(checked)}
+    before = {name: numbers(coarse, len(grid) + k) for k, name in enumerate(checked)}
+    error = {name: {key: at[key] - before[name][key] for key in at} for name, at in found.items()}
+    values, expected = probe.judge(found, error)
+    surface = _surface(panel, count, coarse)
     if quick:
-        fine = [units.show(step, units.TIME) for step in (FINE_QUICK, FINE)]
-        notes.append(
-            f"quick: {count} values in place of {VALUES} (of {DENSITY * (VALUES - 1) + 1} in the line), "
-            f"finest step {fine[0]} in place of {fine[1]}"
-        )
+        lines = _coarse_lines(panel, count, coarse)
+    else:
+        lines = {name: _line(panel, variant, count) for name, variant in panel.readings.items()}
     data = surface.assign(
         {f"last_gap_{i}": line.assign_attrs(reading=name) for i, (name, line) in enumerate(lines.items())}
     )
     picture = _draw(panel, surface, lines, f"DCQCN {figure.figure}")
     files = (picture.write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, _notes(panel, quick))
 
 
-def _surface(panel: Panel, count: int) -> tuple[xr.Dataset, dict[str, xr.DataArray]]:
-    """R_1 - R_2 over time for each value under the first reading, and its last 20 ms under all; in one run."""
-    values = panel.values(count)
-    scenario = side_by_side([cell(variant(float(x))) for variant in panel.readings.values() for x in values])
-    trace = simulate(scenario, UNTIL, window=(LAST, UNTIL), dt=COARSE, sample_interval=0.5e-3, estimate_error=False)
-    rates = trace["rate"].values[:, : 2 * count].reshape(-1, count, 2)
-    axis = variable(panel.name, values, panel.dimension, panel.text)
-    surface = xr.Dataset(
-        {"gap": variable(("time", panel.name), rates[..., 0] - rates[..., 1], "bytes/s", "R_1 - R_2")},
-        {"time": trace["time"], panel.name: axis},
+def _notes(panel: Panel, quick: bool) -> tuple[str, ...]:
+    read = f"read as: {panel.text} varied, {panel.held}; the figure's own text is not in our copy of the paper"
+    if not quick:
+        return (read,)
+    steps = [units.show(step, units.TIME) for step in (FINE_QUICK, FINE)]
+    less = (
+        f"quick: {VALUES_QUICK} values in place of {VALUES} (of {DENSITY * (VALUES - 1) + 1} in the line), "
+        f"finest step {steps[0]} in place of {steps[1]}"
     )
-    means = np.array(trace.summary["rate_bytes_per_s"]).reshape(len(panel.readings), count, 2)
-    last = np.abs(means[..., 0] - means[..., 1])
-    text = {"units": "bytes/s", "long_name": "difference of the mean rates of the last 20 ms"}
-    lines = {
-        n: xr.DataArray(row, {panel.name: values}, attrs=text) for n, row in zip(panel.readings, last, strict=True)
-    }
-    return surface, lines
+    return (read, f"{less}; Pmax checked on fewer settings" if panel.name == "pmax" else less)
+
+
+def _run(variants: list[Variant], step: float) -> Trace:
+    """All settings side by side, in one run."""
+    scenario = side_by_side([cell(variant) for variant in variants])
+    return simulate(scenario, UNTIL, window=(LAST, UNTIL), dt=step, sample_interval=SAMPLED, estimate_error=False)
+
+
+def _surface(panel: Panel, count: int, trace: Trace) -> xr.Dataset:
+    """R_1 - R_2 over time for each value under the first reading."""
+    every = round(DRAWN / SAMPLED)
+    rates = trace["rate"].values[::every, : 2 * count].reshape(-1, count, 2)
+    axis = variable(panel.name, panel.values(count), panel.dimension, panel.text)
+    return xr.Dataset(
+        {"gap": variable(("time", panel.name), rates[..., 0] - rates[..., 1], "bytes/s", "R_1 - R_2")},
+        {"time": trace["time"][::every], panel.name: axis},
+    )
+
+
+_LAST_GAP = {"units": "bytes/s", "long_name": "difference of the mean rates of the last 20 ms"}
+
+
+def _coarse_lines(panel: Panel, count: int, trace: Trace) -> dict[str, xr.DataArray]:
+    """As `_line`, for all readings, at the values that were run already."""
+    means = np.array(trace.summary["rate_bytes_per_s"])[: 2 * count * len(panel.readings)].reshape(-1, count, 2)
+    gaps = np.abs(means[..., 0] - means[..., 1])
+    axis = {panel.name: panel.values(count)}
+    return {name: xr.DataArray(row, axis, attrs=_LAST_GAP) for name, row in zip(panel.readings, gaps, strict=True)}
 
 
 def _line(panel: Panel, variant: Callable[[Any], Variant], count: int) -> xr.DataArray:
@@ -166,7 +190,7 @@ def _line(panel: Panel, variant: Callable[[Any], Variant], count: int) -> xr.Dat
 
     axis = {fine: panel.values(DENSITY * (count - 1) + 1)}
     found = sweep(pair, axis, until=UNTIL, window=(LAST, UNTIL), dt=COARSE, estimate_error=False)
-    return found["rate_gap_bytes_per_s"]
+    return found["rate_gap_bytes_per_s"].assign_attrs(_LAST_GAP)
 
 
 def _draw(panel: Panel, surface: xr.Dataset, lines: dict[str, xr.DataArray], title: str) -> Any:

@@ -1,31 +1,37 @@
-"""What is expected of DCQCN Figure 11's numbers, and the runs at a finer step that give them."""
+"""DCQCN Figure 11: settings whose numbers are checked, and what is expected of them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc.reproduce.common import GBPS, LINE_RATE, Cell, side_by_side
+from fluidcc.reproduce.common import GBPS, LINE_RATE, Cell
 from fluidcc.reproduce.result import Check, printed
 from fluidcc.scenario import RED
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
-from fluidcc.simulate import simulate
+from fluidcc.trace import Trace
 
 STRAWMAN, CUT_OFF = PRESETS["strawman"]
 RECOMMENDED = PRESETS["paper"][0]
-UNTIL, OMITTED, LAST = 200e-3, 10e-3, 180e-3  # s: horizon, left out, start of the last 20 ms
+OMITTED, LAST, UNTIL = 10e-3, 180e-3, 200e-3  # s: left out, start of the last 20 ms, horizon
 CONVERGED = 1 * GBPS  # flows count as converged if their means of the last 20 ms differ by less (2.5 % of the line)
-COARSE, FINE, FINE_QUICK = 1e-6, 0.25e-6, 0.5e-6  # steps [s]
 SAMPLED = 10e-6  # s; the reference's mean gap is over this grid too
 
 Variant = tuple[DCQCN, RED]
-Checked = tuple[dict[str, float | bool], dict[str, Check]]
 Numbers = dict[str, float]
+Checked = tuple[dict[str, float | bool], dict[str, Check]]
 
 _WHY = "independent step-halved integration; half its last digit and twice our change from a step of 1 us"
+
+
+class Probe(NamedTuple):
+    """Settings to run, by name, and what to conclude from their numbers and those numbers' step errors."""
+
+    variants: Callable[[bool], dict[str, Variant]]  # of quick
+    judge: Callable[[dict[str, Numbers], dict[str, Numbers]], Checked]
 
 
 def strawman(**changes: Any) -> DCQCN:
@@ -38,48 +44,44 @@ def cell(variant: Variant) -> Cell:
     return (*variant, ((1.0, LINE_RATE), (1.0, 0.0)))
 
 
-def _probe(variants: Sequence[Variant], quick: bool) -> tuple[list[Numbers], list[Numbers]]:
-    """Numbers of some settings at the fine step, and their change from the coarse one."""
-    runs = []
-    for step in (FINE_QUICK if quick else FINE, COARSE):
-        scenario = side_by_side([cell(variant) for variant in variants])
-        trace = simulate(scenario, UNTIL, window=(LAST, UNTIL), dt=step, sample_interval=SAMPLED, estimate_error=False)
-        means = np.array(trace.summary["rate_bytes_per_s"]).reshape(-1, 2)
-        rates, time = trace["rate"].values.reshape(-1, len(variants), 2), trace["time"].values
-        gap = np.abs(rates[..., 0] - rates[..., 1])
-        grid = gap[time > OMITTED + SAMPLED / 2]  # the reference's samples: after 10 ms, without that instant
-        whole = gap[time > OMITTED - SAMPLED / 2]
-        runs.append(
-            [
-                {
-                    "rate_1": float(means[k, 0]),
-                    "rate_2": float(means[k, 1]),
-                    "last_gap": float(abs(means[k, 0] - means[k, 1])),
-                    "end_gap": float(gap[-1, k]),
-                    "mean_gap": float(np.trapezoid(whole[:, k]) / (len(whole) - 1)),
-                    "mean_gap_on_grid": float(grid[:, k].mean()),
-                }
-                for k in range(len(variants))
-            ]
-        )
-    fine, coarse = runs
-    return fine, [{name: a[name] - b[name] for name in a} for a, b in zip(fine, coarse, strict=True)]
+def numbers(trace: Trace, k: int) -> Numbers:
+    """Rates and gaps [bytes/s] of cell ``k`` of a trace whose window is the last 20 ms."""
+    one, two = trace.summary["rate_bytes_per_s"][2 * k : 2 * k + 2]
+    rates, time = trace["rate"].values, trace["time"].values
+    gap = np.abs(rates[:, 2 * k] - rates[:, 2 * k + 1])
+    whole = gap[time > OMITTED - SAMPLED / 2]
+    return {
+        "rate_1": one,
+        "rate_2": two,
+        "last_gap": abs(one - two),
+        "end_gap": float(gap[-1]),
+        "mean_gap": float(np.trapezoid(whole) / (len(whole) - 1)),
+        "mean_gap_on_grid": float(whole[1:].mean()),  # the reference's samples leave out the instant of 10 ms
+    }
 
 
-def _byte_counter(quick: bool) -> Checked:
-    (quick_counter, slow), (error, _) = _probe([(STRAWMAN, CUT_OFF), (strawman(byte_counter="10MB"), CUT_OFF)], quick)
+# -- (a) -----------------------------------------------------------------------------------------------------
+
+
+def _counters(quick: bool) -> dict[str, Variant]:
+    return {"strawman": (STRAWMAN, CUT_OFF), "byte_counter_10MB": (strawman(byte_counter="10MB"), CUT_OFF)}
+
+
+def _judge_counters(found: dict[str, Numbers], error: dict[str, Numbers]) -> Checked:
+    before, slow = found["strawman"], found["byte_counter_10MB"]
     values: dict[str, float | bool] = {
-        "strawman_rate_1_bytes_per_s": quick_counter["rate_1"],
-        "strawman_rate_2_bytes_per_s": quick_counter["rate_2"],
-        "strawman_last_gap_bytes_per_s": quick_counter["last_gap"],
+        "strawman_rate_1_bytes_per_s": before["rate_1"],
+        "strawman_rate_2_bytes_per_s": before["rate_2"],
+        "strawman_last_gap_bytes_per_s": before["last_gap"],
         "byte_counter_10MB_last_gap_bytes_per_s": slow["last_gap"],
-        "strawman_converges": quick_counter["last_gap"] < CONVERGED,
-        "slow_byte_counter_helps": slow["last_gap"] < quick_counter["last_gap"],
+        "strawman_converges": before["last_gap"] < CONVERGED,
+        "slow_byte_counter_helps": slow["last_gap"] < before["last_gap"],
         "slow_byte_counter_alone_is_enough": slow["last_gap"] < CONVERGED,
     }
+    change = error["strawman"]
     expected = {
-        "strawman_rate_1_bytes_per_s": printed(37.99 * GBPS, 0.01 * GBPS, error["rate_1"], _WHY),
-        "strawman_rate_2_bytes_per_s": printed(0.83 * GBPS, 0.01 * GBPS, error["rate_2"], _WHY),
+        "strawman_rate_1_bytes_per_s": printed(37.99 * GBPS, 0.01 * GBPS, change["rate_1"], _WHY),
+        "strawman_rate_2_bytes_per_s": printed(0.83 * GBPS, 0.01 * GBPS, change["rate_2"], _WHY),
         "strawman_converges": Check(False, 0, "section 5.2: with these parameter values, the flows cannot converge"),
         "slow_byte_counter_helps": Check(True, 0, "section 5.2: slowing down the byte counter helps"),
         "slow_byte_counter_alone_is_enough": Check(False, 0, "independent integration: alone it helps little"),
@@ -87,75 +89,95 @@ def _byte_counter(quick: bool) -> Checked:
     return values, expected
 
 
-def _timer(quick: bool) -> Checked:
-    (fast, both, slow), (error, _, _) = _probe(
-        [
-            (strawman(timer="55us"), CUT_OFF),
-            (strawman(timer="55us", byte_counter="10MB"), CUT_OFF),
-            (strawman(byte_counter="10MB"), CUT_OFF),
-        ],
-        quick,
-    )
+# -- (b) -----------------------------------------------------------------------------------------------------
+
+
+def _timers(quick: bool) -> dict[str, Variant]:
+    return {
+        "timer_55us": (strawman(timer="55us"), CUT_OFF),
+        "timer_55us_byte_counter_10MB": (strawman(timer="55us", byte_counter="10MB"), CUT_OFF),
+        "byte_counter_10MB": (strawman(byte_counter="10MB"), CUT_OFF),
+    }
+
+
+def _judge_timers(found: dict[str, Numbers], error: dict[str, Numbers]) -> Checked:
+    fast, slow = found["timer_55us"], found["byte_counter_10MB"]
     values: dict[str, float | bool] = {
-        "timer_55us_last_gap_bytes_per_s": fast["last_gap"],
+        **{f"{name}_last_gap_bytes_per_s": at["last_gap"] for name, at in found.items()},
         "timer_55us_mean_gap_bytes_per_s": fast["mean_gap"],
-        "timer_55us_byte_counter_10MB_last_gap_bytes_per_s": both["last_gap"],
-        "byte_counter_10MB_last_gap_bytes_per_s": slow["last_gap"],
         "timer_55us_alone_converges": fast["last_gap"] < CONVERGED,
         "fast_timer_beats_slow_byte_counter": fast["last_gap"] < slow["last_gap"],
     }
+    change = error["timer_55us"]["last_gap"]
     expected = {
-        "timer_55us_last_gap_bytes_per_s": printed(0.080 * GBPS, 0.001 * GBPS, error["last_gap"], _WHY),
+        "timer_55us_last_gap_bytes_per_s": printed(0.080 * GBPS, 0.001 * GBPS, change, _WHY),
         "timer_55us_alone_converges": Check(True, 0, "sections 5.2, 6.1: a faster timer cures the unfairness"),
         "fast_timer_beats_slow_byte_counter": Check(True, 0, "section 5.2: speeding up the timer is better"),
     }
     return values, expected
 
 
-def _kmax(quick: bool) -> Checked:
-    thresholds = [(kmin, kmax) for kmin in ("40KB", "5KB") for kmax in ("40KB", "200KB", "400KB")]
-    probes, _ = _probe([(STRAWMAN, RED(kmin, kmax, 1.0)) for kmin, kmax in thresholds], quick)
-    gaps = [probe["last_gap"] for probe in probes]
-    names = [f"kmin_{kmin}_kmax_{kmax}_last_gap_bytes_per_s" for kmin, kmax in thresholds]
-    values: dict[str, float | bool] = {
-        **dict(zip(names, gaps, strict=True)),
-        "gap_falls_with_kmax": all(gaps[i] > gaps[i + 1] for i in (0, 1, 3, 4)),
-        "kmax_200KB_alone_converges": min(gaps[1], gaps[4]) < CONVERGED,
+# -- (c) -----------------------------------------------------------------------------------------------------
+
+
+def _thresholds(quick: bool) -> dict[str, Variant]:
+    return {
+        f"kmin_{kmin}_kmax_{kmax}": (STRAWMAN, RED(kmin, kmax, 1.0))
+        for kmin in ("40KB", "5KB")
+        for kmax in ("40KB", "200KB", "400KB")
     }
-    expected = {"gap_falls_with_kmax": Check(True, 0, "section 5.2: RED-like marking helps; Figure 11(c) confirms it")}
-    return values, expected
 
 
-def _pmax(quick: bool) -> Checked:
-    shares = ("1%", "5%", "10%", "100%")
-    bases = {"kmin_40KB": (STRAWMAN, "40KB"), "kmin_5KB": (STRAWMAN, "5KB"), "recommended": (RECOMMENDED, "5KB")}
-    cells = [(scheme, RED(kmin, "200KB", share)) for scheme, kmin in bases.values() for share in shares]
-    found, errors = _probe(cells, quick)
+def _judge_thresholds(found: dict[str, Numbers], error: dict[str, Numbers]) -> Checked:
+    gaps = {name: at["last_gap"] for name, at in found.items()}
+    rows = [[gaps[f"kmin_{kmin}_kmax_{kmax}"] for kmax in ("40KB", "200KB", "400KB")] for kmin in ("40KB", "5KB")]
+    values: dict[str, float | bool] = {
+        **{f"{name}_last_gap_bytes_per_s": gap for name, gap in gaps.items()},
+        "gap_falls_with_kmax": all(row[0] > row[1] > row[2] for row in rows),
+        "kmax_200KB_alone_converges": any(row[1] < CONVERGED for row in rows),
+    }
+    why = "section 5.2: RED-like marking helps the flows converge, which Figure 11(c) confirms"
+    return values, {"gap_falls_with_kmax": Check(True, 0, why)}
+
+
+# -- (d) -----------------------------------------------------------------------------------------------------
+
+
+def _shares(quick: bool) -> dict[str, Variant]:
+    bases = {"kmin_5KB": (STRAWMAN, "5KB"), "recommended": (RECOMMENDED, "5KB")}
+    if not quick:
+        bases["kmin_40KB"] = (STRAWMAN, "40KB")
+    return {
+        f"{base}_pmax_{percent}pct": (scheme, RED(kmin, "200KB", percent / 100))
+        for base, (scheme, kmin) in bases.items()
+        for percent in ((1, 5, 10) if quick else (1, 5, 10, 100))
+    }
+
+
+def _judge_shares(found: dict[str, Numbers], error: dict[str, Numbers]) -> Checked:
     values: dict[str, float | bool] = {}
-    for k, base in enumerate(bases):
-        for i, share in enumerate(shares):
-            probe = found[k * len(shares) + i]
-            name = f"{base}_pmax_{share.rstrip('%')}pct"
-            values |= {f"{name}_{key}_bytes_per_s": probe[key] for key in ("last_gap", "mean_gap")}
-        one, five, ten, _ = (probe["mean_gap"] for probe in found[k * len(shares) : (k + 1) * len(shares)])
-        values[f"{base}_5_to_10pct_beat_1pct"] = max(five, ten) < one
-    last, error = found[2 * len(shares)], errors[2 * len(shares)]
-    values["recommended_mean_gap_on_grid_bytes_per_s"] = last["mean_gap_on_grid"]
-    values["recommended_end_gap_bytes_per_s"] = last["end_gap"]
-    why = "independent integration: 5-10 % converges faster than 1 % (by the mean gap after 10 ms)"
+    for name, at in found.items():
+        values |= {f"{name}_{key}_bytes_per_s": at[key] for key in ("last_gap", "mean_gap")}
+    best, change = found["recommended_pmax_1pct"], error["recommended_pmax_1pct"]
+    values["recommended_mean_gap_on_grid_bytes_per_s"] = best["mean_gap_on_grid"]
+    values["recommended_end_gap_bytes_per_s"] = best["end_gap"]
     expected = {
         "recommended_mean_gap_on_grid_bytes_per_s": printed(
-            2.1446 * GBPS, 1e-4 * GBPS, error["mean_gap_on_grid"], _WHY
+            2.1446 * GBPS, 1e-4 * GBPS, change["mean_gap_on_grid"], _WHY
         ),
-        "recommended_end_gap_bytes_per_s": printed(1e-4 * GBPS, 1e-4 * GBPS, error["end_gap"], _WHY),
-        **{f"{base}_5_to_10pct_beat_1pct": Check(True, 0, why) for base in bases},
+        "recommended_end_gap_bytes_per_s": printed(1e-4 * GBPS, 1e-4 * GBPS, change["end_gap"], _WHY),
     }
+    why = "independent integration: 5-10 % converges faster than 1 % (judged by the mean gap after 10 ms)"
+    for base in dict.fromkeys(name.partition("_pmax")[0] for name in found):
+        one, five, ten = (found[f"{base}_pmax_{percent}pct"]["mean_gap"] for percent in (1, 5, 10))
+        values[f"{base}_5_to_10pct_beat_1pct"] = max(five, ten) < one
+        expected[f"{base}_5_to_10pct_beat_1pct"] = Check(True, 0, why)
     return values, expected
 
 
-CHECKS: dict[str, Callable[[bool], Checked]] = {
-    "dcqcn-fig11a": _byte_counter,
-    "dcqcn-fig11b": _timer,
-    "dcqcn-fig11c": _kmax,
-    "dcqcn-fig11d": _pmax,
+PROBES = {
+    "dcqcn-fig11a": Probe(_counters, _judge_counters),
+    "dcqcn-fig11b": Probe(_timers, _judge_timers),
+    "dcqcn-fig11c": Probe(_thresholds, _judge_thresholds),
+    "dcqcn-fig11d": Probe(_shares, _judge_shares),
 }
