@@ -233,6 +233,23 @@ def test_results_do_not_depend_on_the_output_grid() -> None:
             assert np.max(np.abs(values - expected)) <= (1e-15 * C * 10e-3 * 10 if name == "sent" else 0), name
 
 
+def test_summary_is_that_of_every_step() -> None:
+    """Means weigh every step of the window alike and its ends by one half, whatever is sampled."""
+    trace = run(fc.incast(2), "5ms", window=("300us", "2345us"), sample_interval=STEP)
+    inside, summary = trace.dataset.isel(time=slice(300, 2346)), trace.summary
+    queue, seconds = inside["queue"].values[:, 0], 2045 * STEP
+    mean = cumulated(queue, STEP)[-1] / seconds
+    assert summary["queue_bytes"]["mean"] == pytest.approx(mean, rel=1e-12)
+    std = math.sqrt(cumulated((queue - mean) ** 2, STEP)[-1] / seconds)
+    assert summary["queue_bytes"]["std"] == pytest.approx(std, rel=1e-9)
+    assert summary["queue_bytes"]["max"] == queue.max()
+    assert summary["queue_bytes"]["max_whole_run"] == trace["queue"].values.max()
+    rates = [cumulated(rate, STEP)[-1] / seconds for rate in inside["rate"].values.T]
+    assert summary["rate_bytes_per_s"] == pytest.approx(rates, rel=1e-12)
+    sent = inside["sent"].values[[0, -1], 0]
+    assert summary["utilisation"] == pytest.approx((sent[1] - sent[0]) / (C * seconds), rel=1e-9)
+
+
 @pytest.mark.xfail(reason="the spacing asked for is rounded to a divisor or multiple of until/2000", strict=True)
 @pytest.mark.parametrize("interval", [7e-6, 333e-6])
 def test_samples_are_as_far_apart_as_asked(interval: float) -> None:
@@ -343,6 +360,21 @@ def test_marking_of_a_queue_and_of_a_path() -> None:
         assert unmarked.tolist() == [0] * 6
         hops = jnp.asarray([[0.5, 0.1], [0.0, 0.2], [0.5, 1.0]])
         assert along_path(hops).tolist() == [pytest.approx([0.75, 1.0])]
+
+
+def test_lags_along_a_path() -> None:
+    """Links of 2 us: a mark travels on to the receiver, waits a CNP interval of 50 us, and returns.
+
+    Flow 0 crosses access, two queues and egress, 8 us one way; the others 6 us.
+    """
+    network = network_of(fc.parking_lot(3, scheme=PATH, delay="2us"))
+    assert network.paths == ((0, 1), (0,), (1,))
+    assert network.marking_lag / US == pytest.approx([6 + 50 + 8, 4 + 50 + 8, 4 + 50 + 6, 4 + 50 + 6])
+    assert network.own_lag / US == pytest.approx([16 + 50, 12 + 50, 12 + 50])
+    assert network.arrival_lag / US == pytest.approx([2, 4, 2, 2])
+    fixed = network_of(fc.parking_lot(3, delay="2us"))
+    assert fixed.marking_lag / US == pytest.approx([50] * len(fixed.marking_lag))
+    assert fixed.arrival_lag is None
 
 
 def waiting(scenario: Scenario, until: float, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
