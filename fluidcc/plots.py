@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 12  # flows drawn one by one; more become a band
 _MOST_TICKS = 10  # swept values ticked one by one
-_COLOURS = "viridis_r"
+_COLOURS = {True: "viridis_r", False: "viridis"}  # by whether less is better: bright is good
 
 
 class Picture(Figure):
@@ -175,7 +175,7 @@ def plot_sweep(
         finite = np.ma.masked_invalid(data if values.dims == tuple(shown) else data.T)
         wide = finite.count() > 0 and finite.min() > 0 and finite.max() > 20 * finite.min()
         norm = LogNorm() if wide else None
-        mesh = axis.pcolormesh(_edges(x), _edges(y), finite, cmap=_COLOURS, norm=norm)
+        mesh = axis.pcolormesh(_edges(x), _edges(y), finite, cmap=_COLOURS[minimise], norm=norm)
         axis.set_facecolor("0.85")
         _name_axis(axis, "x", result, shown[1])
         _name_axis(axis, "y", result, shown[0])

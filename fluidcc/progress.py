@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from importlib.util import find_spec
 from types import TracebackType
 
 from rich.console import Console
@@ -30,7 +31,8 @@ class Bar:
         self._began = time.perf_counter()
         self._bar: Progress | None = None
         self._console = Console(stderr=True)
-        self._watched = self._console.is_terminal or self._console.is_jupyter
+        # In a notebook, rich draws with ipywidgets and only warns without it.
+        self._watched = find_spec("ipywidgets") is not None if self._console.is_jupyter else self._console.is_terminal
 
     def __enter__(self) -> Bar:
         return self

@@ -30,13 +30,19 @@ for command in (simulate, equilibrium, sweep, audit, show, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _show_version(wanted: bool) -> None:
+    if wanted:
         sys.stdout.write(f"fluidcc {fluidcc.__version__}\n")
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    pass
 
 
 def main(arguments: list[str] | None = None) -> None:
