@@ -35,6 +35,7 @@ class Spec:
     high: float = math.inf
     open_low: bool = False
     none_word: str = ""
+    unlimited: bool = False
     integer: bool = False
     choices: tuple[Any, ...] = ()
 
@@ -108,6 +109,8 @@ def _choice(value: Any, spec: Spec, name: str) -> Any:
 
 
 def _range_problem(value: float, spec: Spec) -> str:
+    if math.isinf(value) and not spec.unlimited:
+        return "is not finite"
     if spec.integer and value != round(value):
         return "is not a whole number"
     shown = {b: units.show(b, spec.dimension) if math.isfinite(b) else "" for b in (spec.low, spec.high)}

@@ -59,7 +59,9 @@ class Flow:
     scheme: Any
     line_rate: Any = parameter(RATE, "rate of the sender's NIC", low=0, open_low=True)
     start: Any = parameter(TIME, "when it starts to send", default=0.0, low=0)
-    size: Any = parameter(SIZE, "wire bytes to send; unlimited if long-lived", default=math.inf, low=0, open_low=True)
+    size: Any = parameter(
+        SIZE, "wire bytes to send; unlimited if long-lived", unlimited=True, default=math.inf, low=0, open_low=True
+    )
     multiplicity: Any = parameter(COUNT, "how many identical flows", default=1.0, symbol="N", low=0, open_low=True)
     initial_rate: Any = parameter(RATE, "rate at start; line: the line rate", default=None, low=0, none_word="line")
     access_delay: Any = parameter(TIME, "one-way delay, sender to the first link's queue", default="1us", low=0)
@@ -111,11 +113,17 @@ def resolve(scenario: Scenario) -> Scenario:
         If a value cannot be read or is out of range, a path names no link or one twice, kmin exceeds kmax,
         or a flow would start faster than its NIC.
     """
+    if not isinstance(scenario, Scenario):
+        raise InputError(f"scenario: expected a Scenario, not {type(scenario).__name__}; make one with fluidcc.incast")
     if not scenario.links:
         raise InputError("scenario: it has no links; give at least one Link")
     if not scenario.flows:
         raise InputError("scenario: it has no flows; give at least one Flow")
     links = tuple(_resolve_link(link, f"link {i} ") for i, link in enumerate(scenario.links))
+    names = [link.name or f"link {i}" for i, link in enumerate(links)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"link {names.index(twice)} name: {twice!r} names two links; give each its own")
     flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links)) for i, flow in enumerate(scenario.flows))
     return resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
 
@@ -123,6 +131,10 @@ def resolve(scenario: Scenario) -> Scenario:
 def _resolve_link(link: Link, where: str) -> Link:
     marking = link.marking
     if marking is not None:
+        if not isinstance(marking, RED):
+            raise InputError(
+                f"{where}marking: expected a RED, not {repr(marking)[:40]}; write RED('5KB', '200KB', 0.01)"
+            )
         marking = resolve_fields(marking, where)
         if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
             raise InputError(
@@ -133,6 +145,8 @@ def _resolve_link(link: Link, where: str) -> Link:
 
 
 def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
+    if not isinstance(flow.path, (tuple, list)):
+        raise InputError(f"{where}path: expected link indices, not {repr(flow.path)[:40]}; write for example (0,)")
     path = tuple(flow.path)
     if not path:
         raise InputError(f"{where}path: it crosses no link; give at least one link index")
@@ -141,6 +155,8 @@ def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
             raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
     if len(set(path)) != len(path):
         raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")
+    if not hasattr(flow.scheme, "feedback_delay"):
+        raise InputError(f"{where}scheme: expected a scheme's parameters, not {repr(flow.scheme)[:40]}; write DCQCN()")
     scheme = resolve_fields(flow.scheme, where)
     flow = resolve_fields(dataclasses.replace(flow, path=path, scheme=scheme), where)
     if flow.initial_rate is None:

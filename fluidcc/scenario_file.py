@@ -15,6 +15,7 @@ from fluidcc.scenario import RED, Flow, Link, Scenario, resolve
 from fluidcc.schemes import dispatch
 
 _FORMAT = 1
+_LARGEST = 1 << 22  # bytes; the largest scenario that a builder makes is a quarter of this
 
 
 def to_toml(scenario: Scenario) -> str:
@@ -61,7 +62,7 @@ def from_toml(text: str, source: str = "scenario") -> Scenario:
     """
     try:
         document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or an integer beyond Python's limit
         raise InputError(f"{source}: is not TOML ({error}); start from a file that --save-scenario wrote") from None
     if document.pop("fluidcc_scenario", None) != _FORMAT:
         raise InputError(f"{source}: has no line 'fluidcc_scenario = {_FORMAT}'; start from what --save-scenario wrote")
@@ -86,6 +87,8 @@ def load(path: str | Path) -> Scenario:
         If it cannot be read or is no scenario.
     """
     try:
+        if Path(path).stat().st_size > _LARGEST:
+            raise InputError(f"{path}: is larger than {_LARGEST:,} bytes; give a file that --save-scenario wrote")
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"

@@ -20,7 +20,7 @@ from fluidcc.progress import Bar
 from fluidcc.scenario import Scenario, base_rtt, resolve
 from fluidcc.schemes.dispatch import part
 from fluidcc.trace import Trace
-from fluidcc.units import TIME, quantity, show
+from fluidcc.units import TIME, interval, quantity, show
 
 SEGMENTS = 20  # parts of a run, between which it reports and can be interrupted
 
@@ -29,7 +29,7 @@ def simulate(
     scenario: Scenario,
     until: Any = "200ms",
     *,
-    window: tuple[Any, Any] | None = None,
+    window: Any = None,
     engine: str = "fluid",
     dt: Any = None,
     method: str = "heun",
@@ -44,7 +44,7 @@ def simulate(
     scenario : Scenario
     until : quantity
         Horizon [s].
-    window : pair of quantity
+    window : pair of quantity, or text "A:B"
         Interval of the summary's metrics [s]; the second half of the run by default.
     engine : {"fluid"}
     dt : quantity
@@ -80,7 +80,7 @@ def simulate(
     plan = plan_of(
         network,
         until=seconds,
-        window=None if window is None else (quantity(window[0], TIME, "window"), quantity(window[1], TIME, "window")),
+        window=interval(window, "window"),
         dt=None if dt is None else quantity(dt, TIME, "dt"),
         method=method,
         dtype=dtype,
@@ -157,11 +157,12 @@ def _summary(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
 def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None]:
     """Start to last acknowledgement at the sender of every finite flow [s]; None if unfinished."""
     times: list[float | None] = []
+    hop = 0
     for i, flow in enumerate(scenario.flows):
-        if math.isinf(flow.size):
-            continue
-        finish, drain = float(outcome.finish[i, 0]), float(outcome.drain[i, 0])
-        times.append(number(finish + drain + base_rtt(scenario, flow) - flow.start))
+        if math.isfinite(flow.size):
+            waited = outcome.drain[hop : hop + len(flow.path), 0].sum()
+            times.append(number(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) - flow.start))
+        hop += len(flow.path)
     return times
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,19 +15,20 @@ MAX_FLOW_CLASSES = 4096
 
 def _per_flow(value: Any, flows: int, name: str) -> list[Any]:
     """One value per flow: a list repeats over the flows, a single value serves all."""
-    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    listed = (isinstance(value, Sequence) and not isinstance(value, str)) or getattr(value, "ndim", 0) == 1
+    values = list(value) if listed else [value]
     if not values:
         raise InputError(f"{name}: the list is empty; give at least one value")
     return [values[i % len(values)] for i in range(flows)]
 
 
 def _check_flows(flows: Any, least: int) -> int:
-    if not isinstance(flows, int) or isinstance(flows, bool) or not least <= flows <= MAX_FLOW_CLASSES:
+    if not isinstance(flows, numbers.Integral) or isinstance(flows, bool) or not least <= flows <= MAX_FLOW_CLASSES:
         raise InputError(
-            f"flows: expected a whole number from {least} to {MAX_FLOW_CLASSES}, not {flows!r}; "
+            f"flows: expected a whole number from {least} to {MAX_FLOW_CLASSES}, not {repr(flows)[:40]}; "
             f"more identical flows, or a swept number of them, go in multiplicity="
         )
-    return flows
+    return int(flows)
 
 
 def _scheme_and_marking(scheme: Any, marking: RED | None, feedback_delay: Any) -> tuple[Any, RED | None]:
@@ -34,6 +36,8 @@ def _scheme_and_marking(scheme: Any, marking: RED | None, feedback_delay: Any) -
         from fluidcc.schemes.dcqcn import DCQCN
 
         scheme = DCQCN()
+    if not hasattr(scheme, "feedback_delay"):
+        raise InputError(f"scheme: expected a scheme's parameters, not {repr(scheme)[:40]}; write DCQCN()")
     if feedback_delay is not None:
         scheme = dataclasses.replace(scheme, feedback_delay=feedback_delay)
     return scheme, marking if marking is not None else scheme.default_marking

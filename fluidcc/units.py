@@ -105,15 +105,33 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     """
     if isinstance(value, str):
         return parse(value, dimension, name)
-    if isinstance(value, bool) or value is None:
-        raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {value!r}")
-    if isinstance(value, numbers.Real):
-        if math.isnan(value):
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            raise InputError(f"{name}: the number is too large; write for example {_EXAMPLE[dimension]}") from None
+        if math.isnan(number):
             raise InputError(f"{name}: NaN is not a quantity; write for example {_EXAMPLE[dimension]}")
-        return float(value)
+        return number
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return value
-    raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {value!r}")
+    raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
+
+
+def interval(value: Any, name: str) -> tuple[float, float] | None:
+    """Bring an interval of time to SI: text ``"A:B"``, a pair of quantities, or None.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    if value is None:
+        return None
+    parts = value.split(":") if isinstance(value, str) else value
+    if not isinstance(parts, (tuple, list)) or len(parts) != 2:
+        raise InputError(f"{name}: {repr(value)[:_LONGEST]} is no A:B; write for example 50ms:100ms")
+    return quantity(parts[0], TIME, name), quantity(parts[1], TIME, name)
 
 
 def is_concrete(value: Any) -> bool:

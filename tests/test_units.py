@@ -215,7 +215,6 @@ def test_other_things_are_refused(value: Any) -> None:
         quantity(value, TIME, "start")
 
 
-@pytest.mark.xfail(raises=OverflowError, reason="quantity calls float() on integers that no float holds")
 @pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400)], ids=["large", "negative", "fraction"])
 def test_numbers_beyond_floats_are_refused(value: Any) -> None:
     with pytest.raises(InputError, match=r"^start: "):

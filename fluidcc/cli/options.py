@@ -9,9 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fluidcc import units
 from fluidcc.cli.request import Request
-from fluidcc.errors import InputError
 
 Scheme = Annotated[str, typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.")]
 Preset = Annotated[str, typer.Option(help="Parameter set: paper, strawman or vendor.")]
@@ -73,19 +71,3 @@ def takes_scenario(command: Callable[..., None]) -> Callable[..., None]:
     wrapper.__annotations__ = {p.name: p.annotation for p in (*theirs, *mine)}
     del wrapper.__wrapped__
     return wrapper
-
-
-def parse_window(text: str | None) -> tuple[float, float] | None:
-    """Read ``A:B``.
-
-    Raises
-    ------
-    InputError
-        If it is not two times with a colon between.
-    """
-    if text is None:
-        return None
-    opens, colon, closes = text.partition(":")
-    if not colon:
-        raise InputError(f"--window: {text[:60]!r} is no A:B; write for example 50ms:100ms")
-    return units.parse(opens, units.TIME, "--window"), units.parse(closes, units.TIME, "--window")

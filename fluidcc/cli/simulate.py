@@ -35,14 +35,13 @@ def command(
 ) -> None:
     """Run one scenario and print its metrics; --out keeps the trace, --plot draws it."""
     scenario = scenario_of(request)
-    span = o.parse_window(window)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.simulate import simulate
 
     trace = simulate(
         scenario,
         until,
-        window=span,
+        window=window,
         engine=engine,
         dt=dt,
         method=method,

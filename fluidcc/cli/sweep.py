@@ -33,7 +33,6 @@ def command(
 ) -> None:
     """Run a scenario at every combination of some values; the best is printed, --out keeps all."""
     axes = _axes(request, over)
-    span = o.parse_window(window)
     from fluidcc.fluid.metrics import METRICS
     from fluidcc.sweep import sweep
 
@@ -45,7 +44,7 @@ def command(
         lambda **values: scenario_of(request, values),
         axes,
         until=until,
-        window=span,
+        window=window,
         dt=dt,
         method=method,
         dtype=dtype,

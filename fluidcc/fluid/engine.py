@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
     queue: Any  # (samples, links, points) [bytes]
     trace: dict[str, Any]  # (samples, flows or links, points) each; empty if only metrics were asked for
     finish: Any  # (flows, points) time [s] of the last byte; None if all flows are long-lived
-    drain: Any  # (flows, points) queueing delay [s] then
+    drain: Any  # (hops, points) queueing delay [s] of that byte, flow by flow; NaN before
 
 
 class Numbers(NamedTuple):

@@ -53,7 +53,8 @@ def place(lag: Array, dt: Array, node: float, aligned: bool) -> Place:
     steps = lax.optimization_barrier(lag / dt)
     # A lag that is a whole number of steps but for rounding is that whole number.
     whole = jnp.round(steps)
-    steps = jnp.where(jnp.abs(steps - whole) < 1e-9 * jnp.maximum(whole, 1.0), whole, steps)
+    near = jnp.abs(steps - whole) < 1e-9 * jnp.maximum(whole, 1.0)
+    steps = steps + lax.stop_gradient(jnp.where(near, whole - steps, 0.0))
     position = node - steps
     if aligned:
         return Place(jnp.round(position).astype(jnp.int32), jnp.zeros_like(steps))

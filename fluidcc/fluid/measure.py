@@ -14,14 +14,14 @@ from fluidcc.fluid.plan import plan_of
 from fluidcc.fluid.queues import QueueNetwork
 from fluidcc.fluid.tally import summarise
 from fluidcc.scenario import Scenario, resolve
-from fluidcc.units import TIME, quantity
+from fluidcc.units import TIME, interval, quantity
 
 
 def measure(
     scenario: Scenario,
     *,
     until: Any,
-    window: tuple[Any, Any] | None = None,
+    window: Any = None,
     dt: Any = "1us",
     method: str = "heun",
     longest_lag: Any = None,
@@ -63,7 +63,7 @@ def measure(
     plan = plan_of(
         network,
         until=quantity(until, TIME, "until"),
-        window=None if window is None else (quantity(window[0], TIME, "window"), quantity(window[1], TIME, "window")),
+        window=interval(window, "window"),
         dt=quantity(dt, TIME, "dt"),
         method=method,
         dtype=str(jnp.zeros(()).dtype),

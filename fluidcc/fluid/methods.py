@@ -49,6 +49,6 @@ def method_named(name: str) -> Method:
     InputError
         If there is none of that name.
     """
-    if name not in METHODS:
-        raise InputError(f"method: {name!r} is unknown; write one of {', '.join(METHODS)}")
+    if not isinstance(name, str) or name not in METHODS:
+        raise InputError(f"method: {repr(name)[:40]} is unknown; write one of {', '.join(METHODS)}")
     return METHODS[name]

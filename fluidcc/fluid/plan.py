@@ -17,6 +17,7 @@ from fluidcc.units import TIME, show
 LARGEST_STEP = 1e-6  # s; at 40 Gb/s the paper's DCQCN is then within 1e-4 of its limit (docs: Accuracy)
 STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
 SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
+_MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
 MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
 
 
@@ -108,7 +109,8 @@ def plan_of(
     method : {"heun", "rk4", "euler"}
     dtype : {"float64", "float32"}
     sample_interval : float
-        Spacing of the trace [s]; ``until/2000`` by default.
+        Spacing of the trace [s], rounded to whole steps; ``until/2000`` by default. Percentiles do not
+        depend on it.
     samples : int
         Samples for percentiles.
     queueing_allowance : float
@@ -156,11 +158,10 @@ def plan_of(
         if not 0 < sample_interval < math.inf:
             raise InputError(f"sample interval: {show(sample_interval, TIME)} is none; write for example 10us")
         wanted = max(1, round(sample_interval / step))
-        if wanted < coarse:
-            stride = max(d for d in range(1, wanted + 1) if coarse % d == 0)
-            every = coarse // stride
-        else:
-            thin = max(1, round(wanted / coarse))
+        stride = math.gcd(coarse, wanted)
+        if samples * (coarse // stride) > _MOST_SAMPLES:  # the nearest spacing that fits
+            stride = max(d for d in range(1, min(wanted, coarse) + 1) if coarse % d == 0)
+        every, thin = coarse // stride, max(1, round(wanted / stride))
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
     return Plan(
         dt=step,

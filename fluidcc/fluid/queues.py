@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.fluid.completion import last_bytes
 from fluidcc.fluid.kernel import Clock, Read
 from fluidcc.fluid.marking import along_path, red
 from fluidcc.fluid.network import Group, Network
@@ -33,7 +34,7 @@ class Memory(NamedTuple):
 
     idle: Array  # (links, points) bytes that links could have sent so far but had not
     finish: Array | None  # (flows, points) time [s] at which the last byte was sent; inf before
-    drain: Array | None  # (flows, points) queueing delay [s] along the path at that time
+    drain: Array | None  # (hops, points) queueing delay [s] of that byte; NaN until it arrives there
     wait: Array | None  # (view hops, points) queueing delay [s] of the packets whose marks arrive now
     wait_growth: Array | None  # by how much it grew in the last step [s]
 
@@ -202,7 +203,8 @@ class QueueNetwork:
         if net.size is None:
             return State(nothing, tuple(states), None), Memory(nothing, None, None, wait, wait)
         sent = jnp.zeros((flows, self.points), dtype)
-        return State(nothing, tuple(states), sent), Memory(nothing, sent + jnp.inf, sent, wait, wait)
+        drain = jnp.full((len(self._hops), self.points), jnp.nan, dtype)
+        return State(nothing, tuple(states), sent), Memory(nothing, sent + jnp.inf, drain, wait, wait)
 
     def active(self, clock: Clock, z: Memory, lag: Array | float = 0.0) -> Array | None:
         """Whether flows were sending a lag ago, (flows or hops, points); None if all always are.
@@ -287,12 +289,8 @@ class QueueNetwork:
         y = State(queue, schemes, y.sent)
         if net.size is None or y.sent is None or z.finish is None or z.drain is None:
             return y, z
-        over = y.sent - net.size
-        done = (over >= 0) & jnp.isinf(z.finish)
-        when = clock.time - jnp.maximum(over, 0.0) / jnp.maximum(self.rates(y), 1e-300)
-        wait = queue / net.capacity
-        drain = jnp.stack([sum((wait[i] for i in path), jnp.zeros_like(wait[0])) for _, path in net.flows])
-        return y, z._replace(finish=jnp.where(done, when, z.finish), drain=jnp.where(done, drain, z.drain))
+        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.rates(y), queue, z.finish, z.drain)
+        return y, z._replace(finish=finish, drain=drain)
 
 
 def _rows(column: Array, rows: tuple[int, ...]) -> Array:

@@ -24,7 +24,7 @@ from fluidcc.sweep.batch import SAMPLES, Batch, batch_of, chunk_size, run_chunk,
 from fluidcc.sweep.grid import Grid, grid_of
 from fluidcc.sweep.result import SweepResult
 from fluidcc.sweep.store import PENDING, Store
-from fluidcc.units import TIME, quantity
+from fluidcc.units import TIME, interval, quantity
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
@@ -34,7 +34,7 @@ def sweep(
     over: Mapping[str, Any],
     *,
     until: Any = "200ms",
-    window: tuple[Any, Any] | None = None,
+    window: Any = None,
     dt: Any = None,
     method: str = "heun",
     dtype: str = "float64",
@@ -101,9 +101,7 @@ def sweep(
         plan = plan_of(
             batch.network,
             until=quantity(until, TIME, "until"),
-            window=None
-            if window is None
-            else (quantity(window[0], TIME, "window"), quantity(window[1], TIME, "window")),
+            window=interval(window, "window"),
             dt=None if dt is None else quantity(dt, TIME, "dt"),
             method=method,
             dtype=dtype,

@@ -1,0 +1,55 @@
+"""When finite flows end: the last byte sent, and what it waits in each queue on its way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.fluid.kernel import Clock
+from fluidcc.fluid.network import Network
+
+
+def last_bytes(
+    network: Network,
+    hops: tuple[tuple[int, int, int], ...],
+    clock: Clock,
+    sent: Array,
+    rates: Array,
+    queue: Array,
+    finish: Array,
+    drain: Array,
+) -> tuple[Array, Array]:
+    """Follow the last byte of every flow that ended by the end of this step.
+
+    A flow is switched off at the step after its last byte, so it may send up to a step's bytes too many.
+
+    Parameters
+    ----------
+    network : Network
+    hops : tuple of (flow, position, link)
+    clock : Clock
+        At the step's end.
+    sent, rates : Array, shape (flows, points)
+        Bytes sent so far, and the rates [bytes/s].
+    queue : Array, shape (links, points)
+        At the step's end [bytes].
+    finish : Array, shape (flows, points)
+        Time of the last byte [s]; infinite before.
+    drain : Array, shape (hops, points)
+        What it waited at each hop [s]; NaN until it has arrived there.
+
+    Returns
+    -------
+    finish, drain : Array
+    """
+    over = sent - network.size
+    ended = (over >= 0) & jnp.isinf(finish)
+    when = clock.time - jnp.maximum(over, 0.0) / jnp.maximum(rates, 1e-300)
+    finish = jnp.where(ended, when, finish)
+    flow_of, link_of = (jnp.asarray([hop[i] for hop in hops]) for i in (0, 2))
+    lag: Any = 0.0 if network.arrival_lag is None else network.arrival_lag
+    arrived = finish[flow_of] + lag <= clock.time
+    wait = (queue / network.capacity)[link_of]
+    return finish, jnp.where(arrived & jnp.isnan(drain), wait, drain)
