@@ -43,7 +43,7 @@ from fluidcc.sweep import sweep
 from fluidcc.topologies import incast
 from fluidcc.trace import Trace
 
-VALUES, VALUES_QUICK = 17, 7  # of the parameter, in the heat map
+VALUES, VALUES_QUICK = 17, 5  # of the parameter, in the heat map
 COARSE, FINE, FINE_QUICK = 1e-6, 0.25e-6, 0.5e-6  # steps [s]; picture and data use the first
 DRAWN = 0.5e-3  # s, between columns of the heat map
 DENSITY = 4  # intervals of the line per interval of the heat map
