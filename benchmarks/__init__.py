@@ -1,0 +1,1 @@
+"""How fast fluidcc is, against JiTCDDE and a C kernel of the same integrator: ``python -m benchmarks``."""

@@ -1,0 +1,108 @@
+"""Run all measurements, print the table, and write it into docs/performance.md: ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import platform
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks import c_kernel
+from benchmarks.fluid import PARTS, measure
+from benchmarks.problem import CHUNK
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+HORIZONS = ("0.01", "0.1", "1.0")  # s
+
+
+class Row(NamedTuple):
+    """A line of the table."""
+
+    what: str
+    measured: str
+    aim: str = ""
+    met: bool | None = None
+
+
+def rows() -> list[Row]:
+    """Measure everything."""
+    one = measure("one_core")
+    two = measure("two_cores")
+    compiled = measure("compilation")["seconds"]
+    sizes = [measure("memory", horizon)["MB"] for horizon in HORIZONS]
+    started = measure("startup")
+    return [
+        Row(f"batch of {CHUNK}, one core, per point and step", f"{one['ns']['ours']:.1f} ns"),
+        Row(f"batch of {CHUNK * PARTS}, two cores, per point and step", f"{two['ns']['ours']:.1f} ns"),
+        Row("... in float32, one core", f"{one['ns']['float32']:.1f} ns; queue off by {one['float32_error']:.0e}"),
+        Row("C kernel, one core, per point and step", f"{one['ns']['c']:.1f} ns"),
+        Row("C kernel, two cores, per point and step", f"{two['ns']['c']:.1f} ns"),
+        Row("our time over the C kernel's, one core", f"{one['over_c']:.2f}", "at most 3", one["over_c"] <= 3),
+        Row("our time over the C kernel's, two cores", f"{two['over_c']:.2f}", "at most 3", two["over_c"] <= 3),
+        Row("single run of 20 ms", f"{one['single_ms']:.1f} ms"),
+        *_jitcdde(one),
+        Row("compiling a batch", f"{compiled:.2f} s", "under 3 s", compiled < 3),
+        Row(
+            "peak memory over 10 ms, 100 ms, 1 s; batch of 512",
+            ", ".join(f"{size:.0f}" for size in sizes) + " MB",
+            "flat",
+            max(sizes) < 1.05 * min(sizes),
+        ),
+        Row("`import fluidcc`", f"{started['import']:.3f} s"),
+        Row("`fluidcc --help`", f"{started['help']:.3f} s", "under 0.3 s", started["help"] < 0.3),
+    ]
+
+
+def _jitcdde(one: dict[str, Any]) -> list[Row]:
+    found = []
+    for name, case in one["jitcdde"].items():
+        error = f"relative error {case['its_error']:.0e}, ours {case['our_error']:.0e}"
+        for key, label in (("end", "state at the end only"), ("sampled", "2000 samples, as ours")):
+            which, each = f"JiTCDDE, {name} start, {label}", case[key]
+            per_point, single = each["per_point"], each["single"]
+            found.append(Row(which, f"{each['ms']:.2f} ms; {error}"))
+            found.append(
+                Row("... over ours, per point of a batch, one core", f"{per_point:.2g}", "500", per_point >= 500)
+            )
+            found.append(Row("... over ours, single run", f"{single:.2g}", "5", single >= 5))
+    return found
+
+
+def table(lines: list[Row]) -> str:
+    """Markdown."""
+    verdict = {True: "yes", False: "**no**", None: ""}
+    text = ["| what | measured | aim | met |", "|---|---|---|---|"]
+    text += [f"| {row.what} | {row.measured} | {row.aim} | {verdict[row.met]} |" for row in lines]
+    return "\n".join(text)
+
+
+def machine() -> str:
+    """The machine, in general words."""
+    flags = ""
+    cpu = Path("/proc/cpuinfo")
+    if cpu.exists():
+        flags = " AVX-512" if "avx512f" in cpu.read_text() else " AVX2" if "avx2" in cpu.read_text() else ""
+    return f"A {os.cpu_count()}-core {platform.machine()}{flags} machine."
+
+
+def main() -> None:
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md as it is")
+    arguments = parser.parse_args()
+    if c_kernel.compiler() is None or importlib.util.find_spec("jitcdde") is None:
+        raise SystemExit("benchmarks: they need a C compiler (gcc or cc) and jitcdde (pip install jitcdde)")
+    text = machine() + "\n\n" + table(rows())
+    print(text)
+    if not arguments.no_write:
+        page = PAGE.read_text()
+        before, rest = page.split(BEGIN)
+        _, after = rest.split(END)
+        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
