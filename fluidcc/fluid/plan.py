@@ -6,6 +6,7 @@ import dataclasses
 import math
 
 import numpy as np
+from jax.core import Tracer
 
 from fluidcc.errors import InputError
 from fluidcc.fluid.history import ring_depth
@@ -14,7 +15,9 @@ from fluidcc.fluid.network import Network
 from fluidcc.schemes.dispatch import part
 from fluidcc.units import TIME, show
 
-LARGEST_STEP = 1e-6  # s; at 40 Gb/s the paper's DCQCN is then within 1e-4 of its limit (docs: Accuracy)
+# At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue
+# passes Kmax (docs: DCQCN, Numbers); every run reports its own error.
+LARGEST_STEP = 1e-6  # s
 STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
 SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
 _MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
@@ -192,6 +195,8 @@ def _window_steps(window: tuple[float, float], until: float, step: float, steps:
 
 def _lags(network: Network) -> list[float]:
     columns = (network.marking_lag, network.own_lag, network.arrival_lag)
+    if any(isinstance(column, Tracer) for column in columns):
+        raise InputError("longest_lag: a delay is traced; give a bound on all lags, for example longest_lag='1ms'")
     return [float(lag) for column in columns if column is not None for lag in np.ravel(np.asarray(column))]
 
 

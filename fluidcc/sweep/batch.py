@@ -22,8 +22,8 @@ from fluidcc.sweep.grid import Grid
 
 NOT_FINITE = REASONS.index("result is not finite")
 SAMPLES = 500  # instants that percentiles come from, per point
-_TOUCHED = 1 << 20  # bytes of history in use per chunk that still stay near the core
-_LEAST_CHUNK, _LARGEST_CHUNK = 64, 512
+_TOUCHED = 1 << 23  # bytes of history in use per chunk; more leaves the cache of a core
+_LEAST_CHUNK, _LARGEST_CHUNK = 64, 1024  # points: enough to pay for the fixed cost of a step
 _MEMORY = 1 << 29  # bytes of history per chunk at most
 
 

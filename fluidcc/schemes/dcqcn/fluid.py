@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.fluid.signals import Signals
-from fluidcc.fluid.special import bernoulli, log_odds_rate, saturation
+from fluidcc.fluid.special import bernoulli, decay, hazard, saturation
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 
@@ -50,7 +50,7 @@ def feedback(parameters: DCQCN, signals: Signals) -> Feedback:
     p = parameters
     packets = signals.rate / signals.packet  # R_C(t - tau*) [packets/s]
     counter = p.byte_counter / signals.packet  # B [packets]
-    log, probability_per_log = log_odds_rate(signals.marking)
+    log, probability_per_log = hazard(signals.marking)
     per_log = packets * log
 
     hit = saturation(p.cnp_interval * per_log)  # 1-(1-p)^(tau R)
@@ -66,13 +66,13 @@ def feedback(parameters: DCQCN, signals: Signals) -> Feedback:
     timer_events = probability_per_log / p.timer * bernoulli(timer_steps, saturation(timer_steps))
     # (8): a target rises only at events that have F others since the last mark behind them.
     steps = p.fast_recovery_steps
-    after_bytes = jnp.exp(-steps * byte_steps) * byte_events
-    after_timer = jnp.exp(-steps * timer_steps) * timer_events
+    after_bytes = decay(steps * byte_steps) * byte_events
+    after_timer = decay(steps * timer_steps) * timer_events
     increase = p.rate_ai * (after_bytes + after_timer)
     if p.hyper_increase:
         # Fig. 7: hyper increase once both stages exceed F, that is F max(B, T R) packets after the last mark
         # (ours; the paper's equations leave the phase out).
-        both = jnp.exp(-steps * jnp.maximum(byte_steps, timer_steps))
+        both = decay(steps * jnp.maximum(byte_steps, timer_steps))
         increase = increase + (p.rate_hai - p.rate_ai) * both * (byte_events + timer_events)
     return Feedback(cut, 0.5 * (byte_events + timer_events), increase, marked)
 
