@@ -123,6 +123,18 @@ def two_cores() -> dict[str, Any]:
     }
 
 
+def single() -> dict[str, Any]:
+    """A single run with the whole loop compiled as one function, against JiTCDDE sampled as ours."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    sampled = np.arange(1, problem.plan().samples) * problem.plan().stride * problem.STEP
+    contenders: dict[str, Callable[[], Any]] = {"single": lambda: problem.ours()}
+    for name, case in CASES.items():
+        solver, chosen = _jitcdde(name, case)
+        contenders[name] = lambda s=solver, t=chosen["tolerance"]: s(t, sampled)
+    times = in_turn(contenders)
+    return {"ms": min(times["single"]) * 1e3} | {name: ratio(times, name, "single") for name in CASES}
+
+
 def compilation() -> dict[str, float]:
     """Compiling a batch, for the first time in a process."""
     return {"seconds": problem.ours(problem.CHUNK, until=1e-4)[1]}
@@ -178,13 +190,14 @@ def _jitcdde(name: str, case: problem.Case) -> tuple[jitcdde_dcqcn.Contender, di
     return solver, {"our_error": ours, "its_error": theirs, "width": width, "tolerance": tolerance}
 
 
-def measure(name: str, *arguments: str) -> dict[str, Any]:
-    """Run a measurement in a process of its own."""
+def measure(name: str, *arguments: str, flags: str = "") -> dict[str, Any]:
+    """Run a measurement in a process of its own, with these flags for XLA."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fluid", name, *arguments]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    environment = os.environ | {"XLA_FLAGS": flags}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 if __name__ == "__main__":
-    measurements = {f.__name__: f for f in (one_core, two_cores, compilation, memory, startup)}
+    measurements = {f.__name__: f for f in (one_core, two_cores, single, compilation, memory, startup)}
     print(json.dumps(measurements[sys.argv[1]](*sys.argv[2:])))

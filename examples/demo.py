@@ -83,6 +83,7 @@ def main() -> None:
     plot_traces(traces, title=f"{port.name}: {FLOWS} flows into {units.show(port.rate, units.RATE)}").write(
         options.out / "present-vs-best.png"
     )
+    edge = [name for name in present if best[name] in (over[name][0], over[name][-1])]
     for name, trace in traces.items():
         trace.save(options.out / f"{name}.nc")
     print_comparison(console, present, best, traces)
@@ -90,6 +91,8 @@ def main() -> None:
         f"the present setting ranks {rank} of {among} "
         f"(first those that use >= {USED:.0%} of the link with Jain >= {FAIR}, by queue p95; then by utilisation)"
     )
+    if edge:
+        console.print(f"the best {', '.join(edge)} lie at the end of their range: a sweep beyond may find better")
     console.print(f"pictures and data: {options.out}/  ({time.perf_counter() - began:.0f} s)")
 
 

@@ -15,8 +15,8 @@ from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.files import write_whole
 from fluidcc.parameters import specs
-from fluidcc.trace import write_whole
 
 if TYPE_CHECKING:
     from fluidcc.sweep.result import SweepResult

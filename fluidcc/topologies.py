@@ -23,7 +23,8 @@ def _per_flow(value: Any, flows: int, name: str) -> list[Any]:
 
 
 def _check_flows(flows: Any, least: int) -> int:
-    if not isinstance(flows, numbers.Integral) or isinstance(flows, bool) or not least <= flows <= MAX_FLOW_CLASSES:
+    whole = isinstance(flows, numbers.Integral) and not isinstance(flows, bool)
+    if not whole or not least <= int(flows) <= MAX_FLOW_CLASSES:
         raise InputError(
             f"flows: expected a whole number from {least} to {MAX_FLOW_CLASSES}, not {repr(flows)[:40]}; "
             f"more identical flows, or a swept number of them, go in multiplicity="

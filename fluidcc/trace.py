@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
+from fluidcc.files import write_whole
 from fluidcc.units import TIME, quantity, show
 
 Window = tuple[float, float]
@@ -207,34 +206,3 @@ def oscillation(signal: xr.DataArray) -> Oscillation:
         return Oscillation(swing, float("nan"))
     crossings = times[up] - centred[up] * (times[up + 1] - times[up]) / (centred[up + 1] - centred[up])
     return Oscillation(swing, float((crossings[-1] - crossings[0]) / (len(crossings) - 1)))
-
-
-def write_whole(path: str | Path, write: Any) -> Path:
-    """Write a file through a temporary one beside it, so that it appears whole or not at all.
-
-    Raises
-    ------
-    InputError
-        If the folder is missing or cannot be written to.
-    """
-    path = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); give a path in a folder that exists") from None
-    os.close(handle)
-    try:
-        write(name)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
-    finally:
-        Path(name).unlink(missing_ok=True)
-    return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

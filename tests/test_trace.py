@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.trace import Trace, time_mean, weighted_percentile, write_whole
+from fluidcc.files import write_whole
+from fluidcc.trace import Trace, time_mean, weighted_percentile
 
 EXACT = 1e-12  # sums of a few doubles
 # A sine sampled n times per period: linear interpolation of a crossing errs by (2 pi/n)^3/16 of a period at most,

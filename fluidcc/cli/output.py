@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def save_scenario(scenario: Scenario, path: str | None) -> None:
     """Write the scenario if a path is given."""
     if path is not None:
+        from fluidcc.files import write_whole
         from fluidcc.scenario_file import to_toml
-        from fluidcc.trace import write_whole
 
         write_whole(path, lambda target: Path(target).write_text(to_toml(scenario), encoding="utf-8"))
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.files import write_whole
 from fluidcc.fluid.metrics import METRICS
 from fluidcc.scenario import RED, Flow, Link, Scenario
-from fluidcc.trace import write_whole
 
 GBPS = 1e9 / 8  # bytes/s
 LINE_RATE = 40 * GBPS

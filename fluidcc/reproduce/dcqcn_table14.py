@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 
 from fluidcc import units
 from fluidcc.control.equilibrium import equilibrium
+from fluidcc.files import write_whole
 from fluidcc.plots import Picture, label
 from fluidcc.plots import figure as new_figure
 from fluidcc.reproduce.common import GBPS, LINE_RATE, WIDTH
@@ -28,7 +29,6 @@ from fluidcc.scenario import Scenario
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.sweep import SweepResult, sweep
 from fluidcc.topologies import incast
-from fluidcc.trace import write_whole
 
 SCHEME, MARKING = PRESETS["paper"]
 UNTIL, UNTIL_QUICK = 200e-3, 60e-3  # s; the window is the second half

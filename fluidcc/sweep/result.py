@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
+from fluidcc.files import write_whole
 from fluidcc.fluid.metrics import METRICS
-from fluidcc.trace import write_whole
 
 DEFAULT_METRIC = "queue_bytes.mean"
 

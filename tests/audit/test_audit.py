@@ -102,9 +102,7 @@ def test_too_many_flows_have_no_fixed_point():
     assert severity(found, "no fixed point with 300 flows") == "warn"
     finding = next(f for f in found.findings if "no fixed point" in f.what)
     most = float(finding.why.split("reached at ")[1].split()[0])
-    below, above = (
-        fc.equilibrium(found.scenario(flows=1, multiplicity=n)).exists for n in (0.99 * most, 1.01 * most)
-    )
+    below, above = (fc.equilibrium(found.scenario(flows=1, multiplicity=n)).exists for n in (0.99 * most, 1.01 * most))
     assert below
     assert not above
 

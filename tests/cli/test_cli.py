@@ -78,8 +78,14 @@ def test_equilibrium(fluidcc):
     status, found, _ = fluidcc("equilibrium", "dcqcn", "--flows", 8, "--json")
     assert status == 0
     assert found.keys() >= {
-        "exists", "on_ramp", "marking_probability", "queue_bytes", "alpha", "rate_bytes_per_s", "target_rate_bytes_per_s"
-    }  # fmt: skip
+        "exists",
+        "on_ramp",
+        "marking_probability",
+        "queue_bytes",
+        "alpha",
+        "rate_bytes_per_s",
+        "target_rate_bytes_per_s",
+    }
     assert found["rate_bytes_per_s"] == pytest.approx(5e9 / 8)
     status, found, _ = fluidcc("equilibrium", "dcqcn", "--flows", 20, "--json")
     assert status == 0  # a missing equilibrium is an answer
@@ -132,8 +138,13 @@ def test_show(fluidcc):
     _, found, _ = fluidcc("show", "dcqcn", "--json")
     names = {row["name"]: row for row in found["parameters"]}
     assert names["g"] == {
-        "name": "g", "unit": "1", "default": 1 / 256, "symbol": "g", "source": "DCQCN Table 14", "meaning": "gain of alpha"
-    }  # fmt: skip
+        "name": "g",
+        "unit": "1",
+        "default": 1 / 256,
+        "symbol": "g",
+        "source": "DCQCN Table 14",
+        "meaning": "gain of alpha",
+    }
     assert names["kmax"]["default"] == 200e3
     _, vendor, _ = fluidcc("show", "dcqcn", "--preset", "vendor", "--json")
     assert {row["name"]: row["default"] for row in vendor["parameters"]}["feedback_delay"] == "path"

@@ -16,7 +16,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 RELAXED = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 numbers = st.one_of(
-    st.sampled_from(["0", "-1", "1e999", "nan", "inf", "1/0", "9**9**9", "", " ", "1e-320", "٣", "0x10", "1_000", "--", "="]),
+    st.sampled_from(
+        ["0", "-1", "1e999", "nan", "inf", "1/0", "9**9**9", "", " ", "1e-320", "٣", "0x10", "1_000", "--", "="]
+    ),
     st.floats().map(str),
     st.integers().map(str),
     st.text(max_size=12),
@@ -73,7 +75,11 @@ def test_options(tmp_path, pairs):
 
 
 @RELAXED
-@given(st.lists(st.tuples(names, st.one_of(quantities, st.tuples(quantities, quantities, numbers).map(":".join))), max_size=2))
+@given(
+    st.lists(
+        st.tuples(names, st.one_of(quantities, st.tuples(quantities, quantities, numbers).map(":".join))), max_size=2
+    )
+)
 def test_axes(pairs):
     overs = [part for name, value in pairs for part in ("--over", f"{name}={value}")]
     # A horizon of one step: what is feasible is computed, but at no length.
@@ -81,7 +87,9 @@ def test_axes(pairs):
 
 
 @settings(RELAXED, max_examples=25)
-@given(st.sampled_from(["--until", "--window", "--dt", "--method", "--dtype", "--sample-interval", "--seed"]), quantities)
+@given(
+    st.sampled_from(["--until", "--window", "--dt", "--method", "--dtype", "--sample-interval", "--seed"]), quantities
+)
 def test_run_options(option, value):
     check(["simulate", "dcqcn", "--until", "20us", option, value, "--json"])
 
@@ -107,7 +115,9 @@ def mutated(text: bytes, seed: int) -> bytes:
             found = list(re.finditer(rb"\d+", bytes(data)))
             if found:
                 span = draw.choice(found).span()
-                data[slice(*span)] = draw.choice([b"0", b"-5", b"1e400", b"99999999999999999999", b"x", b"", b"1.5", b"\xc2\xb2"])
+                data[slice(*span)] = draw.choice(
+                    [b"0", b"-5", b"1e400", b"99999999999999999999", b"x", b"", b"1.5", b"\xc2\xb2"]
+                )
         if not data:
             data = bytearray(b" ")
     return bytes(data)

@@ -16,9 +16,7 @@ TEXT = b"# ours\ndce_tcp_g = 1019\nrpg_ai_rate: 5\nrpg_time_reset 300\nrpg_byte_
 CONFIG = json.loads((SAMPLES / "config_db.json").read_text())
 # Two ports are enough to mutate, and keep each example fast.
 KEPT = ("Ethernet0", "Ethernet96", "AZURE", "pg_", "ingress", "egress", "scheduler")
-SMALL = {
-    t: {k: v for k, v in entries.items() if k.split("|")[0].startswith(KEPT)} for t, entries in CONFIG.items()
-}
+SMALL = {t: {k: v for k, v in entries.items() if k.split("|")[0].startswith(KEPT)} for t, entries in CONFIG.items()}
 RAW = json.dumps(SMALL, indent=1).encode()
 
 JUNK = st.one_of(
@@ -27,15 +25,11 @@ JUNK = st.one_of(
     st.integers(),
     st.floats(),
     st.text(max_size=12),
-    st.sampled_from(
-        ["-1", "1e400", "NaN", "", "|", "[", "[|]", "[WRED_PROFILE|", "9" * 70, "3-", "\ud800", "\n"]
-    ),
+    st.sampled_from(["-1", "1e400", "NaN", "", "|", "[", "[|]", "[WRED_PROFILE|", "9" * 70, "3-", "\ud800", "\n"]),
     st.lists(st.integers(), max_size=2),
     st.dictionaries(st.text(max_size=3), st.none(), max_size=2),
 )
-EDITS = st.lists(
-    st.tuples(st.integers(0, 10**9), st.integers(0, 12), st.binary(max_size=8)), min_size=1, max_size=4
-)
+EDITS = st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 12), st.binary(max_size=8)), min_size=1, max_size=4)
 
 
 def edited(raw, edits):
@@ -109,9 +103,7 @@ def test_nic_bytes(path, edits, raw):
 
 
 @settings(max_examples=300)
-@given(
-    value=JUNK, name=st.sampled_from(["dce_tcp_g", "RPG_GD_P1", "rp_time_reset", "roce_cc_algorithm", "x"])
-)
+@given(value=JUNK, name=st.sampled_from(["dce_tcp_g", "RPG_GD_P1", "rp_time_reset", "roce_cc_algorithm", "x"]))
 def test_nic_values(path, value, name):
     path.write_text(f"rpg_ai_rate = 5\n{name} = {value}\n", encoding="utf-8", errors="replace")
     attempt(nic, path)

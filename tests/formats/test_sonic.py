@@ -95,9 +95,7 @@ def test_both_reference_spellings_and_numbers_without_quotes(read):
     )
 
 
-@pytest.mark.parametrize(
-    "key", ["Ethernet0|3", "Ethernet0|3-4", "Ethernet4,Ethernet0|2-3", "host|asic0|Ethernet0|3"]
-)
+@pytest.mark.parametrize("key", ["Ethernet0|3", "Ethernet0|3-4", "Ethernet4,Ethernet0|2-3", "host|asic0|Ethernet0|3"])
 def test_queue_keys(read, key):
     port = read(QUEUE={key: {"wred_profile": "W"}})
     assert (port.name, port.queue, port.lossless) == ("Ethernet0", 3, True)
@@ -151,9 +149,7 @@ def test_ecn_modes(read, mode, marks):
 
 
 def test_unwise_thresholds_are_left_to_the_audit(read):
-    port = read(
-        WRED_PROFILE={"W": {"green_min_threshold": "9", "green_max_threshold": "3", "ecn": "ecn_all"}}
-    )
+    port = read(WRED_PROFILE={"W": {"green_min_threshold": "9", "green_max_threshold": "3", "ecn": "ecn_all"}})
     assert (port.kmin, port.kmax, port.pmax) == (9, 3, 1.0)
     assert any("green_drop_probability" in note for note in port.notes)
 

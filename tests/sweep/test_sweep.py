@@ -104,7 +104,9 @@ def test_path_delays_with_queueing_may_be_swept():
         estimate_error=False,
     )
     alone = fc.simulate(fc.parking_lot(3, delay="3us", scheme=fc.DCQCN(feedback_delay=None)), UNTIL).summary
-    assert float(swept["queue_bytes.max_whole_run"][1]) == pytest.approx(alone["queue_bytes"]["max_whole_run"], rel=1e-9)
+    assert float(swept["queue_bytes.max_whole_run"][1]) == pytest.approx(
+        alone["queue_bytes"]["max_whole_run"], rel=1e-9
+    )
 
 
 def test_chunks_and_threads_do_not_change_the_result(result, monkeypatch):
