@@ -20,7 +20,7 @@ from fluidcc.progress import Bar
 from fluidcc.scenario import Scenario, base_rtt, resolve
 from fluidcc.schemes.dispatch import part
 from fluidcc.trace import Trace
-from fluidcc.units import TIME, interval, quantity, show
+from fluidcc.units import TIME, quantity, show
 
 SEGMENTS = 20  # parts of a run, between which it reports and can be interrupted
 
@@ -76,17 +76,17 @@ def simulate(
         raise InputError(f"engine: {str(engine)[:20]!r} is not available; write fluid")
     scenario = resolve(scenario)
     network = network_of(scenario)
-    seconds = quantity(until, TIME, "until")
     plan = plan_of(
         network,
-        until=seconds,
-        window=interval(window, "window"),
-        dt=None if dt is None else quantity(dt, TIME, "dt"),
+        until=until,
+        window=window,
+        dt=dt,
         method=method,
         dtype=dtype,
-        sample_interval=None if sample_interval is None else quantity(sample_interval, TIME, "sample interval"),
+        sample_interval=sample_interval,
         halving=estimate_error,
     )
+    seconds = quantity(until, TIME, "until")
     work = 3 if estimate_error else 1
     with Bar(f"simulating {show(seconds, TIME)}", plan.steps * work, "steps") as bar:
         outcome, compile_s, wall_s = execute(

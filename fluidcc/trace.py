@@ -12,6 +12,7 @@ import xarray as xr
 
 from fluidcc.errors import InputError
 from fluidcc.files import write_whole
+from fluidcc.labelled import Labelled
 from fluidcc.units import TIME, quantity, show
 
 Window = tuple[float, float]
@@ -25,8 +26,8 @@ class Oscillation:
     period: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Trace:
+@dataclasses.dataclass(frozen=True, repr=False)
+class Trace(Labelled):
     """A run of a scenario.
 
     Parameters
@@ -37,19 +38,10 @@ class Trace:
         ``attrs["units"]`` of each; the scenario, the window and the engine's own metrics in the dataset's.
     """
 
-    dataset: xr.Dataset
-
-    def __getitem__(self, name: str) -> xr.DataArray:
-        """One variable, by name."""
-        return self.dataset[name]
-
     def __repr__(self) -> str:
         """Engine, horizon and sizes in a line."""
         sizes = ", ".join(f"{size} {name}" for name, size in self.dataset.sizes.items())
         return f"<Trace {self.dataset.attrs.get('engine', '?')}: {sizes}>"
-
-    def _repr_html_(self) -> str:
-        return self.dataset._repr_html_()
 
     @property
     def summary(self) -> dict[str, Any]:

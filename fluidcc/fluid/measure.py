@@ -14,7 +14,6 @@ from fluidcc.fluid.plan import plan_of
 from fluidcc.fluid.queues import QueueNetwork
 from fluidcc.fluid.tally import summarise
 from fluidcc.scenario import Scenario, resolve
-from fluidcc.units import TIME, interval, quantity
 
 
 def measure(
@@ -62,13 +61,13 @@ def measure(
     network = network_of(resolve(scenario))
     plan = plan_of(
         network,
-        until=quantity(until, TIME, "until"),
-        window=interval(window, "window"),
-        dt=quantity(dt, TIME, "dt"),
+        until=until,
+        window=window,
+        dt=dt,
         method=method,
         dtype=str(jnp.zeros(()).dtype),
         samples=64,
-        longest_lag=None if longest_lag is None else quantity(longest_lag, TIME, "longest lag"),
+        longest_lag=longest_lag,
     )
     network = with_points(network, plan.dtype)
     numbers = numbers_of(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 from jax.core import Tracer
@@ -13,13 +14,14 @@ from fluidcc.fluid.history import ring_depth
 from fluidcc.fluid.methods import method_named
 from fluidcc.fluid.network import Network
 from fluidcc.schemes.dispatch import part
-from fluidcc.units import TIME, show
+from fluidcc.units import TIME, interval, quantity, show
 
 # At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue
 # passes Kmax (docs: DCQCN, Numbers); every run reports its own error.
 LARGEST_STEP = 1e-6  # s
 STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
 SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
+_MOST_HISTORY = 1 << 30  # bytes of one point's history
 _MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
 MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
 
@@ -85,33 +87,33 @@ class Plan:
 def plan_of(
     network: Network,
     *,
-    until: float,
-    window: tuple[float, float] | None = None,
-    dt: float | None = None,
+    until: Any,
+    window: Any = None,
+    dt: Any = None,
     method: str = "heun",
     dtype: str = "float64",
-    sample_interval: float | None = None,
+    sample_interval: Any = None,
     samples: int = SAMPLES,
     queueing_allowance: float = 4e-3,
     halving: bool = False,
-    longest_lag: float | None = None,
+    longest_lag: Any = None,
 ) -> Plan:
-    """Plan a run.
+    """Plan a run. Times may be text with units.
 
     Parameters
     ----------
     network : Network
         With plain numbers; columns may have points.
-    until : float
+    until : quantity
         Horizon [s].
-    window : tuple of float
+    window : pair of quantity, or text "A:B"
         Interval of the metrics [s]; the second half of the run by default.
-    dt : float
+    dt : quantity
         Step [s]; chosen from the lags and the schemes' time constants by default. Where all lags are equal
         it is rounded to divide them.
     method : {"heun", "rk4", "euler"}
     dtype : {"float64", "float32"}
-    sample_interval : float
+    sample_interval : quantity
         Spacing of the trace [s], rounded to whole steps; ``until/2000`` by default. Percentiles do not
         depend on it.
     samples : int
@@ -120,7 +122,7 @@ def plan_of(
         Longest queueing delay that the history holds [s].
     halving : bool
         Whether the history must also hold the run with half the step.
-    longest_lag : float
+    longest_lag : quantity
         Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
 
     Raises
@@ -128,6 +130,11 @@ def plan_of(
     InputError
         If the horizon, window, step or interval make no sense.
     """
+    until, window = quantity(until, TIME, "until"), interval(window, "window")
+    dt, sample_interval, longest_lag = (
+        None if value is None else quantity(value, TIME, name)
+        for value, name in ((dt, "dt"), (sample_interval, "sample interval"), (longest_lag, "longest lag"))
+    )
     method_named(method)
     if dtype not in ("float64", "float32"):
         raise InputError(f"dtype: {str(dtype)[:20]!r} is unknown; write float64 or float32")
@@ -166,6 +173,13 @@ def plan_of(
             stride = max(d for d in range(1, min(wanted, coarse) + 1) if coarse % d == 0)
         every, thin = coarse // stride, max(1, round(wanted / stride))
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
+    finest = step / (2 if halving else 1)
+    rows = (network.links + len(network.flows)) * (1 if aligned else 4)
+    if longest / finest * rows * 8 > _MOST_HISTORY:
+        raise InputError(
+            f"delay: a lag of {show(max(lags), TIME)} in steps of {show(step, TIME)} is too much to remember; "
+            "give shorter delays, or a larger dt"
+        )
     return Plan(
         dt=step,
         stride=stride,
@@ -175,7 +189,7 @@ def plan_of(
         window=window,
         every=every,
         thin=thin,
-        depth=ring_depth(longest, step / (2 if halving else 1)),
+        depth=ring_depth(longest, finest),
         aligned=aligned and method != "rk4",
         method=method,
         dtype=dtype,

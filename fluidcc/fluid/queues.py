@@ -128,7 +128,8 @@ class QueueNetwork:
                 for first, path in zip(self._first_hop, net.paths, strict=True)
             ]
             lags[0] = lags[0] + jnp.concatenate(onward)
-            lags[1] = lags[1] + jnp.stack([onward[view][0] for view, _ in net.flows])
+            whole = jnp.stack([waits[0] for waits in onward])
+            lags[1] = lags[1] + _rows(whole, tuple(view for view, _ in net.flows))
         if net.arrival_lag is not None:
             lags.append(net.arrival_lag)
         return tuple(jnp.minimum(lag, self.limit) for lag in lags)

@@ -12,12 +12,13 @@ import xarray as xr
 from fluidcc.errors import InputError
 from fluidcc.files import write_whole
 from fluidcc.fluid.metrics import METRICS
+from fluidcc.labelled import Labelled
 
 DEFAULT_METRIC = "queue_bytes.mean"
 
 
-@dataclasses.dataclass(frozen=True)
-class SweepResult:
+@dataclasses.dataclass(frozen=True, repr=False)
+class SweepResult(Labelled):
     """Metrics over a grid.
 
     Parameters
@@ -28,19 +29,10 @@ class SweepResult:
         did not), with the meanings in its attributes.
     """
 
-    dataset: xr.Dataset
-
-    def __getitem__(self, name: str) -> xr.DataArray:
-        """One metric, by name."""
-        return self.dataset[name]
-
     def __repr__(self) -> str:
         """Axes and numbers of points."""
         axes = " x ".join(f"{name} {self.dataset.sizes[name]}" for name in self.names)
         return f"<Sweep {axes}: {self.points} points, {self.failed} failed>"
-
-    def _repr_html_(self) -> str:
-        return self.dataset._repr_html_()
 
     @property
     def names(self) -> list[str]:

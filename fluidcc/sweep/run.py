@@ -24,7 +24,6 @@ from fluidcc.sweep.batch import SAMPLES, Batch, batch_of, chunk_size, run_chunk,
 from fluidcc.sweep.grid import Grid, grid_of
 from fluidcc.sweep.result import SweepResult
 from fluidcc.sweep.store import PENDING, Store
-from fluidcc.units import TIME, interval, quantity
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
@@ -100,9 +99,9 @@ def sweep(
     if valid.any():
         plan = plan_of(
             batch.network,
-            until=quantity(until, TIME, "until"),
-            window=interval(window, "window"),
-            dt=None if dt is None else quantity(dt, TIME, "dt"),
+            until=until,
+            window=window,
+            dt=dt,
             method=method,
             dtype=dtype,
             samples=SAMPLES,
