@@ -98,24 +98,26 @@ def simulate(
             finer, _, _ = execute(
                 network, plan.halved(), full=True, segments=SEGMENTS, report=lambda share: bar((1 + 2 * share) / work)
             )
-            error = discretisation_error(outcome, finer)
+            error = discretisation_error(outcome, finer, scenario.wire_packet)
     summary = _summary(scenario, network, plan, outcome, seconds)
     summary |= {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     return Trace(_dataset(scenario, network, plan, outcome, summary))
 
 
-def discretisation_error(coarse: Outcome, fine: Outcome, point: int = 0) -> dict[str, float | None]:
-    """Relative difference of the window's mean queue and mean rates between step h and h/2."""
+def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[str, float | None]:
+    """Relative difference of the window's mean queue and mean rates between step h and h/2.
 
-    def relative(a: np.ndarray, b: np.ndarray) -> float | None:
-        scale = float(np.max(np.abs(b)))
+    A mean queue below one packet counts as one packet: what is left of an empty queue has no relative error.
+    """
+
+    def relative(a: np.ndarray, b: np.ndarray, least: float) -> float | None:
+        scale = max(float(np.max(np.abs(b))), least)
         worst = float(np.max(np.abs(a - b)))
         return None if not math.isfinite(worst) else worst / scale if scale > 0 else worst
 
-    at = (..., point)
     return {
-        "queue_rel": relative(coarse.summary.queue_mean[at], fine.summary.queue_mean[at]),
-        "rate_rel": relative(coarse.summary.rate_mean[at], fine.summary.rate_mean[at]),
+        "queue_rel": relative(coarse.summary.queue_mean[:, 0], fine.summary.queue_mean[:, 0], packet),
+        "rate_rel": relative(coarse.summary.rate_mean[:, 0], fine.summary.rate_mean[:, 0], 0.0),
     }
 
 

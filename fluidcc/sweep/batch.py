@@ -132,11 +132,12 @@ def sampled_error(batch: Batch, plan: Plan, results: dict[str, np.ndarray], most
     fine = run_chunk(take(batch.network, padded), finer, share, most)
     queue, rate = "queue_bytes.mean", "rate_bytes_per_s"
 
-    def worst(name: str, axis: int | None) -> float | None:
-        at = slice(0, len(chosen))
-        difference = np.abs(results[name][chosen] - fine[name][at])
-        scale = np.abs(fine[name][at]).max(axis=axis, keepdims=True) if axis else np.abs(fine[name][at])
-        found = difference / np.where(scale > 0, scale, 1.0)
+    packet = np.max(batch.network.packet)  # a mean queue below one packet counts as one, as in `simulate`
+
+    def worst(name: str, least: float) -> float | None:
+        ours, theirs = (np.atleast_2d(values.T) for values in (results[name][chosen], fine[name][: len(chosen)]))
+        scale = np.maximum(np.abs(theirs).max(axis=0), least)  # per point, over the flows
+        found = np.abs(ours - theirs).max(axis=0) / np.where(scale > 0, scale, 1.0)
         return float(found.max()) if np.isfinite(found).all() else None
 
-    return {"queue_rel": worst(queue, None), "rate_rel": worst(rate, 1)}
+    return {"queue_rel": worst(queue, packet), "rate_rel": worst(rate, 0.0)}
