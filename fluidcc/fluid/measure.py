@@ -27,7 +27,9 @@ def measure(
 ) -> dict[str, Array]:
     """Integrate and reduce, traceable and differentiable forwards and in reverse.
 
-    Call it inside ``with jax.enable_x64(True):`` for double precision; it follows JAX's setting.
+    Call it inside ``with jax.enable_x64(True):`` for double precision; it follows JAX's setting. The gradient
+    is that of the steps as taken: where marking jumps at kmax, it does not see the crossing move to another
+    step.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from fluidcc.errors import InputError
 from fluidcc.fluid.engine import execute
 from fluidcc.fluid.history import ring_depth
 from fluidcc.fluid.metrics import metrics_of
@@ -69,7 +70,13 @@ def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
 
     with jax.enable_x64(True):
         columns = {name: jnp.asarray(values) for name, values in grid.columns().items()}
-        out = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))(columns)
+        try:
+            out = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))(columns)
+        except jax.errors.ConcretizationTypeError as error:
+            raise InputError(
+                f"make_scenario: needs the value of something that is swept ({', '.join(columns)}), but is called "
+                "once for all values; write jnp.where in place of if, and pass numbers on without float() or int()"
+            ) from error
         traced, (reasons, share), parts = jax.tree.map(np.asarray, out)
     valid = np.flatnonzero(reasons == 0)
     first = int(valid[0]) if len(valid) else 0

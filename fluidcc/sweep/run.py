@@ -107,7 +107,7 @@ def sweep(
             samples=SAMPLES,
             queueing_allowance=QUEUEING_ALLOWANCE,
         )
-        threads = workers or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = workers or _cores()
         chunk = chunk_size(batch, plan, grid.points, threads)
         keep = None if store is None else Store(store, grid, chunk, _signature(batch, plan, grid), resume)
         started = time.perf_counter()
@@ -117,6 +117,13 @@ def sweep(
         if estimate_error:
             error = sampled_error(batch, plan, results)
     return SweepResult(_dataset(batch, grid, results, compile_s, integrated, error))
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _signature(batch: Batch, plan: Plan, grid: Grid) -> str:

@@ -170,6 +170,17 @@ def test_best_rank_and_files(result, tmp_path):
         result.save(tmp_path / "s.txt")
 
 
+def test_branching_on_a_swept_value_is_explained():
+    def branches(kmin):
+        return make(kmin if kmin > 10e3 else 10e3, "1/256")
+
+    for bad in (branches, lambda kmin: make(float(kmin), "1/256")):
+        with pytest.raises(fc.InputError, match="called once"):
+            fc.sweep(bad, {"kmin": ["5KB", "20KB"]}, until=UNTIL)
+    with pytest.raises(fc.InputError, match="multiplicity"):
+        fc.sweep(lambda n: fc.incast(n), {"n": [2, 4]}, until=UNTIL)
+
+
 def test_errors_of_the_step_are_reported_and_shrink_with_it():
     over = {"kmin": ["5KB", "20KB"], "g": ["1/256", "1/64"]}
     errors = []
