@@ -54,10 +54,10 @@ class Network:
         Wire bytes of a packet, one row.
     marking_lag : Array
         Time [s] from a mark on arrival at a queue to the sender's reaction, without queueing, per view and
-        hop; a single row if everything is read at one lag.
+        hop; a single row if all are the same.
     own_lag : Array or None
         Time [s] from sending at a rate to the reaction to its marks, without queueing, per flow; None if
-        it is the single marking lag.
+        everything is read at the single marking lag.
     arrival_lag : Array or None
         Time [s] from sender to each queue, without queueing, per flow and hop; None if all are zero.
     groups : tuple of Group
@@ -141,8 +141,8 @@ def network_of(scenario: Scenario) -> Network:
         line_rate=_column([f.line_rate for f in scenario.flows]),
         size=_column([f.size for f in scenario.flows]) if finite else None,
         packet=_column([scenario.wire_packet]),
-        marking_lag=_column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking], one_lag),
-        own_lag=None if one_lag else _column([lag.own for lag in lags], False),
+        marking_lag=_column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking]),
+        own_lag=None if one_lag else _column([lag.own for lag in lags]),
         arrival_lag=None if no_arrival_lag else _column(arrivals),
         groups=_groups(scenario),
         paths=paths,
