@@ -57,7 +57,7 @@ docs: venv ## the documentation in docs/_build/html, warnings are errors
 lock: ## requirements.lock anew from pyproject.toml
 	@test -x $(BIN)/uv || { echo "no $(BIN)/uv: run 'make venv' first" >&2; exit 1; }
 	@$(BIN)/uv --no-config pip compile pyproject.toml --all-extras --universal --python-version 3.11 \
-	  --fork-strategy fewest --generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links \
+	  --fork-strategy fewest --generate-hashes --no-annotate \
 	  --custom-compile-command "make lock" --quiet --output-file requirements.lock $(ARGS)
 	@! grep -nE '://|^-|@ ' requirements.lock || { echo "requirements.lock names a place: see the lines above" >&2; exit 1; }
 

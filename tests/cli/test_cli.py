@@ -233,10 +233,12 @@ def test_importing_loads_nothing_heavy_and_changes_no_setting():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_installed_command_answers():
-    command = Path(sys.executable).with_name("fluidcc")
-    if not command.exists():
-        pytest.skip("fluidcc is not installed as a command in this environment")
-    done = subprocess.run([command, "simulate", "nothing"], capture_output=True, text=True)
+def test_the_command_answers_in_a_process_of_its_own():
+    command = [sys.executable, "-c", "from fluidcc.cli import main; main()"]
+    done = subprocess.run([*command, "simulate", "nothing"], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    done = subprocess.run([*command, "equilibrium", "dcqcn", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["exists"] is True
