@@ -189,7 +189,12 @@ def plot_sweep(
 
 
 def _mark_points(axis: Axes, shown: Sequence[str], best: dict[str, Any], mark: dict[str, float] | None) -> None:
-    points = [("best", best, "*", "white")] + ([("present setting", mark, "o", "none")] if mark else [])
+    points = [("best", best, "*", "white")]
+    if mark:
+        # The map is a slice through the best point: a mark with other held values is not on it, and says so.
+        other = [name for name in best if name in mark and name not in shown and not np.isclose(best[name], mark[name])]
+        where = f" (there with another {', '.join(other)})" if other else ""
+        points.append((f"present {', '.join(shown)}{where}", mark, "o", "none"))
     style = {"mec": "crimson", "mew": 1.5, "ms": 12, "ls": "none", "clip_on": False}
     for name, point, symbol, fill in points:
         if point[shown[0]] is not None:
