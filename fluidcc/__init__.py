@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.errors import InputError as InputError
     from fluidcc.fluid.measure import measure as measure
+    from fluidcc.scenario import PFC as PFC
     from fluidcc.scenario import RED as RED
+    from fluidcc.scenario import Failure as Failure
     from fluidcc.scenario import Flow as Flow
     from fluidcc.scenario import Link as Link
     from fluidcc.scenario import Scenario as Scenario
+    from fluidcc.scenario import TrafficClass as TrafficClass
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
+    from fluidcc.schemes.hpcc import HPCC as HPCC
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
@@ -38,6 +42,10 @@ _HOMES = {
     "Audit": "fluidcc.audit",
     "DCQCN": "fluidcc.schemes.dcqcn",
     "Equilibrium": "fluidcc.control.equilibrium",
+    "PFC": "fluidcc.scenario",
+    "Failure": "fluidcc.scenario",
+    "TrafficClass": "fluidcc.scenario",
+    "HPCC": "fluidcc.schemes.hpcc",
     "Flow": "fluidcc.scenario",
     "InputError": "fluidcc.errors",
     "Link": "fluidcc.scenario",

@@ -36,23 +36,95 @@ class RED:
         high=1,
         open_low=True,
     )
+    mark_on: str = parameter(
+        "choice",
+        "when a packet is marked: as it joins the queue, or as it leaves (packet engine)",
+        default="arrival",
+        source="DCQCN 3.1",
+        choices=("arrival", "departure"),
+    )
 
 
-@register(meta=("name",))
+@register()
+class PFC:
+    """Priority flow control: a switch pauses the neighbour whose packets fill its buffer (packet engine).
+
+    Packets are counted by the port that they came in by. A port's count above the threshold sends PAUSE, a count
+    ``xon_gap`` below it RESUME. ``headroom`` holds what still arrives after a PAUSE.
+    """
+
+    xoff: Any = parameter(
+        SIZE,
+        "threshold of an ingress port; dynamic: alpha times what is free of the buffer",
+        default=None,
+        symbol="t_PFC",
+        source="DCQCN 4",
+        low=0,
+        none_word="dynamic",
+    )
+    alpha: Any = parameter(
+        RATIO,
+        "share of the free buffer that one ingress port may fill",
+        default=1 / 8,
+        source="DCQCN 4",
+        low=0,
+        high=64,
+    )
+    xon_gap: Any = parameter(SIZE, "how far below the threshold a port resumes", default="3KB", source="DCQCN 4", low=0)
+    headroom: Any = parameter(
+        SIZE,
+        "buffer kept for what arrives after a PAUSE; auto: from the port's rate, delay and packets",
+        default=None,
+        symbol="t_flight",
+        source="DCQCN 4",
+        low=0,
+        none_word="auto",
+    )
+    reserve: Any = parameter(SIZE, "bytes of each ingress port that count towards no threshold", default=0.0, low=0)
+
+
+@register()
+class TrafficClass:
+    """One egress queue of every port (packet engine): strict by priority, by weight among equal priorities."""
+
+    priority: Any = parameter(COUNT, "larger goes first", default=0.0, low=0, high=6, integer=True)
+    weight: Any = parameter(
+        COUNT, "share of the link among queues of the same priority", default=1.0, low=0, open_low=True
+    )
+
+
+@register(meta=("link",))
+class Failure:
+    """A link that fails, in both directions, during the run; flows are routed around it (packet engine)."""
+
+    link: str
+    at: Any = parameter(TIME, "when it fails", low=0)
+    reroute_after: Any = parameter(TIME, "until flows take another path", default=0.0, low=0)
+
+
+@register(meta=("name", "source", "target"))
 class Link:
-    """A switch's egress port and the wire behind it."""
+    """A switch's egress port and the wire behind it.
+
+    ``source`` and ``target`` name the nodes at its ends. Without them, a link starts at a switch of its own that
+    the path's previous link leads to, and the last link of a path leads to the receiving host.
+    """
 
     rate: Any = parameter(RATE, "nominal rate", symbol="C", low=0, open_low=True)
     delay: Any = parameter(TIME, "one-way propagation delay", default="1us", low=0)
     marking: RED | None = None
     name: str = ""
+    source: str = ""
+    target: str = ""
 
 
-@register(meta=("path", "name"))
+@register(meta=("path", "name", "source", "target"))
 class Flow:
     """A class of ``multiplicity`` identical flows over one path of contended links.
 
-    The sender's own access link is uncontended: ``line_rate`` and ``access_delay`` describe it.
+    The sender's own access link is uncontended: ``line_rate`` and ``access_delay`` describe it. ``source`` and
+    ``target`` name the hosts: flows with the same source share its NIC. Without names each flow has hosts of its
+    own, but flows that end on the same last link share their receiver if nothing lies beyond it.
     """
 
     path: tuple[int, ...]
@@ -66,12 +138,15 @@ class Flow:
     initial_rate: Any = parameter(RATE, "rate at start; line: the line rate", default=None, low=0, none_word="line")
     access_delay: Any = parameter(TIME, "one-way delay, sender to the first link's queue", default="1us", low=0)
     egress_delay: Any = parameter(TIME, "one-way delay, beyond the last link to the receiver", default=0.0, low=0)
+    traffic_class: Any = parameter(COUNT, "index of its egress queue", default=0.0, low=0, high=6, integer=True)
     name: str = ""
+    source: str = ""
+    target: str = ""
 
 
 @register()
 class Scenario:
-    """Links, flows and packets.
+    """Links, flows and packets; what only the packet engine reads comes last.
 
     Parameters
     ----------
@@ -82,17 +157,54 @@ class Scenario:
         Payload of a packet [bytes].
     header_bytes : float or str
         Wire bytes that each packet adds to its payload [bytes].
+    pfc : PFC or None
+        Flow control of all switches; None: off.
+    classes : tuple of TrafficClass
+        Egress queues of every port; ``Flow.traffic_class`` indexes them.
+    failures : tuple of Failure
     """
 
     links: tuple[Link, ...]
     flows: tuple[Flow, ...]
     packet_size: Any = parameter(SIZE, "payload of a packet", default="1000B", low=0, open_low=True)
     header_bytes: Any = parameter(SIZE, "header of a packet on the wire", default=0.0, low=0)
+    buffer: Any = parameter(
+        SIZE, "buffer that a switch's ports share", default=math.inf, low=0, open_low=True, unlimited=True
+    )
+    ack_bytes: Any = parameter(SIZE, "an ACK on the wire, without INT", default="64B", low=0, open_low=True)
+    ack_interval: Any = parameter(COUNT, "data packets that an ACK answers", default=1.0, low=1, integer=True)
+    ack_queue: str = parameter(
+        "choice",
+        "queue of ACKs: that of their data, or the control packets' above all data",
+        default="data",
+        choices=("data", "control"),
+    )
+    start_policy: str = parameter(
+        "choice",
+        "start of a flow whose NIC has others: at line rate, or at its share",
+        default="line",
+        source="DCQCN 3.1",
+        choices=("line", "share"),
+    )
+    window_unit: str = parameter("choice", "bytes that windows count", default="wire", choices=("wire", "payload"))
+    timing: str = parameter(
+        "choice",
+        "times of transmission: exact, or as in the HPCC authors' simulator (whole ns rounded down, its NIC's timer)",
+        default="exact",
+        choices=("exact", "ns3"),
+    )
+    pfc: PFC | None = None
+    classes: tuple[TrafficClass, ...] = (TrafficClass(),)
+    failures: tuple[Failure, ...] = ()
 
     @property
     def wire_packet(self) -> Any:
-        """Bytes of one packet on the wire."""
+        """Bytes of one packet on the wire, without what a scheme adds (`wire_packet_of`)."""
         return self.packet_size + self.header_bytes
+
+    def wire_packet_of(self, flow: Flow) -> Any:
+        """Bytes of one of a flow's packets on the wire, with the telemetry that its scheme collects."""
+        return self.wire_packet + flow.scheme.int_bytes
 
 
 def resolve(scenario: Scenario) -> Scenario:
@@ -125,23 +237,54 @@ def resolve(scenario: Scenario) -> Scenario:
     if twice is not None:
         raise InputError(f"link {names.index(twice)} name: {twice!r} names two links; give each its own")
     flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links)) for i, flow in enumerate(scenario.flows))
-    return resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
+    scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
+    return _resolve_switches(scenario, names)
+
+
+def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
+    pfc, classes = scenario.pfc, tuple(scenario.classes)
+    if pfc is not None:
+        if not isinstance(pfc, PFC):
+            raise InputError(f"pfc: expected a PFC, not {repr(pfc)[:40]}; write PFC() or PFC(xoff='512KB')")
+        pfc = resolve_fields(pfc, "pfc ")
+    if not classes or not all(isinstance(each, TrafficClass) for each in classes):
+        raise InputError("classes: expected one or more TrafficClass; write (TrafficClass(),) for a single queue")
+    classes = tuple(resolve_fields(each, f"class {i} ") for i, each in enumerate(classes))
+    for i, flow in enumerate(scenario.flows):
+        if is_concrete(flow.traffic_class) and flow.traffic_class >= len(classes):
+            raise InputError(
+                f"flow {i} traffic_class: there is no class {flow.traffic_class:g}; the scenario has "
+                f"{len(classes)}, counted from 0"
+            )
+    failures = tuple(resolve_fields(each, f"failure {i} ") for i, each in enumerate(scenario.failures))
+    for i, failure in enumerate(failures):
+        if failure.link not in links:
+            raise InputError(f"failure {i} link: {failure.link!r} names no link; write one of {', '.join(links[:8])}")
+    return dataclasses.replace(scenario, pfc=pfc, classes=classes, failures=failures)
 
 
 def _resolve_link(link: Link, where: str) -> Link:
-    marking = link.marking
-    if marking is not None:
-        if not isinstance(marking, RED):
-            raise InputError(
-                f"{where}marking: expected a RED, not {repr(marking)[:40]}; write RED('5KB', '200KB', 0.01)"
-            )
-        marking = resolve_fields(marking, where)
-        if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
-            raise InputError(
-                f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
-                f"give kmin <= kmax (equal thresholds make a cut-off)"
-            )
+    marking = None if link.marking is None else resolve_marking(link.marking, where)
     return resolve_fields(dataclasses.replace(link, marking=marking), where)
+
+
+def resolve_marking(marking: RED, where: str = "") -> RED:
+    """Convert a marking to SI floats and check it.
+
+    Raises
+    ------
+    InputError
+        If it is no RED, a value cannot be read or is out of range, or kmin exceeds kmax.
+    """
+    if not isinstance(marking, RED):
+        raise InputError(f"{where}marking: expected a RED, not {repr(marking)[:40]}; write RED('5KB', '200KB', 0.01)")
+    marking = resolve_fields(marking, where)
+    if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
+        raise InputError(
+            f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
+            f"give kmin <= kmax (equal thresholds make a cut-off)"
+        )
+    return marking
 
 
 def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:

@@ -11,7 +11,7 @@ import tomli_w
 
 from fluidcc.errors import InputError
 from fluidcc.parameters import specs
-from fluidcc.scenario import RED, Flow, Link, Scenario, resolve
+from fluidcc.scenario import PFC, RED, Failure, Flow, Link, Scenario, TrafficClass, resolve
 from fluidcc.schemes import dispatch
 
 _FORMAT = 1
@@ -30,21 +30,30 @@ def to_toml(scenario: Scenario) -> str:
                 "name": flow.name,
                 "path": [scenario.links[i].name or f"link {i}" for i in flow.path],
                 "scheme": schemes.index(flow.scheme),
+                **_names(flow),
                 **_values(flow),
             }
         )
     links = []
     for i, link in enumerate(scenario.links):
         marking = {} if link.marking is None else {"marking": _values(link.marking)}
-        links.append({"name": link.name or f"link {i}", **_values(link), **marking})
+        links.append({"name": link.name or f"link {i}", **_names(link), **_values(link), **marking})
     document = {
         "fluidcc_scenario": _FORMAT,
         **_values(scenario),
+        **({} if scenario.pfc is None else {"pfc": _values(scenario.pfc)}),
+        "class": [_values(each) for each in scenario.classes],
+        "failure": [{"link": each.link, **_values(each)} for each in scenario.failures],
         "link": links,
         "scheme": [{"name": scheme.name, **_values(scheme)} for scheme in schemes],
         "flow": flows,
     }
-    return tomli_w.dumps(document)
+    return tomli_w.dumps({key: value for key, value in document.items() if value != []})
+
+
+def _names(part: Link | Flow) -> dict[str, str]:
+    """Names of the nodes at a link's or a flow's ends, if it has any."""
+    return {key: name for key in ("source", "target") if (name := getattr(part, key))}
 
 
 def _values(part: Any) -> dict[str, Any]:
@@ -71,7 +80,7 @@ def from_toml(text: str, source: str = "scenario") -> Scenario:
     names = [link.name or f"link {i}" for i, link in enumerate(links)]
     schemes = [_scheme(table, f"{source}: scheme {i}") for i, table in enumerate(tables["scheme"])]
     flows = tuple(_flow(table, names, schemes, f"{source}: flow {i}") for i, table in enumerate(tables["flow"]))
-    made = _made(Scenario, document, source, links=links, flows=flows)
+    made = _made(Scenario, document, source, links=links, flows=flows, **_switches(document, f"{source}:"))
     try:
         return resolve(made)
     except InputError as error:
@@ -102,6 +111,25 @@ def _tables(value: Any, name: str, source: str) -> list[dict[str, Any]]:
     return [dict(row) for row in value]
 
 
+def _switches(document: dict[str, Any], where: str) -> dict[str, Any]:
+    """PFC, classes and failures, taken out of the document; only those that it gives."""
+    found: dict[str, Any] = {}
+    if (pfc := document.pop("pfc", None)) is not None:
+        if not isinstance(pfc, dict):
+            raise InputError(f'{where} pfc is no table; write [pfc], and under it for example xoff = "512KB"')
+        found["pfc"] = _made(PFC, pfc, f"{where} pfc")
+    if "class" in document:
+        rows = _tables(document.pop("class"), "class", where)
+        found["classes"] = tuple(_made(TrafficClass, row, f"{where} class {i}") for i, row in enumerate(rows))
+    if "failure" in document:
+        rows = _tables(document.pop("failure"), "failure", where)
+        found["failures"] = tuple(
+            _made(Failure, row, f"{where} failure {i}", link=_text(row, "link", f"{where} failure {i}"))
+            for i, row in enumerate(rows)
+        )
+    return found
+
+
 def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
     known = specs(cls)
     unknown = [key for key in table if key not in known]
@@ -128,18 +156,22 @@ def _link(table: dict[str, Any], where: str) -> Link:
     if marking is not None and not isinstance(marking, dict):
         raise InputError(f"{where}: marking is no table; write marking = {{kmin = ..., kmax = ..., pmax = ...}}")
     red = None if marking is None else _made(RED, marking, f"{where} marking")
-    return _made(Link, table, where, marking=red, name=_name(table, where))
+    return _made(Link, table, where, marking=red, **_texts(table, where))
 
 
-def _name(table: dict[str, Any], where: str) -> str:
-    name = table.pop("name", "")
-    if not isinstance(name, str):
-        raise InputError(f"{where}: name {name!r} is not text; write it in quotes")
-    return name
+def _texts(table: dict[str, Any], where: str) -> dict[str, str]:
+    return {key: _text(table, key, where) for key in ("name", "source", "target")}
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str:
+    text = table.pop(key, "")
+    if not isinstance(text, str):
+        raise InputError(f"{where}: {key} {text!r} is not text; write it in quotes")
+    return text
 
 
 def _scheme(table: dict[str, Any], where: str) -> Any:
-    name = _name(table, where)
+    name = _text(table, "name", where)
     try:
         cls = dispatch.parameters_of(name)
     except InputError as error:
@@ -154,4 +186,4 @@ def _flow(table: dict[str, Any], links: list[str], schemes: list[Any], where: st
     if not isinstance(index, int) or not 0 <= index < len(schemes):
         raise InputError(f"{where}: scheme {index!r} is none of the {len(schemes)} written; count from 0")
     hops = tuple(links.index(hop) for hop in path)
-    return _made(Flow, table, where, path=hops, scheme=schemes[index], name=_name(table, where))
+    return _made(Flow, table, where, path=hops, scheme=schemes[index], **_texts(table, where))

@@ -92,7 +92,7 @@ def test_wire_packet_counts_the_header() -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_resolve(name: str) -> None:
-    scheme, marking = PRESETS[name]
+    scheme, marking = PRESETS[name][:2]
     assert resolve(fc.incast(scheme=scheme, marking=marking)).flows[0].scheme.g > 0
 
 
@@ -307,7 +307,7 @@ def test_file_round_trip(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_round_trip(name: str) -> None:
-    scheme, marking = PRESETS[name]
+    scheme, marking = PRESETS[name][:2]
     scenario = fc.parking_lot(3, scheme=scheme, marking=marking)
     assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario
 

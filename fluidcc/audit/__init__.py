@@ -114,7 +114,7 @@ def audit(
         raise InputError(f"flows: expected a whole number from 1 to {_MOST_FLOWS:.0f}, not {flows!r}")
     switch = read_sonic(sonic, port)
     settings = read_nic(nic) if nic is not None else None
-    scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"][0], [])
+    scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
     scheme = resolve(scheme)
     findings = [
         *checks.marking(switch),

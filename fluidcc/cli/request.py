@@ -112,7 +112,7 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
         raise InputError(
             f"--preset: {request.scheme} has no {request.preset[:40]!r}; write one of {', '.join(presets)}"
         )
-    scheme, marking = presets[request.preset]
+    scheme, marking = presets[request.preset][:2]
     given = request.values()
     scheme, marking, link = _with_sources(request, scheme, marking, given)
     values = {**given, **swept}

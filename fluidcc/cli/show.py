@@ -19,7 +19,9 @@ def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) 
     if preset not in presets:
         raise InputError(f"--preset: {scheme} has no {preset[:40]!r}; write one of {', '.join(presets)}")
     rows = []
-    for part in presets[preset]:
+    for part in presets[preset][:2]:
+        if part is None:
+            continue
         part = resolve(part)
         for name, spec in specs(part).items():
             value = getattr(part, name)

@@ -144,7 +144,7 @@ def dcqcn_of(nic: NicSettings) -> tuple[DCQCN, list[MappedSetting]]:
             unit = f" {SETTINGS[name].unit}" if SETTINGS[name].unit else ""
             raws.append(f"{raw:.15g}{unit}{'' if name in nic.given else ' (default)'}")
         rows.append(MappedSetting(", ".join(names), ", ".join(raws), parameter, value, note))
-    vendor, _ = PRESETS["vendor"]
+    vendor = PRESETS["vendor"].scheme
     return resolve(dataclasses.replace(vendor, **{row.parameter: row.value for row in rows})), rows
 
 

@@ -14,7 +14,7 @@ from fluidcc.scenario import RED
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.trace import Trace
 
-STRAWMAN, CUT_OFF = PRESETS["strawman"]
+STRAWMAN, CUT_OFF = PRESETS["strawman"][:2]
 RECOMMENDED = PRESETS["paper"][0]
 OMITTED, LAST, UNTIL = 10e-3, 180e-3, 200e-3  # s: left out, start of the last 20 ms, horizon
 CONVERGED = 1 * GBPS  # flows count as converged if their means of the last 20 ms differ by less (2.5 % of the line)

@@ -25,7 +25,7 @@ from fluidcc.simulate import simulate
 from fluidcc.topologies import incast
 from fluidcc.trace import Trace
 
-SCHEME, MARKING = PRESETS["paper"]
+SCHEME, MARKING = PRESETS["paper"][:2]
 GAINS = (1 / 16, 1 / 64, 1 / 256, 1 / 1024)
 INCASTS = (2, 8, 16)
 UNTIL, WINDOW, SETTLED = 200e-3, (100e-3, 200e-3), 10e-3  # s; by the last, the first burst has drained

@@ -30,7 +30,7 @@ from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.sweep import SweepResult, sweep
 from fluidcc.topologies import incast
 
-SCHEME, MARKING = PRESETS["paper"]
+SCHEME, MARKING = PRESETS["paper"][:2]
 UNTIL, UNTIL_QUICK = 200e-3, 60e-3  # s; the window is the second half
 SENDERS = (2.0, 8.0)
 LARGEST = 20  # senders, in the picture of the fixed points

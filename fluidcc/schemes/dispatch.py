@@ -10,6 +10,7 @@ from fluidcc.errors import InputError
 
 SCHEMES = {
     "dcqcn": "fluidcc.schemes.dcqcn",
+    "hpcc": "fluidcc.schemes.hpcc",
 }
 
 

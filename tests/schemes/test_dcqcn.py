@@ -26,8 +26,8 @@ from fluidcc.schemes.dcqcn import fluid as model
 from fluidcc.trace import Trace, oscillation, time_mean
 
 GBPS, KB, MS = 1e9 / 8, 1e3, 1e-3
-PAPER, RED_ = PRESETS["paper"]
-STRAWMAN, CUT_OFF = PRESETS["strawman"]
+PAPER, RED_ = PRESETS["paper"][:2]
+STRAWMAN, CUT_OFF = PRESETS["strawman"][:2]
 
 # The marking jumps from Pmax to 1 at Kmax, and the queue stops at 0; when is known to within a step. For the rest of
 # a step a flow of alpha near 1 would have gained or lost up to h alpha/(2 tau) = 1 % of its rate at h = 1 us, of which

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
+from fluidcc.schemes.preset import Preset
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
 _TABLE_14 = "DCQCN Table 14"
@@ -77,6 +78,7 @@ class DCQCN:
     )
 
     name: ClassVar[str] = "dcqcn"
+    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
     default_marking: ClassVar[RED] = RED("5KB", "200KB", "1%")
     default_rate: ClassVar[str] = "40Gbps"
 
@@ -89,10 +91,10 @@ class DCQCN:
 # strawman: DCQCN section 5.2, QCN's and DCTCP's recommended values.
 # vendor: the defaults of NVIDIA NICs (NVIDIA's "DCQCN parameters" page); the switch's thresholds are the
 # paper's until a switch's configuration replaces them.
-PRESETS: dict[str, tuple[DCQCN, RED]] = {
-    "paper": (DCQCN(), DCQCN.default_marking),
-    "strawman": (DCQCN(byte_counter="150KB", timer="1.5ms", g=1 / 16), RED("40KB", "40KB", 1.0)),
-    "vendor": (
+PRESETS = {
+    "paper": Preset(DCQCN(), DCQCN.default_marking),
+    "strawman": Preset(DCQCN(byte_counter="150KB", timer="1.5ms", g=1 / 16), RED("40KB", "40KB", 1.0)),
+    "vendor": Preset(
         DCQCN(
             g=1 - 1019 / 1024,
             rate_ai="5Mbps",

@@ -1,0 +1,134 @@
+"""HPCC's parameters and their presets."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fluidcc.parameters import parameter, register
+from fluidcc.scenario import PFC, RED
+from fluidcc.schemes.preset import Preset
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+
+_ALGORITHM = "HPCC Algorithm 1"
+
+
+@register()
+class HPCC:
+    """Parameters of an HPCC sender (Li et al., SIGCOMM 2019, Algorithm 1 and section 5.1).
+
+    What Algorithm 1 leaves open: U starts at 1, the first ACK only records L, and W stays between one packet
+    and W_init.
+    """
+
+    eta: Any = parameter(
+        RATIO, "target utilisation", default=0.95, symbol="eta", source="HPCC 3.3", low=0, high=1, open_low=True
+    )
+    max_stage: Any = parameter(
+        COUNT,
+        "additive increases in a row before a multiplicative one",
+        default=5.0,
+        symbol="maxStage",
+        source="HPCC 3.3",
+        low=0,
+        integer=True,
+    )
+    w_ai: Any = parameter(
+        SIZE, "additive increase of the window", default="80B", symbol="W_AI", source="HPCC 5.1", low=0
+    )
+    rate_ai: Any = parameter(
+        RATE,
+        "additive increase as a rate, w_ai/base_rtt; w_ai: from w_ai",
+        default=None,
+        symbol="W_AI/T",
+        source="HPCC 3.3",
+        low=0,
+        none_word="w_ai",
+    )
+    base_rtt: Any = parameter(
+        TIME,
+        "base RTT; auto: the largest of the scenario",
+        default=None,
+        symbol="T",
+        source="HPCC 3.2",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    initial_window: Any = parameter(
+        SIZE,
+        "window at start; auto: line rate times base RTT",
+        default=None,
+        symbol="W_init",
+        source="HPCC 3.2",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    min_rate: Any = parameter(RATE, "least rate (variant hpcc-sim)", default=0.0, low=0)
+    int_bytes: Any = parameter(
+        SIZE, "telemetry in every data packet and ACK", default="42B", source="HPCC 4.1, 5.1", low=0
+    )
+    int_multi: Any = parameter(
+        COUNT,
+        "multiplier of the units of quantised telemetry",
+        default=1.0,
+        source="HPCC 4.1",
+        low=1,
+        integer=True,
+    )
+    feedback_delay: Any = parameter(
+        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
+    )
+    reaction: str = parameter(
+        "choice",
+        "reaction to ACKs",
+        default="combined",
+        source="HPCC 3.2, Fig. 13",
+        choices=("combined", "per-ack", "per-rtt"),
+    )
+    u_rate: str = parameter(
+        "choice",
+        "rate of a link that U is computed from: sent or arriving",
+        default="tx",
+        source="HPCC 3.4, Fig. 6",
+        choices=("tx", "rx"),
+    )
+    int_format: str = parameter(
+        "choice",
+        "telemetry: exact, or in the units of HPCC's header",
+        default="exact",
+        source="HPCC 4.1, Fig. 7",
+        choices=("exact", "quantised"),
+    )
+    variant: str = parameter(
+        "choice",
+        "Algorithm 1, or what the authors' public simulator does",
+        default="paper",
+        source=_ALGORITHM,
+        choices=("paper", "hpcc-sim"),
+    )
+
+    name: ClassVar[str] = "hpcc"
+    default_marking: ClassVar[RED | None] = None
+    default_rate: ClassVar[str] = "100Gbps"
+    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+
+
+# The network of the HPCC authors' public simulator: 48 B of headers, ACKs of 46 B before padding and telemetry,
+# whole nanoseconds, windows of payload, PFC with dynamic thresholds.
+SIMULATOR = {
+    "header_bytes": "48B",
+    "ack_bytes": "46B",
+    "timing": "ns3",
+    "window_unit": "payload",
+    "buffer": 32 * 2**20,
+    "pfc": PFC(alpha=1 / 8, xon_gap=3072.0, reserve=4096.0),
+}
+# HPCC section 5.1: PFC once an ingress queue exceeds 1/8 of the free buffer (printed as 11 %), 32 MB of buffer.
+EVALUATION = {"buffer": "32MB", "pfc": PFC(alpha=1 / 8)}
+
+PRESETS = {
+    "paper": Preset(HPCC()),
+    "hpcc-sim": Preset(HPCC(int_format="quantised", variant="hpcc-sim", min_rate="100Mbps"), None, SIMULATOR),
+    "hpcc-eval": Preset(HPCC(), None, EVALUATION),
+}
