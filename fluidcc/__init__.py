@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
+    from fluidcc.topologies import chain as chain
+    from fluidcc.topologies import clos as clos
+    from fluidcc.topologies import clos_testbed as clos_testbed
+    from fluidcc.topologies import fat_tree as fat_tree
     from fluidcc.topologies import incast as incast
     from fluidcc.topologies import parking_lot as parking_lot
     from fluidcc.trace import Trace as Trace
@@ -54,7 +58,11 @@ _HOMES = {
     "SweepResult": "fluidcc.sweep",
     "Trace": "fluidcc.trace",
     "audit": "fluidcc.audit",
+    "chain": "fluidcc.topologies",
+    "clos": "fluidcc.topologies",
+    "clos_testbed": "fluidcc.topologies",
     "equilibrium": "fluidcc.control.equilibrium",
+    "fat_tree": "fluidcc.topologies",
     "incast": "fluidcc.topologies",
     "measure": "fluidcc.fluid.measure",
     "oscillation": "fluidcc.trace",

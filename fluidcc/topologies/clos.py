@@ -1,0 +1,198 @@
+"""Fabrics of three tiers, with flows routed by ECMP: fat trees, DCQCN's testbed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.routing import ecmp, shortest_paths
+from fluidcc.scenario import Flow, Link, Scenario
+from fluidcc.topologies.common import Marking, marking_of, scenario_of, scheme_of, whole
+
+_MOST_NODES = 65536
+
+
+def clos(
+    flows: Iterable[Sequence[Any]],
+    *,
+    pods: int,
+    tors: int,
+    leaves: int,
+    spines: int,
+    hosts: int,
+    planes: bool = True,
+    rate: Any = "100Gbps",
+    fabric_rate: Any = None,
+    delay: Any = "1us",
+    scheme: Any = None,
+    marking: Marking = None,
+    initial_rate: Any = None,
+    feedback_delay: Any = None,
+    ecmp_seed: int = 0,
+    **network: Any,
+) -> Scenario:
+    """Pods of ToR and leaf switches under spines; every ToR is linked to all leaves of its pod.
+
+    Hosts are H0, H1, ..., ToR by ToR, switches T1, ..., L1, ..., S1, ..., pod by pod. Both directions of every
+    link between switches are there, named like T1->L1, and each ToR's port to a host, T1->H0. A host's own port
+    is its flows' ``line_rate`` and ``access_delay``.
+
+    Parameters
+    ----------
+    flows : iterable of (source, target[, start[, size]])
+        Hosts' numbers, counted from 0, start [s] and wire bytes; at once and long-lived if
+        not given. An array of these columns will do.
+    pods, tors, leaves, spines, hosts : int
+        Pods; ToRs and leaves of each pod; spines in all; hosts of each ToR.
+    planes : bool
+        Whether the k-th leaf of every pod is linked to the k-th share of the spines only (a fat tree), or each
+        leaf to all spines.
+    rate, fabric_rate : quantity
+        Rate of the hosts' links and of those between switches; ``rate`` if not given [bytes/s].
+    marking : RED, or callable
+        Marking of every link, or a function of a link's rate; the scheme's own default if not given.
+    initial_rate : quantity
+        Of every flow; the line rate if not given [bytes/s].
+    ecmp_seed : int
+        Selects another outcome of ECMP, which hashes seed, hosts and the flow's index.
+    delay, scheme, feedback_delay, **network
+        As in `incast`.
+
+    Returns
+    -------
+    Scenario
+
+    Raises
+    ------
+    InputError
+        If a size makes no fabric, a flow names no host or its own, or a value cannot be read.
+    """
+    pods, tors, leaves, spines, hosts = (
+        whole(value, 1, _MOST_NODES, name)
+        for value, name in ((pods, "pods"), (tors, "tors"), (leaves, "leaves"), (spines, "spines"), (hosts, "hosts"))
+    )
+    if planes and spines % leaves:
+        raise InputError(f"spines: {spines} cannot be shared out among {leaves} leaves; give a multiple of {leaves}")
+    if pods * tors * hosts > _MOST_NODES:
+        raise InputError(
+            f"hosts: {pods * tors * hosts:,} are more than {_MOST_NODES:,}; give fewer pods, tors or hosts"
+        )
+    scheme = scheme_of(scheme, feedback_delay)
+    fabric_rate = rate if fabric_rate is None else fabric_rate
+    fabric_marks, host_marks = (marking_of(marking, scheme, r) for r in (fabric_rate, rate))
+    ends = [
+        (f"T{p * tors + t + 1}", f"L{p * leaves + k + 1}")
+        for p in range(pods)
+        for t in range(tors)
+        for k in range(leaves)
+    ]
+    ends += [
+        (f"L{p * leaves + k + 1}", f"S{s + 1}")
+        for p in range(pods)
+        for k in range(leaves)
+        for s in range(spines)
+        if not planes or s * leaves // spines == k
+    ]
+    links = [
+        Link(fabric_rate, delay, fabric_marks, name=f"{a}->{b}", source=a, target=b)
+        for low, high in ends
+        for a, b in ((low, high), (high, low))
+    ]
+    fabric = tuple(links)
+    count = pods * tors * hosts
+    for h in range(count):
+        tor, host = f"T{h // hosts + 1}", f"H{h}"
+        links.append(Link(rate, delay, host_marks, name=f"{tor}->{host}", source=tor, target=host))
+    between: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    made = []
+    for i, row in enumerate(flows):
+        source, target, start, size = _flow_row(row, i, count)
+        pair = source // hosts, target // hosts
+        if pair not in between:
+            between[pair] = shortest_paths(fabric, f"T{pair[0] + 1}", f"T{pair[1] + 1}")
+        if not between[pair]:
+            raise InputError(f"flow {i}: no path leads from H{source} to H{target}; give the pods common spines")
+        made.append(
+            Flow(
+                path=(*ecmp(between[pair], (ecmp_seed, source, target, i)), len(fabric) + target),
+                scheme=scheme,
+                line_rate=rate,
+                start=start,
+                size=size,
+                initial_rate=initial_rate,
+                access_delay=delay,
+                name=f"flow {i}",
+                source=f"H{source}",
+                target=f"H{target}",
+            )
+        )
+    return scenario_of(links, made, network)
+
+
+def fat_tree(
+    flows: Iterable[Sequence[Any]],
+    *,
+    pods: int = 5,
+    tors: int = 4,
+    leaves: int = 4,
+    spines: int = 16,
+    hosts: int = 16,
+    rate: Any = "100Gbps",
+    fabric_rate: Any = "400Gbps",
+    delay: Any = "1us",
+    **options: Any,
+) -> Scenario:
+    """HPCC's fat tree (Li et al., SIGCOMM 2019, section 5.1): 320 hosts, 20 ToRs, 20 leaves, 16 spines.
+
+    Its leaves are the paper's Agg, its spines the paper's Core switches; base RTT between pods: 12 us. Parameters
+    as of `clos`. The classical fat tree of degree k has ``pods=k, tors=k//2, leaves=k//2, spines=k*k//4,
+    hosts=k//2, fabric_rate=rate``.
+
+    Raises
+    ------
+    InputError
+        As `clos`.
+
+    Examples
+    --------
+    >>> scenario = fat_tree([(0, 319), (1, 16, "10us", "1MB")])
+    >>> [scenario.links[i].name for i in scenario.flows[1].path][-1]
+    'T2->H16'
+    """
+    sizes = {"pods": pods, "tors": tors, "leaves": leaves, "spines": spines, "hosts": hosts}
+    return clos(flows, **sizes, rate=rate, fabric_rate=fabric_rate, delay=delay, **options)
+
+
+def clos_testbed(flows: Iterable[Sequence[Any]], *, hosts: int = 5, rate: Any = "40Gbps", **options: Any) -> Scenario:
+    """DCQCN's testbed (Zhu et al., SIGCOMM 2015, Fig. 2): ToRs T1 to T4, leaves L1 to L4, spines S1 and S2.
+
+    T1 and T2 are under L1 and L2, T3 and T4 under L3 and L4, and each leaf under both spines. Parameters as of
+    `clos`; five hosts at each ToR, as in section 6.2: H0 to H4 at T1, H15 to H19 at T4.
+
+    Raises
+    ------
+    InputError
+        As `clos`.
+    """
+    return clos(flows, pods=2, tors=2, leaves=2, spines=2, hosts=hosts, planes=False, rate=rate, **options)
+
+
+def _flow_row(row: Sequence[Any], index: int, hosts: int) -> tuple[int, int, Any, Any]:
+    """Source, target, start and size of a flow."""
+    where = f"flow {index}"
+    try:
+        source, target, start, size = (*row, 0.0, math.inf)[:4] if len(row) == 2 else (*row, math.inf)[:4]
+        if len(row) > 4:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: {repr(row)[:60]} is no flow; write (source, target, start, size)") from None
+    ends = []
+    for name, host in (("source", source), ("target", target)):
+        if isinstance(host, str) or host != int(host) or not 0 <= host < hosts:
+            raise InputError(f"{where} {name}: there is no host {repr(host)[:20]}; the hosts are 0 to {hosts - 1}")
+        ends.append(int(host))
+    if ends[0] == ends[1]:
+        raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
+    return ends[0], ends[1], start, size
