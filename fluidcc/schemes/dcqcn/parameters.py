@@ -73,6 +73,35 @@ class DCQCN:
         low=0,
         none_word="path",
     )
+    rate_decrease_interval: Any = parameter(
+        TIME, "time between looks at marks (variant hpcc-sim)", default="50us", low=0, open_low=True
+    )
+    nic_cnp_interval: Any = parameter(
+        TIME, "least time between CNPs of a NIC, of all its flows (packet engine)", default=0.0, source="DCQCN 3.3", low=0
+    )
+    base_rtt: Any = parameter(
+        TIME,
+        "base RTT that win fills; auto: the largest of the scenario",
+        default=None,
+        symbol="T",
+        source="HPCC 5.1",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    win: bool = parameter(
+        "on|off",
+        "limit the bytes in flight to rate times base RTT (packet engine)",
+        default=False,
+        source="HPCC 5.1",
+        choices=(False, True),
+    )
+    variant: str = parameter(
+        "choice",
+        "the paper's reaction point, or that of the HPCC authors' simulator (packet engine)",
+        default="paper",
+        choices=("paper", "hpcc-sim"),
+    )
     hyper_increase: bool = parameter(
         "on|off", "model the hyper-increase phase", default=False, source="DCQCN Fig. 7", choices=(False, True)
     )

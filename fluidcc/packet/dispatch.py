@@ -1,0 +1,85 @@
+"""Which scheme's rule applies to a flow: a plain chain on the scheme's number, so that the compiled loop can be cached.
+
+A scheme's packet side is ``schemes/<name>/packet.py`` with ``STATE``, ``OBSERVABLES``, ``fill`` and the rules
+``begin``, ``acknowledged``, ``notified``, ``expired``, ``sent`` and ``observe``, as far as it has them.
+Adding one is a line in `MODULES`, a field of `Senders` and a branch in each rule that it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.layout import records
+from fluidcc.schemes.dcqcn import packet as dcqcn
+from fluidcc.schemes.hpcc import packet as hpcc
+
+MODULES = {"dcqcn": dcqcn, "hpcc": hpcc}
+NUMBER = {name: number for number, name in enumerate(MODULES)}
+_DCQCN, _HPCC = range(2)
+
+
+class Senders(NamedTuple):
+    """A table of states for each scheme; a flow's `row` is in its own scheme's."""
+
+    dcqcn: Any
+    hpcc: Any
+
+
+def tables(names: list[str]) -> Senders:
+    """Empty tables with a row for each flow of a scheme."""
+    return Senders(**{name: records(module.STATE, max(1, names.count(name))) for name, module in MODULES.items()})
+
+
+@kernel
+def begin(sim: Any, f: Any) -> None:
+    """A flow starts."""
+    flow = sim.flows[f]
+    if flow.scheme == _DCQCN:
+        dcqcn.begin(sim, f, flow, sim.senders.dcqcn[flow.row])
+    elif flow.scheme == _HPCC:
+        hpcc.begin(flow, sim.senders.hpcc[flow.row])
+
+
+@inlined
+def acknowledged(sim: Any, f: Any, k: Any) -> None:
+    """An ACK, packet ``k``, reaches its sender."""
+    flow = sim.flows[f]
+    if flow.scheme == _HPCC:
+        hpcc.acknowledged(sim, f, flow, sim.senders.hpcc[flow.row], sim.packets[k])
+    elif flow.scheme == _DCQCN:
+        dcqcn.acknowledged(sim, f, flow, sim.senders.dcqcn[flow.row], sim.packets[k])
+
+
+@kernel
+def notified(sim: Any, f: Any) -> None:
+    """A CNP reaches its sender."""
+    flow = sim.flows[f]
+    if flow.scheme == _DCQCN:
+        dcqcn.notified(sim, f, flow, sim.senders.dcqcn[flow.row])
+
+
+@kernel
+def expired(sim: Any, f: Any, which: Any) -> None:
+    """A flow's timer runs out."""
+    flow = sim.flows[f]
+    if flow.scheme == _DCQCN:
+        dcqcn.expired(sim, f, flow, sim.senders.dcqcn[flow.row], which)
+
+
+@inlined
+def sent(sim: Any, f: Any, size: Any) -> None:
+    """A flow's packet leaves."""
+    flow = sim.flows[f]
+    if flow.scheme == _DCQCN:
+        dcqcn.sent(flow, sim.senders.dcqcn[flow.row], size)
+
+
+@kernel
+def observe(sim: Any, f: Any, row: Any) -> None:
+    """Write what the scheme shows of a flow into row ``row`` of the samples, from column 3 on."""
+    flow = sim.flows[f]
+    if flow.scheme == _DCQCN:
+        dcqcn.observe(sim.senders.dcqcn[flow.row], sim.flow_samples, row, f)
+    elif flow.scheme == _HPCC:
+        hpcc.observe(sim.core[0], flow, sim.senders.hpcc[flow.row], sim.flow_samples, row, f)

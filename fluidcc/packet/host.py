@@ -1,0 +1,239 @@
+"""What a host does: its NIC sends, paces and takes turns among flows; its receivers answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.packet import dispatch, pool
+from fluidcc.packet.heap import schedule
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.layout import (
+    ACK,
+    ACKNOWLEDGED,
+    CNP,
+    DATA,
+    NEVER,
+    NOTIFIED,
+    NOTIFY,
+    RECEIVED,
+    UNLIMITED,
+    WAKE,
+)
+from fluidcc.packet.pacing import gap
+from fluidcc.packet.record import write
+from fluidcc.packet.switch import CONTROL_BYTES, queue_up
+
+
+@kernel
+def blocked(core: Any, flow: Any) -> Any:
+    """Whether the window holds a flow back: a packet may go while less than the window is in flight."""
+    if core.payload_window:
+        return flow.sent - flow.acked >= flow.window
+    return flow.sent_wire - flow.acked_wire >= flow.window
+
+
+@inlined
+def emit(sim: Any, i: Any) -> Any:
+    """The next data packet of a NIC: its flows take turns; -1, and a timer, if none may send now."""
+    core, port = sim.core[0], sim.ports[i]
+    soonest = NEVER
+    slot = port.turn
+    for _ in range(port.active):
+        slot += 1
+        if slot >= port.active:
+            slot = 0
+        f = sim.active[port.first + slot]
+        flow = sim.flows[f]
+        if flow.sent >= flow.total:
+            continue
+        held = blocked(core, flow) or (port.paused >> flow.queue & 1) == 1
+        if not held and flow.next <= core.now:
+            port.turn = slot
+            return packet_of(sim, f)
+        if flow.next < soonest and (not held or core.ns3):
+            soonest = flow.next
+    # The simulator's timer looks at flows that are held as well, and is not set if one of them is due.
+    if core.now < soonest < NEVER and soonest < port.wake:
+        port.wake = soonest
+        schedule(core, sim.heap, soonest, WAKE, i)
+    return -1
+
+
+@kernel
+def packet_of(sim: Any, f: Any) -> Any:
+    """Make a flow's next packet."""
+    core, flow = sim.core[0], sim.flows[f]
+    k = pool.take(core, sim.packets)
+    packet = sim.packets[k]
+    payload = min(flow.payload, flow.total - flow.sent)
+    size = payload + flow.overhead
+    flow.sent += payload
+    flow.sent_wire += size
+    flow.last = core.now
+    flow.last_size = size
+    flow.next = core.now + gap(core, size, flow.rate)
+    packet.kind = DATA
+    packet.flow = f
+    packet.wire = size
+    packet.payload = payload
+    packet.end = flow.sent
+    packet.wire_end = flow.sent_wire
+    packet.queue = flow.queue
+    packet.route = flow.route
+    packet.hop = 0
+    packet.ingress = -1
+    packet.sent = core.now
+    packet.marks = 0
+    packet.hops = 0
+    core.injected += 1
+    dispatch.sent(sim, f, size)
+    return k
+
+
+@inlined
+def receive(sim: Any, k: Any) -> Any:
+    """A packet reaches the host that it is for; returns the NIC that may have something to send."""
+    if sim.packets[k].kind == DATA:
+        return deliver(sim, k)
+    return hear(sim, k)
+
+
+@inlined
+def deliver(sim: Any, k: Any) -> Any:
+    """Data at its receiver: count it, and answer by an ACK, the packet turned round."""
+    core, packet = sim.core[0], sim.packets[k]
+    f = packet.flow
+    flow = sim.flows[f]
+    core.delivered += 1
+    flow.received += packet.payload
+    if packet.end < flow.received_end:
+        flow.disorder += 1
+    flow.received_end = max(flow.received_end, packet.end)
+    flow.unanswered += 1
+    nic = sim.routes[flow.back, 0]
+    if len(sim.log) > 0:
+        write(core, sim.log, RECEIVED, nic, f, packet.kind, packet.end, 0, packet.marks)
+    if packet.marks:
+        flow.unanswered_marks += 1
+        if flow.cnp_interval > 0:
+            if core.now >= flow.cnp_next:
+                notify(sim, f)
+            else:
+                flow.cnp_pending = 1
+    if flow.unanswered < core.ack_interval and packet.end < flow.total:
+        pool.give(core, sim.packets, k)
+        return nic
+    packet.kind = ACK
+    packet.wire = flow.ack_size
+    packet.route = flow.back
+    packet.hop = 0
+    packet.ingress = -1
+    packet.queue = 0 if core.ack_control else flow.queue
+    packet.marks = flow.unanswered_marks
+    packet.covers = flow.unanswered
+    flow.unanswered = 0
+    flow.unanswered_marks = 0
+    queue_up(sim, nic, packet.queue, k)
+    return nic
+
+
+@kernel
+def notify(sim: Any, f: Any) -> None:
+    """Send a CNP for a flow, unless its NIC has just sent one, and open the next interval (DCQCN, Fig. 6)."""
+    core, flow = sim.core[0], sim.flows[f]
+    i = sim.routes[flow.back, 0]
+    nic = sim.ports[i]
+    flow.cnp_pending = 0
+    allowed = nic.notified + flow.nic_cnp_interval
+    if nic.notified > 0 and allowed > core.now:
+        flow.cnp_pending = 1
+        flow.cnp_next = allowed
+        schedule(core, sim.heap, allowed, NOTIFY, f)
+        return
+    nic.notified = core.now
+    flow.cnps += 1
+    flow.cnp_next = core.now + flow.cnp_interval
+    schedule(core, sim.heap, flow.cnp_next, NOTIFY, f)
+    k = pool.take(core, sim.packets)
+    packet = sim.packets[k]
+    packet.kind = CNP
+    packet.flow = f
+    packet.wire = CONTROL_BYTES
+    packet.payload = 0
+    packet.queue = 0
+    packet.route = flow.back
+    packet.hop = 0
+    packet.ingress = -1
+    packet.marks = 0
+    packet.hops = 0
+    queue_up(sim, i, 0, k)
+    schedule(core, sim.heap, core.now, WAKE, i)
+
+
+@kernel
+def interval_over(sim: Any, f: Any) -> None:
+    """End of a CNP interval: another CNP if a marked packet came during it (DCQCN, Fig. 6)."""
+    flow = sim.flows[f]
+    if sim.core[0].now >= flow.cnp_next and flow.cnp_pending:
+        notify(sim, f)
+
+
+@inlined
+def hear(sim: Any, k: Any) -> Any:
+    """An ACK or CNP at its sender."""
+    core, packet = sim.core[0], sim.packets[k]
+    f = packet.flow
+    flow = sim.flows[f]
+    if packet.kind == CNP:
+        if len(sim.log) > 0:
+            write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
+        if flow.state == 1:
+            dispatch.notified(sim, f)
+    else:
+        flow.acked = max(flow.acked, packet.end)
+        flow.acked_wire = max(flow.acked_wire, packet.wire_end)
+        if len(sim.log) > 0:
+            write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
+        if flow.state == 1:
+            dispatch.acknowledged(sim, f, k)
+            if flow.acked >= flow.total and flow.lost == 0:
+                finish(sim, f)
+    pool.give(core, sim.packets, k)
+    return flow.nic
+
+
+@kernel
+def begin(sim: Any, f: Any) -> Any:
+    """A flow starts; returns its NIC."""
+    core, flow = sim.core[0], sim.flows[f]
+    port = sim.ports[flow.nic]
+    sim.active[port.first + port.active] = f
+    port.active += 1
+    flow.state = 1
+    flow.next = core.now
+    flow.rate = flow.initial_rate
+    if core.share_start and port.active > 1:
+        flow.rate = min(flow.rate, flow.line_rate / port.active)
+    dispatch.begin(sim, f)
+    return flow.nic
+
+
+@kernel
+def finish(sim: Any, f: Any) -> None:
+    """The last byte of a flow is acknowledged: it leaves its NIC."""
+    core, flow = sim.core[0], sim.flows[f]
+    port = sim.ports[flow.nic]
+    flow.state = 2
+    flow.finish = core.now
+    found = 0
+    for slot in range(port.active):
+        if found:
+            sim.active[port.first + slot - 1] = sim.active[port.first + slot]
+        elif sim.active[port.first + slot] == f:
+            found = 1
+            if port.turn >= slot:
+                port.turn -= 1
+    port.active -= 1
+
+
+__all__ = ["UNLIMITED", "begin", "emit", "interval_over", "receive"]

@@ -1,0 +1,78 @@
+"""Compiling the engine, and keeping what was compiled.
+
+Numba notices an edit of the function that it cached, but not one of a function in another file that it calls:
+it would run stale physics. The cache folder is therefore named after a hash of all sources of the engine and of
+the schemes' packet sides, and of the versions and switches that change the machine code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba.core import config
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def sources() -> list[Path]:
+    """Files that the machine code depends on."""
+    here = Path(__file__).parent
+    return [*sorted(here.glob("*.py")), *sorted(here.parent.glob("schemes/*/packet.py"))]
+
+
+@cache
+def cache_folder() -> str:
+    """Where the compiled engine is kept, or an empty text if nothing can be written.
+
+    ``FLUIDCC_CACHE_DIR`` names another place than the user's cache folder.
+    """
+    digest = hashlib.sha256()
+    for path in sources():
+        digest.update(path.name.encode() + path.read_bytes())
+    switches = (numba.__version__, platform.python_version(), config.BOUNDSCHECK, config.OPT)
+    digest.update(repr(switches).encode())
+    root = os.environ.get("FLUIDCC_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(root).expanduser() / "fluidcc" / digest.hexdigest()[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return ""
+    return str(folder)
+
+
+@contextmanager
+def _cache_here() -> Any:
+    """Numba reads its cache folder when a function is decorated; others' setting is put back."""
+    before = config.CACHE_DIR
+    config.CACHE_DIR = cache_folder()
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def kernel(function: _F) -> _F:
+    """Compile a part of the engine; it is kept with the entry that calls it. No memory is ever allocated inside."""
+    return numba.njit(_nrt=False, error_model="numpy")(function)  # type: ignore[return-value]
+
+
+def inlined(function: _F) -> _F:
+    """Like `kernel`, for a part of the event loop that is called from one place: arguments cost more than its body."""
+    return numba.njit(_nrt=False, error_model="numpy", forceinline=True)(function)  # type: ignore[return-value]
+
+
+def entry(function: _F) -> _F:
+    """Compile what Python calls, and keep it in the cache folder."""
+    with _cache_here():
+        return numba.njit(_nrt=False, error_model="numpy", cache=bool(cache_folder()))(function)  # type: ignore[return-value]

@@ -1,0 +1,254 @@
+"""The memory of a run: one record array for each kind of thing, as the compiled code and plain Python both read it.
+
+Times are picoseconds (int64), sizes bytes. All records are aligned: machine code for unaligned ones crashes.
+No field is named like an attribute of NumPy scalars (size, sum, T...), which would win without compilation.
+Packets lie in one pool; a packet is in at most one list at a time (a queue, a wire or the free list), linked by
+``next``. A port is one direction of a link: its queues, its transmitter and the wire behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PS = 1_000_000_000_000  # picoseconds in a second
+NEVER = 1 << 62
+UNLIMITED = 1 << 60  # size of a long-lived flow
+QUEUES = 8  # of a port: 0 for control frames, above all others; 1 to 7 for traffic classes
+HOPS = 8  # switches on a path that telemetry has room for
+BINS = 1280  # of the distribution of a queue
+OBSERVED = 4  # scheme variables in a trace
+
+# Kinds of packets.
+DATA, ACK, CNP, PAUSE, RESUME = 0, 1, 2, 3, 4
+# Kinds of events.
+FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE = range(11)
+# Why the loop returned to Python.
+RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
+# What the log says happened.
+LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "rate")
+ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED, ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, RATED = range(10)
+
+_I, _F = np.int64, np.float64
+
+CORE = np.dtype(
+    [
+        ("now", _I),
+        ("order", _I),  # of scheduling: simultaneous events run in this order
+        ("heap", _I),  # events in the heap
+        ("free", _I),  # head of the list of free packets
+        ("spare", _I),  # its length
+        ("drawn", _I),  # random numbers used
+        ("events", _I),
+        ("delivered", _I),  # data packets that reached their receiver
+        ("injected", _I),  # data packets that left their sender
+        ("dropped", _I),  # data packets lost
+        ("dropped_control", _I),  # other packets lost
+        ("pauses", _I),
+        ("logged", _I),
+        ("started", _I),  # flows that have started
+        ("sampled", _I),
+        ("queues", _I),  # in use at each port, with the control queue
+        ("equal", _I),  # whether all traffic classes have the same priority
+        ("watching", _I),  # whether the window of the metrics is open
+        ("ns3", _I),  # timing of the HPCC authors' simulator
+        ("payload_window", _I),
+        ("ack_interval", _I),
+        ("ack_control", _I),  # ACKs go with the control frames
+        ("share_start", _I),
+        ("pfc", _I),
+        ("window_open", _I),
+        ("window_close", _I),
+        ("sample_interval", _I),
+        ("limit", _I),  # end of the run
+    ],
+    align=True,
+)
+
+PORT = np.dtype(
+    [
+        ("rate", _F),  # bytes/s
+        ("delay", _I),
+        ("node", _I),  # that it belongs to
+        ("peer", _I),  # node at the far end
+        ("reverse", _I),  # port of the other direction
+        ("host", _I),  # whether its node is a host
+        ("link", _I),  # row of the statistics; -1 for none
+        ("ticks", _I),  # row of the table of transmission times
+        ("down", _I),
+        ("busy", _I),
+        ("wake", _I),  # pending timer of a NIC
+        ("queued", _I),  # bytes in all queues
+        ("sent", _I),  # bytes that began transmission
+        ("came", _I),  # bytes that joined the queues
+        ("paused", _I),  # bit set of queues that PFC stopped
+        ("turn", _I),  # queue (switch) or flow (NIC) that was served last
+        ("fresh", _I),  # whether that queue's turn has just begun
+        ("wire_head", _I),
+        ("wire_tail", _I),
+        ("first", _I),  # of this NIC's rows in the table of active flows
+        ("active", _I),  # how many are in use
+        ("notified", _I),  # when this NIC last sent a CNP
+        ("kmin", _F),
+        ("kmax", _F),
+        ("pmax", _F),
+        ("on_departure", _I),  # mark packets as they leave
+        ("head", _I, (QUEUES,)),
+        ("tail", _I, (QUEUES,)),
+        ("bytes", _I, (QUEUES,)),
+        ("deficit", _F, (QUEUES,)),
+        # PFC of the switch at the far end, which counts the packets that came in from here
+        ("ingress", _I, (QUEUES,)),
+        ("headroom_used", _I, (QUEUES,)),
+        ("stopping", _I),  # bit set of queues that the far end has asked to pause
+        ("headroom", _I),
+        ("alpha", _F),
+        ("xoff", _I),  # -1: dynamic
+        ("pauses", _I),  # frames received
+        ("paused_since", _I),
+        ("paused_for", _I),  # total time stopped
+    ],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("used", _I),  # bytes in the buffer
+        ("used_max", _I),
+        ("buffer", _I),
+        ("shared", _I),  # buffer less headroom and reserves
+        ("shared_used", _I),
+        ("reserve", _I),  # of each ingress port and class
+        ("xon_gap", _I),
+    ],
+    align=True,
+)
+
+PACKET = np.dtype(
+    [
+        ("next", _I),
+        ("kind", _I),
+        ("flow", _I),
+        ("wire", _I),  # size on the wire
+        ("payload", _I),
+        ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
+        ("wire_end", _I),  # the same in wire bytes
+        ("queue", _I),
+        ("route", _I),
+        ("hop", _I),  # on its route, of the port that it is at
+        ("ingress", _I),  # port that it came from; -1 at its sender
+        ("sent", _I),  # when its transmission began at the sender
+        ("marks", _I),  # CE: of itself (data), or packets that carried it (ACK)
+        ("covers", _I),  # data packets that an ACK answers
+        ("arrives", _I),
+        ("order", _I),
+        ("hops", _I),  # filled entries of the telemetry
+        ("int_queue", _I, (HOPS,)),
+        ("int_bytes", _I, (HOPS,)),
+        ("int_time", _I, (HOPS,)),
+        ("int_port", _I, (HOPS,)),
+    ],
+    align=True,
+)
+
+FLOW = np.dtype(
+    [
+        ("scheme", _I),
+        ("row", _I),  # of its scheme's table
+        ("group", _I),  # flow class of the scenario
+        ("nic", _I),
+        ("route", _I),
+        ("back", _I),  # route of its ACKs
+        ("queue", _I),
+        ("total", _I),  # payload bytes to send
+        ("payload", _I),  # of a full packet
+        ("overhead", _I),  # header and telemetry
+        ("ack_size", _I),
+        ("telemetry", _I),
+        ("start", _I),
+        ("state", _I),  # 0 waiting, 1 active, 2 finished
+        ("finish", _I),  # when the last ACK came
+        ("line_rate", _F),
+        ("initial_rate", _F),
+        ("rate", _F),  # pacing rate, bytes/s
+        ("window", _F),
+        ("sent", _I),  # payload bytes: snd_nxt
+        ("sent_wire", _I),
+        ("acked", _I),  # snd_una
+        ("acked_wire", _I),
+        ("next", _I),  # when the pacer lets the next packet go
+        ("last", _I),  # when the last packet went
+        ("last_size", _I),
+        ("inflight_max", _I),  # most bytes in flight beyond the window (invariant; a packet at most)
+        ("lost", _I),  # payload bytes dropped on the way; nothing recovers them
+        # receiver
+        ("received", _I),  # payload bytes
+        ("received_end", _I),
+        ("disorder", _I),  # packets that came before an earlier one
+        ("unanswered", _I),  # packets since the last ACK
+        ("unanswered_marks", _I),
+        ("cnp_interval", _I),  # 0: sends none
+        ("nic_cnp_interval", _I),
+        ("cnp_next", _I),  # end of the present CNP interval
+        ("cnp_pending", _I),
+        ("cnps", _I),
+        # counts at the window's edges
+        ("sent_open", _I),
+        ("sent_close", _I),
+        ("acked_open", _I),
+        ("acked_close", _I),
+    ],
+    align=True,
+)
+
+LINK = np.dtype(
+    [
+        ("port", _I),
+        ("changed", _I),  # when the queue last changed
+        ("most", _I),
+        ("most_in_window", _I),
+        ("sent_open", _I),
+        ("sent_close", _I),
+        ("area", _F),  # integral of the queue over the window
+        ("area2", _F),
+        ("time", _F, (BINS,)),  # time spent in each bin of length
+        ("area_in", _F, (BINS,)),  # integral of the queue in each bin
+    ],
+    align=True,
+)
+
+FAILURE = np.dtype([("port", _I), ("reverse", _I)], align=True)
+LOG = np.dtype(
+    [("time", _I), ("what", _I), ("port", _I), ("flow", _I), ("kind", _I), ("end", _I), ("queue", _I), ("value", _F)],
+    align=True,
+)
+
+
+class Sim(NamedTuple):
+    """All memory of a run."""
+
+    core: Any  # CORE, one row
+    heap: Any  # (capacity, 3) time, order, kind and index
+    ports: Any  # PORT
+    nodes: Any  # NODE
+    packets: Any  # PACKET
+    flows: Any  # FLOW
+    active: Any  # (flows,) flows that each NIC serves, in blocks
+    starts: Any  # (flows,) flows by start
+    routes: Any  # (routes, hops) ports, -1 behind the end
+    rerouted: Any  # (failures, flows, 2) route and back after each failure
+    failures: Any  # FAILURE
+    ticks: Any  # (rows, bytes) transmission times
+    weights: Any  # (QUEUES, 2) priority and quantum of each queue
+    links: Any  # LINK
+    uniforms: Any  # random numbers in [0, 1)
+    link_samples: Any  # (samples, links, 2) queue, bytes sent
+    flow_samples: Any  # (samples, flows, 3 + OBSERVED) sent, acknowledged, pacing rate, the scheme's
+    log: Any  # LOG
+    senders: Any  # one table for each scheme, see packet/dispatch.py
+
+
+def records(dtype: np.dtype[Any], rows: int) -> Any:
+    """Zeroed records whose fields are attributes, with and without compilation."""
+    return np.zeros(rows, dtype).view(np.recarray)

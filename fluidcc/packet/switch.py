@@ -1,0 +1,219 @@
+"""What a switch does with a packet: admit it to its buffer, mark it, stamp it, and pause who sends too much.
+
+Marking follows DCQCN's congestion point (Zhu et al., SIGCOMM 2015, section 3.1, Fig. 5), telemetry HPCC's
+Fig. 7 (Li et al., SIGCOMM 2019), and the accounting of PFC that of shared-buffer switches: each ingress port and
+class has a reserve, then shares a pool up to a threshold, and what comes after its PAUSE goes to its headroom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.packet import pool
+from fluidcc.packet.heap import schedule
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.layout import (
+    CNP,
+    DATA,
+    DROPPED,
+    ENQUEUED,
+    HOPS,
+    MARKED,
+    NEVER,
+    PAUSE,
+    PAUSED,
+    RESUME,
+    RESUMED,
+    WAKE,
+)
+from fluidcc.packet.record import account, peak, write
+
+CONTROL_BYTES = 64  # of a PFC frame and a CNP
+
+
+@kernel
+def marks(sim: Any, port: Any, queue: Any) -> Any:
+    """Whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
+    if queue <= port.kmin and not queue > port.kmax:
+        return False
+    if queue > port.kmax:
+        return True
+    core = sim.core[0]
+    chance = port.pmax * (queue - port.kmin) / (port.kmax - port.kmin)
+    draw = sim.uniforms[core.drawn]
+    core.drawn += 1
+    return draw < chance
+
+
+@kernel
+def threshold(port: Any, node: Any) -> Any:
+    """Bytes of an ingress port in the shared pool above which it is paused."""
+    if port.xoff >= 0:
+        return port.xoff
+    return int(port.alpha * max(node.shared - node.shared_used, 0))
+
+
+@kernel
+def admit(sim: Any, i: Any, q: Any, size: Any) -> Any:
+    """Count a packet that came in from port ``i`` to the buffer of the switch; False if it has no room."""
+    core, port = sim.core[0], sim.ports[i]
+    node = sim.nodes[port.peer]
+    if node.used + size > node.buffer:
+        return False
+    if core.pfc and q > 0:
+        limit = threshold(port, node)
+        above = max(port.ingress[q] - node.reserve, 0)
+        if above + size > limit and port.headroom_used[q] + size > port.headroom:
+            return False
+        new = port.ingress[q] + size
+        if new <= node.reserve:
+            port.ingress[q] = new
+        elif new - node.reserve > limit:
+            port.headroom_used[q] += size
+        else:
+            port.ingress[q] = new
+            node.shared_used += min(size, new - node.reserve)
+    node.used += size
+    if node.used > node.used_max:
+        node.used_max = node.used
+    return True
+
+
+@kernel
+def release(sim: Any, i: Any, q: Any, size: Any) -> None:
+    """Take a packet that came in from port ``i`` off the buffer of the switch that it leaves."""
+    core, port = sim.core[0], sim.ports[i]
+    node = sim.nodes[port.peer]
+    node.used -= size
+    if core.pfc and q > 0:
+        headroom = min(port.headroom_used[q], size)
+        shared = min(size - headroom, max(port.ingress[q] - node.reserve, 0))
+        port.headroom_used[q] -= headroom
+        port.ingress[q] -= size - headroom
+        node.shared_used -= shared
+        if port.stopping >> q & 1:
+            above = max(port.ingress[q] - node.reserve, 0)
+            if port.headroom_used[q] == 0 and (above == 0 or above + node.xon_gap <= threshold(port, node)):
+                port.stopping &= ~(1 << q)
+                tell(sim, i, q, RESUME)
+
+
+@kernel
+def tell(sim: Any, i: Any, q: Any, kind: Any) -> None:
+    """Send PAUSE or RESUME for a class to the node that sends through port ``i``."""
+    core = sim.core[0]
+    back = sim.ports[i].reverse
+    port = sim.ports[back]
+    k = pool.take(core, sim.packets)
+    packet = sim.packets[k]
+    packet.kind = kind
+    packet.flow = -1
+    packet.wire = CONTROL_BYTES
+    packet.payload = 0
+    packet.queue = 0
+    packet.route = -1
+    packet.ingress = -1
+    packet.marks = q  # the class that it is about
+    queue_up(sim, back, 0, k)
+    schedule(core, sim.heap, core.now, WAKE, back)
+    port.pauses += kind == PAUSE
+    core.pauses += kind == PAUSE
+    if len(sim.log) > 0:
+        write(core, sim.log, PAUSED if kind == PAUSE else RESUMED, i, -1, kind, 0, port.queued, q)
+
+
+@kernel
+def queue_up(sim: Any, i: Any, q: Any, k: Any) -> None:
+    """Put a packet into a port's queue and count it."""
+    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
+    if port.link >= 0:
+        account(core, sim.links, port.link, port.queued)
+    pool.join(sim.packets, port, q, k)
+    port.bytes[q] += packet.wire
+    port.queued += packet.wire
+    port.came += packet.wire
+    if port.link >= 0:
+        peak(core, sim.links, port.link, port.queued)
+
+
+@inlined
+def forward(sim: Any, i: Any, k: Any) -> None:
+    """A packet that is on its way through a switch joins the queue of port ``i``."""
+    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
+    q, came = packet.queue, packet.ingress
+    if port.down or not admit(sim, came, q, packet.wire):
+        drop(sim, i, k)
+        return
+    if packet.kind == DATA and not port.on_departure and marks(sim, port, port.bytes[q]):
+        packet.marks = 1
+        if len(sim.log) > 0:
+            write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[q], 0.0)
+    queue_up(sim, i, q, k)
+    if len(sim.log) > 0:
+        write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
+    if core.pfc and q > 0:
+        source = sim.ports[came]
+        if not source.stopping >> q & 1:
+            node = sim.nodes[source.peer]
+            above = max(source.ingress[q] - node.reserve, 0)
+            if source.headroom_used[q] > 0 or above >= threshold(source, node):
+                source.stopping |= 1 << q
+                tell(sim, came, q, PAUSE)
+
+
+@kernel
+def drop(sim: Any, i: Any, k: Any) -> None:
+    """Lose a packet."""
+    core, packet = sim.core[0], sim.packets[k]
+    if packet.kind == DATA:
+        core.dropped += 1
+        sim.flows[packet.flow].lost += packet.payload
+    else:
+        core.dropped_control += 1
+    if len(sim.log) > 0:
+        write(core, sim.log, DROPPED, i, packet.flow, packet.kind, packet.end, sim.ports[i].queued, 0.0)
+    pool.give(core, sim.packets, k)
+
+
+@inlined
+def stamp(sim: Any, i: Any, k: Any) -> None:
+    """Emission of a packet by a switch: leave the buffer, mark, and add telemetry of the queue left behind."""
+    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
+    if packet.ingress < 0:
+        return
+    release(sim, packet.ingress, packet.queue, packet.wire)
+    if packet.kind != DATA:
+        return
+    if port.on_departure and marks(sim, port, port.bytes[packet.queue]):
+        packet.marks = 1
+        if len(sim.log) > 0:
+            write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
+    if sim.flows[packet.flow].telemetry and packet.hops < HOPS:
+        at = packet.hops
+        packet.int_queue[at] = port.queued
+        packet.int_bytes[at] = port.came if sim.flows[packet.flow].telemetry == 2 else port.sent
+        packet.int_time[at] = core.now
+        packet.int_port[at] = i
+        packet.hops = at + 1
+
+
+@kernel
+def heed(sim: Any, k: Any, i: Any) -> None:
+    """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards who sent it."""
+    core, packet = sim.core[0], sim.packets[k]
+    back = sim.ports[i].reverse
+    port = sim.ports[back]
+    before = port.paused
+    if packet.kind == PAUSE:
+        port.paused |= 1 << packet.marks
+    else:
+        port.paused &= ~(1 << packet.marks)
+    if before == 0 and port.paused != 0:
+        port.paused_since = core.now
+    elif before != 0 and port.paused == 0:
+        port.paused_for += core.now - port.paused_since
+        port.paused_since = NEVER
+    pool.give(core, sim.packets, k)
+
+
+__all__ = ["CNP", "CONTROL_BYTES", "drop", "forward", "heed", "queue_up", "stamp", "tell"]

@@ -1,0 +1,213 @@
+"""DCQCN at packet level: the reaction point of Zhu et al., SIGCOMM 2015 (section 3.1, Fig. 7).
+
+The congestion point is the switch's marking, the notification point the host's CNP timer. A flow's timers run
+from its start, so that a flow that starts below line rate recovers, and alpha decays as in the fluid model.
+``variant="hpcc-sim"`` is the reaction point of the HPCC authors' public simulator: it hears of marks on ACKs and
+looks at them at slots of its own, has no byte counter, and keeps its target over consecutive cuts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.packet.heap import schedule
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.layout import TIMER
+from fluidcc.packet.pacing import repace
+
+ALPHA, INCREASE, DECREASE = range(3)  # timers
+_TIMERS = 4
+_NANOSECOND = 1000
+_I, _F = np.int64, np.float64
+
+STATE = np.dtype(
+    [
+        ("g", _F),
+        ("rate_ai", _F),
+        ("rate_hai", _F),
+        ("byte_counter", _F),
+        ("timer", _I),
+        ("alpha_timer", _I),
+        ("decrease_interval", _I),
+        ("steps", _I),
+        ("decrease_gain", _F),
+        ("max_decrease", _F),
+        ("min_rate", _F),
+        ("hyper", _I),
+        ("sim", _I),
+        ("win", _I),
+        ("base_rtt", _F),
+        # state
+        ("target", _F),  # R_T; R_C is the flow's rate
+        ("alpha", _F),
+        ("by_timer", _I),  # increase events since the last cut: T and BC of Fig. 7
+        ("by_bytes", _I),
+        ("bytes", _F),
+        ("alpha_due", _I),
+        ("increase_due", _I),
+        ("heard", _I),  # hpcc-sim: a first mark has come
+        ("alpha_mark", _I),  # hpcc-sim: a mark came in the present slot
+        ("decrease_mark", _I),
+    ],
+    align=True,
+)
+
+OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "rate reduction factor alpha")}
+
+
+def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+    """Write a flow's parameters and first state."""
+    p = parameters
+    me.g, me.rate_ai, me.rate_hai, me.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
+    me.timer, me.alpha_timer = round(p.timer * 1e12), round(p.alpha_timer * 1e12)
+    me.decrease_interval = round(p.rate_decrease_interval * 1e12)
+    me.steps, me.hyper, me.sim = round(p.fast_recovery_steps), p.hyper_increase, p.variant == "hpcc-sim"
+    me.decrease_gain, me.max_decrease, me.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
+    me.alpha = p.initial_alpha
+    me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
+    if p.variant == "paper":
+        flow.cnp_interval, flow.nic_cnp_interval = round(p.cnp_interval * 1e12), round(p.nic_cnp_interval * 1e12)
+
+
+@kernel
+def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
+    """R_C = R_T = the rate at start."""
+    core = sim.core[0]
+    me.target = flow.rate
+    follow(flow, me)
+    if not me.sim:
+        me.alpha_due = core.now + me.alpha_timer
+        me.increase_due = core.now + me.timer
+        schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+
+
+@kernel
+def follow(flow: Any, me: Any) -> None:
+    """With ``win``: the window that the rate fills in a base RTT (HPCC 5.1)."""
+    if me.win:
+        flow.window = flow.rate * me.base_rtt
+
+
+@kernel
+def notified(sim: Any, f: Any, flow: Any, me: Any) -> None:
+    """A CNP: eq. (1), CutRate of Fig. 7."""
+    core = sim.core[0]
+    me.target = flow.rate
+    flow.rate = max(flow.rate * (1.0 - min(me.decrease_gain * me.alpha, me.max_decrease)), me.min_rate)
+    me.alpha = (1.0 - me.g) * me.alpha + me.g
+    me.by_timer = me.by_bytes = 0
+    me.bytes = 0.0
+    # The pending timer events find that they are early and wait on.
+    me.alpha_due = core.now + me.alpha_timer
+    me.increase_due = core.now + me.timer
+    follow(flow, me)
+    repace(core, flow)
+
+
+@kernel
+def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+    """A timer: eq. (2), or an increase."""
+    core = sim.core[0]
+    if me.sim:
+        simulator_expired(sim, f, flow, me, which)
+        return
+    if which == ALPHA:
+        if core.now >= me.alpha_due:
+            me.alpha *= 1.0 - me.g  # (2)
+            me.alpha_due = core.now + me.alpha_timer
+        schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        return
+    if core.now >= me.increase_due:
+        me.by_timer += 1
+        increase(flow, me)
+        repace(core, flow)
+        me.increase_due = core.now + me.timer
+    schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+
+
+@inlined
+def sent(flow: Any, me: Any, size: Any) -> None:
+    """The byte counter."""
+    if me.sim:
+        return
+    me.bytes += size
+    if me.bytes >= me.byte_counter:
+        me.bytes -= me.byte_counter
+        me.by_bytes += 1
+        increase(flow, me)
+
+
+@kernel
+def increase(flow: Any, me: Any) -> None:
+    """Fig. 7: fast recovery (3) for F events, then additive (4), then, if on, hyper increase."""
+    if max(me.by_timer, me.by_bytes) > me.steps:
+        hyper = me.hyper and min(me.by_timer, me.by_bytes) > me.steps
+        me.target = min(me.target + (me.rate_hai if hyper else me.rate_ai), flow.line_rate)
+    flow.rate = (me.target + flow.rate) / 2
+    follow(flow, me)
+
+
+@inlined
+def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+    """An ACK; only the public simulator's variant hears marks from it."""
+    if not me.sim or ack.marks == 0:
+        return
+    core = sim.core[0]
+    me.alpha_mark = me.decrease_mark = 1
+    if not me.heard:
+        me.heard = 1
+        me.alpha = 1.0
+        me.alpha_mark = 0
+        me.target = flow.rate
+        schedule(core, sim.heap, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.heap, core.now + me.decrease_interval + _NANOSECOND, TIMER, f * _TIMERS + DECREASE)
+
+
+@kernel
+def simulator_expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+    """The public simulator's slots: alpha, cut and increase each on a timer of its own."""
+    core = sim.core[0]
+    if which == ALPHA:
+        me.alpha = (1.0 - me.g) * me.alpha + (me.g if me.alpha_mark else 0.0)
+        me.alpha_mark = 0
+        schedule(core, sim.heap, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
+    elif which == DECREASE:
+        schedule(core, sim.heap, core.now + me.decrease_interval, TIMER, f * _TIMERS + DECREASE)
+        if me.decrease_mark:
+            if me.by_timer > 0:  # a cut right after a cut keeps its target
+                me.target = flow.rate
+            flow.rate = whole_bits(max(flow.rate * (1.0 - me.alpha / 2), me.min_rate))
+            me.by_timer = 0
+            me.decrease_mark = 0
+            if me.increase_due == 0:
+                schedule(core, sim.heap, core.now + me.timer, TIMER, f * _TIMERS + INCREASE)
+            me.increase_due = core.now + me.timer
+            follow(flow, me)
+    else:
+        if core.now < me.increase_due:
+            schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+            return
+        if me.by_timer >= me.steps:
+            me.target += me.rate_ai if me.by_timer == me.steps else me.rate_hai
+            me.target = min(me.target, flow.line_rate)
+        flow.rate = whole_bits((me.target + flow.rate) / 2)
+        me.by_timer += 1
+        me.increase_due = core.now + me.timer
+        schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+        follow(flow, me)
+
+
+@kernel
+def whole_bits(rate: Any) -> Any:
+    """The simulator's rates are whole bits per second."""
+    return int(rate * 8.0) / 8.0
+
+
+@kernel
+def observe(me: Any, samples: Any, row: Any, f: Any) -> None:
+    """In the order of `OBSERVABLES`."""
+    samples[row, f, 3] = me.target
+    samples[row, f, 4] = me.alpha

@@ -1,0 +1,213 @@
+"""HPCC at packet level: Algorithm 1 of Li et al., SIGCOMM 2019, beside the lines of which each step stands.
+
+What it leaves open is settled thus: U starts at 1, the first ACK only records L, and W stays between one packet
+and W_init. ``variant="hpcc-sim"`` is what the authors' public simulator does instead: its state is a rate, the
+window follows from it, and U's queue term is normalised by W_init.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.layout import HOPS
+from fluidcc.packet.pacing import repace
+
+COMBINED, PER_ACK, PER_RTT = range(3)
+_REACTIONS = ("combined", "per-ack", "per-rtt")
+_I, _F = np.int64, np.float64
+
+STATE = np.dtype(
+    [
+        ("eta", _F),
+        ("max_stage", _I),
+        ("w_ai", _F),  # bytes
+        ("rate_ai", _F),  # bytes/s
+        ("base_rtt", _F),  # T, s
+        ("w_init", _F),
+        ("w_least", _F),
+        ("min_rate", _F),
+        ("reaction", _I),
+        ("quantised", _I),
+        ("multi", _I),
+        ("sim", _I),
+        # state
+        ("W", _F),
+        ("Wc", _F),
+        ("R", _F),  # hpcc-sim: rates in place of windows
+        ("Rc", _F),
+        ("U", _F),
+        ("stage", _I),
+        ("last_update", _I),
+        ("hops", _I),
+        ("L_queue", _I, (HOPS,)),
+        ("L_bytes", _I, (HOPS,)),
+        ("L_time", _I, (HOPS,)),
+        ("L_port", _I, (HOPS,)),
+    ],
+    align=True,
+)
+
+OBSERVABLES = {
+    "window": ("bytes", "window W"),
+    "reference_window": ("bytes", "reference window W^c"),
+    "utilisation_estimate": ("1", "normalised inflight bytes U"),
+    "inflight": ("bytes", "bytes in flight"),
+}
+
+
+def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+    """Write a flow's parameters and first state; ``around`` has its base RTT, path and packet."""
+    p = parameters
+    T = around.base_rtt if p.base_rtt is None else p.base_rtt
+    line = flow.line_rate if p.variant == "paper" else around.path_rate
+    window = T * line if p.initial_window is None else p.initial_window
+    me.eta, me.max_stage, me.base_rtt = p.eta, round(p.max_stage), T
+    me.rate_ai = p.w_ai / T if p.rate_ai is None else p.rate_ai
+    me.w_ai = me.rate_ai * T
+    me.w_init, me.w_least, me.min_rate = window, around.packet, p.min_rate
+    me.reaction = _REACTIONS.index(p.reaction)
+    me.quantised, me.multi, me.sim = p.int_format == "quantised", round(p.int_multi), p.variant == "hpcc-sim"
+    flow.telemetry = 2 if p.u_rate == "rx" else 1
+
+
+@kernel
+def begin(flow: Any, me: Any) -> None:
+    """Start at line rate: W_init = B_NIC T (section 3.2), or the share that an initial rate is of it."""
+    me.W = me.Wc = me.w_init * (flow.rate / flow.line_rate)
+    me.R = me.Rc = flow.rate
+    me.U = 1.0
+    flow.window = me.W
+
+
+@kernel
+def measure_inflight(sim: Any, me: Any, ack: Any, line_rate: Any) -> Any:
+    """Lines 1-10; keeps L as it is."""
+    u = 0.0
+    tau = 0.0
+    for i in range(ack.hops):
+        rate = sim.ports[ack.int_port[i]].rate
+        if me.quantised:
+            # Fig. 7: txBytes in 128 B (20 bits), qLen in 80 B (17 bits), ts in ns (24 bits); all but ts times multi.
+            unit = 128 * me.multi
+            sent = ((ack.int_bytes[i] // unit - me.L_bytes[i] // unit) & 0xFFFFF) * unit
+            step = (ack.int_time[i] // 1000 - me.L_time[i] // 1000) & 0xFFFFFF
+            seconds = step * 1e-9
+            unit = 80 * me.multi
+            queue = min(min(ack.int_queue[i], me.L_queue[i]) // unit, 0x1FFFF) * unit
+        else:
+            sent = ack.int_bytes[i] - me.L_bytes[i]
+            seconds = (ack.int_time[i] - me.L_time[i]) * 1e-12
+            queue = min(ack.int_queue[i], me.L_queue[i])
+        if seconds <= 0.0:
+            continue
+        tx_rate = sent / seconds  # line 4
+        if me.sim:
+            hop = tx_rate / rate + queue * line_rate / rate / me.w_init
+        else:
+            hop = queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
+        if hop > u:  # lines 6-7
+            u = hop
+            tau = seconds
+    tau = min(tau, me.base_rtt)  # line 8
+    me.U = (1.0 - tau / me.base_rtt) * me.U + tau / me.base_rtt * u  # line 9
+    return me.U
+
+
+@kernel
+def compute_wind(me: Any, U: Any, update_wc: Any) -> None:
+    """Lines 11-20."""
+    if me.eta <= U or me.stage >= me.max_stage:
+        W = me.Wc / (U / me.eta) + me.w_ai  # line 13
+        stage = 0
+    else:
+        W = me.Wc + me.w_ai  # line 17
+        stage = me.stage + 1
+    me.W = min(max(W, me.w_least), me.w_init)
+    if update_wc:  # lines 14-15, 18-19
+        me.stage = stage
+        me.Wc = me.W
+
+
+@kernel
+def compute_rate(flow: Any, me: Any, U: Any, update: Any) -> None:
+    """The public simulator's form of lines 11-20: rates in whole bits per second, and the window from the rate."""
+    if me.eta <= U or me.stage >= me.max_stage:
+        rate = me.Rc / (U / me.eta) + me.rate_ai
+        stage = 0
+    else:
+        rate = me.Rc + me.rate_ai
+        stage = me.stage + 1
+    rate = min(max(int(rate * 8.0) / 8.0, me.min_rate), flow.line_rate)
+    me.R = rate
+    if update:
+        me.stage = stage
+        me.Rc = rate
+
+
+@kernel
+def record(me: Any, ack: Any) -> None:
+    """Line 27: L = ack.L."""
+    me.hops = ack.hops
+    for i in range(ack.hops):
+        me.L_queue[i] = ack.int_queue[i]
+        me.L_bytes[i] = ack.int_bytes[i]
+        me.L_time[i] = ack.int_time[i]
+        me.L_port[i] = ack.int_port[i]
+
+
+@kernel
+def same_path(me: Any, ack: Any) -> Any:
+    """Whether the ACK's telemetry is of the recorded path (section 4.1: pathID)."""
+    if me.hops != ack.hops:
+        return False
+    for i in range(ack.hops):  # noqa: SIM110
+        if me.L_port[i] != ack.int_port[i]:
+            return False
+    return True
+
+
+@inlined
+def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+    """Lines 21-27: procedure NEWACK."""
+    if not same_path(me, ack):  # the first ACK, or the first one of another path: begin new records
+        record(me, ack)
+        me.last_update = flow.sent
+        return
+    update = ack.end > me.last_update  # line 22
+    if me.reaction == PER_ACK:
+        update = True
+    elif me.reaction == PER_RTT and not update:
+        if not me.sim:
+            measure_inflight(sim, me, ack, flow.line_rate)
+            record(me, ack)
+        return
+    U = measure_inflight(sim, me, ack, flow.line_rate)
+    if me.sim:
+        compute_rate(flow, me, U, update)
+        flow.rate = me.R
+        flow.window = float(int(me.w_init * me.R / flow.line_rate))
+        me.W = flow.window
+        me.Wc = me.w_init * me.Rc / flow.line_rate
+    else:
+        compute_wind(me, U, update)  # lines 23, 26
+        flow.window = me.W
+        flow.rate = min(me.W / me.base_rtt, flow.line_rate)  # line 27
+    repace(sim.core[0], flow)
+    if update:
+        me.last_update = flow.sent  # line 24
+    record(me, ack)
+
+
+@kernel
+def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+    """In the order of `OBSERVABLES`."""
+    samples[row, f, 3] = me.W
+    samples[row, f, 4] = me.Wc
+    samples[row, f, 5] = me.U
+    if core.payload_window:
+        samples[row, f, 6] = flow.sent - flow.acked
+    else:
+        samples[row, f, 6] = flow.sent_wire - flow.acked_wire
