@@ -11,6 +11,7 @@ import tomli_w
 
 from fluidcc.errors import InputError
 from fluidcc.parameters import specs
+from fluidcc.routing import check_paths
 from fluidcc.scenario import PFC, RED, Failure, Flow, Link, Scenario, TrafficClass, resolve
 from fluidcc.schemes import dispatch
 
@@ -67,7 +68,7 @@ def from_toml(text: str, source: str = "scenario") -> Scenario:
     Raises
     ------
     InputError
-        If it is no TOML, a table or key is missing or unknown, or a value is out of range.
+        If it is no TOML, a table or key is missing or unknown, a value is out of range, or a path is broken.
     """
     try:
         document = tomllib.loads(text)
@@ -82,9 +83,11 @@ def from_toml(text: str, source: str = "scenario") -> Scenario:
     flows = tuple(_flow(table, names, schemes, f"{source}: flow {i}") for i, table in enumerate(tables["flow"]))
     made = _made(Scenario, document, source, links=links, flows=flows, **_switches(document, f"{source}:"))
     try:
-        return resolve(made)
+        scenario = resolve(made)
+        check_paths(scenario)
     except InputError as error:
         raise InputError(f"{source}: {error}") from None
+    return scenario
 
 
 def load(path: str | Path) -> Scenario:

@@ -12,11 +12,13 @@ import typer
 from fluidcc.cli.request import Request
 
 Scheme = Annotated[str, typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.")]
-Preset = Annotated[str, typer.Option(help="Parameter set: paper, strawman or vendor.")]
-Topology = Annotated[str, typer.Option(help="incast, parking-lot, or a file that --save-scenario wrote.")]
+Preset = Annotated[str, typer.Option(help="Parameter set, such as paper, vendor or hpcc-sim.")]
+Topology = Annotated[
+    str, typer.Option(help="incast, parking-lot, chain, fat-tree, or a file that --save-scenario wrote.")
+]
 Flows = Annotated[int | None, typer.Option(help="Number of senders.")]
-Rate = Annotated[str | None, typer.Option(help="Rate of hosts and bottleneck; 40Gbps for dcqcn.")]
-Delay = Annotated[str | None, typer.Option(help="One-way delay of each link; 1us by default.")]
+Rate = Annotated[str | None, typer.Option(help="Rate of hosts and bottleneck; the scheme's default if not given.")]
+Delay = Annotated[str | None, typer.Option(help="One-way delay of each link; 1us by default, 2us in a chain.")]
 PacketSize = Annotated[str | None, typer.Option(help="Payload of a packet; 1000B by default.")]
 Start = Annotated[str | None, typer.Option(help="Start of each flow, such as 0,10ms; the list repeats.")]
 InitialRate = Annotated[str | None, typer.Option(help="Rate of each flow at start, such as 40Gbps,0.")]

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidcc import units
+from fluidcc.cli.names import TOPOLOGIES, check_name, split
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.scenario import RED, Scenario
-
-_BUILDER = {  # options of the builders that --set and --over reach too, with their dimensions
-    "rate": units.RATE,
-    "delay": units.TIME,
-    "packet_size": units.SIZE,
-    "header_bytes": units.SIZE,
-    "start": units.TIME,
-    "initial_rate": units.RATE,
-    "size": units.SIZE,
-    "line_rate": units.RATE,
-    "flows": units.COUNT,
-}
-# Names that select the shape of the problem, and so cannot be swept.
-SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "method", "engine")
+    from fluidcc.formats import SwitchPort
+    from fluidcc.scenario import PFC, RED, Scenario
+    from fluidcc.schemes.preset import Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +36,7 @@ class Request:
     port: str | None = None
 
     def values(self) -> dict[str, Any]:
-        """Builder options, marking and scheme parameters that were given, by name; --set wins."""
+        """Values of builder, network, marking and scheme that were given, by name; --set wins."""
         given: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("rate", "delay", "packet_size", "feedback_delay", "start", "initial_rate", "size", "flows")
@@ -64,32 +52,20 @@ class Request:
         return given
 
 
-def dimensions(scheme: str) -> dict[str, str]:
-    """Dimension of every name that --set and --over take."""
-    from fluidcc.parameters import specs
-    from fluidcc.scenario import RED
-    from fluidcc.schemes.dispatch import parameters_of
-
-    found = dict(_BUILDER)
-    for owner in (RED, parameters_of(scheme)):
-        found |= {name: spec.dimension for name, spec in specs(owner).items()}
-    return found
-
-
-def check_name(scheme: str, name: str, option: str) -> str:
-    """Dimension of a parameter's name.
+def preset_of(scheme: str, name: str) -> Preset:
+    """A scheme's preset.
 
     Raises
     ------
     InputError
-        If there is none of that name, with the nearest that there is.
+        If there is no such scheme or preset.
     """
-    known = dimensions(scheme)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"see: fluidcc show {scheme}"
-        raise InputError(f"{option}: {scheme} has no parameter {name[:40]!r}; {hint}")
-    return known[name]
+    from fluidcc.schemes.dispatch import package
+
+    presets = package(scheme).PRESETS
+    if name not in presets:
+        raise InputError(f"--preset: {scheme} has no {name[:40]!r}; write one of {', '.join(presets)}")
+    return presets[name]
 
 
 def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenario:
@@ -101,42 +77,110 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
         If anything in it makes no sense.
     """
     from fluidcc import topologies
-    from fluidcc.parameters import specs
-    from fluidcc.schemes.dispatch import package
 
     swept = swept or {}
-    if request.topology not in ("incast", "parking-lot"):
+    if request.topology not in TOPOLOGIES:
         return _from_file(request, swept)
-    presets = package(request.scheme).PRESETS
-    if request.preset not in presets:
-        raise InputError(
-            f"--preset: {request.scheme} has no {request.preset[:40]!r}; write one of {', '.join(presets)}"
-        )
-    scheme, marking = presets[request.preset][:2]
+    preset = preset_of(request.scheme, request.preset)
     given = request.values()
-    scheme, marking, link = _with_sources(request, scheme, marking, given)
-    values = {**given, **swept}
+    base, port = _with_sources(request, preset.scheme, given)
+    values = split(request.scheme, {**given, **swept})
+    options = values["builder"]
+    _check_options(request.topology, options)
+    if port:
+        options.setdefault("rate", port.rate)
+    elif request.topology in ("incast", "parking-lot"):  # the others are published with a rate
+        options.setdefault("rate", base.default_rate)
+    pfc = preset.network.get("pfc")
+    if request.topology == "chain":  # its threshold is part of it, whatever the preset's is
+        chains = topologies.CHAIN_PFC
+        pfc = chains if pfc is None else dataclasses.replace(pfc, xoff=chains.xoff)
+
+    def marking(rate: Any) -> RED | None:
+        return _marked(port.red if port and port.red else preset.marking_at(rate), values["marking"])
+
+    common = {
+        **preset.network,
+        **values["network"],
+        "pfc": _flow_control(pfc, values["pfc"]),
+        "scheme": dataclasses.replace(base, **values["scheme"]),
+        "marking": marking,
+    }
     # Lists repeat over the flows, so their entries are read where the flows are made.
-    columns = {k: _entries(values[k], k) for k in ("start", "initial_rate", "size", "delay") if k in values}
-    scheme = dataclasses.replace(scheme, **{k: v for k, v in values.items() if k in specs(type(scheme))})
-    marking = dataclasses.replace(marking, **{k: v for k, v in values.items() if k in ("kmin", "kmax", "pmax")})
-    options = {k: values[k] for k in ("packet_size", "header_bytes", "line_rate") if k in values}
-    parking = request.topology == "parking-lot"
-    if parking and len(columns.get("delay", [])) > 1:
-        raise InputError("--delay: a parking lot takes one delay for all links; write for example --delay 1us")
-    if parking and "delay" in columns:
+    columns = {k: _entries(options.pop(k), k) for k in ("start", "initial_rate", "size", "delay") if k in options}
+    if request.topology != "incast" and "delay" in columns:
+        if len(columns["delay"]) > 1:
+            raise InputError(f"--delay: a {request.topology} has one delay for all links; write --delay 1us")
         columns["delay"] = columns["delay"][0]
-    count, multiplicity = _flow_count(values, columns, "flows" in swept, 3 if parking else 2)
-    build = topologies.parking_lot if parking else topologies.incast
-    return build(
-        count,
-        rate=values.get("rate", link or scheme.default_rate),
-        scheme=scheme,
-        marking=marking,
-        multiplicity=multiplicity,
-        **columns,
-        **options,
-    )
+    if request.topology == "chain":
+        if "bursts" in options:
+            options["bursts"] = _whole(options["bursts"], "bursts")
+        return topologies.chain(**options, **columns, **common)
+    if request.topology == "fat-tree":
+        return _fat_tree(options, columns, common, "flows" in swept)
+    build, default = (topologies.incast, 2) if request.topology == "incast" else (topologies.parking_lot, 3)
+    count, multiplicity = _flow_count(options.pop("flows", default), columns, "flows" in swept)
+    return build(count, multiplicity=multiplicity, **options, **columns, **common)
+
+
+def _check_options(topology: str, options: dict[str, Any]) -> None:
+    known = TOPOLOGIES[topology]
+    alien = next((name for name in options if name not in known), None)
+    if alien is not None:
+        homes = [name for name, theirs in TOPOLOGIES.items() if alien in theirs]
+        raise InputError(
+            f"{alien}: has no meaning in --topology {topology}, only in {', '.join(homes)}; "
+            f"{topology} takes {', '.join(known)}"
+        )
+
+
+def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str, Any], swept: bool) -> Scenario:
+    """Flow i leads from host i to the host half the fabric further, so that nothing but ECMP makes it meet others."""
+    from fluidcc import topologies
+    from fluidcc.topologies.common import per_flow
+
+    if swept:
+        raise InputError("--over: the flows of a fat-tree have places of their own; run fluidcc once for each number")
+    sizes = {
+        name: _whole(options.pop(name), name) for name in tuple(options) if TOPOLOGIES["fat-tree"][name] == "count"
+    }
+    flows = sizes.pop("flows", 2)
+    default = {"pods": 5, "tors": 4, "hosts": 16}
+    hosts = 1
+    for name, size in default.items():
+        hosts *= max(1, sizes.get(name, size))
+    starts, volumes = (per_flow(columns.pop(k, d), flows, k) for k, d in (("start", 0.0), ("size", float("inf"))))
+    rows = [(i % hosts, (i + (hosts + 1) // 2) % hosts, starts[i], volumes[i]) for i in range(flows)]
+    return topologies.fat_tree(rows, **sizes, **options, **columns, **common)
+
+
+def _marked(marking: RED | None, values: dict[str, Any]) -> RED | None:
+    """Marking with some values replaced; made of them where there is none."""
+    from fluidcc.scenario import RED
+
+    if marking is not None or not values:
+        return marking and dataclasses.replace(marking, **values)
+    missing = [name for name in ("kmin", "kmax", "pmax") if name not in values]
+    if missing:
+        raise InputError(
+            f"{missing[0]}: is missing; this scheme sets no marking, so {next(iter(values))} needs kmin, kmax and "
+            "pmax beside it: write for example --set kmin=5KB --set kmax=200KB --set pmax=1%"
+        )
+    return RED(**values)
+
+
+def _flow_control(pfc: PFC | None, values: dict[str, Any]) -> PFC | None:
+    """Flow control with some values replaced; giving any of them turns it on."""
+    from fluidcc.parameters import Spec, convert
+    from fluidcc.scenario import PFC
+
+    fields = {name: value for name, value in values.items() if name != "pfc"}
+    on = bool(fields) or pfc is not None
+    if "pfc" in values:
+        on = convert(values["pfc"], Spec("on|off", "priority flow control", choices=(False, True)), "pfc")
+        if fields and not on:
+            raise InputError(f"pfc: is off, so {next(iter(fields))} has no meaning; leave out one of the two")
+    return dataclasses.replace(pfc or PFC(), **fields) if on else None
 
 
 def _entries(value: Any, name: str) -> list[Any]:
@@ -149,22 +193,24 @@ def _entries(value: Any, name: str) -> list[Any]:
     return [None if name == "initial_rate" and part == "line" else part for part in parts]
 
 
-def _flow_count(values: dict[str, Any], columns: dict[str, Any], swept: bool, default: int) -> tuple[int, Any]:
+def _whole(value: Any, name: str) -> int:
+    number = units.quantity(value, units.COUNT, name)
+    if number != int(number):
+        raise InputError(f"{name}: {number:g} is no whole number; write for example {name}=8")
+    return int(number)
+
+
+def _flow_count(flows: Any, columns: dict[str, Any], swept: bool) -> tuple[int, Any]:
     """Number of flow classes and their multiplicity; a swept number of flows goes to the latter."""
-    flows = values.get("flows", default)
     if swept:
         classes = max((len(c) for c in columns.values() if isinstance(c, list)), default=1)
         return classes, flows / classes
-    if isinstance(flows, str):
-        flows = units.parse(flows, units.COUNT, "flows")
-        if flows != int(flows):
-            raise InputError(f"flows: {flows:g} is no whole number; write for example flows=8")
-    return int(flows), 1.0
+    return _whole(flows, "flows"), 1.0
 
 
-def _with_sources(request: Request, scheme: Any, marking: RED, given: dict[str, Any]) -> tuple[Any, RED, float | None]:
-    """Parameters, marking and port rate, with those of the devices that --from names."""
-    rate = None
+def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple[Any, SwitchPort | None]:
+    """Parameters and the switch's port, from the devices that --from names."""
+    port = None
     for source in request.sources or []:
         if is_switch(source):
             from fluidcc.formats import read_sonic
@@ -175,14 +221,13 @@ def _with_sources(request: Request, scheme: Any, marking: RED, given: dict[str, 
                     f"{source}: queue {port.queue} of {port.name} does not mark (no WRED profile, or ECN off); "
                     "turn ECN on there, or give --set kmin=... --set kmax=... --set pmax=..."
                 )
-            marking, rate = port.red or marking, port.rate
         else:
             from fluidcc.formats import dcqcn_of, read_nic
 
             if request.scheme != "dcqcn":
                 raise InputError(f"--from: {source} holds DCQCN settings; write dcqcn in place of {request.scheme}")
             scheme, _ = dcqcn_of(read_nic(source))
-    return scheme, marking, rate
+    return scheme, port
 
 
 def is_switch(source: str) -> bool:
@@ -209,7 +254,7 @@ def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
 
     if not Path(request.topology).is_file():
         raise InputError(
-            f"--topology: {request.topology[:200]!r} is neither incast nor parking-lot nor a file; "
+            f"--topology: {request.topology[:200]!r} is none of {', '.join(TOPOLOGIES)}, and no file; "
             "write one of these, or a file that --save-scenario wrote"
         )
     if request.sources:
@@ -226,36 +271,30 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
     InputError
         If no flow runs the scheme, a value has no place in a finished scenario, or makes no sense.
     """
-    from fluidcc.parameters import specs
-    from fluidcc.scenario import RED, Flow, Link, resolve
+    from fluidcc.scenario import resolve
 
     if not any(flow.scheme.name == scheme for flow in scenario.flows):
         raise InputError(f"scheme: no flow of this scenario runs {scheme}; write {scenario.flows[0].scheme.name}")
-    owners = {
-        "marking": specs(RED),
-        "scheme": specs(type(next(f.scheme for f in scenario.flows if f.scheme.name == scheme))),
-        "link": {k: v for k, v in specs(Link).items() if k == "rate"},
-        "flow": {k: v for k, v in specs(Flow).items() if k in ("start", "size", "initial_rate", "line_rate")},
-        "scenario": specs(type(scenario)),
-    }
-    split: dict[str, dict[str, Any]] = {owner: {} for owner in owners}
-    for name, value in values.items():
-        home = next((owner for owner, known in owners.items() if name in known), None)
-        if home is None:
-            raise InputError(f"{name}: is fixed by the scenario file; change it there")
-        split[home][name] = value
+    parts = split(scheme, values)
+    of_link = {name: value for name, value in parts["builder"].items() if name == "rate"}
+    of_flow = {k: v for k, v in parts["builder"].items() if k in ("start", "size", "initial_rate", "line_rate")}
+    fixed = next((name for name in parts["builder"] if name not in {**of_link, **of_flow}), None)
+    if fixed is not None:
+        raise InputError(f"{fixed}: is fixed by the scenario file; change it there")
+    unmarked = all(link.marking is None for link in scenario.links)
     links = tuple(
         dataclasses.replace(
-            link, **split["link"], marking=link.marking and dataclasses.replace(link.marking, **split["marking"])
+            link, **of_link, marking=_marked(link.marking, parts["marking"]) if unmarked or link.marking else None
         )
         for link in scenario.links
     )
     flows = tuple(
         dataclasses.replace(
             flow,
-            **split["flow"],
-            scheme=dataclasses.replace(flow.scheme, **split["scheme"]) if flow.scheme.name == scheme else flow.scheme,
+            **of_flow,
+            scheme=dataclasses.replace(flow.scheme, **parts["scheme"]) if flow.scheme.name == scheme else flow.scheme,
         )
         for flow in scenario.flows
     )
-    return resolve(dataclasses.replace(scenario, links=links, flows=flows, **split["scenario"]))
+    pfc = _flow_control(scenario.pfc, parts["pfc"])
+    return resolve(dataclasses.replace(scenario, links=links, flows=flows, pfc=pfc, **parts["network"]))

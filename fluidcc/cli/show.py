@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from fluidcc import units
 from fluidcc.cli import options as o
 from fluidcc.cli import output
-from fluidcc.errors import InputError
+from fluidcc.cli.request import preset_of
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.preset import Preset
 
 
 def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) -> None:
     """List every parameter with its unit, default, symbol and source."""
-    from fluidcc.parameters import resolve, specs
-    from fluidcc.schemes.dispatch import package
-
-    presets = package(scheme).PRESETS
-    if preset not in presets:
-        raise InputError(f"--preset: {scheme} has no {preset[:40]!r}; write one of {', '.join(presets)}")
-    rows = []
-    for part in presets[preset][:2]:
-        if part is None:
-            continue
-        part = resolve(part)
-        for name, spec in specs(part).items():
-            value = getattr(part, name)
-            rows.append(
-                {
-                    "name": name,
-                    "unit": spec.dimension,
-                    "default": spec.none_word if value is None else value,
-                    "symbol": spec.symbol,
-                    "source": spec.source,
-                    "meaning": spec.doc,
-                }
-            )
+    rows = _rows(preset_of(scheme, preset))
     if json:
         output.print_json({"scheme": scheme, "preset": preset, "parameters": rows})
         return
@@ -49,7 +32,42 @@ def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) 
     Console().print(table)
 
 
+def _rows(preset: Preset) -> list[dict[str, Any]]:
+    """Scheme, marking and network of a preset: what --set takes."""
+    from fluidcc.parameters import Spec, convert, specs
+    from fluidcc.scenario import PFC, RED, Scenario
+
+    def row(name: str, value: Any, spec: Spec) -> dict[str, Any]:
+        return {
+            "name": name,
+            "unit": spec.dimension,
+            "default": spec.none_word or None if value is None else value,
+            "symbol": spec.symbol,
+            "source": spec.source,
+            "meaning": spec.doc,
+        }
+
+    def fields(owner: Any, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+        given = {name: (values[name], spec) for name, spec in specs(owner).items()}
+        return [row(n, v if v is None else convert(v, spec, n), spec) for n, (v, spec) in given.items()]
+
+    def defaults(owner: Any) -> dict[str, Any]:
+        return {f.name: None if f.default is dataclasses.MISSING else f.default for f in dataclasses.fields(owner)}
+
+    scheme, marking, pfc = preset.scheme, preset.marking_at(preset.scheme.default_rate), preset.network.get("pfc")
+    on = Spec("on|off", "priority flow control of all switches", source="DCQCN 4")
+    return [
+        *fields(scheme, vars(scheme)),
+        *fields(RED, vars(marking) if marking else dict.fromkeys(specs(RED))),
+        *fields(Scenario, defaults(Scenario) | dict(preset.network)),
+        row("pfc", pfc is not None, on),
+        *fields(PFC, vars(pfc or PFC())),
+    ]
+
+
 def _shown(value: Any, unit: str) -> str:
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "on" if value else "off"
     return value if isinstance(value, str) else units.show(value, unit, 6)

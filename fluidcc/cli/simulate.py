@@ -12,6 +12,8 @@ from fluidcc.cli import options as o
 from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
 
+_MOST_SHOWN = 8
+
 
 @o.takes_scenario
 def command(
@@ -19,9 +21,9 @@ def command(
     save_scenario: o.Save = None,
     until: o.Until = "200ms",
     window: o.Window = None,
-    engine: Annotated[str, typer.Option(help="fluid.")] = "fluid",
+    engine: Annotated[str, typer.Option(help="fluid or packet.")] = "fluid",
     seed: Annotated[
-        int | None, typer.Option(help="Seed of engines that draw random numbers; the fluid has none.")
+        int | None, typer.Option(help="Seed of the packet engine's random numbers; the fluid has none.")
     ] = None,
     dt: o.Step = None,
     method: o.MethodName = "heun",
@@ -66,22 +68,35 @@ def _print(summary: dict[str, Any]) -> None:
     def rate(value: float | None) -> str:
         return "undefined" if value is None else units.show(value, units.RATE)
 
-    queue, error = summary["queue_bytes"], summary["discretisation_error"]
+    queue = summary["queue_bytes"]
     opens, closes = (units.show(t, units.TIME) for t in summary["window_s"])
     rates = [rate(r) for r in summary["rate_bytes_per_s"]]
-    times = ["unfinished" if t is None else units.show(t, units.TIME) for t in summary["fct_s"]]
+    times = ["unfinished" if t is None else units.show(t, units.TIME) for t in summary.get("fct_s", [])]
     rows = [
         ("queue mean", f"{size(queue['mean'])} (std {size(queue['std'])})"),
         ("queue p5, p50, p95, p99", ", ".join(size(queue[p]) for p in ("p5", "p50", "p95", "p99"))),
         ("queue max", f"{size(queue['max'])} ({size(queue['max_whole_run'])} in the whole run)"),
         ("utilisation", _share(summary["utilisation"])),
-        ("rate per flow", ", ".join(dict.fromkeys(rates)) if len(rates) > 8 else ", ".join(rates)),
+        ("rate per flow", _listed(rates)),
         ("rate gap, Jain", f"{rate(summary['rate_gap_bytes_per_s'])}, {_share(summary['jain'])}"),
-        *([("completion", ", ".join(times))] if times else []),
-        ("error of the step", f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])}"),
-        ("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"),
     ]
+    if times:
+        rows.append(("completion", _listed(times)))
+    if error := summary.get("discretisation_error"):
+        text = f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])}"
+        rows.append(("error of the step", text))
+    counts = [(name, summary[name]) for name in ("events", "packets", "pfc_pauses", "drops") if name in summary]
+    rows += [(name.replace("pfc_pauses", "PFC pauses"), f"{count:,}") for name, count in counts]
+    rows.append(("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"))
     output.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
+
+
+def _listed(values: list[str]) -> str:
+    """All values; of more than eight, each that occurs, and of those no more than eight."""
+    if len(values) > _MOST_SHOWN:
+        values = list(dict.fromkeys(values))
+    more = len(values) - _MOST_SHOWN
+    return ", ".join(values[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _share(value: float | None) -> str:

@@ -8,7 +8,8 @@ import typer
 
 from fluidcc.cli import options as o
 from fluidcc.cli import output
-from fluidcc.cli.request import SHAPES, Request, check_name, scenario_of
+from fluidcc.cli.names import SHAPES, check_name
+from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
 
@@ -86,7 +87,7 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
         if name in SHAPES:
             raise InputError(f"--over: {name} changes the shape of the problem; run fluidcc once for each value")
         dimension = check_name(request.scheme, name, "--over")
-        if dimension == "on|off":
+        if dimension in ("on|off", "choice"):
             raise InputError(f"--over: {name} selects other equations; run fluidcc once for each value")
         if name in axes:
             raise InputError(f"--over: {name} is given twice; put all values in one")

@@ -9,7 +9,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.routing import ecmp, shortest_paths
 from fluidcc.scenario import Flow, Link, Scenario
-from fluidcc.topologies.common import Marking, marking_of, scenario_of, scheme_of, whole
+from fluidcc.topologies.common import Marking, marking_of, per_flow, scenario_of, scheme_of, whole
 
 _MOST_NODES = 65536
 
@@ -53,8 +53,8 @@ def clos(
         Rate of the hosts' links and of those between switches; ``rate`` if not given [bytes/s].
     marking : RED, or callable
         Marking of every link, or a function of a link's rate; the scheme's own default if not given.
-    initial_rate : quantity
-        Of every flow; the line rate if not given [bytes/s].
+    initial_rate : quantity or sequence
+        Per flow; a sequence repeats over the flows. The line rate if not given [bytes/s].
     ecmp_seed : int
         Selects another outcome of ECMP, which hashes seed, hosts and the flow's index.
     delay, scheme, feedback_delay, **network
@@ -106,8 +106,10 @@ def clos(
         tor, host = f"T{h // hosts + 1}", f"H{h}"
         links.append(Link(rate, delay, host_marks, name=f"{tor}->{host}", source=tor, target=host))
     between: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+    rows = list(flows)
+    initial_rates = per_flow(initial_rate, len(rows), "initial_rate")
     made = []
-    for i, row in enumerate(flows):
+    for i, row in enumerate(rows):
         source, target, start, size = _flow_row(row, i, count)
         pair = source // hosts, target // hosts
         if pair not in between:
@@ -121,7 +123,7 @@ def clos(
                 line_rate=rate,
                 start=start,
                 size=size,
-                initial_rate=initial_rate,
+                initial_rate=initial_rates[i],
                 access_delay=delay,
                 name=f"flow {i}",
                 source=f"H{source}",

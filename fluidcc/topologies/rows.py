@@ -18,7 +18,7 @@ from fluidcc.topologies.common import (
     scheme_of,
     whole,
 )
-from fluidcc.units import RATE, SIZE, TIME, quantity
+from fluidcc.units import RATE, SIZE, TIME, is_concrete, quantity
 
 CHAIN_PFC = PFC("512KB")  # ACC 2.3: "The PFC threshold is 512KB"
 _CHAIN_SWITCHES = 4
@@ -217,6 +217,8 @@ def _burst_starts(bursts: int, opens: Any, lasts: Any, size: Any, rate: Any) -> 
     """Starts of one bursting host's flows [s]."""
     opens, lasts = quantity(opens, TIME, "burst_start"), quantity(lasts, TIME, "burst_time")
     apart = (bursts + 1) * quantity(size, SIZE, "burst_size") / quantity(rate, RATE, "rate")
+    if not is_concrete(apart) or not is_concrete(lasts):
+        raise InputError("rate: the number of a chain's bursts follows from it, so it is fixed; give a plain number")
     if not apart > 0 or not lasts >= 0:
         raise InputError("burst_time: expected a burst_size above 0 and a time of at least 0; write for example 2ms")
     if bursts * lasts > MAX_FLOW_CLASSES * apart:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 import fluidcc as fc
+from fluidcc import scenario_file
 from fluidcc.cli.app import run
+from fluidcc.schemes.dcqcn import PRESETS
+from fluidcc.schemes.preset import Preset
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 SHORT = ["--until", "3ms"]
@@ -72,6 +75,79 @@ def test_files_and_scenarios_go_round(fluidcc, tmp_path):
     assert again["rate_bytes_per_s"] == first["rate_bytes_per_s"]
     _, changed, _ = fluidcc("simulate", "dcqcn", "--topology", files[2], "--set", "kmin=50KB", *SHORT, "--json")
     assert changed["queue_bytes"] != first["queue_bytes"]
+
+
+@pytest.fixture
+def described(fluidcc, tmp_path):
+    """The scenario that options describe, as the command line saves it."""
+
+    def call(*arguments):
+        file = tmp_path / "s.toml"
+        status, _, err = fluidcc("equilibrium", *arguments, "--save-scenario", file, "--json")
+        assert (status, err) == (0, "")
+        return scenario_file.load(file)
+
+    return call
+
+
+def test_set_reaches_every_part_of_the_scenario(described):
+    sets = {"buffer": "2MB", "ack_bytes": "84B", "ack_interval": 4, "start_policy": "share", "timing": "ns3",
+            "header_bytes": "48B", "mark_on": "departure", "kmin": "10KB",
+            "xoff": "60KB", "xon_gap": "6KB", "g": "1/64"}  # fmt: skip
+    options = [part for name, value in sets.items() for part in ("--set", f"{name}={value}")]
+    pfc = fc.PFC("60KB", xon_gap="6KB")
+    network = {name: sets[name] for name in ("buffer", "ack_bytes", "ack_interval", "start_policy", "timing")}
+    marking = fc.RED("10KB", "200KB", "1%", "departure")
+    scheme = fc.DCQCN(g="1/64")
+    expected = fc.incast(2, scheme=scheme, marking=marking, pfc=pfc, header_bytes="48B", **network)
+    assert described("dcqcn", *options) == expected
+
+
+def test_flow_control_is_on_or_off_or_set(described):
+    assert described("dcqcn").pfc is None
+    assert described("dcqcn", "--set", "pfc=on").pfc == fc.incast(pfc=fc.PFC()).pfc
+    assert described("dcqcn", "--set", "alpha=1/4").pfc == fc.incast(pfc=fc.PFC(alpha=0.25)).pfc
+    assert described("dcqcn", "--topology", "chain", "--set", "bursts=1", "--set", "pfc=off").pfc is None
+
+
+def test_a_chain_is_published_with_rate_delay_and_flow_control(described):
+    assert described("dcqcn", "--topology", "chain") == fc.chain()
+    options = ["--set", "bursts=2", "--set", "burst_time=100us", "--rate", "40Gbps", "--size", "1MB,2MB"]
+    changed = described("dcqcn", "--topology", "chain", *options, "--set", "xon_gap=1KB")
+    assert changed == fc.chain(
+        2, burst_time="100us", rate="40Gbps", size=["1MB", "2MB"], pfc=fc.PFC("512KB", xon_gap="1KB")
+    )
+
+
+def test_flows_of_a_fat_tree_lead_half_the_fabric_further(described):
+    options = ["--set", "pods=2", "--set", "hosts=2", "--set", "fabric_rate=200Gbps", "--start", "0,1us"]
+    scenario = described("dcqcn", "--topology", "fat-tree", "--flows", 3, *options)
+    rows = [(0, 8, 0.0), (1, 9, "1us"), (2, 10, 0.0)]
+    assert scenario == fc.fat_tree(rows, pods=2, hosts=2, fabric_rate="200Gbps")
+
+
+def test_a_scenario_file_takes_settings_too(fluidcc, described, tmp_path):
+    file = tmp_path / "plain.toml"
+    plain = fc.incast(2, marking=lambda rate: None)
+    file.write_text(scenario_file.to_toml(plain))
+    found = described("dcqcn", "--topology", file, "--set", "kmin=5KB", "--set", "kmax=200KB", "--set", "pmax=1%",
+                      "--set", "pfc=on", "--set", "buffer=1MB", "--size", "1MB")  # fmt: skip
+    assert found == fc.incast(2, pfc=fc.PFC(), buffer="1MB", size="1MB")
+    status, _, err = fluidcc("equilibrium", "dcqcn", "--topology", file, "--set", "kmin=5KB")
+    assert status == 2
+    assert "kmax: is missing" in err
+
+
+def test_a_preset_brings_its_network(monkeypatch, described):
+    network = {"header_bytes": "48B", "buffer": "2MB", "pfc": fc.PFC(alpha=1 / 4)}
+    preset = Preset(fc.DCQCN(), fc.RED("100KB", "400KB", 0.2), network, "100Gbps")
+    monkeypatch.setitem(PRESETS, "paper", preset)
+    assert described("dcqcn") == fc.incast(2, marking=fc.RED("40KB", "160KB", 0.2), **network)
+    found = described(
+        "dcqcn", "--rate", "100Gbps", "--set", "kmin=90KB", "--set", "header_bytes=0", "--set", "xoff=1KB"
+    )
+    network |= {"header_bytes": 0.0, "pfc": fc.PFC("1KB", 1 / 4)}
+    assert found == fc.incast(2, rate="100Gbps", marking=fc.RED("90KB", "400KB", 0.2), **network)
 
 
 def test_equilibrium(fluidcc):
@@ -148,6 +224,11 @@ def test_show(fluidcc):
     assert names["kmax"]["default"] == 200e3
     _, vendor, _ = fluidcc("show", "dcqcn", "--preset", "vendor", "--json")
     assert {row["name"]: row["default"] for row in vendor["parameters"]}["feedback_delay"] == "path"
+    _, simulator, _ = fluidcc("show", "hpcc", "--preset", "hpcc-sim", "--json")
+    names = {row["name"]: row["default"] for row in simulator["parameters"]}
+    expected = {"pfc": True, "reserve": 4096, "header_bytes": 48, "timing": "ns3", "xoff": "dynamic", "kmin": None}
+    assert names.items() >= expected.items()
+    assert len(names) == len(simulator["parameters"])
 
 
 def test_words_for_a_person(fluidcc):
@@ -182,6 +263,15 @@ BAD = [
     (["simulate", "dcqcn", "--set", "hyper_increase=maybe"], "on"),
     (["simulate", "dcqcn", "--set", "kmin=1MB"], "kmax"),
     (["simulate", "dcqcn", "--start", "0,,1ms"], "empty"),
+    (["simulate", "dcqcn", "--set", "pfc=maybe"], "on"),
+    (["simulate", "dcqcn", "--set", "pfc=off", "--set", "xoff=3KB"], "xoff"),
+    (["simulate", "dcqcn", "--set", "timing=slow"], "ns3"),
+    (["simulate", "dcqcn", "--set", "bursts=3"], "chain"),
+    (["simulate", "dcqcn", "--topology", "chain", "--flows", "3"], "bursts"),
+    (["simulate", "dcqcn", "--topology", "chain", "--set", "bursts=1.5"], "whole"),
+    (["simulate", "dcqcn", "--topology", "chain", "--delay", "1us,2us"], "one delay"),
+    (["simulate", "dcqcn", "--topology", "fat-tree", "--set", "spines=6"], "spines"),
+    (["equilibrium", "hpcc", "--set", "kmin=5KB", "--set", "pmax=1%"], "kmax: is missing"),
     (["simulate", "dcqcn", "--until", "0s"], "until"),
     (["simulate", "dcqcn", "--until", "1e9s"], "steps"),
     (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms"], "A:B"),
@@ -200,6 +290,11 @@ BAD = [
     (["sweep", "dcqcn", "--over", "until=1ms,2ms"], "shape"),
     (["sweep", "dcqcn", "--over", "g=1/256", "--over", "g=1/16"], "twice"),
     (["sweep", "dcqcn", "--over", "hyper_increase=on,off"], "equations"),
+    (["sweep", "dcqcn", "--over", "timing=exact,ns3"], "equations"),
+    (["sweep", "dcqcn", "--over", "pfc=on,off"], "equations"),
+    (["sweep", "dcqcn", "--over", "bursts=1,2"], "shape"),
+    (["sweep", "dcqcn", "--topology", "chain", "--over", "rate=10Gbps,20Gbps"], "rate"),
+    (["sweep", "dcqcn", "--topology", "fat-tree", "--over", "flows=2,4"], "fat-tree"),
     (["sweep", "dcqcn", "--over", "g=1/256", "--metric", "speed"], "utilisation"),
     (["sweep", "dcqcn", "--over", "g=1/256", "--until", "1ms", "--out", "s.xls"], ".csv"),
     (["audit"], "--sonic"),

@@ -27,7 +27,9 @@ suffixes = st.sampled_from(["", "KB", "Gbps", "us", "%", "kb", "GBps", "s", "B",
 quantities = st.tuples(numbers, suffixes).map("".join)
 names = st.one_of(
     st.sampled_from(["g", "kmin", "kmax", "pmax", "timer", "byte_counter", "feedback_delay", "rate", "flows", "size",
-                     "hyper_increase", "cnp_interval", "min_rate", "packet_size", "header_bytes", "start", "delay"]),
+                     "hyper_increase", "cnp_interval", "min_rate", "packet_size", "header_bytes", "start", "delay",
+                     "buffer", "pfc", "xoff", "alpha", "timing",
+                     "ack_interval", "mark_on", "bursts"]),
     st.text(max_size=8),
 )  # fmt: skip
 
