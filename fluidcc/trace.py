@@ -94,10 +94,7 @@ class Trace(Labelled):
 
     def jain(self) -> float:
         """Jain's fairness index of the mean rates, over all flows of all classes."""
-        rates = self.mean_rates()
-        weights = self.dataset.multiplicity
-        total, squares = (weights * rates).sum(), (weights * rates**2).sum() * weights.sum()
-        return float(total**2 / squares) if squares > 0 else float("nan")
+        return jain_index(self.mean_rates().values, self.dataset.multiplicity.values)
 
     def rate_gap(self) -> xr.DataArray:
         """Largest less smallest sending rate at each time [bytes/s]."""
@@ -143,6 +140,13 @@ class Trace(Labelled):
         from fluidcc.plots import plot_trace
 
         return plot_trace(self, **options)
+
+
+def jain_index(rates: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """Jain's fairness index of rates (flows,) of classes of ``weights`` equal flows; NaN if all are 0."""
+    weights = np.ones_like(rates) if weights is None else weights
+    total, squares = (weights * rates).sum(), (weights * rates**2).sum() * weights.sum()
+    return float(total**2 / squares) if squares > 0 else float("nan")
 
 
 def time_mean(signal: xr.DataArray) -> xr.DataArray:

@@ -21,7 +21,7 @@ from fluidcc.packet.layout import LOGGED, PS, Sim
 from fluidcc.packet.record import percentile
 from fluidcc.progress import Bar
 from fluidcc.scenario import Scenario
-from fluidcc.trace import Trace
+from fluidcc.trace import Trace, jain_index
 from fluidcc.units import TIME, interval, quantity, show
 
 SAMPLES = 2000
@@ -37,7 +37,7 @@ def simulate(
     until: Any,
     *,
     window: Any = None,
-    seed: int = 0,
+    seed: int | None = None,
     sample_interval: Any = None,
     log: bool = False,
 ) -> Trace:
@@ -48,6 +48,9 @@ def simulate(
     InputError
         If the scenario or an option makes no sense.
     """
+    seed = 0 if seed is None else seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
+        raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
     times = times_of(scenario, until, window, sample_interval)
     plan = plan_of(scenario, times, _LOG if log else 0)
     before = len(run.signatures) if hasattr(run, "signatures") else 1
@@ -168,8 +171,6 @@ def _by_class(plan: Plan, values: Any, classes: int) -> Any:
 
 def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
     """Metrics of the window, keys as in the command line."""
-    from fluidcc.fluid.metrics import jain
-
     times, core = plan.times, sim.core[0]
     span = (times.closes - times.opens) / PS
     classes = len(scenario.flows)
@@ -201,7 +202,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
         ],
         "rate_bytes_per_s": [float(rate) for rate in mean_rates],
         "goodput_bytes_per_s": [float(rate) for rate in _by_class(plan, goodput, classes)],
-        "jain": _number(float(jain(rates, np.ones_like(rates)))),
+        "jain": _number(jain_index(rates)),
         "utilisation": links[busiest]["utilisation"],
         "rate_gap_bytes_per_s": float(mean_rates.max() - mean_rates.min()),
         "fct_s": fct,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fluidcc.scenario import RED, resolve_marking
+from fluidcc.scenario import PFC, RED, resolve_marking
 from fluidcc.units import RATE, quantity
 
 
@@ -36,3 +36,17 @@ class Preset(NamedTuple):
         marking = resolve_marking(self.marking)
         ratio = quantity(rate, RATE, "rate") / quantity(self.marking_rate, RATE, "rate")
         return dataclasses.replace(marking, kmin=marking.kmin * ratio, kmax=marking.kmax * ratio)
+
+
+# The network of the HPCC authors' public simulator: 48 B of headers, ACKs of 46 B before padding and telemetry,
+# whole nanoseconds, windows of payload, PFC with dynamic thresholds.
+SIMULATOR = {
+    "header_bytes": "48B",
+    "ack_bytes": "46B",
+    "timing": "ns3",
+    "window_unit": "payload",
+    "buffer": 32 * 2**20,
+    "pfc": PFC(alpha=1 / 8, xon_gap=3072.0, reserve=4096.0),
+}
+# HPCC section 5.1: PFC once an ingress queue exceeds 1/8 of the free buffer (printed as 11 %), 32 MB of buffer.
+EVALUATION = {"buffer": "32MB", "pfc": PFC(alpha=1 / 8)}

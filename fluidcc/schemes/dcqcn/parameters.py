@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
-from fluidcc.schemes.preset import Preset
+from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
 _TABLE_14 = "DCQCN Table 14"
@@ -77,7 +78,11 @@ class DCQCN:
         TIME, "time between looks at marks (variant hpcc-sim)", default="50us", low=0, open_low=True
     )
     nic_cnp_interval: Any = parameter(
-        TIME, "least time between CNPs of a NIC, of all its flows (packet engine)", default=0.0, source="DCQCN 3.3", low=0
+        TIME,
+        "least time between CNPs of a NIC, of all its flows (packet engine)",
+        default=0.0,
+        source="DCQCN 3.3",
+        low=0,
     )
     base_rtt: Any = parameter(
         TIME,
@@ -120,25 +125,33 @@ class DCQCN:
 # strawman: DCQCN section 5.2, QCN's and DCTCP's recommended values.
 # vendor: the defaults of NVIDIA NICs (NVIDIA's "DCQCN parameters" page); the switch's thresholds are the
 # paper's until a switch's configuration replaces them.
+# The HPCC authors' public simulator with the paper's parameters: 48 B of headers, marking as packets leave.
+_SIMULATOR = DCQCN(variant="hpcc-sim", min_rate="100Mbps", rate_hai="40Mbps", feedback_delay=None)
+
+_VENDOR = DCQCN(
+    g=1 - 1019 / 1024,
+    rate_ai="5Mbps",
+    rate_hai="50Mbps",
+    byte_counter="32767B",
+    timer="300us",
+    cnp_interval="4us",
+    alpha_timer="1us",
+    fast_recovery_steps=1.0,
+    initial_alpha=1023 / 1024,
+    max_decrease=0.5,
+    min_rate="1Mbps",
+    feedback_delay=None,
+    hyper_increase=True,
+)
+
 PRESETS = {
     "paper": Preset(DCQCN(), DCQCN.default_marking),
     "strawman": Preset(DCQCN(byte_counter="150KB", timer="1.5ms", g=1 / 16), RED("40KB", "40KB", 1.0)),
+    "hpcc-sim": Preset(_SIMULATOR, dataclasses.replace(DCQCN.default_marking, mark_on="departure"), SIMULATOR),
+    # HPCC section 5.1: the vendor's parameters; thresholds in proportion to the link.
+    "hpcc-eval": Preset(_VENDOR, RED("100KB", "400KB", 0.2), EVALUATION, marking_rate="25Gbps"),
     "vendor": Preset(
-        DCQCN(
-            g=1 - 1019 / 1024,
-            rate_ai="5Mbps",
-            rate_hai="50Mbps",
-            byte_counter="32767B",
-            timer="300us",
-            cnp_interval="4us",
-            alpha_timer="1us",
-            fast_recovery_steps=1.0,
-            initial_alpha=1023 / 1024,
-            max_decrease=0.5,
-            min_rate="1Mbps",
-            feedback_delay=None,
-            hyper_increase=True,
-        ),
+        _VENDOR,
         DCQCN.default_marking,
     ),
 }

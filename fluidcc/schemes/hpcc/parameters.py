@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
-from fluidcc.scenario import PFC, RED
-from fluidcc.schemes.preset import Preset
+from fluidcc.scenario import RED
+from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
 _ALGORITHM = "HPCC Algorithm 1"
@@ -113,19 +113,6 @@ class HPCC:
     default_rate: ClassVar[str] = "100Gbps"
     feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
 
-
-# The network of the HPCC authors' public simulator: 48 B of headers, ACKs of 46 B before padding and telemetry,
-# whole nanoseconds, windows of payload, PFC with dynamic thresholds.
-SIMULATOR = {
-    "header_bytes": "48B",
-    "ack_bytes": "46B",
-    "timing": "ns3",
-    "window_unit": "payload",
-    "buffer": 32 * 2**20,
-    "pfc": PFC(alpha=1 / 8, xon_gap=3072.0, reserve=4096.0),
-}
-# HPCC section 5.1: PFC once an ingress queue exceeds 1/8 of the free buffer (printed as 11 %), 32 MB of buffer.
-EVALUATION = {"buffer": "32MB", "pfc": PFC(alpha=1 / 8)}
 
 PRESETS = {
     "paper": Preset(HPCC()),

@@ -1,0 +1,112 @@
+"""Runs of the HPCC authors' public simulator (tests/data/ns3/README.md), and the same scenarios for our engine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import fluidcc as fc
+from fluidcc.routing import route
+from fluidcc.schemes.preset import SIMULATOR
+
+DATA = Path(__file__).parents[1] / "data" / "ns3"
+_KEYS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp"}
+
+
+@cache
+def reference(name: str) -> dict[str, Any]:
+    """What that simulator measured, and its configuration."""
+    return json.loads((DATA / f"{name}.json").read_text())
+
+
+@cache
+def queue(name: str) -> np.ndarray:
+    """Queue of the bottleneck [bytes], each microsecond from 0, as far as it is kept here."""
+    with gzip.open(DATA / f"{name}.q.csv.gz", "rt") as handle:
+        return np.loadtxt(handle, delimiter=",", skiprows=1, usecols=1)
+
+
+def scheme_of(params: dict[str, Any], derived: dict[str, Any]) -> Any:
+    """Parameters of the scheme that a configuration selects."""
+    kind = _KEYS[params["CC_MODE"]]
+    preset = {"dcqcn": fc.DCQCN, "hpcc": fc.HPCC}
+    T = f"{derived['used_T_ns']}ns"
+    rate = {key: params[key].replace("b/s", "bps") for key in ("RATE_AI", "RATE_HAI", "MIN_RATE", "DCTCP_RATE_AI")}
+    if kind == "hpcc":
+        return preset[kind](
+            variant="hpcc-sim",
+            int_format="quantised",
+            int_multi=params["INT_MULTI"],
+            eta=params["U_TARGET"],
+            max_stage=params["MI_THRESH"],
+            rate_ai=rate["RATE_AI"],
+            min_rate=rate["MIN_RATE"],
+            base_rtt=T,
+            initial_window=derived["used_window_init_bytes"],
+            reaction="combined" if params["FAST_REACT"] else "per-rtt",
+        )
+    if kind == "dcqcn":
+        return preset[kind](
+            variant="hpcc-sim",
+            g=params["EWMA_GAIN"],
+            rate_ai=rate["RATE_AI"],
+            rate_hai=rate["RATE_HAI"],
+            min_rate=rate["MIN_RATE"],
+            timer=params["RP_TIMER"] * 1e-6,
+            alpha_timer=params["ALPHA_RESUME_INTERVAL"] * 1e-6,
+            rate_decrease_interval=params["RATE_DECREASE_INTERVAL"] * 1e-6,
+            fast_recovery_steps=params["FAST_RECOVERY_TIMES"],
+            feedback_delay=None,
+        )
+    raise NotImplementedError(kind)
+
+
+def scenario_of(name: str) -> fc.Scenario:
+    """The scenario of a run: its topology, flows, thresholds and sizes."""
+    run = reference(name)
+    params = run["params"]
+    lines = run["topology"].splitlines()
+    switches = {f"node {n}" for n in lines[1].split()}
+    thresholds = {key: _map(params[f"{key}_MAP"]) for key in ("KMIN", "KMAX", "PMAX")}
+    links, access = [], {}
+    for line in lines[2:]:
+        a, b, rate, delay, _ = line.split()
+        a, b = f"node {a}", f"node {b}"
+        bits = int(float(rate.removesuffix("Gbps")) * 1e9)
+        marking = None
+        if params["ENABLE_QCN"]:
+            kmin, kmax = thresholds["KMIN"][bits] * 1e3, thresholds["KMAX"][bits] * 1e3
+            marking = fc.RED(kmin, kmax, thresholds["PMAX"][bits], mark_on="departure")
+        for source, target in ((a, b), (b, a)):
+            if source in switches:
+                links.append(fc.Link(rate, delay, marking, f"{source} to {target}", source, target))
+            else:
+                access[source] = (target, rate, delay)
+    scheme = scheme_of(params, run["derived"])
+    flows = []
+    for flow in run["flows"]:
+        source, target = f"node {flow['src']}", f"node {flow['dst']}"
+        first, rate, delay = access[source]
+        flows.append(
+            fc.Flow(
+                route(links, first, target, 0),
+                scheme,
+                rate,
+                start=flow["start_us"] * 1e-6,
+                size=flow["size"],
+                access_delay=delay,
+                source=source,
+                target=target,
+            )
+        )
+    return fc.Scenario(tuple(links), tuple(flows), **SIMULATOR)
+
+
+def _map(text: str) -> dict[int, float]:
+    values = text.split()[1:]
+    return {int(rate): float(value) for rate, value in zip(values[::2], values[1::2], strict=True)}
