@@ -276,5 +276,7 @@ def fail(sim: Any, i: Any) -> None:
             port.bytes[q] -= packet.wire
             port.queued -= packet.wire
             if packet.ingress >= 0:
-                switch.release(sim, packet.ingress, q, packet.wire)
+                source = sim.ports[packet.ingress]
+                if switch.release(core.pfc, source, sim.nodes[source.peer], q, packet.wire):
+                    switch.resume(sim, packet.ingress, q)
             switch.drop(sim, i, k)

@@ -59,7 +59,7 @@ def emit(sim: Any, i: Any) -> Any:
     return -1
 
 
-@kernel
+@inlined
 def packet_of(sim: Any, f: Any) -> Any:
     """Make a flow's next packet."""
     core, flow = sim.core[0], sim.flows[f]
@@ -133,7 +133,7 @@ def deliver(sim: Any, k: Any) -> Any:
     packet.covers = flow.unanswered
     flow.unanswered = 0
     flow.unanswered_marks = 0
-    queue_up(sim, nic, packet.queue, k)
+    queue_up(core, sim.links, sim.packets, sim.ports[nic], packet.queue, k)
     return nic
 
 
@@ -166,7 +166,7 @@ def notify(sim: Any, f: Any) -> None:
     packet.ingress = -1
     packet.marks = 0
     packet.hops = 0
-    queue_up(sim, i, 0, k)
+    queue_up(core, sim.links, sim.packets, nic, 0, k)
     schedule(core, sim.heap, core.now, WAKE, i)
 
 

@@ -32,15 +32,14 @@ CONTROL_BYTES = 64  # of a PFC frame and a CNP
 
 
 @kernel
-def marks(sim: Any, port: Any, queue: Any) -> Any:
+def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
     """Whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
-    if queue <= port.kmin and not queue > port.kmax:
-        return False
     if queue > port.kmax:
         return True
-    core = sim.core[0]
+    if queue <= port.kmin:
+        return False
     chance = port.pmax * (queue - port.kmin) / (port.kmax - port.kmin)
-    draw = sim.uniforms[core.drawn]
+    draw = uniforms[core.drawn]
     core.drawn += 1
     return draw < chance
 
@@ -54,13 +53,11 @@ def threshold(port: Any, node: Any) -> Any:
 
 
 @kernel
-def admit(sim: Any, i: Any, q: Any, size: Any) -> Any:
-    """Count a packet that came in from port ``i`` to the buffer of the switch; False if it has no room."""
-    core, port = sim.core[0], sim.ports[i]
-    node = sim.nodes[port.peer]
+def admit(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
+    """Count a packet that came in from ``port`` to the buffer of its switch; False if it has no room."""
     if node.used + size > node.buffer:
         return False
-    if core.pfc and q > 0:
+    if lossless and q > 0:
         limit = threshold(port, node)
         above = max(port.ingress[q] - node.reserve, 0)
         if above + size > limit and port.headroom_used[q] + size > port.headroom:
@@ -80,22 +77,27 @@ def admit(sim: Any, i: Any, q: Any, size: Any) -> Any:
 
 
 @kernel
-def release(sim: Any, i: Any, q: Any, size: Any) -> None:
-    """Take a packet that came in from port ``i`` off the buffer of the switch that it leaves."""
-    core, port = sim.core[0], sim.ports[i]
-    node = sim.nodes[port.peer]
+def release(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
+    """Take a packet that came in from ``port`` off the buffer of the switch that it leaves; True asks for a RESUME."""
     node.used -= size
-    if core.pfc and q > 0:
-        headroom = min(port.headroom_used[q], size)
-        shared = min(size - headroom, max(port.ingress[q] - node.reserve, 0))
-        port.headroom_used[q] -= headroom
-        port.ingress[q] -= size - headroom
-        node.shared_used -= shared
-        if port.stopping >> q & 1:
-            above = max(port.ingress[q] - node.reserve, 0)
-            if port.headroom_used[q] == 0 and (above == 0 or above + node.xon_gap <= threshold(port, node)):
-                port.stopping &= ~(1 << q)
-                tell(sim, i, q, RESUME)
+    if not lossless or q == 0:
+        return False
+    headroom = min(port.headroom_used[q], size)
+    shared = min(size - headroom, max(port.ingress[q] - node.reserve, 0))
+    port.headroom_used[q] -= headroom
+    port.ingress[q] -= size - headroom
+    node.shared_used -= shared
+    if port.stopping >> q & 1 == 0:
+        return False
+    above = max(port.ingress[q] - node.reserve, 0)
+    return port.headroom_used[q] == 0 and (above == 0 or above + node.xon_gap <= threshold(port, node))
+
+
+@kernel
+def resume(sim: Any, i: Any, q: Any) -> None:
+    """Let a class of packets come in by port ``i`` again."""
+    sim.ports[i].stopping &= ~(1 << q)
+    tell(sim, i, q, RESUME)
 
 
 @kernel
@@ -114,7 +116,7 @@ def tell(sim: Any, i: Any, q: Any, kind: Any) -> None:
     packet.route = -1
     packet.ingress = -1
     packet.marks = q  # the class that it is about
-    queue_up(sim, back, 0, k)
+    queue_up(core, sim.links, sim.packets, port, 0, k)
     schedule(core, sim.heap, core.now, WAKE, back)
     port.pauses += kind == PAUSE
     core.pauses += kind == PAUSE
@@ -123,17 +125,17 @@ def tell(sim: Any, i: Any, q: Any, kind: Any) -> None:
 
 
 @kernel
-def queue_up(sim: Any, i: Any, q: Any, k: Any) -> None:
+def queue_up(core: Any, links: Any, packets: Any, port: Any, q: Any, k: Any) -> None:
     """Put a packet into a port's queue and count it."""
-    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
     if port.link >= 0:
-        account(core, sim.links, port.link, port.queued)
-    pool.join(sim.packets, port, q, k)
-    port.bytes[q] += packet.wire
-    port.queued += packet.wire
-    port.came += packet.wire
+        account(core, links, port.link, port.queued)
+    pool.join(packets, port, q, k)
+    size = packets[k].wire
+    port.bytes[q] += size
+    port.queued += size
+    port.came += size
     if port.link >= 0:
-        peak(core, sim.links, port.link, port.queued)
+        peak(core, links, port.link, port.queued)
 
 
 @inlined
@@ -141,24 +143,23 @@ def forward(sim: Any, i: Any, k: Any) -> None:
     """A packet that is on its way through a switch joins the queue of port ``i``."""
     core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
     q, came = packet.queue, packet.ingress
-    if port.down or not admit(sim, came, q, packet.wire):
+    source = sim.ports[came]
+    node = sim.nodes[source.peer]
+    if port.down or not admit(core.pfc, source, node, q, packet.wire):
         drop(sim, i, k)
         return
-    if packet.kind == DATA and not port.on_departure and marks(sim, port, port.bytes[q]):
+    if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.bytes[q]):
         packet.marks = 1
         if len(sim.log) > 0:
             write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[q], 0.0)
-    queue_up(sim, i, q, k)
+    queue_up(core, sim.links, sim.packets, port, q, k)
     if len(sim.log) > 0:
         write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
-    if core.pfc and q > 0:
-        source = sim.ports[came]
-        if not source.stopping >> q & 1:
-            node = sim.nodes[source.peer]
-            above = max(source.ingress[q] - node.reserve, 0)
-            if source.headroom_used[q] > 0 or above >= threshold(source, node):
-                source.stopping |= 1 << q
-                tell(sim, came, q, PAUSE)
+    if core.pfc and q > 0 and source.stopping >> q & 1 == 0:
+        above = max(source.ingress[q] - node.reserve, 0)
+        if source.headroom_used[q] > 0 or above >= threshold(source, node):
+            source.stopping |= 1 << q
+            tell(sim, came, q, PAUSE)
 
 
 @kernel
@@ -181,10 +182,12 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
     core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
     if packet.ingress < 0:
         return
-    release(sim, packet.ingress, packet.queue, packet.wire)
+    source = sim.ports[packet.ingress]
+    if release(core.pfc, source, sim.nodes[source.peer], packet.queue, packet.wire):
+        resume(sim, packet.ingress, packet.queue)
     if packet.kind != DATA:
         return
-    if port.on_departure and marks(sim, port, port.bytes[packet.queue]):
+    if port.on_departure and marks(core, sim.uniforms, port, port.bytes[packet.queue]):
         packet.marks = 1
         if len(sim.log) > 0:
             write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)

@@ -83,12 +83,12 @@ def begin(flow: Any, me: Any) -> None:
 
 
 @kernel
-def measure_inflight(sim: Any, me: Any, ack: Any, line_rate: Any) -> Any:
+def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
     """Lines 1-10; keeps L as it is."""
     u = 0.0
     tau = 0.0
     for i in range(ack.hops):
-        rate = sim.ports[ack.int_port[i]].rate
+        rate = ports[ack.int_port[i]].rate
         if me.quantised:
             # Fig. 7: txBytes in 128 B (20 bits), qLen in 80 B (17 bits), ts in ns (24 bits); all but ts times multi.
             unit = 128 * me.multi
@@ -181,10 +181,10 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
         update = True
     elif me.reaction == PER_RTT and not update:
         if not me.sim:
-            measure_inflight(sim, me, ack, flow.line_rate)
+            measure_inflight(sim.ports, me, ack, flow.line_rate)
             record(me, ack)
         return
-    U = measure_inflight(sim, me, ack, flow.line_rate)
+    U = measure_inflight(sim.ports, me, ack, flow.line_rate)
     if me.sim:
         compute_rate(flow, me, U, update)
         flow.rate = me.R
