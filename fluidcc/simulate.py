@@ -114,7 +114,7 @@ def simulate(
             finer, _, _ = execute(
                 network, plan.halved(), full=True, segments=SEGMENTS, report=lambda share: bar((1 + 2 * share) / work)
             )
-            error = discretisation_error(outcome, finer, scenario.wire_packet)
+            error = discretisation_error(outcome, finer, float(np.max(network.packet)))
     summary = _summary(scenario, network, plan, outcome, seconds)
     summary |= {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     return Trace(_dataset(scenario, network, plan, outcome, summary))
@@ -144,8 +144,9 @@ def number(value: Any) -> float | None:
 
 
 def _summary(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, until: float) -> dict[str, Any]:
-    share = scenario.packet_size / scenario.wire_packet
-    metrics = {name: number(values[0]) for name, values in metrics_of(network, plan, outcome, share).items()}
+    payload = scenario.packet_size
+    shares = [payload / scenario.wire_packet_of(flow) for flow in scenario.flows]
+    metrics = {name: number(values[0]) for name, values in metrics_of(network, plan, outcome, payload).items()}
     stats = {name: values[:, 0] for name, values in queue_statistics(plan, outcome).items()}
     rates = outcome.summary.rate_mean[:, 0]
     count = sum(flow.multiplicity for flow in scenario.flows)
@@ -166,7 +167,7 @@ def _summary(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
             for i in range(network.links)
         ],
         "rate_bytes_per_s": [number(rate) for rate in rates],
-        "goodput_bytes_per_s": [number(rate * share) for rate in rates],
+        "goodput_bytes_per_s": [number(rate * share) for rate, share in zip(rates, shares, strict=True)],
         **{name: metrics[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")},
         "fct_s": _completion_times(scenario, outcome),
     }

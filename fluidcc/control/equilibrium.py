@@ -80,21 +80,21 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
         everything is marked.
     """
     scenario = resolve(scenario)
-    packet = scenario.wire_packet
-    rooms = [part(flow.scheme, "equilibrium") for flow in scenario.flows]
+    packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
+    rooms = [_room(flow.scheme) for flow in scenario.flows]
     probabilities = [0.0] * len(scenario.links)
 
     def rests(marks: list[float]) -> list[Any]:
         return [
             room.rest(flow.scheme, _along(marks, flow.path), flow.line_rate, packet)
-            for room, flow in zip(rooms, scenario.flows, strict=True)
+            for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
         ]
 
     def excess(link: int, p: float) -> float:
         marks = [*probabilities[:link], p, *probabilities[link + 1 :]]
         load = sum(
             flow.multiplicity * room.rest(flow.scheme, _along(marks, flow.path), flow.line_rate, packet).rate
-            for room, flow in zip(rooms, scenario.flows, strict=True)
+            for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
             if link in flow.path
         )
         return load / scenario.links[link].rate - 1.0
@@ -108,6 +108,25 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     else:
         raise InputError("equilibrium: the links' markings do not settle; simulate instead")
     return _described(scenario, probabilities, rests(probabilities))
+
+
+def _room(scheme: Any) -> Any:
+    """The scheme's ``equilibrium`` module.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    try:
+        return part(scheme, "equilibrium")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").endswith(f".{scheme.name}.equilibrium"):
+            raise
+        raise InputError(
+            f"equilibrium: {scheme.name} does not rest on a marking, so there is none to solve for; "
+            f"see where it settles with: fluidcc simulate {scheme.name}"
+        ) from None
 
 
 def _along(marks: list[float], path: tuple[int, ...]) -> float:

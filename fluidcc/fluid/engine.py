@@ -19,7 +19,7 @@ from fluidcc.fluid.kernel import Carry, Clock, Loop, advance
 from fluidcc.fluid.methods import METHODS
 from fluidcc.fluid.network import Network, with_points
 from fluidcc.fluid.plan import Plan
-from fluidcc.fluid.queues import QueueNetwork
+from fluidcc.fluid.windows import system_of
 
 
 class Outcome(NamedTuple):
@@ -60,7 +60,7 @@ def begin(
     network: Network, numbers: Numbers, *, points: int, depth: int, method: str, aligned: bool, full: bool
 ) -> Progress:
     """State at t = 0 of a network with a points axis; constant history before."""
-    system = QueueNetwork(network, points, numbers.limit)
+    system = system_of(network, points, numbers.limit)
     dtype = numbers.dt.dtype
     y, z = system.start(dtype)
     loop = Loop(system, METHODS[method], numbers.dt, aligned)
@@ -86,7 +86,7 @@ def proceed(
     The outcome's summary is that of the run so far, its samples are of this segment. An int as stride makes
     the loop differentiable in reverse.
     """
-    system = QueueNetwork(network, points, numbers.limit)
+    system = system_of(network, points, numbers.limit)
     dt = numbers.dt
 
     def sample(now: Carry) -> tuple[Array, dict[str, Array]]:

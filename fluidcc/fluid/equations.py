@@ -15,7 +15,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.errors import InputError
-from fluidcc.fluid.history import past_function, ring_depth
+from fluidcc.fluid.history import History, past_function, ring_depth
 from fluidcc.fluid.kernel import Clock, Loop, Read, advance
 from fluidcc.fluid.methods import method_named
 
@@ -51,6 +51,9 @@ class _Equation:
             return lag if lag.size == 1 else jnp.broadcast_to(lag, (self.size, y.shape[1]))
 
         return tuple(shaped(lag) for lag in self.lag_function(y))
+
+    def look_back(self, history: History, n: Array, dt: Array, z: None) -> None:
+        return None
 
     def feedback(self, lagged: tuple[Array, ...]) -> tuple[Array, ...]:
         return lagged

@@ -103,6 +103,12 @@ class History:
         values = _hermite(where.theta, *ends)
         return jnp.concatenate([values, _hermite_slope(where.theta, *ends)]) if slopes else values
 
+    def at(self, n: Array, offset: Array, rows: tuple[int, ...]) -> tuple[Array, Array]:
+        """Signals ``rows`` at the two ends of the records n + offset of a cubic ring; all (len(rows), points)."""
+        where = Place(offset, jnp.zeros(offset.shape))
+        last = tuple(2 * self.signals + row for row in rows)
+        return self._gather(n, where, rows), self._gather(n, where, last)
+
     def _slice(self, n: Array, where: Place, rows: tuple[int, ...]) -> Array:
         index = (n + where.offset.reshape(())) & (self.depth - 1)
         first, count = rows[0], len(rows)

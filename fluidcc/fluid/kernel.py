@@ -64,6 +64,10 @@ class System(Protocol):
         """Lags [s] at a stage; each of size one (shared by rows and points), (rows, 1) or (rows, points)."""
         ...
 
+    def look_back(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
+        """What of the memory a search of the history decides, before step n reads it."""
+        ...
+
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
         """What derivative and jump need of the lagged signals: one array per read, slopes below values."""
         ...
@@ -123,6 +127,7 @@ class Loop:
         system, method, n, y, z = self.system, self.method, carry.step, carry.y, carry.z
         record = system.remembered(y) if self.aligned else carry.interval
         history = carry.history.push(n if self.aligned else n - 1, record)
+        z = system.look_back(history, n, self.dt, z)
         feedback = carry.feedback
         feedbacks = {0.0: feedback}
         slopes: list[State] = []

@@ -11,8 +11,8 @@ from jax import Array
 from fluidcc.fluid.engine import Progress, begin, numbers_of, proceed
 from fluidcc.fluid.network import network_of, with_points
 from fluidcc.fluid.plan import plan_of
-from fluidcc.fluid.queues import QueueNetwork
 from fluidcc.fluid.tally import summarise
+from fluidcc.fluid.windows import system_of
 from fluidcc.scenario import Scenario, resolve
 
 
@@ -81,7 +81,7 @@ def measure(
         return proceed(network, numbers, state, plan.stride, samples=1, **static)[0]
 
     progress, _ = jax.lax.scan(lambda state, _: (segment(state), None), progress, None, length=plan.samples)
-    system = QueueNetwork(network, 1, numbers.limit)
+    system = system_of(network, 1, numbers.limit)
     # Only here: in earlier segments the window may still be empty, and 0/0 would poison the gradient.
     summary = jax.tree.map(lambda a: a[:, 0], summarise(system, progress.tally, numbers.dt))
     weights = jnp.broadcast_to(network.multiplicity[:, 0], summary.rate_mean.shape)

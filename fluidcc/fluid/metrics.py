@@ -49,7 +49,7 @@ def jain(rates: np.ndarray, weights: np.ndarray) -> np.ndarray:
         return np.where(squares > 0, total**2 / squares, np.nan)
 
 
-def metrics_of(network: Network, plan: Plan, outcome: Outcome, payload_share: Any) -> dict[str, np.ndarray]:
+def metrics_of(network: Network, plan: Plan, outcome: Outcome, payload: Any) -> dict[str, np.ndarray]:
     """`METRICS` of every point, each (points,).
 
     Parameters
@@ -58,17 +58,17 @@ def metrics_of(network: Network, plan: Plan, outcome: Outcome, payload_share: An
         Of plain numbers.
     plan : Plan
     outcome : Outcome
-    payload_share : array_like
-        Payload over wire bytes of a packet.
+    payload : array_like
+        Payload of a packet [bytes].
     """
     link = most_loaded(outcome)
     points = np.arange(len(link))
     found = {f"queue_bytes.{k}": v[link, points] for k, v in queue_statistics(plan, outcome).items()}
     rates = outcome.summary.rate_mean
     weights = np.asarray(network.multiplicity, dtype=float)
-    weights = weights[:, None] if weights.ndim == 1 else weights
+    weights, packet = (a[:, None] if a.ndim == 1 else a for a in (weights, np.asarray(network.packet, dtype=float)))
     found["jain"] = jain(rates, weights)
     found["utilisation"] = outcome.summary.utilisation[link, points]
     found["rate_gap_bytes_per_s"] = np.max(rates, axis=0) - np.min(rates, axis=0)
-    found["goodput_bytes_per_s"] = np.sum(weights * rates, axis=0) * np.asarray(payload_share)
+    found["goodput_bytes_per_s"] = np.sum(weights * rates / packet, axis=0) * np.asarray(payload)
     return found

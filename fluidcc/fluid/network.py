@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.base_rtt import ack_delay, data_delays
 from fluidcc.parameters import out_of_range, register
 from fluidcc.scenario import Flow, Scenario
+from fluidcc.schemes.dispatch import part
 from fluidcc.units import is_concrete
 
 
@@ -38,7 +40,7 @@ class Group:
     line_rate: Any
 
 
-@register(meta=("paths", "queueing", "starts", "flows"))
+@register(meta=("paths", "queueing", "starts", "tracked", "flows"))
 class Network:
     """Columns of a scenario.
 
@@ -50,8 +52,8 @@ class Network:
         Per flow; s, count, bytes/s, bytes/s.
     size : Array or None
         Per flow, wire bytes; None if all are long-lived.
-    packet : Array
-        Wire bytes of a packet, one row.
+    packet, window_packet : Array
+        Per flow, bytes of a packet on the wire, and as windows count them.
     marking_lag : Array
         Time [s] from a mark on arrival at a queue to the sender's reaction, without queueing, per view and
         hop; a single row if all are the same.
@@ -70,6 +72,8 @@ class Network:
         Whether the time spent in queues is added to the lags.
     starts : bool
         Whether some flow starts later than at 0.
+    tracked : bool
+        Whether some scheme needs telemetry or windows (`fluid.signals`).
     """
 
     capacity: Any
@@ -82,6 +86,7 @@ class Network:
     line_rate: Any
     size: Any
     packet: Any
+    window_packet: Any
     marking_lag: Any
     own_lag: Any
     arrival_lag: Any
@@ -90,6 +95,7 @@ class Network:
     flows: tuple[tuple[int, tuple[int, ...]], ...]
     queueing: bool
     starts: bool
+    tracked: bool
 
     @property
     def links(self) -> int:
@@ -140,7 +146,8 @@ def network_of(scenario: Scenario) -> Network:
         initial_rate=_column([f.initial_rate for f in scenario.flows]),
         line_rate=_column([f.line_rate for f in scenario.flows]),
         size=_column([f.size for f in scenario.flows]) if finite else None,
-        packet=_column([scenario.wire_packet]),
+        packet=_column(_packets(scenario)),
+        window_packet=_column(_packets(scenario) if scenario.window_unit == "wire" else [scenario.packet_size]),
         marking_lag=_column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking]),
         own_lag=None if one_lag else _column([lag.own for lag in lags]),
         arrival_lag=None if no_arrival_lag else _column(arrivals),
@@ -149,39 +156,71 @@ def network_of(scenario: Scenario) -> Network:
         flows=tuple((view, flow.path) for view, flow in zip(view_of, scenario.flows, strict=True)),
         queueing=queueing,
         starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
+        tracked=any(needs(flow.scheme) for flow in scenario.flows),
     )
+
+
+def needs(scheme: Any) -> frozenset[str]:
+    """What the network must keep track of for a scheme (`fluid.signals`)."""
+    return getattr(part(scheme, "fluid"), "NEEDS", frozenset())
+
+
+def _packets(scenario: Scenario) -> list[Any]:
+    """Bytes of each flow's packets on the wire; equal ones are one object, so that their column is one row."""
+    sizes: dict[Any, Any] = {}
+    for flow in scenario.flows:
+        key = _identity(flow.scheme.int_bytes)
+        if key not in sizes:
+            sizes[key] = scenario.wire_packet_of(flow)
+    return [sizes[_identity(flow.scheme.int_bytes)] for flow in scenario.flows]
 
 
 def _lags(scenario: Scenario, flow: Flow) -> _Lags:
     fixed = flow.scheme.feedback_delay
     hops = len(flow.path)
+    windowed = "inflight" in needs(flow.scheme)
+    # Windows are set for round trips that include storing the packet at every hop.
+    stored, ack = (data_delays(scenario, flow), ack_delay(scenario, flow)) if windowed else ([0.0] * (hops + 1), 0.0)
     if fixed is not None:
-        return _Lags((fixed,) * hops, fixed, (0.0,) * hops, True)
+        lag = fixed + (sum(stored) + ack)
+        return _Lags((lag,) * hops, lag, (0.0,) * hops, not windowed)
     delays = [scenario.links[i].delay for i in flow.path]
     arrival, marking = [], []
     for hop in range(hops):
-        arrival.append(flow.access_delay + sum(delays[:hop]))
-    total = arrival[-1] + delays[-1] + flow.egress_delay
+        arrival.append(flow.access_delay + sum(delays[:hop]) + sum(stored[: hop + 1]))
+    total = arrival[-1] + delays[-1] + flow.egress_delay + stored[-1]
+    back = total - sum(stored) + ack + flow.scheme.feedback_pause
     for hop in range(hops):
-        marking.append((total - arrival[hop]) + total + flow.scheme.feedback_pause)
-    return _Lags(tuple(marking), 2 * total + flow.scheme.feedback_pause, tuple(arrival), False)
+        marking.append((total - arrival[hop]) + back)
+    return _Lags(tuple(marking), total + back, tuple(arrival), False)
 
 
 def _view_key(flow: Flow, lags: _Lags) -> Any:
     """Flows with equal keys see the same marks: same path, and lags equal or made of the same traced parts."""
     if all(is_concrete(lag) for lag in lags.marking):
         return flow.path, lags.marking, lags.own if is_concrete(lags.own) else None
-    parts = (flow.access_delay, flow.egress_delay, flow.scheme.feedback_delay, flow.scheme.feedback_pause)
-    return flow.path, tuple(part if part is None or is_concrete(part) else id(part) for part in parts)
+    scheme = flow.scheme
+    parts = (flow.access_delay, flow.egress_delay, scheme.feedback_delay, scheme.feedback_pause)
+    if "inflight" in needs(scheme):
+        parts += (flow.line_rate, scheme.int_bytes)
+    return flow.path, tuple(map(_identity, parts))
+
+
+def _identity(value: Any) -> Any:
+    """Equal for values that are known to be: plain numbers that compare equal, or one traced object."""
+    return value if value is None or is_concrete(value) else id(value)
 
 
 def _groups(scenario: Scenario) -> tuple[Group, ...]:
+    rooms = {flow.scheme.name: part(flow.scheme, "fluid") for flow in scenario.flows}
+    settle = {name: room.settled(scenario) for name, room in rooms.items() if hasattr(room, "settled")}
+    schemes = [settle[f.scheme.name](f) if f.scheme.name in settle else f.scheme for f in scenario.flows]
     members: dict[Any, list[int]] = {}
-    for i, flow in enumerate(scenario.flows):
-        members.setdefault(jax.tree.structure(flow.scheme), []).append(i)
+    for i, scheme in enumerate(schemes):
+        members.setdefault(jax.tree.structure(scheme), []).append(i)
     groups = []
     for treedef, indices in members.items():
-        leaves = [jax.tree.leaves(scenario.flows[i].scheme) for i in indices]
+        leaves = [jax.tree.leaves(schemes[i]) for i in indices]
         columns = [_column([row[k] for row in leaves]) for k in range(treedef.num_leaves)]
         line_rate = _column([scenario.flows[i].line_rate for i in indices])
         groups.append(Group(tuple(indices), jax.tree.unflatten(treedef, columns), line_rate))
@@ -221,9 +260,9 @@ def reason_of(scenario: Scenario) -> Array:
     crossed = jnp.asarray(False)
     fast = jnp.asarray(False)
     for link in scenario.links:
-        for part in (link, link.marking):
-            if part is not None:
-                bad = _any(bad, part)
+        for piece in (link, link.marking):
+            if piece is not None:
+                bad = _any(bad, piece)
         if link.marking is not None:
             crossed = crossed | (link.marking.kmin > link.marking.kmax)
     seen: set[int] = set()

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+import jax
 import numpy as np
 from jax.core import Tracer
 
@@ -21,6 +22,8 @@ from fluidcc.units import TIME, interval, quantity, show
 LARGEST_STEP = 1e-6  # s
 STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
 SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
+_QUEUEING_ALLOWANCE = 4e-3  # s
+_MARGIN = 1.25  # of the bytes in flight over the windows: those of one step, and of the packet that a window always is
 _MOST_HISTORY = 1 << 30  # bytes of one point's history
 _MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
 MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
@@ -94,7 +97,7 @@ def plan_of(
     dtype: str = "float64",
     sample_interval: Any = None,
     samples: int = SAMPLES,
-    queueing_allowance: float = 4e-3,
+    queueing_allowance: float | None = None,
     halving: bool = False,
     longest_lag: Any = None,
 ) -> Plan:
@@ -119,7 +122,8 @@ def plan_of(
     samples : int
         Samples for percentiles.
     queueing_allowance : float
-        Longest queueing delay that the history holds [s].
+        Longest queueing delay that the history holds [s]; by default 4 ms, or what all windows fill if every
+        flow has one.
     halving : bool
         Whether the history must also hold the run with half the step.
     longest_lag : quantity
@@ -136,6 +140,8 @@ def plan_of(
         for value, name in ((dt, "dt"), (sample_interval, "sample interval"), (longest_lag, "longest lag"))
     )
     method_named(method)
+    if dtype == "float32" and network.tracked:
+        raise InputError("dtype: float32 is too coarse to count the bytes in flight; write float64")
     if dtype not in ("float64", "float32"):
         raise InputError(f"dtype: {str(dtype)[:20]!r} is unknown; write float64 or float32")
     if not 0 < until < math.inf:
@@ -172,9 +178,11 @@ def plan_of(
         if samples * (coarse // stride) > _MOST_SAMPLES:  # the nearest spacing that fits
             stride = max(d for d in range(1, min(wanted, coarse) + 1) if coarse % d == 0)
         every, thin = coarse // stride, max(1, round(wanted / stride))
+    if queueing_allowance is None:
+        queueing_allowance = _longest_wait(network)
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
     finest = step / (2 if halving else 1)
-    rows = (network.links + len(network.flows)) * (1 if aligned else 4)
+    rows = remembered_rows(network) * (1 if aligned else 4)
     if longest / finest * rows * 8 > _MOST_HISTORY:
         raise InputError(
             f"delay: a lag of {show(max(lags), TIME)} in steps of {show(step, TIME)} is too much to remember; "
@@ -194,6 +202,30 @@ def plan_of(
         method=method,
         dtype=dtype,
     )
+
+
+def remembered_rows(network: Network) -> int:
+    """Signals that the history keeps: queue (and traffic) of every link, rate (or bytes) of every flow."""
+    return (3 if network.tracked else 1) * network.links + len(network.flows)
+
+
+def _longest_wait(network: Network) -> float:
+    """Bound on the queueing delay along a path [s]."""
+    rooms = [(group, part(group.parameters, "fluid")) for group in network.groups]
+    columns = (network.capacity, network.multiplicity, *(group.parameters for group in network.groups))
+    if not all("inflight" in getattr(room, "NEEDS", ()) for _, room in rooms) or any(
+        isinstance(leaf, Tracer) for leaf in jax.tree.leaves(columns)
+    ):
+        return _QUEUEING_ALLOWANCE
+    windows = np.zeros((len(network.flows), 1))
+    for group, room in rooms:
+        largest = np.asarray(room.largest_window(group.parameters), float)
+        windows[list(group.flows)] = np.nanmax(np.atleast_2d(largest.T).T, axis=-1, keepdims=True)
+    per_window = np.nanmax(np.asarray(network.packet) / np.min(np.asarray(network.window_packet)))
+    counts = np.asarray(network.multiplicity, float)
+    inflight = np.sum(windows * np.nanmax(counts.reshape(len(counts), -1), axis=-1, keepdims=True)) * per_window
+    hops = max(len(path) for _, path in network.flows)
+    return _MARGIN * hops * float(inflight / np.nanmin(np.asarray(network.capacity)))
 
 
 def _window_steps(window: tuple[float, float], until: float, step: float, steps: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from fluidcc.fluid.completion import last_bytes
+from fluidcc.fluid.history import History
 from fluidcc.fluid.kernel import Clock, Read
 from fluidcc.fluid.marking import along_path, red
 from fluidcc.fluid.network import Group, Network
@@ -26,7 +27,8 @@ class State(NamedTuple):
 
     queue: Array  # (links, points) [bytes]
     schemes: tuple[Any, ...]  # one scheme state per group
-    sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived
+    sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived and none is tracked
+    traffic: Array | None = None  # (2 links, points) rates of sending and of arrivals [bytes/s]; None if not tracked
 
 
 class Memory(NamedTuple):
@@ -36,7 +38,9 @@ class Memory(NamedTuple):
     finish: Array | None  # (flows, points) time [s] at which the last byte was sent; inf before
     drain: Array | None  # (hops, points) queueing delay [s] of that byte; NaN until it arrives there
     wait: Array | None  # (view hops, points) queueing delay [s] of the packets whose marks arrive now
-    wait_growth: Array | None  # by how much it grew in the last step [s]
+    wait_growth: Array | None  # by how much it grew in the last step, or will in the next [s]
+    pace: Array | None = None  # (flows, points) rate of the next step [bytes/s]; None if rates are the schemes'
+    acked: Array | None = None  # (flows, points) bytes acknowledged; None if not tracked
 
 
 class Feedback(NamedTuple):
@@ -45,6 +49,7 @@ class Feedback(NamedTuple):
     schemes: tuple[Any, ...]
     arrivals: Array | None  # rates as they reach the queues, per flow and hop; None without forward lags
     queues: Array | None  # (2 * view hops, points) queue that marked, its slope; None without queueing lags
+    acked: Array | None = None  # (flows, points) bytes whose ACKs have arrived; None if not tracked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +134,7 @@ class QueueNetwork:
             ]
             lags[0] = lags[0] + jnp.concatenate(onward)
             whole = jnp.stack([waits[0] for waits in onward])
-            lags[1] = lags[1] + _rows(whole, tuple(view for view, _ in net.flows))
+            lags[1] = lags[1] + rows_of(whole, tuple(view for view, _ in net.flows))
         if net.arrival_lag is not None:
             lags.append(net.arrival_lag)
         return tuple(jnp.minimum(lag, self.limit) for lag in lags)
@@ -138,6 +143,10 @@ class QueueNetwork:
     def _first_hop(self) -> tuple[int, ...]:
         """Row of each view's first hop among all view hops."""
         return tuple(accumulate((len(path) for path in self.network.paths[:-1]), initial=0))
+
+    def look_back(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
+        """Nothing: waits follow step by step (`_waited`)."""
+        return z
 
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
         """Marks along each path, and what the schemes make of them."""
@@ -151,8 +160,8 @@ class QueueNetwork:
         marking = self._marking(queues)
         heard = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
-            seen = _rows(marking, tuple(net.flows[i][0] for i in group.flows))
-            signals = Signals(seen, _rows(rates, group.flows), net.packet)
+            seen = rows_of(marking, tuple(net.flows[i][0] for i in group.flows))
+            signals = Signals(seen, rows_of(rates, group.flows), rows_of(net.packet, group.flows))
             heard.append(fluid.feedback(group.parameters, signals))
         return Feedback(tuple(heard), arrivals, queues if net.queueing else None)
 
@@ -167,7 +176,7 @@ class QueueNetwork:
         net = self.network
         hops = z.wait.shape[0]
         links = tuple(link for path in net.paths for link in path)
-        capacity = _rows(net.capacity, links)
+        capacity = rows_of(net.capacity, links)
         guess = jnp.maximum(z.wait + z.wait_growth, 0.0)
         queue, slope = feedback.queues[:hops], feedback.queues[hops:]
         # 1 + q'/C is the arrival rate over C; near 0, while nobody sends, any later s is as good.
@@ -186,8 +195,8 @@ class QueueNetwork:
             at = [tuple(range(first, first + len(p))) for first, p in zip(self._first_hop, net.paths, strict=True)]
         probabilities = []
         for rows, path in zip(at, net.paths, strict=True):
-            red_of = (_rows(column, path) for column in (net.kmin, net.kmax, net.pmax))
-            probabilities.append(along_path(red(_rows(queues, rows), *red_of)))
+            red_of = (rows_of(column, path) for column in (net.kmin, net.kmax, net.pmax))
+            probabilities.append(along_path(red(rows_of(queues, rows), *red_of)))
         return jnp.concatenate(probabilities) if len(probabilities) > 1 else probabilities[0]
 
     # -- how it moves --------------------------------------------------------------------------------------
@@ -198,7 +207,7 @@ class QueueNetwork:
         states = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             shape = (len(group.flows), self.points)
-            states.append(fluid.start(group.parameters, _rows(net.initial_rate, group.flows), shape))
+            states.append(fluid.start(group.parameters, rows_of(net.initial_rate, group.flows), shape))
         nothing = jnp.zeros((links, self.points), dtype)
         wait = jnp.zeros((sum(map(len, net.paths)), self.points), dtype) if net.queueing else None
         if net.size is None:
@@ -218,7 +227,7 @@ class QueueNetwork:
         on = self._began(clock, lag)
         if z.finish is not None:
             when = clock.step * clock.dt - lag
-            finish = z.finish if isinstance(lag, float) else _rows(z.finish, self._hop_flows)
+            finish = z.finish if isinstance(lag, float) else rows_of(z.finish, self._hop_flows)
             on = on & (when < finish)
         return on
 
@@ -227,7 +236,7 @@ class QueueNetwork:
         return tuple(flow for flow, _, _ in self._hops)
 
     def _began(self, clock: Clock, lag: Array | float) -> Array:
-        begin = self.network.start if isinstance(lag, float) else _rows(self.network.start, self._hop_flows)
+        begin = self.network.start if isinstance(lag, float) else rows_of(self.network.start, self._hop_flows)
         return (clock.step + 0.5) * clock.dt - lag > begin
 
     def observables(self, y: State) -> dict[str, Array]:
@@ -241,64 +250,71 @@ class QueueNetwork:
 
     def sending(self, clock: Clock, y: State, z: Memory) -> Array:
         """Rate (flows, points) at which each flow of a class sends now [bytes/s]."""
-        rates = self.rates(y)
+        rates = self.pace(y, z)
         on = self.active(clock, z)
         return rates if on is None else jnp.where(on, rates, 0.0)
+
+    def pace(self, y: State, z: Memory) -> Array:
+        """Rate (flows, points) at which flows send if they are active [bytes/s]."""
+        return self.rates(y)
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
         """Queues by (6) and (11), schemes by their own equations."""
         net = self.network
-        rates = self.rates(y)
+        sending = self.sending(clock, y, z)
         on = self.active(clock, z)
-        sending = rates if on is None else jnp.where(on, rates, 0.0)
-        if feedback.arrivals is None:
-            hops = _rows(net.multiplicity * sending, self._hop_flows)
-        else:
-            per_hop = len(self.reads[-1].rows) == len(self._hops)
-            there = feedback.arrivals if per_hop else _rows(feedback.arrivals, self._hop_flows)
-            reached = self.active(clock, z, net.arrival_lag)
-            arriving = there if reached is None else jnp.where(reached, there, 0.0)
-            hops = _rows(net.multiplicity, self._hop_flows) * arriving
-        queue = self._arrivals(hops) - net.capacity  # (6), (11)
+        queue = self._arrivals(clock, sending, z, feedback) - net.capacity  # (6), (11)
         moves = []
         for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
             move = fluid.derivative(group.parameters, state, heard)
             if on is not None:
-                mine = _rows(on, group.flows)
+                mine = rows_of(on, group.flows)
                 move = jax.tree.map(lambda m, mine=mine: jnp.where(mine, m, 0.0), move)
             moves.append(move)
         return State(queue, tuple(moves), None if y.sent is None else sending)
 
-    def _arrivals(self, hops: Array) -> Array:
-        """Arrival rate (links, points) from the rate of every hop."""
-        links, _ = self._count
+    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
+        """Arrival rate at every link (links, points)."""
+        net, (links, _) = self.network, self._count
+        if feedback.arrivals is None:
+            hops = rows_of(net.multiplicity * sending, self._hop_flows)
+        else:
+            per_hop = len(self.reads[-1].rows) == len(self._hops)
+            there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
+            reached = self.active(clock, z, net.arrival_lag)
+            arriving = there if reached is None else jnp.where(reached, there, 0.0)
+            hops = rows_of(net.multiplicity, self._hop_flows) * arriving
         sums = []
         for link in range(links):
             rows = tuple(h for h, (_, _, at) in enumerate(self._hops) if at == link)
-            sums.append(jnp.sum(_rows(hops, rows), axis=0) if rows else jnp.zeros(self.points, hops.dtype))
+            sums.append(jnp.sum(rows_of(hops, rows), axis=0) if rows else jnp.zeros(self.points, hops.dtype))
         return jnp.stack(sums)
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
         """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
         net = self.network
-        schemes = tuple(
-            fluid.project(group.parameters, state, group.line_rate)
-            for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True)
-        )
+        schemes = self._jumped(y, z, feedback)
         queue = jnp.maximum(y.queue, 0.0)
         z = self._waited(clock, z._replace(idle=z.idle + (queue - y.queue)), feedback)
-        y = State(queue, schemes, y.sent)
+        y = y._replace(queue=queue, schemes=schemes)
         if net.size is None or y.sent is None or z.finish is None or z.drain is None:
             return y, z
-        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.rates(y), queue, z.finish, z.drain)
+        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), queue, z.finish, z.drain)
         return y, z._replace(finish=finish, drain=drain)
 
+    def _jumped(self, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
+        """States of the schemes after a step."""
+        return tuple(
+            fluid.project(group.parameters, state, group.line_rate)
+            for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True)
+        )
 
-def _rows(column: Array, rows: tuple[int, ...]) -> Array:
+
+def rows_of(column: Array, rows: tuple[int, ...]) -> Array:
     """Rows of a column; one of a single row stands for any."""
     if column.shape[0] == 1 or rows == tuple(range(column.shape[0])):
         return column
     return column[jnp.asarray(rows)]
 
 
-__all__ = ["Feedback", "Group", "Memory", "QueueNetwork", "State"]
+__all__ = ["Feedback", "Group", "Memory", "QueueNetwork", "State", "rows_of"]

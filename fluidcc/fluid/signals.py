@@ -1,10 +1,42 @@
-"""What a scheme's fluid model is told by the network."""
+"""What a scheme's fluid model is told by the network, and what it may ask for.
+
+A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it hears marks and is rate-based:
+
+- ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
+- ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress)`` in
+  place of ``project``, ``window(state)`` [bytes], ``largest_window(parameters)`` [bytes], and ``settled(scenario)``,
+  which returns a function from a flow to its parameters with what they leave to the scenario filled in.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from jax import Array
+
+
+class Telemetry(NamedTuple):
+    """What links report of the moment at which the packets left them whose ACKs arrive now.
+
+    Each is (hops, flows, points), or (hops, 1, points) if all flows see the same; paths that are shorter than the
+    longest repeat their last hop.
+    """
+
+    queue: Array  # [bytes]
+    output: Array  # rate of sending [bytes/s]
+    arriving: Array  # rate of arrivals [bytes/s]
+    capacity: Array  # [bytes/s]
+
+
+class Progress(NamedTuple):
+    """Bytes of a group of flows at the end of a step, each (flows, points) or (1, points)."""
+
+    sent: Array  # bytes sent so far
+    acked: Array  # of these, acknowledged
+    newly: Array  # of these, in the step that ended
+    packet: Array  # a packet [bytes], as windows count it
+    wire_packet: Array  # a packet on the wire [bytes]
+    line_rate: Array  # [bytes/s]
 
 
 class Signals(NamedTuple):
@@ -16,10 +48,13 @@ class Signals(NamedTuple):
         Probability that a packet was marked on its way; one row if all flows see the same.
     rate : Array, shape (flows, points)
         Own rate [bytes/s] at which the packets that carried the marks were sent.
-    packet : Array, shape (1, points)
+    packet : Array, shape (flows, points) or (1, points)
         Packet size on the wire [bytes].
+    telemetry : Telemetry or None
+        If the scheme needs it.
     """
 
     marking: Array
     rate: Array
     packet: Array
+    telemetry: Telemetry | None = None

@@ -17,7 +17,7 @@ from fluidcc.fluid.engine import execute
 from fluidcc.fluid.history import ring_depth
 from fluidcc.fluid.metrics import metrics_of
 from fluidcc.fluid.network import REASONS, Network, network_of, reason_of
-from fluidcc.fluid.plan import Plan
+from fluidcc.fluid.plan import Plan, remembered_rows
 from fluidcc.scenario import Scenario, resolve
 from fluidcc.sweep.grid import Grid
 
@@ -37,15 +37,15 @@ class Batch(NamedTuple):
         Columns that depend on what is swept have all points on a last axis, the others none.
     reasons : ndarray, shape (points,)
         Index into `REASONS` of what is wrong with a point; 0 if nothing is.
-    payload_share : ndarray
-        Payload over wire bytes of a packet, per point or one for all.
+    payload : ndarray
+        Payload of a packet [bytes], per point or one for all.
     scenario : Scenario
         The scenario of the first valid point.
     """
 
     network: Network
     reasons: np.ndarray
-    payload_share: np.ndarray
+    payload: np.ndarray
     scenario: Scenario
 
 
@@ -61,12 +61,12 @@ def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
         scenario = resolve(make_scenario(**values))
         leaves, shape["treedef"] = jax.tree.flatten(network_of(scenario))
         shape["plain"] = [None if isinstance(leaf, Tracer) else leaf for leaf in leaves]
-        share = jnp.asarray(scenario.packet_size / scenario.wire_packet)
+        payload = jnp.asarray(scenario.packet_size)
         parts, shape["scenario"] = jax.tree.flatten(scenario)
         shape["parts"] = [None if isinstance(part, Tracer) else part for part in parts]
         traced = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
         traced_parts = [part for part in parts if isinstance(part, Tracer)]
-        return traced, (reason_of(scenario), share), traced_parts
+        return traced, (reason_of(scenario), payload), traced_parts
 
     with jax.enable_x64(True):
         columns = {name: jnp.asarray(values) for name, values in grid.columns().items()}
@@ -77,14 +77,14 @@ def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
                 f"make_scenario: needs the value of something that is swept ({', '.join(columns)}), but is called "
                 "once for all values; write jnp.where in place of if, and pass numbers on without float() or int()"
             ) from error
-        traced, (reasons, share), parts = jax.tree.map(np.asarray, out)
+        traced, (reasons, payload), parts = jax.tree.map(np.asarray, out)
     valid = np.flatnonzero(reasons == 0)
     first = int(valid[0]) if len(valid) else 0
     source = np.where(reasons == 0, np.arange(grid.points), first)
     network = jax.tree.unflatten(shape["treedef"], _merged(shape["plain"], [column[..., source] for column in traced]))
     example = [float(part[first]) for part in parts]
     scenario = jax.tree.unflatten(shape["scenario"], _merged(shape["parts"], example))
-    return Batch(network, reasons, share, scenario)
+    return Batch(network, reasons, payload, scenario)
 
 
 def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:
@@ -95,7 +95,7 @@ def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:
 def chunk_size(batch: Batch, plan: Plan, points: int, workers: int) -> int:
     """Points per chunk: few enough that the history in use stays in cache, and that every worker has some."""
     network = batch.network
-    rows = (network.links + len(network.flows)) * (1 if plan.aligned else 4)
+    rows = remembered_rows(network) * (1 if plan.aligned else 4)
     item = np.dtype(plan.dtype).itemsize
     lags = [np.max(np.asarray(lag)) for lag in (network.marking_lag, network.own_lag) if lag is not None]
     in_use = min(plan.depth, int(max(lags) / plan.dt) + 8)
@@ -109,13 +109,13 @@ def take(network: Network, indices: np.ndarray) -> Network:
     return jax.tree.map(lambda a: a[..., indices] if np.ndim(a) == 2 else a, network)
 
 
-def run_chunk(network: Network, plan: Plan, share: np.ndarray, points: int) -> dict[str, np.ndarray]:
+def run_chunk(network: Network, plan: Plan, payload: np.ndarray, points: int) -> dict[str, np.ndarray]:
     """Metrics of a chunk, by name, each (points,); ``rate_bytes_per_s`` is (points, flows).
 
     Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``.
     """
     outcome, compile_s, wall_s = execute(network, plan, points=points)
-    found = metrics_of(network, plan, outcome, share)
+    found = metrics_of(network, plan, outcome, payload)
     found["rate_bytes_per_s"] = outcome.summary.rate_mean.T
     finite = np.asarray(np.isfinite([*outcome.summary.queue_mean, *outcome.summary.rate_mean]).all(axis=0))
     reason = np.where(finite, 0, NOT_FINITE).astype(np.int32)
@@ -135,8 +135,8 @@ def sampled_error(batch: Batch, plan: Plan, results: dict[str, np.ndarray], most
     chosen = valid[np.unique(np.linspace(0, len(valid) - 1, most).astype(int))]
     padded = np.resize(chosen, most)  # always the same shape, so that it compiles once
     finer = dataclasses.replace(plan.halved(), depth=ring_depth(plan.lag_limit, plan.dt / 2))
-    share = np.broadcast_to(batch.payload_share, batch.reasons.shape)[padded]
-    fine = run_chunk(take(batch.network, padded), finer, share, most)
+    payload = np.broadcast_to(batch.payload, batch.reasons.shape)[padded]
+    fine = run_chunk(take(batch.network, padded), finer, payload, most)
     queue, rate = "queue_bytes.mean", "rate_bytes_per_s"
 
     packet = np.max(batch.network.packet)  # a mean queue below one packet counts as one, as in `simulate`

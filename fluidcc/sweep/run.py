@@ -166,11 +166,11 @@ def _runs(
     batch: Batch, plan: Plan, grid: Grid, chunk: int, starts: list[int], dask: Any, threads: int
 ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
     """Results of chunks as they come in; the last is padded so that all have one shape."""
-    share = np.broadcast_to(batch.payload_share, (grid.points,))
+    payload = np.broadcast_to(batch.payload, (grid.points,))
 
     def job(first: int) -> tuple[Any, ...]:
         indices = np.minimum(np.arange(first, first + chunk), grid.points - 1)
-        return take(batch.network, indices), plan, share[indices], chunk
+        return take(batch.network, indices), plan, payload[indices], chunk
 
     if dask is not None:
         yield from _dask_runs(dask, job, starts)

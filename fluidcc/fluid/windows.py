@@ -1,0 +1,234 @@
+"""The fluid network where schemes hear telemetry, or windows limit what they have in flight.
+
+Every flow's bytes are remembered as a running sum S(t): its slope is the sending rate, and what is acknowledged is
+S(t - RTT(t)), the round trip including what the packets waited. Within a step a flow sends at one rate, chosen at
+its start: the pacing rate, or less if the window would overflow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.fluid.history import History
+from fluidcc.fluid.kernel import Clock, Read
+from fluidcc.fluid.network import Network
+from fluidcc.fluid.queues import Feedback, Memory, QueueNetwork, State, rows_of
+from fluidcc.fluid.signals import Progress, Signals, Telemetry
+
+# The search for the byte whose ACK arrives goes forward by these many records, each if it may. A longer silence is
+# crossed in several steps of the integrator.
+_STRIDES = (1024, 256, 64, 16, 8, 4, 2, 1, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowNetwork(QueueNetwork):
+    """A `QueueNetwork` that tracks what telemetry and windows need (`fluid.signals`)."""
+
+    # -- what is remembered and read ---------------------------------------------------------------------
+
+    @cached_property
+    def _path_links(self) -> tuple[int, ...]:
+        """Link of every view's every hop."""
+        return tuple(link for path in self.network.paths for link in path)
+
+    @cached_property
+    def _reads(self) -> tuple[Read, ...]:
+        links, flows = self._count
+        sent = tuple(range(3 * links, 3 * links + flows))
+        telemetry = tuple(part * links + link for part in range(3) for link in self._path_links)
+        reads = [Read(self._path_links), Read(sent, slopes=True), Read(telemetry)]
+        if self.network.arrival_lag is not None:
+            one = self.network.arrival_lag.shape[0] == 1
+            reads.append(Read(sent if one else tuple(sent[flow] for flow, _, _ in self._hops), slopes=True))
+        return tuple(reads)
+
+    def remembered(self, y: State) -> Array:
+        """Queues, rates of sending and of arrivals of the links, then bytes sent by the flows."""
+        assert y.sent is not None
+        assert y.traffic is not None
+        return jnp.concatenate([y.queue, y.traffic, y.sent])
+
+    def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
+        """As in the base, and telemetry's: stamped when a packet leaves, so that it has waited in later queues only."""
+        marks, own, *arrival = super().lags(y, z, node)
+        wait = self._wait(z, node)
+        left = marks - jnp.minimum(wait, marks)
+        if all(len(path) == 1 for path in self.network.paths):
+            left = jnp.minimum(self.network.marking_lag, self.limit)  # constant
+        telemetry = left if left.shape[0] == 1 else jnp.concatenate([left] * 3)
+        return marks, own, telemetry, *arrival
+
+    def _wait(self, z: Memory, node: float) -> Array:
+        assert z.wait is not None
+        assert z.wait_growth is not None
+        return jnp.maximum(z.wait + node * z.wait_growth, 0.0)
+
+    def look_back(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
+        """What the bytes waited in each queue whose ACKs arrive when step n ends.
+
+        A byte that arrived at a queue at s left at s + q(s)/C. Of the byte that left at a given time, s is found by
+        going forward from that of the last step: while nobody sends, the departure stays and s leaps.
+        """
+        net = self.network
+        now = self._wait(z, 1.0)  # the last step's growth led here
+        later = {view: jnp.zeros((1, self.points), now.dtype) for view in range(len(net.paths))}
+        found: dict[int, Array] = {}
+        for back in range(1, 1 + max(map(len, net.paths))):
+            views = [v for v, path in enumerate(net.paths) if len(path) >= back]
+            hops = tuple(self._first_hop[v] + len(net.paths[v]) - back for v in views)
+            links = tuple(net.paths[v][-back] for v in views)
+            lag = rows_of(net.marking_lag, hops)
+            onward = jnp.concatenate([later[v] for v in views])
+            left = 1.0 - jnp.minimum(lag + onward, self.limit) / dt  # in steps from n
+            earlier = jnp.stack(
+                [
+                    jnp.sum(now[h : self._first_hop[v] + len(net.paths[v])], axis=0)
+                    for h, v in zip(hops, views, strict=True)
+                ]
+            )
+            begin = -jnp.minimum(lag + earlier, self.limit) / dt
+            per_step = rows_of(net.capacity, links) * dt
+            wait = dt * (left - _arrival(history, n, links, per_step, left, begin))
+            for i, (view, hop) in enumerate(zip(views, hops, strict=True)):
+                found[hop] = wait[i : i + 1]
+                later[view] = later[view] + wait[i : i + 1]
+        wait = jnp.concatenate([found[hop] for hop in range(len(found))])
+        return z._replace(wait=now, wait_growth=wait - now)
+
+    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+        """Marks and telemetry along each path, what the schemes make of them, and what is acknowledged."""
+        net, (_, flows) = self.network, self._count
+        queues, own, telemetry = lagged[:3]
+        acked, rates = own[:flows], own[flows:]
+        arrivals = lagged[3][len(lagged[3]) // 2 :] if net.arrival_lag is not None else None
+        marking = self._marking(queues)
+        heard = []
+        for group, fluid in zip(net.groups, self._fluid, strict=True):
+            views = tuple(net.flows[i][0] for i in group.flows)
+            signals = Signals(
+                rows_of(marking, views),
+                rows_of(rates, group.flows),
+                rows_of(net.packet, group.flows),
+                self._telemetry(telemetry, views),
+            )
+            heard.append(fluid.feedback(group.parameters, signals))
+        return Feedback(tuple(heard), arrivals, None, acked)
+
+    def _telemetry(self, heard: Array, views: tuple[int, ...]) -> Telemetry:
+        views = views[:1] if len(set(views)) == 1 else views
+        most = max(len(self.network.paths[v]) for v in views)
+        hops = np.array(
+            [[self._first_hop[v] + min(k, len(self.network.paths[v]) - 1) for v in views] for k in range(most)]
+        )
+        queue, output, arriving = (part[hops] for part in jnp.split(heard, 3))
+        capacity = rows_of(self.network.capacity, self._path_links)
+        return Telemetry(queue, output, arriving, capacity[None] if capacity.shape[0] == 1 else capacity[hops])
+
+    # -- how it moves --------------------------------------------------------------------------------------
+
+    def start(self, dtype: Any) -> tuple[State, Memory]:
+        """State at t = 0: nothing sent, flows at their pacing rates."""
+        y, z = super().start(dtype)
+        links, flows = self._count
+        nothing = jnp.zeros((flows, self.points), dtype)
+        y = y._replace(sent=nothing, traffic=jnp.zeros((2 * links, self.points), dtype))
+        return y, z._replace(pace=jnp.broadcast_to(self.rates(y), nothing.shape), acked=nothing)
+
+    def pace(self, y: State, z: Memory) -> Array:
+        """Rate (flows, points) of the step under way [bytes/s]."""
+        assert z.pace is not None
+        return z.pace
+
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+        """As in the base; traffic changes from step to step only."""
+        assert y.traffic is not None
+        return super().derivative(clock, y, z, feedback)._replace(traffic=jnp.zeros_like(y.traffic))
+
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+        """As in the base, and the links' traffic and the flows' rates of the next step."""
+        y, z = super().jump(clock, y, z, feedback)
+        assert y.sent is not None
+        assert z.acked is not None
+        assert feedback.acked is not None
+        newly = jnp.maximum(feedback.acked - z.acked, 0.0)
+        # What the next step acknowledges is sent again during it, or windows would be a step's bytes too small.
+        room = self._windows(y) + (feedback.acked + newly) - y.sent
+        pace = jnp.clip(room / clock.dt, 0.0, self.rates(y))
+        z = z._replace(pace=pace, acked=feedback.acked)
+        arriving = self._arrivals(clock, self.sending(clock, y, z), z, feedback)
+        capacity = self.network.capacity
+        output = jnp.where(y.queue > 0, capacity, jnp.minimum(arriving, capacity))
+        return y._replace(traffic=jnp.concatenate([output, arriving])), z
+
+    def _windows(self, y: State) -> Array:
+        """Bytes (flows, points) on the wire that each flow may have in flight; infinite without a window."""
+        net = self.network
+        limits = []
+        for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True):
+            shape = (len(group.flows), self.points)
+            window = fluid.window(state) if hasattr(fluid, "window") else jnp.inf
+            limits.append(jnp.broadcast_to(window * self._wire_per_window(group.flows), shape))
+        order = [i for group in net.groups for i in group.flows]
+        return jnp.concatenate(limits)[jnp.argsort(jnp.asarray(order))] if len(limits) > 1 else limits[0]
+
+    def _wire_per_window(self, flows: tuple[int, ...]) -> Array:
+        return rows_of(self.network.packet, flows) / rows_of(self.network.window_packet, flows)
+
+    def _jumped(self, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
+        net = self.network
+        assert y.sent is not None
+        assert z.acked is not None
+        assert feedback.acked is not None
+        states = []
+        for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True):
+            if not hasattr(fluid, "jump"):
+                states.append(fluid.project(group.parameters, state, group.line_rate))
+                continue
+            acked = rows_of(feedback.acked, group.flows)
+            progress = Progress(
+                sent=rows_of(y.sent, group.flows),
+                acked=acked,
+                newly=jnp.maximum(acked - rows_of(z.acked, group.flows), 0.0),
+                packet=rows_of(net.window_packet, group.flows),
+                wire_packet=rows_of(net.packet, group.flows),
+                line_rate=group.line_rate,
+            )
+            states.append(fluid.jump(group.parameters, state, progress))
+        return tuple(states)
+
+
+def _arrival(history: History, n: Array, links: tuple[int, ...], per_step: Array, left: Array, begin: Array) -> Array:
+    """Time at which the bytes arrived that left queues at ``left``; all times in steps from n, (links, points).
+
+    Parameters
+    ----------
+    history : History
+        Whose first signals are the queues [bytes].
+    links : tuple of int
+        Queue of each row.
+    per_step : Array
+        What each link sends in a step [bytes].
+    left : Array
+    begin : Array
+        Time not after the one sought, from which the search goes forward.
+    """
+    record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
+    for stride in _STRIDES:
+        ahead = record + stride
+        queue, _ = history.at(n, jnp.minimum(ahead, -1), links)
+        record = jnp.where((ahead <= -1) & (ahead + queue / per_step <= left), ahead, record)
+    queue, after = history.at(n, record, links)
+    first, last = record + queue / per_step, record + 1 + after / per_step
+    share = jnp.clip((left - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
+    return jnp.minimum(record + share, left)
+
+
+def system_of(network: Network, points: int, limit: Array) -> QueueNetwork:
+    """The system of a network: one that tracks windows and telemetry only if some scheme needs it."""
+    return (WindowNetwork if network.tracked else QueueNetwork)(network, points, limit)

@@ -1,0 +1,165 @@
+"""HPCC's fluid model: Algorithm 1 of Li et al., SIGCOMM 2019, per flow class.
+
+Between ACKs of a step nothing is distinguished: U follows the telemetry by dU/dt = (u - U)/T, the limit of line 9 for
+many ACKs in T, and W follows U after every step (lines 12-20). W^c and incStage change when the first byte
+sent with the present W^c is acknowledged (lines 21-27).
+
+``variant="hpcc-sim"`` takes T and W_init as that simulator counts them; all else is as in the paper.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt, payload_base_rtt, slowest_rate
+from fluidcc.fluid.signals import Progress, Signals
+from fluidcc.scenario import Flow, Scenario
+from fluidcc.schemes.hpcc.parameters import HPCC
+
+NEEDS = frozenset({"telemetry", "inflight"})
+_STEPS_PER_BASE_RTT = 40
+
+
+class State(NamedTuple):
+    """Each (flows, points). Only U moves between jumps."""
+
+    rate: Array  # R = W/T [bytes/s]
+    window: Array  # W [bytes]
+    reference_window: Array  # W^c [bytes]
+    utilisation: Array  # U
+    stage: Array  # incStage
+    last_update: Array  # lastUpdateSeq [bytes]; -1 before the first ACK
+
+
+def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
+    """Fill in what parameters leave to the scenario: T, W_init and W_AI (HPCC 3.2, 3.3).
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Resolved; values may be traced.
+
+    Returns
+    -------
+    callable
+        From a flow to its parameters, with ``base_rtt``, ``initial_window`` and ``w_ai`` given.
+    """
+    longest: dict[str, Any] = {}
+
+    def of(flow: Flow) -> HPCC:
+        p = flow.scheme
+        simulator = p.variant == "hpcc-sim"
+        if p.variant not in longest:
+            longest[p.variant] = largest_base_rtt(scenario, payload_base_rtt if simulator else loaded_base_rtt)
+        base_rtt = longest[p.variant] if p.base_rtt is None else p.base_rtt
+        fastest = slowest_rate(scenario, flow) if simulator else flow.line_rate
+        return dataclasses.replace(
+            p,
+            base_rtt=base_rtt,
+            initial_window=fastest * base_rtt if p.initial_window is None else p.initial_window,
+            w_ai=p.w_ai if p.rate_ai is None else p.rate_ai * base_rtt,
+            rate_ai=None,
+        )
+
+    return of
+
+
+def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int]) -> State:
+    """State before the first ACK: W = W^c = W_init and U = 1; W_init/T is the line rate unless given."""
+    p = parameters
+    window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
+    one = jnp.ones(shape, window.dtype)
+    return State(jnp.broadcast_to(initial_rate, shape), window, window, one, 0.0 * one, -one)
+
+
+def rate(state: State) -> Array:
+    """Pacing rate R [bytes/s]."""
+    return state.rate
+
+
+def window(state: State) -> Array:
+    """Limit W of the bytes in flight."""
+    return state.window
+
+
+def largest_window(parameters: HPCC) -> Any:
+    """W_init, which W never exceeds [bytes]."""
+    return parameters.initial_window
+
+
+def feedback(parameters: HPCC, signals: Signals) -> Array:
+    """Normalised inflight bytes u of the most loaded link (2), (3): max over the hops of q/(B T) + txRate/B."""
+    heard = signals.telemetry
+    assert heard is not None
+    flow = heard.output if parameters.u_rate == "tx" else heard.arriving
+    return jnp.max(heard.queue / (heard.capacity * parameters.base_rtt) + flow / heard.capacity, axis=0)
+
+
+def derivative(parameters: HPCC, state: State, heard: Array) -> State:
+    """Line 9, from the first ACK on."""
+    nothing = jnp.zeros_like(state.window)
+    towards = jnp.where(state.last_update >= 0, (heard - state.utilisation) / parameters.base_rtt, 0.0)
+    return State(nothing, nothing, nothing, towards, nothing, nothing)
+
+
+def jump(parameters: HPCC, state: State, progress: Progress) -> State:
+    """Lines 11-27 after a step.
+
+    ``reaction="per-ack"`` sets W^c = W at every ACK: each multiplies W by eta/U and adds W_AI. With n ACKs in a step
+    that is W (eta/U)^n + n W_AI; below eta, where one ACK in maxStage + 1 multiplies, the share of such ACKs.
+    ``"per-rtt"`` changes W only together with W^c.
+    """
+    p, s = parameters, state
+    waiting = s.last_update < 0
+    first = waiting & (progress.acked > 0)  # records L, and lastUpdateSeq = snd_nxt
+    ratio = p.eta / jnp.maximum(s.utilisation, 1e-3)
+    below = s.utilisation < p.eta
+    adds = below & (s.stage < p.max_stage)
+    if p.reaction == "per-ack":
+        acks = jnp.where(waiting, 0.0, progress.newly / progress.wire_packet)
+        share = jnp.where(below, 1.0 / (p.max_stage + 1.0), 1.0)
+        changed = s.window * ratio ** (acks * share) + acks * p.w_ai
+        update = ~waiting
+    else:
+        changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + p.w_ai  # (4); lines 13, 17
+        update = ~waiting & (progress.acked > s.last_update)  # line 22
+    least = jnp.minimum(progress.packet, p.initial_window)
+    changed = jnp.clip(changed, least, p.initial_window)
+    moves = update if p.reaction == "per-rtt" else ~waiting
+    window = jnp.where(moves, changed, s.window)
+    stage = s.stage if p.reaction == "per-ack" else jnp.where(update, jnp.where(adds, s.stage + 1.0, 0.0), s.stage)
+    return State(
+        rate=jnp.minimum(window / p.base_rtt, progress.line_rate),  # line 27
+        window=window,
+        reference_window=jnp.where(update, changed, s.reference_window),  # lines 15, 19
+        utilisation=s.utilisation,
+        stage=stage,
+        last_update=jnp.where(first | update, progress.sent, s.last_update),  # line 24
+    )
+
+
+OBSERVABLES = {
+    "window": ("bytes", "window W"),
+    "reference_window": ("bytes", "reference window W^c"),
+    "utilisation_estimate": ("1", "normalised inflight bytes U"),
+}
+
+
+def observables(state: State) -> dict[str, Array]:
+    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    return {
+        "window": state.window,
+        "reference_window": state.reference_window,
+        "utilisation_estimate": state.utilisation,
+    }
+
+
+def time_scale(parameters: HPCC, line_rate: Any) -> Any:
+    """Time [s] from which the step is chosen, four of which are taken in it: events fall between steps."""
+    return np.asarray(parameters.base_rtt) * (4 / _STEPS_PER_BASE_RTT)
