@@ -16,6 +16,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fluidcc.audit import Audit as Audit
     from fluidcc.audit import audit as audit
+    from fluidcc.compare import Comparison as Comparison
+    from fluidcc.compare import compare as compare
+    from fluidcc.compare import ensemble as ensemble
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.errors import InputError as InputError
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Audit": "fluidcc.audit",
+    "Comparison": "fluidcc.compare",
     "DCQCN": "fluidcc.schemes.dcqcn",
     "Equilibrium": "fluidcc.control.equilibrium",
     "PFC": "fluidcc.scenario",
@@ -61,6 +65,8 @@ _HOMES = {
     "chain": "fluidcc.topologies",
     "clos": "fluidcc.topologies",
     "clos_testbed": "fluidcc.topologies",
+    "compare": "fluidcc.compare",
+    "ensemble": "fluidcc.compare",
     "equilibrium": "fluidcc.control.equilibrium",
     "fat_tree": "fluidcc.topologies",
     "incast": "fluidcc.topologies",

@@ -19,6 +19,7 @@ from fluidcc.files import write_whole
 from fluidcc.parameters import specs
 
 if TYPE_CHECKING:
+    from fluidcc.compare import Comparison
     from fluidcc.sweep.result import SweepResult
     from fluidcc.trace import Trace
 
@@ -128,6 +129,68 @@ def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float, prefix
             color=shade,
             label=names[k] if colour is None else f"{prefix}each flow" if k == 0 else None,
         )
+
+
+def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Picture:
+    """A fluid trace over the mean, the standard deviation and the range of packet traces; queue above, rates below.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    title : str
+
+    Returns
+    -------
+    Picture
+    """
+    data = comparison.dataset
+    second, time_unit = units.scale_of(float(data.time[-1]), units.TIME)
+    time, seeds = data.time.values / second, data.sizes["seed"]
+    picture, axes = figure(2, 1, sharex=True)
+    for axis, name, text, dimension in (
+        (axes[0, 0], "queue", "queue", units.SIZE),
+        (axes[1, 0], "rate", "rate per flow", units.RATE),
+    ):
+        fluid, packet = data[f"{name}_fluid"], data[f"{name}_packet"]
+        factor, unit = units.scale_of(float(max(fluid.max(), packet.max())), dimension)
+        fluid, packet = fluid / factor, packet / factor
+        if "flow" in fluid.dims and fluid.sizes["flow"] > _MOST_LINES:
+            text = f"mean rate of {fluid.sizes['flow']} flows"
+            fluid, packet = (part.weighted(data.multiplicity).mean("flow") for part in (fluid, packet))
+        if "flow" not in fluid.dims:
+            fluid, packet = fluid.expand_dims("flow", -1), packet.expand_dims("flow", -1)
+        for k in range(fluid.sizes["flow"]):
+            _draw_ensemble(axis, time, fluid[:, k].values, packet[:, :, k].values, k, seeds)
+        axis.set_ylabel(label(text, unit))
+        axis.set_ylim(bottom=0)
+        axis.grid(alpha=0.3)
+    axes[0, 0].legend(fontsize="small", ncols=2)
+    axes[1, 0].set_xlabel(label("time", time_unit))
+    shown = (
+        title if title is not None else f"{data.attrs['title'].partition(', fluid')[0]}: queue of {data.attrs['link']}"
+    )
+    picture.suptitle(shown)
+    return picture
+
+
+def _draw_ensemble(axis: Axes, time: np.ndarray, fluid: np.ndarray, runs: np.ndarray, k: int, seeds: int) -> None:
+    """A fluid's line over the bands and the mean of packet runs (seeds, times)."""
+    mean, std, shade = runs.mean(axis=0), runs.std(axis=0), f"C{k}"
+    if seeds > 1:
+        axis.fill_between(
+            time,
+            runs.min(axis=0),
+            runs.max(axis=0),
+            color=shade,
+            alpha=0.12,
+            lw=0,
+            label=f"packets, range of {seeds} seeds",
+        )
+        axis.fill_between(
+            time, mean - std, mean + std, color=shade, alpha=0.25, lw=0, label="packets, standard deviation"
+        )
+    axis.plot(time, mean, color=shade, lw=0.8, alpha=0.7, label="packets" + (", mean" if seeds > 1 else ""))
+    axis.plot(time, fluid, color="black", lw=1.0, label="fluid")
 
 
 def plot_sweep(

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import fluidcc
-from fluidcc.cli import audit, equilibrium, reproduce, show, simulate, sweep
+from fluidcc.cli import audit, crosscheck, equilibrium, reproduce, show, simulate, sweep
 from fluidcc.errors import InputError
 
 # Typer brings its own copy of click, or uses the installed one, depending on its version; its public
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for command in (simulate, equilibrium, sweep, audit, show, reproduce):
+for command in (simulate, crosscheck, equilibrium, sweep, audit, show, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 
@@ -64,8 +64,8 @@ def run(arguments: list[str]) -> int:
     Returns
     -------
     int
-        0: done, whatever the answer; 1: `reproduce` found a figure that does not agree; 2: bad usage or
-        input, with one line on standard error; 130: interrupted.
+        0: done, whatever the answer; 1: `crosscheck` or `reproduce` found something that does not agree; 2: bad
+        usage or input, with one line on standard error; 130: interrupted.
     """
     try:
         result = typer.main.get_command(app).main(arguments or ["--help"], prog_name="fluidcc", standalone_mode=False)

@@ -34,6 +34,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and 
 Until = Annotated[str, typer.Option(help="Horizon.")]
 Window = Annotated[str | None, typer.Option(metavar="A:B", help="Interval of the metrics; second half by default.")]
 Step = Annotated[str | None, typer.Option("--dt", help="Time step; chosen from the lags by default.")]
+SampleInterval = Annotated[str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")]
 MethodName = Annotated[str, typer.Option("--method", help="heun, rk4 or euler.")]
 Dtype = Annotated[str, typer.Option(help="float64 or float32.")]
 
@@ -57,7 +58,7 @@ def _scenario_options(
     """Signature that `takes_scenario` puts before a command's own options; names as in `Request`."""
 
 
-def takes_scenario(command: Callable[..., None]) -> Callable[..., None]:
+def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | None]:
     """Decorator: a command ``(request, ...)`` gets the options that describe a scenario in place of the request."""
     shared = inspect.signature(_scenario_options, eval_str=True)
     own = inspect.signature(command, eval_str=True)
@@ -65,9 +66,9 @@ def takes_scenario(command: Callable[..., None]) -> Callable[..., None]:
     theirs = [p.replace(kind=p.KEYWORD_ONLY) for p in shared.parameters.values()]
 
     @functools.wraps(command)
-    def wrapper(**values: Any) -> None:
+    def wrapper(**values: Any) -> int | None:
         request = Request(**{name: values.pop(name) for name in shared.parameters})
-        command(request, **values)
+        return command(request, **values)
 
     wrapper.__signature__ = inspect.Signature([*theirs, *mine])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in (*theirs, *mine)}

@@ -28,9 +28,7 @@ def command(
     dt: o.Step = None,
     method: o.MethodName = "heun",
     dtype: o.Dtype = "float64",
-    sample_interval: Annotated[
-        str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")
-    ] = None,
+    sample_interval: o.SampleInterval = None,
     out: Annotated[str | None, typer.Option(metavar="FILE.nc", help="Write the trace.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw queue and rates.")] = None,
     json: o.Json = False,
@@ -45,6 +43,7 @@ def command(
         until,
         window=window,
         engine=engine,
+        seed=seed,
         dt=dt,
         method=method,
         dtype=dtype,

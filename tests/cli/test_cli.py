@@ -279,7 +279,9 @@ BAD = [
     (["simulate", "dcqcn", "--dt", "1ms"], "dt"),
     (["simulate", "dcqcn", "--feedback-delay", "0s"], "delay"),
     (["simulate", "dcqcn", "--initial-rate", "80Gbps"], "line rate"),
-    (["simulate", "dcqcn", "--engine", "packet"], "fluid"),
+    (["simulate", "dcqcn", "--engine", "quantum"], "fluid"),
+    (["simulate", "dcqcn", "--seed", "3"], "packet"),
+    (["crosscheck", "dcqcn", "--seeds", "0"], "--seeds"),
     (["simulate", "dcqcn", "--method", "dopri"], "heun"),
     (["simulate", "dcqcn", "--dtype", "float16"], "float32"),
     (["simulate", "dcqcn", "--until", "1ms", "--out", "/nowhere/t.nc"], "/nowhere"),
@@ -337,3 +339,32 @@ def test_the_command_answers_in_a_process_of_its_own():
     done = subprocess.run([*command, "equilibrium", "dcqcn", "--json"], capture_output=True, text=True)
     assert done.returncode == 0
     assert json.loads(done.stdout)["exists"] is True
+
+
+def test_crosscheck(fluidcc, tmp_path):
+    options = ["--flows", 2, "--seeds", 2, "--until", "4ms", "--sample-interval", "10us"]
+    status, found, err = fluidcc("crosscheck", "dcqcn", *options, "--plot", tmp_path / "c.png", "--json")
+    assert err == ""
+    assert found.keys() >= {"fluid", "packet", "spread", "difference", "tolerance", "within"}
+    assert found["difference"].keys() == {
+        "queue_mean_rel", "queue_p95_rel", "queue_peak_rel", "drain_time_rel", "rate_rel_max", "window_rel",
+        "jain_abs", "settling_time_rel",
+    }  # fmt: skip
+    assert found["packet"].keys() >= {"events", "packets", "pfc_pauses", "drops", "queue_bytes", "seeds"}
+    assert found["fluid"]["discretisation_error"].keys() == {"queue_rel", "rate_rel"}
+    assert status == (0 if found["within"] else 1)
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    status, out, _ = fluidcc("crosscheck", "dcqcn", *options)
+    assert status in (0, 1)
+    assert "queue mean" in out
+
+
+def test_the_packet_engine(fluidcc):
+    arguments = ["simulate", "dcqcn", "--engine", "packet", "--size", "1MB", "--until", "2ms"]
+    status, found, _ = fluidcc(*arguments, "--seed", 3, "--json")
+    assert status == 0
+    assert found.keys() >= {"events", "packets", "pfc_pauses", "drops", "fct_s"}
+    assert "discretisation_error" not in found
+    assert found["packets"] == 2000
+    status, out, _ = fluidcc(*arguments)
+    assert "PFC pauses" in out

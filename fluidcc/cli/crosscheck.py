@@ -1,0 +1,100 @@
+"""``fluidcc crosscheck``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc import units
+from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.request import Request, scenario_of
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.compare import Comparison
+
+
+_MOST_SEEDS = 10_000
+
+
+@o.takes_scenario
+def command(
+    request: Request,
+    save_scenario: o.Save = None,
+    seeds: Annotated[int, typer.Option(help="Runs of the packet engine, with seeds 1, 2, ...")] = 8,
+    until: o.Until = "200ms",
+    window: o.Window = None,
+    dt: o.Step = None,
+    sample_interval: o.SampleInterval = None,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw both over each other.")] = None,
+    json: o.Json = False,
+) -> int:
+    """Run a scenario as a fluid and packet by packet, and say whether they agree; exit status 1 if not."""
+    if not 1 <= seeds <= _MOST_SEEDS:
+        raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
+    scenario = scenario_of(request)
+    output.save_scenario(scenario, save_scenario)
+    from fluidcc.compare import compare, ensemble
+    from fluidcc.simulate import simulate
+
+    fluid = simulate(scenario, until, window=window, dt=dt, sample_interval=sample_interval)
+    packets = ensemble(scenario, until, seeds, window=window, sample_interval=sample_interval)
+    comparison = compare(fluid, packets)
+    if plot is not None:
+        comparison.plot().write(plot)
+    if json:
+        output.print_json(comparison.as_dict())
+    else:
+        _print(comparison)
+    return 0 if comparison.within else 1
+
+
+def _print(comparison: Comparison) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    found = comparison.as_dict()
+    sides = [found[part] for part in ("fluid", "packet", "spread")]
+    queues = [next(row["queue_bytes"] for row in side["links"] if row["name"] == found["link"]) for side in sides[:2]]
+    place = [row["name"] for row in sides[0]["links"]].index(found["link"])
+    queues.append(sides[2]["links"][place]["queue_bytes"])
+
+    def cells(parts: list[dict[str, Any]], name: str, dimension: str) -> list[str]:
+        ours, theirs, over = (part.get(name) for part in parts)
+        told = ["none" if value is None else units.show(value, dimension) for value in (ours, theirs)]
+        return [*told, units.show(over["std"], dimension, 2) if over else ""]
+
+    lines = {
+        "queue_mean_rel": ("queue mean", cells(queues, "mean", units.SIZE)),
+        "queue_p95_rel": ("queue p95", cells(queues, "p95", units.SIZE)),
+        "queue_peak_rel": ("queue peak", cells(queues, "max_whole_run", units.SIZE)),
+        "drain_time_rel": ("queue drained at", cells(sides, "drain_time_s", units.TIME)),
+        "rate_rel_max": ("rates, worst flow", ["", "", ""]),
+        "window_rel": ("window", cells(sides, "window_bytes", units.SIZE)),
+        "jain_abs": ("Jain", cells(sides, "jain", units.RATIO)),
+        "settling_time_rel": ("rates equal after", cells(sides, "settling_time_s", units.TIME)),
+    }
+    title = f"{sides[0]['scheme']}, {sides[0]['flows']} flows, {len(sides[1]['seeds'])} seeds, queue of {found['link']}"
+    table = Table(title=title, title_justify="left", box=None)
+    for column in ("", "fluid", "packets", "std of seeds", "difference", "allowed", ""):
+        table.add_column(column)
+    for key, (name, values) in lines.items():
+        off, allowed = found["difference"][key], found["tolerance"].get(key)
+        verdict = "" if allowed is None or off is None else "ok" if off <= allowed else "[bold red]differs"
+        share = (
+            ""
+            if off is None
+            else "one only"
+            if off == math.inf
+            else f"{off:.4f}"
+            if key == "jain_abs"
+            else f"{off:.2%}"
+        )
+        table.add_row(name, *values, share, "" if allowed is None else f"{allowed:.0%}", verdict)
+    console = Console()
+    console.print(table)
+    if not found["tolerance"]:
+        console.print("no tolerance is set for this scenario")
