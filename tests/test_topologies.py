@@ -88,17 +88,19 @@ def test_the_chain_is_accs():
     assert crossed[1] == ["SW1->SW2", "SW2->SW3", "SW3->SW4", "SW4->R1"]
     # ACC 2.3: the pipe of F1, C RTT / (N + 1), is "around 0.012MB in this scenario" with N = 20.
     assert 12.5e9 * base_rtt(scenario, f1) / 21 == pytest.approx(0.012e6, rel=0.01)
-    assert Counter(flow.source for flow in bursts) == dict.fromkeys((f"H{i}" for i in range(1, 16)), 25)
+    assert Counter(flow.source for flow in bursts) == dict.fromkeys((f"H{i}" for i in range(1, 16)), 33)
     assert {flow.size for flow in bursts} == {64e3}
     starts = sorted({flow.start for flow in bursts})
     assert starts[0] == 1e-3
     assert starts[-1] < 3e-3
-    assert np.diff(starts) == pytest.approx(16 * 64e3 / 12.5e9)
+    apart = np.diff(starts)
+    assert apart[:8] == pytest.approx(64e3 / 12.5e9)  # at line rate, until 512 KB wait at SW4
+    assert apart[9:] == pytest.approx(16 * 64e3 / 12.5e9)  # then at the share of R1's link
 
 
 def test_the_chains_bursts_can_be_set():
     assert len(fc.chain(0).flows) == len(fc.chain(3, burst_time=0).flows) == 2
-    assert len(fc.chain(2, burst_time="30us", burst_size="125KB").flows) == 2 + 2  # 30 us apart
+    assert len(fc.chain(2, burst_time="30us", burst_size="125KB").flows) == 2 + 2 * 3  # 10 us apart
     assert fc.chain(2, pfc=None).pfc is None
     for given, says in (
         ({"bursts": -1}, "bursts"),

@@ -170,9 +170,10 @@ def chain(
     SW1 and R0 and R1 at SW4 follows from its ports and from the utilisation of SW3->SW4 in Fig. 20.
 
     The bursting hosts send flows of ``burst_size`` back to back, each at line rate from its start. Starts are
-    scheduled, not triggered by the end of the flow before: they lie ``(bursts + 1) burst_size / rate`` apart, the
-    time in which R1's link, shared equally with F1, passes one flow of each host. So the burst's offered load
-    is ``bursts / (bursts + 1)`` of that link for ``burst_time``, and F1's share the rest, as in the paper.
+    scheduled, not triggered by the end of the flow before. They are those of a host that flow control pauses: at
+    line rate until its port at SW4 holds the threshold ``XOFF`` of 512 KB, then at its share of R1's link. So by t
+    after ``burst_start``, ``min(C t, XOFF + C t / (bursts + 1))`` bytes have started, C the rate; the last flow
+    starts before ``burst_time``. They stay so when ``pfc`` is changed.
 
     Parameters
     ----------
@@ -216,14 +217,17 @@ def chain(
 def _burst_starts(bursts: int, opens: Any, lasts: Any, size: Any, rate: Any) -> list[float]:
     """Starts of one bursting host's flows [s]."""
     opens, lasts = quantity(opens, TIME, "burst_start"), quantity(lasts, TIME, "burst_time")
-    apart = (bursts + 1) * quantity(size, SIZE, "burst_size") / quantity(rate, RATE, "rate")
-    if not is_concrete(apart) or not is_concrete(lasts):
+    size, rate = quantity(size, SIZE, "burst_size"), quantity(rate, RATE, "rate")
+    if not all(map(is_concrete, (lasts, size, rate))):
         raise InputError("rate: the number of a chain's bursts follows from it, so it is fixed; give a plain number")
-    if not apart > 0 or not lasts >= 0:
+    if not size > 0 or not rate > 0 or not lasts >= 0:
         raise InputError("burst_time: expected a burst_size above 0 and a time of at least 0; write for example 2ms")
-    if bursts * lasts > MAX_FLOW_CLASSES * apart:
+    xoff = quantity(CHAIN_PFC.xoff, SIZE)
+    flows = min(rate * lasts, xoff + rate * lasts / (bursts + 1)) / size * (1 - 1e-12)
+    if bursts * flows > MAX_FLOW_CLASSES:
         raise InputError(
             f"burst_time: {bursts} hosts would send more than {MAX_FLOW_CLASSES} flows; give a shorter time, "
             f"or a larger burst_size"
         )
-    return [opens + k * apart for k in range(math.ceil(lasts / apart * (1 - 1e-12)))]
+    sent = [k * size for k in range(math.ceil(flows))]
+    return [opens + max(b / rate, (b - xoff) * (bursts + 1) / rate) for b in sent]
