@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from fluidcc.scenario import Scenario as Scenario
     from fluidcc.scenario import TrafficClass as TrafficClass
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
+    from fluidcc.schemes.dctcp import DCTCP as DCTCP
     from fluidcc.schemes.hpcc import HPCC as HPCC
+    from fluidcc.schemes.none import NoControl as NoControl
+    from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
@@ -49,6 +52,7 @@ _HOMES = {
     "Audit": "fluidcc.audit",
     "Comparison": "fluidcc.compare",
     "DCQCN": "fluidcc.schemes.dcqcn",
+    "DCTCP": "fluidcc.schemes.dctcp",
     "Equilibrium": "fluidcc.control.equilibrium",
     "PFC": "fluidcc.scenario",
     "Failure": "fluidcc.scenario",
@@ -57,9 +61,11 @@ _HOMES = {
     "Flow": "fluidcc.scenario",
     "InputError": "fluidcc.errors",
     "Link": "fluidcc.scenario",
+    "NoControl": "fluidcc.schemes.none",
     "RED": "fluidcc.scenario",
     "Scenario": "fluidcc.scenario",
     "SweepResult": "fluidcc.sweep",
+    "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
     "audit": "fluidcc.audit",
     "chain": "fluidcc.topologies",

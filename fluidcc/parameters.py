@@ -25,6 +25,7 @@ class Spec:
     """What is known of one parameter besides its value.
 
     ``none_word`` is what to write for None where that has a meaning of its own (``"path"``, ``"line"``).
+    ``check(value, name)`` reads a value that is no number and returns it as text.
     """
 
     dimension: str
@@ -38,11 +39,12 @@ class Spec:
     unlimited: bool = False
     integer: bool = False
     choices: tuple[Any, ...] = ()
+    check: Callable[[Any, str], str] | None = None
 
     @property
     def static(self) -> bool:
         """Whether the parameter is a switch that selects equations, rather than a number in them."""
-        return bool(self.choices)
+        return bool(self.choices) or self.check is not None
 
 
 def parameter(dimension: str, doc: str, *, default: Any = dataclasses.MISSING, **spec: Any) -> Any:
@@ -85,6 +87,8 @@ def convert(value: Any, spec: Spec, name: str) -> Any:
         return None
     if spec.choices:
         return _choice(value, spec, name)
+    if spec.check is not None:
+        return spec.check(value, name)
     try:
         value = units.quantity(value, spec.dimension, name)
     except InputError as error:

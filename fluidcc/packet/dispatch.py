@@ -12,11 +12,14 @@ from typing import Any, NamedTuple
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import records
 from fluidcc.schemes.dcqcn import packet as dcqcn
+from fluidcc.schemes.dctcp import packet as dctcp
 from fluidcc.schemes.hpcc import packet as hpcc
+from fluidcc.schemes.none import packet as none
+from fluidcc.schemes.timely import packet as timely
 
-MODULES = {"dcqcn": dcqcn, "hpcc": hpcc}
+MODULES = {"dcqcn": dcqcn, "hpcc": hpcc, "dctcp": dctcp, "timely": timely, "none": none}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
-_DCQCN, _HPCC = range(2)
+_DCQCN, _HPCC, _DCTCP, _TIMELY, _NONE = range(5)
 
 
 class Senders(NamedTuple):
@@ -24,6 +27,9 @@ class Senders(NamedTuple):
 
     dcqcn: Any
     hpcc: Any
+    dctcp: Any
+    timely: Any
+    none: Any
 
 
 def tables(names: list[str]) -> Senders:
@@ -39,6 +45,12 @@ def begin(sim: Any, f: Any) -> None:
         dcqcn.begin(sim, f, flow, sim.senders.dcqcn[flow.row])
     elif flow.scheme == _HPCC:
         hpcc.begin(flow, sim.senders.hpcc[flow.row])
+    elif flow.scheme == _DCTCP:
+        dctcp.begin(sim.core[0], flow, sim.senders.dctcp[flow.row])
+    elif flow.scheme == _TIMELY:
+        timely.begin(flow, sim.senders.timely[flow.row])
+    else:
+        none.begin(sim, f, flow, sim.senders.none[flow.row])
 
 
 @inlined
@@ -49,6 +61,10 @@ def acknowledged(sim: Any, f: Any, k: Any) -> None:
         hpcc.acknowledged(sim, f, flow, sim.senders.hpcc[flow.row], sim.packets[k])
     elif flow.scheme == _DCQCN:
         dcqcn.acknowledged(sim, f, flow, sim.senders.dcqcn[flow.row], sim.packets[k])
+    elif flow.scheme == _DCTCP:
+        dctcp.acknowledged(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.packets[k])
+    elif flow.scheme == _TIMELY:
+        timely.acknowledged(sim.core[0], flow, sim.senders.timely[flow.row], sim.packets[k])
 
 
 @kernel
@@ -65,6 +81,8 @@ def expired(sim: Any, f: Any, which: Any) -> None:
     flow = sim.flows[f]
     if flow.scheme == _DCQCN:
         dcqcn.expired(sim, f, flow, sim.senders.dcqcn[flow.row], which)
+    elif flow.scheme == _NONE:
+        none.expired(sim, f, flow, sim.senders.none[flow.row])
 
 
 @inlined
@@ -83,3 +101,7 @@ def observe(sim: Any, f: Any, row: Any) -> None:
         dcqcn.observe(sim.senders.dcqcn[flow.row], sim.flow_samples, row, f)
     elif flow.scheme == _HPCC:
         hpcc.observe(sim.core[0], flow, sim.senders.hpcc[flow.row], sim.flow_samples, row, f)
+    elif flow.scheme == _DCTCP:
+        dctcp.observe(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.flow_samples, row, f)
+    elif flow.scheme == _TIMELY:
+        timely.observe(sim.senders.timely[flow.row], sim.flow_samples, row, f)

@@ -10,7 +10,10 @@ from fluidcc.errors import InputError
 
 SCHEMES = {
     "dcqcn": "fluidcc.schemes.dcqcn",
+    "dctcp": "fluidcc.schemes.dctcp",
     "hpcc": "fluidcc.schemes.hpcc",
+    "none": "fluidcc.schemes.none",
+    "timely": "fluidcc.schemes.timely",
 }
 
 
@@ -39,5 +42,17 @@ def parameters_of(name: str) -> Any:
 
 
 def part(parameters: Any, room: str) -> ModuleType:
-    """A scheme's module, for example its ``fluid`` side, from its parameters."""
-    return importlib.import_module(f"{SCHEMES[parameters.name]}.{room}")
+    """A scheme's module, for example its ``fluid`` side, from its parameters.
+
+    Raises
+    ------
+    InputError
+        If it has no fluid side; any other missing module raises ModuleNotFoundError.
+    """
+    path = f"{SCHEMES[parameters.name]}.{room}"
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if room != "fluid" or error.name != path:
+            raise
+        raise InputError(f"scheme: {parameters.name} has no fluid model; run the packet engine instead") from None

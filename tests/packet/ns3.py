@@ -34,7 +34,7 @@ def queue(name: str) -> np.ndarray:
 def scheme_of(params: dict[str, Any], derived: dict[str, Any]) -> Any:
     """Parameters of the scheme that a configuration selects."""
     kind = _KEYS[params["CC_MODE"]]
-    preset = {"dcqcn": fc.DCQCN, "hpcc": fc.HPCC}
+    preset = {"dcqcn": fc.DCQCN, "hpcc": fc.HPCC, "timely": fc.TIMELY, "dctcp": fc.DCTCP}
     T = f"{derived['used_T_ns']}ns"
     rate = {key: params[key].replace("b/s", "bps") for key in ("RATE_AI", "RATE_HAI", "MIN_RATE", "DCTCP_RATE_AI")}
     if kind == "hpcc":
@@ -63,6 +63,18 @@ def scheme_of(params: dict[str, Any], derived: dict[str, Any]) -> Any:
             fast_recovery_steps=params["FAST_RECOVERY_TIMES"],
             feedback_delay=None,
         )
+    if kind == "dctcp":
+        return preset[kind](
+            variant="hpcc-sim",
+            g=params["EWMA_GAIN"],
+            rate_ai=rate["DCTCP_RATE_AI"],
+            min_rate=rate["MIN_RATE"],
+            base_rtt=T,
+            initial_window=derived["used_window_init_bytes"],
+        )
+    if kind == "timely":
+        gain = float(rate["RATE_HAI"].removesuffix("Mbps")) / float(rate["RATE_AI"].removesuffix("Mbps"))
+        return preset[kind](variant="hpcc-sim", rate_ai=rate["RATE_AI"], hai_gain=gain, min_rate=rate["MIN_RATE"])
     raise NotImplementedError(kind)
 
 

@@ -1,0 +1,137 @@
+"""DCTCP at packet level: Alizadeh et al., SIGCOMM 2010, section 3.1, without slow start (HPCC, section 5.1).
+
+Every ACK echoes the marks of the packets that it answers. Packets are clocked by ACKs and also paced, at
+window/base RTT and at most at line rate (ours: the NICs of HPCC's comparison pace). A window that holds nothing
+back, of a flow at line rate with less in flight, does not grow (ours, as RFC 7661). ``variant="hpcc-sim"`` is
+what the HPCC authors' public simulator does instead: its state is a rate, and the window follows from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.pacing import repace
+
+_I, _F = np.int64, np.float64
+
+STATE = np.dtype(
+    [
+        ("g", _F),
+        ("increase", _F),  # packets
+        ("base_rtt", _F),  # T, s
+        ("w_init", _F),
+        ("packet", _F),  # in the bytes that windows count
+        ("rate_ai", _F),  # bytes/s
+        ("min_rate", _F),
+        ("sim", _I),
+        # state
+        ("W", _F),
+        ("alpha", _F),
+        ("answered", _I),  # packets acknowledged since alpha's last update
+        ("marked", _I),  # how many of them carried marks
+        ("batch", _I),  # hpcc-sim: packets that a window is taken to have
+        ("window_end", _I),  # alpha's next update comes with data beyond this
+        ("cut_end", _I),  # a cut holds for the data up to this
+    ],
+    align=True,
+)
+
+OBSERVABLES = {
+    "window": ("bytes", "window W"),
+    "alpha": ("1", "estimate alpha of the share of marked packets"),
+    "inflight": ("bytes", "bytes in flight"),
+}
+
+
+def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+    """Write a flow's parameters and first state; ``around`` has its base RTT and path."""
+    p = parameters
+    me.sim = p.variant == "hpcc-sim"
+    me.base_rtt = around.base_rtt if p.base_rtt is None else p.base_rtt
+    line = around.path_rate if me.sim else flow.line_rate
+    me.w_init = me.base_rtt * line if p.initial_window is None else p.initial_window
+    me.g, me.increase, me.alpha = p.g, p.increase, p.initial_alpha
+    me.rate_ai, me.min_rate = p.rate_ai, p.min_rate
+
+
+@kernel
+def begin(core: Any, flow: Any, me: Any) -> None:
+    """Start at line rate, or at the share of W_init that an initial rate is of it."""
+    me.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
+    me.W = max(me.w_init * (flow.rate / flow.line_rate), me.packet)
+    flow.window = me.W
+
+
+@kernel
+def in_flight(core: Any, flow: Any) -> Any:
+    """Bytes that wait for their ACK, as windows count them."""
+    if core.payload_window:
+        return flow.sent - flow.acked
+    return flow.sent_wire - flow.acked_wire
+
+
+@inlined
+def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+    """Section 3.1: (1) once per window of data; (2) at a window's first mark; else the increase of TCP."""
+    if me.sim:
+        simulator_acknowledged(flow, me, ack)
+        return
+    me.answered += ack.covers
+    me.marked += ack.marks
+    if ack.end > me.window_end:
+        if me.window_end > 0:
+            me.alpha = (1.0 - me.g) * me.alpha + me.g * me.marked / me.answered  # (1)
+            me.answered = me.marked = 0
+        me.window_end = flow.sent
+    if ack.end <= me.cut_end:
+        return
+    if ack.marks > 0:
+        me.W = max(me.W * (1.0 - me.alpha / 2.0), me.packet)  # (2)
+        me.cut_end = flow.sent
+    else:
+        answered = ack.covers * me.packet
+        if flow.rate >= flow.line_rate and in_flight(core, flow) + answered < me.W:
+            return
+        me.W += me.increase * me.packet * answered / me.W
+    flow.window = me.W
+    flow.rate = min(me.W / me.base_rtt, flow.line_rate)
+    repace(core, flow)
+
+
+@kernel
+def simulator_acknowledged(flow: Any, me: Any, ack: Any) -> None:
+    """The public simulator: once per window alpha, and a larger rate unless this window has been cut."""
+    me.marked += ack.marks > 0
+    over = ack.end > me.window_end
+    if over:
+        if me.window_end == 0:
+            me.batch = flow.sent // flow.payload + 1
+        else:
+            me.alpha = (1.0 - me.g) * me.alpha + me.g * min(1.0, me.marked / me.batch)
+            me.marked = 0
+            me.batch = (flow.sent - ack.end) // flow.payload + 1
+        me.window_end = flow.sent
+    if ack.end <= me.cut_end:
+        return
+    if ack.marks > 0:
+        rate = int(flow.rate * (1.0 - me.alpha / 2.0) * 8.0) / 8.0  # whole bits per second
+        flow.rate = max(rate, me.min_rate)
+        me.cut_end = flow.sent
+    elif over:
+        flow.rate = min(flow.rate + me.rate_ai, flow.line_rate)
+    else:
+        return
+    # The packet that waits for the pacer keeps its time.
+    me.W = float(int(me.w_init * flow.rate / flow.line_rate))
+    flow.window = me.W
+
+
+@kernel
+def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+    """In the order of `OBSERVABLES`."""
+    samples[row, f, 3] = me.W
+    samples[row, f, 4] = me.alpha
+    samples[row, f, 5] = in_flight(core, flow)

@@ -1,0 +1,88 @@
+"""DCTCP's parameters and their presets."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+from fluidcc.parameters import parameter, register
+from fluidcc.scenario import RED
+from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+
+
+@register()
+class DCTCP:
+    """Parameters of a DCTCP sender (Alizadeh et al., SIGCOMM 2010) without slow start (HPCC 5.1).
+
+    What the papers leave open: the first window is HPCC's W_init, line rate times base RTT, and packets are paced
+    at window/base RTT, at most at line rate.
+    """
+
+    g: Any = parameter(
+        RATIO, "gain of alpha", default=1 / 16, symbol="g", source="DCTCP 4", low=0, high=1, open_low=True
+    )
+    initial_alpha: Any = parameter(
+        RATIO, "alpha at start", default=1.0, symbol="alpha_0", source="RFC 8257", low=0, high=1
+    )
+    increase: Any = parameter(
+        COUNT, "packets that the window grows by in an RTT without marks", default=1.0, source="DCTCP 3.1", low=0
+    )
+    base_rtt: Any = parameter(
+        TIME,
+        "base RTT; auto: the largest of the scenario",
+        default=None,
+        symbol="T",
+        source="HPCC 3.2",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    initial_window: Any = parameter(
+        SIZE,
+        "window at start; auto: line rate times base RTT",
+        default=None,
+        symbol="W_init",
+        source="HPCC 5.1",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    rate_ai: Any = parameter(
+        RATE,
+        "increase of the rate in a window without marks (variant hpcc-sim)",
+        default="615Mbps",
+        source="1000 B in 13 us, HPCC 5.1",
+        low=0,
+    )
+    min_rate: Any = parameter(RATE, "least rate (variant hpcc-sim)", default="1Gbps", low=0)
+    feedback_delay: Any = parameter(
+        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
+    )
+    variant: str = parameter(
+        "choice",
+        "the window of DCTCP, or the rate of the HPCC authors' simulator (packet engine)",
+        default="paper",
+        choices=("paper", "hpcc-sim"),
+    )
+
+    name: ClassVar[str] = "dctcp"
+    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    default_marking: ClassVar[RED] = RED("300KB", "300KB", 1.0)  # HPCC 5.1's K at default_rate
+    default_rate: ClassVar[str] = "100Gbps"
+    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+
+
+# HPCC 5.1: Kmin = Kmax = 30 KB for 10 Gb/s, in proportion to the link.
+_CUT_OFF = RED("30KB", "30KB", 1.0)
+
+PRESETS = {
+    "paper": Preset(DCTCP(), _CUT_OFF, marking_rate="10Gbps"),
+    "hpcc-sim": Preset(
+        DCTCP(variant="hpcc-sim"),
+        dataclasses.replace(_CUT_OFF, mark_on="departure"),
+        SIMULATOR,
+        marking_rate="10Gbps",
+    ),
+    "hpcc-eval": Preset(DCTCP(), _CUT_OFF, EVALUATION, marking_rate="10Gbps"),
+}

@@ -1,0 +1,113 @@
+"""TIMELY at packet level: Algorithm 1 of Mittal et al., SIGCOMM 2015.
+
+A completion event is the ACK that completes a segment, its RTT that of the packet answered, from the start of its
+transmission at the NIC. HPCC's "TIMELY+win" is ``win``. ``variant="hpcc-sim"`` is what the HPCC authors' public
+simulator does instead: one update per window of data, and hyperactive increase after five increases of any kind.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.pacing import repace
+
+_I, _F = np.int64, np.float64
+
+STATE = np.dtype(
+    [
+        # times in nanoseconds, as in the public simulator
+        ("ewma", _F),
+        ("beta", _F),
+        ("rate_ai", _F),  # bytes/s
+        ("hai_gain", _F),
+        ("hai_steps", _I),
+        ("t_low", _F),
+        ("t_high", _F),
+        ("min_rtt", _F),
+        ("segment", _F),
+        ("min_rate", _F),
+        ("base_rtt", _F),  # s
+        ("win", _I),
+        ("sim", _I),
+        # state
+        ("rtt", _F),
+        ("rtt_difference", _F),
+        ("streak", _I),  # completions in a row without a rising RTT (hpcc-sim: increases in a row)
+        ("completes", _F),  # the next completion is at this much acknowledged data (hpcc-sim: beyond it)
+    ],
+    align=True,
+)
+
+OBSERVABLES = {"rtt": ("s", "last RTT"), "rtt_gradient": ("1", "normalised gradient of the RTT")}
+
+
+def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+    """Write a flow's parameters and first state."""
+    p = parameters
+    me.ewma, me.beta, me.rate_ai, me.min_rate = p.ewma, p.beta, p.rate_ai, p.min_rate
+    me.hai_gain, me.hai_steps = p.hai_gain, round(p.hai_steps)
+    me.t_low, me.t_high, me.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
+    me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
+    me.sim, me.segment = p.variant == "hpcc-sim", p.segment
+    me.completes = 0.0 if me.sim else p.segment
+
+
+@kernel
+def begin(flow: Any, me: Any) -> None:
+    """With ``win``: the window that the rate fills in a base RTT (HPCC 5.1)."""
+    if me.win:
+        flow.window = flow.rate * me.base_rtt
+
+
+@inlined
+def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+    """A completion event, if the ACK makes one."""
+    if me.sim:
+        if ack.end <= me.completes:
+            return
+        me.completes = flow.sent
+    else:
+        if ack.end < me.completes:
+            return
+        me.completes = ack.end + me.segment
+    completed(core, flow, me, (core.now - ack.sent) / 1000)
+
+
+@kernel
+def completed(core: Any, flow: Any, me: Any, rtt: Any) -> None:
+    """Algorithm 1 of an RTT [ns]."""
+    before = me.rtt
+    me.rtt = rtt
+    if before == 0.0:
+        return
+    me.rtt_difference = (1.0 - me.ewma) * me.rtt_difference + me.ewma * (rtt - before)
+    gradient = me.rtt_difference / me.min_rtt
+    if not me.sim:
+        me.streak = me.streak + 1 if gradient <= 0.0 else 0
+    if rtt < me.t_low or (rtt <= me.t_high and gradient <= 0.0):
+        hyper = me.streak >= me.hai_steps and (me.sim or rtt >= me.t_low)
+        if me.sim:
+            me.streak += 1
+        rate = flow.rate + me.rate_ai * (me.hai_gain if hyper else 1.0)
+        flow.rate = min(rate, flow.line_rate)
+    else:
+        excess = gradient if rtt <= me.t_high else 1.0 - me.t_high / rtt
+        rate = flow.rate * max(1.0 - me.beta * excess, 0.0)
+        if me.sim:
+            me.streak = 0
+            rate = int(rate * 8.0) / 8.0  # whole bits per second
+        flow.rate = max(rate, me.min_rate)
+    if me.win:
+        flow.window = flow.rate * me.base_rtt
+    if not me.sim:  # there, the packet that waits for the pacer keeps its time
+        repace(core, flow)
+
+
+@kernel
+def observe(me: Any, samples: Any, row: Any, f: Any) -> None:
+    """In the order of `OBSERVABLES`."""
+    samples[row, f, 3] = me.rtt * 1e-9
+    samples[row, f, 4] = me.rtt_difference / me.min_rtt

@@ -1,0 +1,112 @@
+"""TIMELY's parameters and their presets."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fluidcc.parameters import parameter, register
+from fluidcc.scenario import RED
+from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+
+_ALGORITHM = "TIMELY Algorithm 1"
+
+
+@register()
+class TIMELY:
+    """Parameters of a TIMELY sender (Mittal et al., SIGCOMM 2015, Algorithm 1).
+
+    The values are TIMELY's as Zhu et al. (CoNEXT 2016, "ECN or Delay") restate them. What Algorithm 1 leaves open:
+    the first completion only records its RTT, and rates stay between ``min_rate`` and the line rate.
+    """
+
+    ewma: Any = parameter(
+        RATIO,
+        "weight of a new RTT difference",
+        default=0.875,
+        symbol="alpha",
+        source=_ALGORITHM,
+        low=0,
+        high=1,
+        open_low=True,
+    )
+    beta: Any = parameter(
+        RATIO, "multiplicative decrease", default=0.8, symbol="beta", source=_ALGORITHM, low=0, high=1
+    )
+    rate_ai: Any = parameter(
+        RATE, "additive increase", default="10Mbps", symbol="delta", source=_ALGORITHM, low=0
+    )
+    hai_gain: Any = parameter(
+        COUNT, "additive increases in one hyperactive increase", default=5.0, symbol="N", source=_ALGORITHM, low=1
+    )
+    hai_steps: Any = parameter(
+        COUNT,
+        "completions without a rising RTT before hyperactive increase",
+        default=5.0,
+        source=_ALGORITHM,
+        low=1,
+        integer=True,
+    )
+    t_low: Any = parameter(
+        TIME, "RTT below which the rate always rises", default="50us", symbol="T_low", source=_ALGORITHM, low=0
+    )
+    t_high: Any = parameter(
+        TIME, "RTT above which the rate always falls", default="500us", symbol="T_high", source=_ALGORITHM, low=0
+    )
+    min_rtt: Any = parameter(
+        TIME,
+        "RTT that gradients are measured in",
+        default="20us",
+        symbol="D_minRTT",
+        source="ECN or Delay",
+        low=0,
+        open_low=True,
+    )
+    segment: Any = parameter(
+        SIZE, "data of one completion event", default="16KB", symbol="Seg", source="ECN or Delay", low=0, open_low=True
+    )
+    min_rate: Any = parameter(RATE, "least rate of a flow", default="10Mbps", source="one delta", low=0, open_low=True)
+    feedback_delay: Any = parameter(
+        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
+    )
+    base_rtt: Any = parameter(
+        TIME,
+        "base RTT that win fills; auto: the largest of the scenario",
+        default=None,
+        symbol="T",
+        source="HPCC 5.1",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    win: bool = parameter(
+        "on|off",
+        "limit the bytes in flight to rate times base RTT (packet engine)",
+        default=False,
+        source="HPCC 5.1",
+        choices=(False, True),
+    )
+    variant: str = parameter(
+        "choice",
+        "Algorithm 1, or what the HPCC authors' simulator does (packet engine)",
+        default="paper",
+        choices=("paper", "hpcc-sim"),
+    )
+
+    name: ClassVar[str] = "timely"
+    default_marking: ClassVar[RED | None] = None
+    default_rate: ClassVar[str] = "10Gbps"
+    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+
+    @property
+    def int_bytes(self) -> float:
+        """Bytes that each packet carries for the scheme: the public simulator's timestamp."""
+        return 8.0 if self.variant == "hpcc-sim" else 0.0
+
+
+# The public simulator's script scales the step with the NIC; here it is that of 100 Gb/s.
+PRESETS = {
+    "paper": Preset(TIMELY()),
+    "hpcc-sim": Preset(TIMELY(variant="hpcc-sim", rate_ai="100Mbps", min_rate="1Gbps"), None, SIMULATOR),
+    "hpcc-eval": Preset(TIMELY(), None, EVALUATION),
+}
