@@ -16,7 +16,7 @@ from fluidcc.scenario import PFC, RED, Failure, Flow, Link, Scenario, TrafficCla
 from fluidcc.schemes import dispatch
 
 _FORMAT = 1
-_LARGEST = 1 << 22  # bytes; the largest scenario that a builder makes is a quarter of this
+_LARGEST = 1 << 25  # bytes; 30 000 flows in a fat tree take a third of this
 
 
 def to_toml(scenario: Scenario) -> str:
