@@ -16,6 +16,7 @@ from fluidcc.packet.layout import (
     NOTIFIED,
     NOTIFY,
     RECEIVED,
+    SENT,
     UNLIMITED,
     WAKE,
 )
@@ -25,11 +26,17 @@ from fluidcc.packet.switch import CONTROL_BYTES, queue_up
 
 
 @kernel
+def inflight(core: Any, flow: Any) -> Any:
+    """Bytes sent and not acknowledged, in the unit of windows."""
+    if core.payload_window:
+        return flow.sent - flow.acked
+    return flow.sent_wire - flow.acked_wire
+
+
+@kernel
 def blocked(core: Any, flow: Any) -> Any:
     """Whether the window holds a flow back: a packet may go while less than the window is in flight."""
-    if core.payload_window:
-        return flow.sent - flow.acked >= flow.window
-    return flow.sent_wire - flow.acked_wire >= flow.window
+    return inflight(core, flow) >= flow.window
 
 
 @inlined
@@ -86,6 +93,8 @@ def packet_of(sim: Any, f: Any) -> Any:
     packet.marks = 0
     packet.hops = 0
     core.injected += 1
+    if len(sim.log) > 0:
+        write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
     dispatch.sent(sim, f, size)
     return k
 

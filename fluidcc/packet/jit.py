@@ -68,8 +68,12 @@ def kernel(function: _F) -> _F:
 
 
 def inlined(function: _F) -> _F:
-    """Like `kernel`, for a part of the event loop that is called from one place: arguments cost more than its body."""
-    return numba.njit(_nrt=False, error_model="numpy", forceinline=True)(function)  # type: ignore[return-value]
+    """Like `kernel`, for a part of the loop that is called from one place.
+
+    It becomes text of its caller, which saves the passing of arguments (a hundred words for a whole `Sim`) and
+    most of the time to compile: a function is otherwise optimised again in every one that calls it.
+    """
+    return numba.njit(_nrt=False, error_model="numpy", inline="always")(function)  # type: ignore[return-value]
 
 
 def entry(function: _F) -> _F:

@@ -20,15 +20,16 @@ HOPS = 8  # switches on a path that telemetry has room for
 BINS = 1280  # of the distribution of a queue
 OBSERVED = 4  # scheme variables in a trace
 
+# Constants are int64 rather than literals, for each of which Numba would compile a called function anew.
 # Kinds of packets.
-DATA, ACK, CNP, PAUSE, RESUME = 0, 1, 2, 3, 4
+DATA, ACK, CNP, PAUSE, RESUME = map(np.int64, range(5))
 # Kinds of events.
-FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE = range(11)
+FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE = map(np.int64, range(11))
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
 # What the log says happened.
-LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "rate")
-ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED, ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, RATED = range(10)
+LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "send")
+ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED, ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(10))
 
 _I, _F = np.int64, np.float64
 
@@ -180,7 +181,6 @@ FLOW = np.dtype(
         ("next", _I),  # when the pacer lets the next packet go
         ("last", _I),  # when the last packet went
         ("last_size", _I),
-        ("inflight_max", _I),  # most bytes in flight beyond the window (invariant; a packet at most)
         ("lost", _I),  # payload bytes dropped on the way; nothing recovers them
         # receiver
         ("received", _I),  # payload bytes

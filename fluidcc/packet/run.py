@@ -281,5 +281,5 @@ def _events(plan: Plan, sim: Sim) -> dict[str, Any]:
         "event_kind": ("event", np.array(_KINDS)[log["kind"]], {"long_name": "kind of packet"}),
         "event_end": ("event", log["end"], {"units": "bytes", "long_name": "payload up to the packet's end"}),
         "event_queue": ("event", log["queue"], {"units": "bytes", "long_name": "queue of the port"}),
-        "event_value": ("event", log["value"], {"long_name": "marks, class, or pacing rate"}),
+        "event_value": ("event", log["value"], {"long_name": "marks, class, pacing rate, or bytes in flight beyond the window"}),
     }

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.errors import InputError
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import HOPS
 from fluidcc.packet.pacing import repace
+from fluidcc.units import SIZE, show
 
 COMBINED, PER_ACK, PER_RTT = range(3)
 _REACTIONS = ("combined", "per-ack", "per-rtt")
@@ -63,7 +65,11 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     p = parameters
     T = around.base_rtt if p.base_rtt is None else p.base_rtt
     line = flow.line_rate if p.variant == "paper" else around.path_rate
-    window = T * line if p.initial_window is None else p.initial_window
+    window = max(T * line, around.packet) if p.initial_window is None else p.initial_window
+    if window < around.packet:
+        raise InputError(
+            f"initial_window: {show(window, SIZE)} is below one packet of {show(around.packet, SIZE)}; give at least that"
+        )
     me.eta, me.max_stage, me.base_rtt = p.eta, round(p.max_stage), T
     me.rate_ai = p.w_ai / T if p.rate_ai is None else p.rate_ai
     me.w_ai = me.rate_ai * T
