@@ -52,7 +52,7 @@ class _Equation:
 
         return tuple(shaped(lag) for lag in self.lag_function(y))
 
-    def look_back(self, history: History, n: Array, dt: Array, z: None) -> None:
+    def look_back(self, history: History, n: Array, dt: Array, y: Array, z: None) -> None:
         return None
 
     def feedback(self, lagged: tuple[Array, ...]) -> tuple[Array, ...]:

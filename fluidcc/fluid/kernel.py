@@ -64,8 +64,8 @@ class System(Protocol):
         """Lags [s] at a stage; each of size one (shared by rows and points), (rows, 1) or (rows, points)."""
         ...
 
-    def look_back(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
-        """What of the memory a search of the history decides, before step n reads it."""
+    def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
+        """What of the memory the history decides, before step n from ``y``."""
         ...
 
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
@@ -127,7 +127,7 @@ class Loop:
         system, method, n, y, z = self.system, self.method, carry.step, carry.y, carry.z
         record = system.remembered(y) if self.aligned else carry.interval
         history = carry.history.push(n if self.aligned else n - 1, record)
-        z = system.look_back(history, n, self.dt, z)
+        z = system.look_back(history, n, self.dt, y, z)
         feedback = carry.feedback
         feedbacks = {0.0: feedback}
         slopes: list[State] = []

@@ -39,8 +39,11 @@ class Memory(NamedTuple):
     drain: Array | None  # (hops, points) queueing delay [s] of that byte; NaN until it arrives there
     wait: Array | None  # (view hops, points) queueing delay [s] of the packets whose marks arrive now
     wait_growth: Array | None  # by how much it grew in the last step, or will in the next [s]
-    pace: Array | None = None  # (flows, points) rate of the next step [bytes/s]; None if rates are the schemes'
-    acked: Array | None = None  # (flows, points) bytes acknowledged; None if not tracked
+    pace: Array | None = None  # (flows, points) rate of the step [bytes/s]; None if rates are the schemes'
+    acked: Array | None = None  # (flows, points) bytes acknowledged by the step's end; None if not tracked
+    newly: Array | None = None  # (flows, points) of these, in the step; None if not tracked
+    reached: Array | None = None  # (links, points) bytes that reached queues by the step's end; None if not tracked
+    arriving: Array | None = None  # (links, points) rate of arrivals in the step [bytes/s]; None if not tracked
 
 
 class Feedback(NamedTuple):
@@ -49,7 +52,6 @@ class Feedback(NamedTuple):
     schemes: tuple[Any, ...]
     arrivals: Array | None  # rates as they reach the queues, per flow and hop; None without forward lags
     queues: Array | None  # (2 * view hops, points) queue that marked, its slope; None without queueing lags
-    acked: Array | None = None  # (flows, points) bytes whose ACKs have arrived; None if not tracked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +146,7 @@ class QueueNetwork:
         """Row of each view's first hop among all view hops."""
         return tuple(accumulate((len(path) for path in self.network.paths[:-1]), initial=0))
 
-    def look_back(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
+    def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
         """Nothing: waits follow step by step (`_waited`)."""
         return z
 
@@ -275,7 +277,7 @@ class QueueNetwork:
 
     def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
         """Arrival rate at every link (links, points)."""
-        net, (links, _) = self.network, self._count
+        net = self.network
         if feedback.arrivals is None:
             hops = rows_of(net.multiplicity * sending, self._hop_flows)
         else:
@@ -284,6 +286,11 @@ class QueueNetwork:
             reached = self.active(clock, z, net.arrival_lag)
             arriving = there if reached is None else jnp.where(reached, there, 0.0)
             hops = rows_of(net.multiplicity, self._hop_flows) * arriving
+        return self._at_links(hops)
+
+    def _at_links(self, hops: Array) -> Array:
+        """Sums (links, points) of something of every hop."""
+        links, _ = self._count
         sums = []
         for link in range(links):
             rows = tuple(h for h, (_, _, at) in enumerate(self._hops) if at == link)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.fluid.history import History
+from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock, Read
 from fluidcc.fluid.network import Network
 from fluidcc.fluid.queues import Feedback, Memory, QueueNetwork, State, rows_of
@@ -42,11 +42,7 @@ class WindowNetwork(QueueNetwork):
         links, flows = self._count
         sent = tuple(range(3 * links, 3 * links + flows))
         telemetry = tuple(part * links + link for part in range(3) for link in self._path_links)
-        reads = [Read(self._path_links), Read(sent, slopes=True), Read(telemetry)]
-        if self.network.arrival_lag is not None:
-            one = self.network.arrival_lag.shape[0] == 1
-            reads.append(Read(sent if one else tuple(sent[flow] for flow, _, _ in self._hops), slopes=True))
-        return tuple(reads)
+        return Read(self._path_links), Read(sent, slopes=True), Read(telemetry)
 
     def remembered(self, y: State) -> Array:
         """Queues, rates of sending and of arrivals of the links, then bytes sent by the flows."""
@@ -56,20 +52,31 @@ class WindowNetwork(QueueNetwork):
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
         """As in the base, and telemetry's: stamped when a packet leaves, so that it has waited in later queues only."""
-        marks, own, *arrival = super().lags(y, z, node)
+        marks, own = super().lags(y, z, node)[:2]
         wait = self._wait(z, node)
         left = marks - jnp.minimum(wait, marks)
         if all(len(path) == 1 for path in self.network.paths):
             left = jnp.minimum(self.network.marking_lag, self.limit)  # constant
         telemetry = left if left.shape[0] == 1 else jnp.concatenate([left] * 3)
-        return marks, own, telemetry, *arrival
+        return marks, own, telemetry
 
     def _wait(self, z: Memory, node: float) -> Array:
         assert z.wait is not None
         assert z.wait_growth is not None
         return jnp.maximum(z.wait + node * z.wait_growth, 0.0)
 
-    def look_back(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
+    def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
+        """What arrives in the step, what is acknowledged by its end, and the rates that windows then allow."""
+        assert y.sent is not None
+        z = self._arrive(history, n, dt, self._wait_longer(history, n, dt, z))
+        rows = tuple(3 * self.network.links + flow for flow in range(len(self.network.flows)))
+        acked = history.read(n, place(self.lags(y, z, 1.0)[1], dt, 1.0, False), rows)
+        assert z.acked is not None
+        # What the step acknowledges is sent again in it.
+        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self.rates(y))
+        return z._replace(pace=pace, acked=acked, newly=jnp.maximum(acked - z.acked, 0.0))
+
+    def _wait_longer(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
         """What the bytes waited in each queue whose ACKs arrive when step n ends.
 
         A byte that arrived at a queue at s left at s + q(s)/C. Of the byte that left at a given time, s is found by
@@ -101,12 +108,28 @@ class WindowNetwork(QueueNetwork):
         wait = jnp.concatenate([found[hop] for hop in range(len(found))])
         return z._replace(wait=now, wait_growth=wait - now)
 
+    def _arrive(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
+        """Bytes that reach the queues by the end of step n, whose difference loses none."""
+        net, (links, _) = self.network, self._count
+        if net.arrival_lag is None or z.reached is None:
+            return z
+        flows = tuple(flow for flow, _, _ in self._hops)
+        one = net.arrival_lag.shape[0] == 1
+        rows = tuple(3 * links + flow for flow in (range(len(net.flows)) if one else flows))
+        sent = history.read(n, place(net.arrival_lag, dt, 1.0, False), rows)
+        hops = rows_of(net.multiplicity, flows) * (rows_of(sent, flows) if one else sent)
+        reached = self._at_links(hops)
+        return z._replace(reached=reached, arriving=(reached - z.reached) / dt)
+
+    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
+        """Rate of arrivals (links, points) in the step under way."""
+        return super()._arrivals(clock, sending, z, feedback) if z.arriving is None else z.arriving
+
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
-        """Marks and telemetry along each path, what the schemes make of them, and what is acknowledged."""
-        net, (_, flows) = self.network, self._count
-        queues, own, telemetry = lagged[:3]
-        acked, rates = own[:flows], own[flows:]
-        arrivals = lagged[3][len(lagged[3]) // 2 :] if net.arrival_lag is not None else None
+        """Marks and telemetry along each path, and what the schemes make of them."""
+        net = self.network
+        queues, own, telemetry = lagged
+        rates = own[len(own) // 2 :]
         marking = self._marking(queues)
         heard = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
@@ -118,7 +141,7 @@ class WindowNetwork(QueueNetwork):
                 self._telemetry(telemetry, views),
             )
             heard.append(fluid.feedback(group.parameters, signals))
-        return Feedback(tuple(heard), arrivals, None, acked)
+        return Feedback(tuple(heard), None, None)
 
     def _telemetry(self, heard: Array, views: tuple[int, ...]) -> Telemetry:
         views = views[:1] if len(set(views)) == 1 else views
@@ -138,7 +161,10 @@ class WindowNetwork(QueueNetwork):
         links, flows = self._count
         nothing = jnp.zeros((flows, self.points), dtype)
         y = y._replace(sent=nothing, traffic=jnp.zeros((2 * links, self.points), dtype))
-        return y, z._replace(pace=jnp.broadcast_to(self.rates(y), nothing.shape), acked=nothing)
+        z = z._replace(pace=jnp.broadcast_to(self.rates(y), nothing.shape), acked=nothing, newly=nothing)
+        if self.network.arrival_lag is None:
+            return y, z
+        return y, z._replace(reached=jnp.zeros_like(y.queue), arriving=jnp.zeros_like(y.queue))
 
     def pace(self, y: State, z: Memory) -> Array:
         """Rate (flows, points) of the step under way [bytes/s]."""
@@ -151,16 +177,8 @@ class WindowNetwork(QueueNetwork):
         return super().derivative(clock, y, z, feedback)._replace(traffic=jnp.zeros_like(y.traffic))
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
-        """As in the base, and the links' traffic and the flows' rates of the next step."""
+        """As in the base, and the links' traffic."""
         y, z = super().jump(clock, y, z, feedback)
-        assert y.sent is not None
-        assert z.acked is not None
-        assert feedback.acked is not None
-        newly = jnp.maximum(feedback.acked - z.acked, 0.0)
-        # What the next step acknowledges is sent again during it, or windows would be a step's bytes too small.
-        room = self._windows(y) + (feedback.acked + newly) - y.sent
-        pace = jnp.clip(room / clock.dt, 0.0, self.rates(y))
-        z = z._replace(pace=pace, acked=feedback.acked)
         arriving = self._arrivals(clock, self.sending(clock, y, z), z, feedback)
         capacity = self.network.capacity
         output = jnp.where(y.queue > 0, capacity, jnp.minimum(arriving, capacity))
@@ -184,17 +202,16 @@ class WindowNetwork(QueueNetwork):
         net = self.network
         assert y.sent is not None
         assert z.acked is not None
-        assert feedback.acked is not None
+        assert z.newly is not None
         states = []
         for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True):
             if not hasattr(fluid, "jump"):
                 states.append(fluid.project(group.parameters, state, group.line_rate))
                 continue
-            acked = rows_of(feedback.acked, group.flows)
             progress = Progress(
                 sent=rows_of(y.sent, group.flows),
-                acked=acked,
-                newly=jnp.maximum(acked - rows_of(z.acked, group.flows), 0.0),
+                acked=rows_of(z.acked, group.flows),
+                newly=rows_of(z.newly, group.flows),
                 packet=rows_of(net.window_packet, group.flows),
                 wire_packet=rows_of(net.packet, group.flows),
                 line_rate=group.line_rate,
