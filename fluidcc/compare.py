@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Comparison(Labelled):
     spread : dict
         The tree of ``packet``, with ``std`` (of the seeds themselves, not of their mean), ``min`` and ``max``.
     difference : dict
-        Magnitudes; relative ones to the packets. None where there is nothing to compare, infinite where only one
+        Magnitudes; relative ones to the packets, rates of flows that the scenario does not tell apart averaged. None where there is nothing to compare, infinite where only one
         side has it. The queue is that of the fluid's bottleneck.
     tolerance : dict of Tolerance
         Those of the scheme's ``crosscheck`` module; its keys alone decide `within`.
@@ -175,16 +176,28 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     )
 
 
-def tolerances_of(scenario: Scenario) -> dict[str, Tolerance]:
-    """Tolerances of the scenario's scheme; none if it sets none, or flows run several."""
+def _crosscheck(scenario: Scenario) -> ModuleType | None:
+    """What the scenario's scheme says of comparing; None if it says nothing, or flows run several schemes."""
     if len({flow.scheme.name for flow in scenario.flows}) > 1:
-        return {}
+        return None
     try:
-        return dispatch.part(scenario.flows[0].scheme, "crosscheck").tolerances(scenario)
+        return dispatch.part(scenario.flows[0].scheme, "crosscheck")
     except ModuleNotFoundError as error:
         if not (error.name or "").endswith(".crosscheck"):
             raise
-        return {}
+        return None
+
+
+def tolerances_of(scenario: Scenario) -> dict[str, Tolerance]:
+    """Tolerances of the scenario's scheme; none if it sets none."""
+    module = _crosscheck(scenario)
+    return {} if module is None else module.tolerances(scenario)
+
+
+def horizon(scenario: Scenario) -> str:
+    """How long to run the scenario for a comparison."""
+    module = _crosscheck(scenario)
+    return "200ms" if module is None else module.UNTIL
 
 
 def _check_same(fluid: Trace, packet: Trace) -> None:

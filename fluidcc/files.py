@@ -21,8 +21,9 @@ def write_whole(path: str | Path, write: Any) -> Path:
     path = Path(path)
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); give a path in a folder that exists") from None
+    except (OSError, ValueError) as error:  # ValueError: a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{str(path)!r}: cannot be written ({reason}); give a path in a folder that exists") from None
     os.close(handle)
     try:
         write(name)

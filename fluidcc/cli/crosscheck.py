@@ -25,7 +25,7 @@ def command(
     request: Request,
     save_scenario: o.Save = None,
     seeds: Annotated[int, typer.Option(help="Runs of the packet engine, with seeds 1, 2, ...")] = 8,
-    until: o.Until = "200ms",
+    until: Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.")] = None,
     window: o.Window = None,
     dt: o.Step = None,
     sample_interval: o.SampleInterval = None,
@@ -37,9 +37,10 @@ def command(
         raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
-    from fluidcc.compare import compare, ensemble
+    from fluidcc.compare import compare, ensemble, horizon
     from fluidcc.simulate import simulate
 
+    until = until or horizon(scenario)
     fluid = simulate(scenario, until, window=window, dt=dt, sample_interval=sample_interval)
     packets = ensemble(scenario, until, seeds, window=window, sample_interval=sample_interval)
     comparison = compare(fluid, packets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -46,7 +47,7 @@ def scenarios(draw: st.DrawFn, lossless: bool = False) -> fc.Scenario:
         step = 1 if last >= first else -1
         row = list(range(first, last + step, step))
         target = f"host {f}" if draw(st.booleans()) else f"sink {last}"
-        path = [link(f"s{a}", f"s{b}") for a, b in zip(row, row[1:], strict=False)] + [link(f"s{last}", target)]
+        path = [link(f"s{a}", f"s{b}") for a, b in itertools.pairwise(row)] + [link(f"s{last}", target)]
         scheme = draw(
             st.sampled_from(
                 [

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fluidcc.scenario import Scenario
 from fluidcc.schemes.tolerance import Tolerance
 
+UNTIL = "200ms"  # fairness takes some 50 ms, and queues some 10 ms to settle
+
 
 def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
     """Tolerances of an incast, by the keys of `fluidcc.compare.Comparison.difference`; none for other scenarios."""
