@@ -33,9 +33,7 @@ class TIMELY:
     beta: Any = parameter(
         RATIO, "multiplicative decrease", default=0.8, symbol="beta", source=_ALGORITHM, low=0, high=1
     )
-    rate_ai: Any = parameter(
-        RATE, "additive increase", default="10Mbps", symbol="delta", source=_ALGORITHM, low=0
-    )
+    rate_ai: Any = parameter(RATE, "additive increase", default="10Mbps", symbol="delta", source=_ALGORITHM, low=0)
     hai_gain: Any = parameter(
         COUNT, "additive increases in one hyperactive increase", default=5.0, symbol="N", source=_ALGORITHM, low=1
     )
@@ -65,7 +63,14 @@ class TIMELY:
     segment: Any = parameter(
         SIZE, "data of one completion event", default="16KB", symbol="Seg", source="ECN or Delay", low=0, open_low=True
     )
-    min_rate: Any = parameter(RATE, "least rate of a flow", default="10Mbps", source="one delta", low=0, open_low=True)
+    min_rate: Any = parameter(
+        RATE,
+        "least rate of a flow",
+        default="100Mbps",
+        source="1 % of the line, as in the HPCC authors' simulator",
+        low=0,
+        open_low=True,
+    )
     feedback_delay: Any = parameter(
         TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
     )
