@@ -29,7 +29,8 @@ FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE = 
 RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
 # What the log says happened.
 LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "send")
-ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED, ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(10))
+ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED = map(np.int64, range(5))
+ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(5, 10))
 
 _I, _F = np.int64, np.float64
 

@@ -161,30 +161,33 @@ def link_statistics(sim: Sim, times: Times) -> list[dict[str, Any]]:
     return found
 
 
-def _by_class(plan: Plan, values: Any, classes: int) -> Any:
+def _classes(plan: Plan) -> tuple[Any, Any]:
+    """First flow of each class of the scenario, and how many it has."""
+    _, starts, counts = np.unique(plan.members, return_index=True, return_counts=True)
+    return starts, counts
+
+
+def _by_class(plan: Plan, values: Any) -> Any:
     """Mean over the flows of each class; the flows' axis is the last."""
-    members = np.asarray(plan.members)
-    if len(members) == classes:
-        return values
-    return np.stack([values[..., members == m].mean(axis=-1) for m in range(classes)], axis=-1)
+    starts, counts = _classes(plan)
+    return np.add.reduceat(values, starts, axis=-1) / counts
 
 
 def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
     """Metrics of the window, keys as in the command line."""
     times, core = plan.times, sim.core[0]
     span = (times.closes - times.opens) / PS
-    classes = len(scenario.flows)
+    starts, counts = _classes(plan)
     rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
     goodput = (sim.flows["acked_close"] - sim.flows["acked_open"]) / span
-    mean_rates = _by_class(plan, rates, classes)
+    mean_rates = _by_class(plan, rates)
     links = link_statistics(sim, times)
     busiest = int(np.argmax([link["queue_bytes"]["mean"] for link in links]))
-    fct = []
-    for m, flow in enumerate(scenario.flows):
-        if math.isfinite(flow.size):
-            rows = sim.flows[np.asarray(plan.members) == m]
-            ends = rows["finish"]
-            fct.append(None if (ends < 0).any() else float((ends - rows["start"]).mean() / PS))
+    unfinished = np.maximum.reduceat(sim.flows["finish"] < 0, starts)
+    took = np.add.reduceat((sim.flows["finish"] - sim.flows["start"]) / PS, starts) / counts
+    fct = [
+        None if unfinished[m] else float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)
+    ]
     paused = (
         sim.ports["paused_for"].sum()
         + np.where(sim.ports["paused_since"] < layout.NEVER, core.now - sim.ports["paused_since"], 0).sum()
@@ -201,7 +204,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
             for i, (link, statistics) in enumerate(zip(scenario.links, links, strict=True))
         ],
         "rate_bytes_per_s": [float(rate) for rate in mean_rates],
-        "goodput_bytes_per_s": [float(rate) for rate in _by_class(plan, goodput, classes)],
+        "goodput_bytes_per_s": [float(rate) for rate in _by_class(plan, goodput)],
         "jain": _number(jain_index(rates)),
         "utilisation": links[busiest]["utilisation"],
         "rate_gap_bytes_per_s": float(mean_rates.max() - mean_rates.min()),
@@ -216,7 +219,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
 
 
 def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
-    classes, rows = len(scenario.flows), int(sim.core[0].sampled)
+    rows = int(sim.core[0].sampled)
     times = np.arange(rows) * (plan.times.interval / PS)
     flows = sim.flow_samples[:rows]
     sent = flows[:, :, 0]
@@ -248,7 +251,7 @@ def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) 
     }
     for variable, (values, unit, text) in shown.items():
         attrs = {"units": unit, "long_name": text}
-        variables[variable] = (("time", "flow"), _by_class(plan, values, classes), attrs)
+        variables[variable] = (("time", "flow"), _by_class(plan, values), attrs)
     coordinates: dict[str, Any] = {
         "time": ("time", times, {"units": "s", "long_name": "time"}),
         "link": [link.name or f"link {i}" for i, link in enumerate(scenario.links)],
@@ -281,5 +284,9 @@ def _events(plan: Plan, sim: Sim) -> dict[str, Any]:
         "event_kind": ("event", np.array(_KINDS)[log["kind"]], {"long_name": "kind of packet"}),
         "event_end": ("event", log["end"], {"units": "bytes", "long_name": "payload up to the packet's end"}),
         "event_queue": ("event", log["queue"], {"units": "bytes", "long_name": "queue of the port"}),
-        "event_value": ("event", log["value"], {"long_name": "marks, class, pacing rate, or bytes in flight beyond the window"}),
+        "event_value": (
+            "event",
+            log["value"],
+            {"long_name": "marks, class, rate, or bytes in flight beyond the window"},
+        ),
     }

@@ -68,7 +68,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     window = max(T * line, around.packet) if p.initial_window is None else p.initial_window
     if window < around.packet:
         raise InputError(
-            f"initial_window: {show(window, SIZE)} is below one packet of {show(around.packet, SIZE)}; give at least that"
+            f"initial_window: {show(window, SIZE)} is below one packet; give at least {show(around.packet, SIZE)}"
         )
     me.eta, me.max_stage, me.base_rtt = p.eta, round(p.max_stage), T
     me.rate_ai = p.w_ai / T if p.rate_ai is None else p.rate_ai
