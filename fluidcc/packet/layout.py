@@ -32,7 +32,10 @@ LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp"
 ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED = map(np.int64, range(5))
 ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(5, 10))
 
-_I, _F = np.int64, np.float64
+# Columns of telemetry (HPCC, Fig. 7): queue left behind, bytes sent, time of emission, port.
+QLEN, TX_BYTES, TS, PORT_ID = range(4)
+
+_I, _S, _F = np.int64, np.int32, np.float64
 
 CORE = np.dtype(
     [
@@ -129,27 +132,25 @@ NODE = np.dtype(
 
 PACKET = np.dtype(
     [
-        ("next", _I),
-        ("kind", _I),
-        ("flow", _I),
-        ("wire", _I),  # size on the wire
-        ("payload", _I),
-        ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
-        ("wire_end", _I),  # the same in wire bytes
-        ("queue", _I),
-        ("route", _I),
-        ("hop", _I),  # on its route, of the port that it is at
-        ("ingress", _I),  # port that it came from; -1 at its sender
-        ("sent", _I),  # when its transmission began at the sender
-        ("marks", _I),  # CE: of itself (data), or packets that carried it (ACK)
-        ("covers", _I),  # data packets that an ACK answers
+        # what every hop reads comes first, in one or two lines of cache
+        ("next", _S),
+        ("kind", _S),
+        ("flow", _S),
+        ("wire", _S),  # size on the wire
+        ("queue", _S),
+        ("route", _S),
+        ("hop", _S),  # on its route, of the port that it is at
+        ("ingress", _S),  # port that it came from; -1 at its sender
         ("arrives", _I),
         ("order", _I),
-        ("hops", _I),  # filled entries of the telemetry
-        ("int_queue", _I, (HOPS,)),
-        ("int_bytes", _I, (HOPS,)),
-        ("int_time", _I, (HOPS,)),
-        ("int_port", _I, (HOPS,)),
+        ("marks", _S),  # CE: of itself (data), or packets that carried it (ACK)
+        ("hops", _S),  # filled rows of the telemetry
+        ("payload", _S),
+        ("covers", _S),  # data packets that an ACK answers
+        ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
+        ("wire_end", _I),  # the same in wire bytes
+        ("sent", _I),  # when its transmission began at the sender
+        ("telemetry", _I, (HOPS, 4)),
     ],
     align=True,
 )

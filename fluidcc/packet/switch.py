@@ -22,8 +22,12 @@ from fluidcc.packet.layout import (
     NEVER,
     PAUSE,
     PAUSED,
+    PORT_ID,
+    QLEN,
     RESUME,
     RESUMED,
+    TS,
+    TX_BYTES,
     WAKE,
 )
 from fluidcc.packet.record import account, peak, write
@@ -193,10 +197,10 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
             write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
     if sim.flows[packet.flow].telemetry and packet.hops < HOPS:
         at = packet.hops
-        packet.int_queue[at] = port.queued
-        packet.int_bytes[at] = port.came if sim.flows[packet.flow].telemetry == 2 else port.sent
-        packet.int_time[at] = core.now
-        packet.int_port[at] = i
+        packet.telemetry[at, QLEN] = port.queued
+        packet.telemetry[at, TX_BYTES] = port.came if sim.flows[packet.flow].telemetry == 2 else port.sent
+        packet.telemetry[at, TS] = core.now
+        packet.telemetry[at, PORT_ID] = i
         packet.hops = at + 1
 
 

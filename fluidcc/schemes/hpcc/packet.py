@@ -13,7 +13,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.layout import HOPS
+from fluidcc.packet.layout import HOPS, PORT_ID, QLEN, TS, TX_BYTES
 from fluidcc.packet.pacing import repace
 from fluidcc.units import SIZE, show
 
@@ -44,10 +44,7 @@ STATE = np.dtype(
         ("stage", _I),
         ("last_update", _I),
         ("hops", _I),
-        ("L_queue", _I, (HOPS,)),
-        ("L_bytes", _I, (HOPS,)),
-        ("L_time", _I, (HOPS,)),
-        ("L_port", _I, (HOPS,)),
+        ("L", _I, (HOPS, 4)),
     ],
     align=True,
 )
@@ -94,19 +91,19 @@ def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
     u = 0.0
     tau = 0.0
     for i in range(ack.hops):
-        rate = ports[ack.int_port[i]].rate
+        rate = ports[ack.telemetry[i, PORT_ID]].rate
         if me.quantised:
             # Fig. 7: txBytes in 128 B (20 bits), qLen in 80 B (17 bits), ts in ns (24 bits); all but ts times multi.
             unit = 128 * me.multi
-            sent = ((ack.int_bytes[i] // unit - me.L_bytes[i] // unit) & 0xFFFFF) * unit
-            step = (ack.int_time[i] // 1000 - me.L_time[i] // 1000) & 0xFFFFFF
+            sent = ((ack.telemetry[i, TX_BYTES] // unit - me.L[i, TX_BYTES] // unit) & 0xFFFFF) * unit
+            step = (ack.telemetry[i, TS] // 1000 - me.L[i, TS] // 1000) & 0xFFFFFF
             seconds = step * 1e-9
             unit = 80 * me.multi
-            queue = min(min(ack.int_queue[i], me.L_queue[i]) // unit, 0x1FFFF) * unit
+            queue = min(min(ack.telemetry[i, QLEN], me.L[i, QLEN]) // unit, 0x1FFFF) * unit
         else:
-            sent = ack.int_bytes[i] - me.L_bytes[i]
-            seconds = (ack.int_time[i] - me.L_time[i]) * 1e-12
-            queue = min(ack.int_queue[i], me.L_queue[i])
+            sent = ack.telemetry[i, TX_BYTES] - me.L[i, TX_BYTES]
+            seconds = (ack.telemetry[i, TS] - me.L[i, TS]) * 1e-12
+            queue = min(ack.telemetry[i, QLEN], me.L[i, QLEN])
         if seconds <= 0.0:
             continue
         tx_rate = sent / seconds  # line 4
@@ -158,10 +155,8 @@ def record(me: Any, ack: Any) -> None:
     """Line 27: L = ack.L."""
     me.hops = ack.hops
     for i in range(ack.hops):
-        me.L_queue[i] = ack.int_queue[i]
-        me.L_bytes[i] = ack.int_bytes[i]
-        me.L_time[i] = ack.int_time[i]
-        me.L_port[i] = ack.int_port[i]
+        for column in range(4):
+            me.L[i, column] = ack.telemetry[i, column]
 
 
 @kernel
@@ -170,7 +165,7 @@ def same_path(me: Any, ack: Any) -> Any:
     if me.hops != ack.hops:
         return False
     for i in range(ack.hops):  # noqa: SIM110
-        if me.L_port[i] != ack.int_port[i]:
+        if me.L[i, PORT_ID] != ack.telemetry[i, PORT_ID]:
             return False
     return True
 
