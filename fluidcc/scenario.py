@@ -132,7 +132,7 @@ class Flow:
     line_rate: Any = parameter(RATE, "rate of the sender's NIC", low=0, open_low=True)
     start: Any = parameter(TIME, "when it starts to send", default=0.0, low=0)
     size: Any = parameter(
-        SIZE, "wire bytes to send; unlimited if long-lived", unlimited=True, default=math.inf, low=0, open_low=True
+        SIZE, "payload to send; unlimited if long-lived", unlimited=True, default=math.inf, low=0, open_low=True
     )
     multiplicity: Any = parameter(COUNT, "how many identical flows", default=1.0, symbol="N", low=0, open_low=True)
     initial_rate: Any = parameter(RATE, "rate at start; line: the line rate", default=None, low=0, none_word="line")

@@ -11,6 +11,7 @@ import xarray as xr
 
 import fluidcc
 from fluidcc import scenario_file
+from fluidcc.base_rtt import ack_delay, data_delays
 from fluidcc.errors import InputError
 from fluidcc.fluid.engine import Outcome, execute
 from fluidcc.fluid.metrics import METRICS, metrics_of, queue_statistics
@@ -180,7 +181,10 @@ def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None
     for i, flow in enumerate(scenario.flows):
         if math.isfinite(flow.size):
             waited = outcome.drain[hop : hop + len(flow.path), 0].sum()
-            times.append(number(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) - flow.start))
+            # From the sender on, the last packet is stored at every link, and its ACK on the way back.
+            last = min(1.0, flow.size / scenario.packet_size)
+            stored = last * sum(data_delays(scenario, flow)[1:]) + ack_delay(scenario, flow)
+            times.append(number(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) + stored - flow.start))
         hop += len(flow.path)
     return times
 

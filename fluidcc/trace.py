@@ -188,6 +188,8 @@ def settling_time(signal: xr.DataArray, band: float, target: float | None = None
     last = int(outside[-1])
     if last + 1 >= len(times):
         return float("nan")
+    if not np.isfinite(values[last]):  # nothing to interpolate from
+        return float(times[last + 1])
     share = (values[last] - band) / (values[last] - values[last + 1])
     return float(times[last] + share * (times[last + 1] - times[last]))
 

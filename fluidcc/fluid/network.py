@@ -145,7 +145,9 @@ def network_of(scenario: Scenario) -> Network:
         multiplicity=_column([f.multiplicity for f in scenario.flows]),
         initial_rate=_column([f.initial_rate for f in scenario.flows]),
         line_rate=_column([f.line_rate for f in scenario.flows]),
-        size=_column([f.size for f in scenario.flows]) if finite else None,
+        size=_column([f.size * (scenario.wire_packet_of(f) / scenario.packet_size) for f in scenario.flows])
+        if finite
+        else None,
         packet=_column(_packets(scenario)),
         window_packet=_column(_packets(scenario) if scenario.window_unit == "wire" else [scenario.packet_size]),
         marking_lag=_column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking]),

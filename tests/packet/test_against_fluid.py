@@ -1,0 +1,56 @@
+"""The two engines on one scenario: completion times, drain, fixed points; tolerances stated before measuring."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+
+
+@pytest.mark.parametrize("size", ["50KB", "1MB"])
+def test_a_lone_flow_completes_at_the_same_time(size: str) -> None:
+    """HPCC alone: within a packet's time there, and 1 % of the time above the target utilisation."""
+    scenario = fc.incast(1, rate="100Gbps", scheme=fc.HPCC(), size=size)
+    (fluid,), (packet,) = (fc.simulate(scenario, "1ms", engine=e).summary["fct_s"] for e in ("fluid", "packet"))
+    assert fluid == pytest.approx(packet, rel=0.01, abs=1042 / 12.5e9)
+
+
+@pytest.mark.parametrize("flows", [4, 16, 64])
+def test_hpcc_incasts(flows: int) -> None:
+    """Peak within 15 %, drain within 10 %, steady window within 5 %."""
+    scenario = fc.incast(flows, rate="100Gbps", scheme=fc.HPCC())
+    comparison = fc.compare(*(fc.simulate(scenario, "5ms", engine=engine) for engine in ("fluid", "packet")))
+    assert set(comparison.tolerance) == {"queue_peak_rel", "drain_time_rel", "window_rel"}
+    assert all(comparison.difference[key] is not None for key in comparison.tolerance)
+    assert comparison.within, comparison
+
+
+@pytest.mark.parametrize("flows", [2, 4, 8])
+def test_dcqcn_incasts(flows: int) -> None:
+    """Mean queue within 20 % for 2 and 4 flows, 35 % for 8; rates within 5 %: as `fluidcc crosscheck dcqcn` runs it."""
+    scenario = fc.incast(flows, rate="40Gbps")
+    runs = fc.ensemble(scenario, "200ms", seeds=8)
+    comparison = fc.compare(fc.simulate(scenario, "200ms", estimate_error=False), runs)
+    assert comparison.within, comparison
+
+
+def test_dcqcn_time_to_fairness() -> None:
+    """Two flows from 40 and 0 Gb/s: time until their gap is a tenth of the fair share, within 25 %."""
+    scenario = fc.incast(2, rate="40Gbps", initial_rate=["40Gbps", 0.0])
+    runs = fc.ensemble(scenario, "200ms", seeds=8)
+    comparison = fc.compare(fc.simulate(scenario, "200ms", estimate_error=False), runs)
+    assert comparison.difference["settling_time_rel"] is not None
+    assert comparison.within, comparison
+
+
+def test_queues_drain_at_the_rate_of_the_link() -> None:
+    """No control, two hosts at line rate for 1 MB each: the queue is a triangle in both engines' arithmetic."""
+    scenario = fc.incast(2, rate="40Gbps", size="1MB", scheme=fc.DCQCN(), marking=fc.RED("1GB", "1GB", 1.0))
+    trace = fc.simulate(scenario, "600us", engine="packet", sample_interval="1us")
+    queue, time = trace["queue"].values[:, 0], trace["time"].values
+    top = int(np.argmax(queue))
+    assert queue[top] == pytest.approx(1e6, rel=0.01)
+    falling = slice(top + 5, top + 150)
+    slope = np.polyfit(time[falling], queue[falling], 1)[0]
+    assert slope == pytest.approx(-5e9, rel=0.005)
