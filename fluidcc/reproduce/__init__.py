@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import os
 
 _DCQCN = "DCQCN, SIGCOMM 2015"
+_HPCC = "HPCC, SIGCOMM 2019"
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
@@ -27,6 +28,9 @@ FIGURES: dict[str, Figure] = {
         Figure("dcqcn-fig11d", _DCQCN, "Figure 11(d): convergence against Pmax", "dcqcn_fig11"),
         Figure("dcqcn-fig12", _DCQCN, "Figure 12: queue against g at 2:1, 8:1 and 16:1 incast", "dcqcn_fig12"),
         Figure("dcqcn-table14", _DCQCN, "Figure 14 (table): what each parameter does", "dcqcn_table14"),
+        Figure("hpcc-fig6", _HPCC, "Figure 6: txRate against rxRate", "hpcc_fig6"),
+        Figure("hpcc-fig13", _HPCC, "Figure 13: reaction per ACK, per RTT, and combined", "hpcc_fig13"),
+        Figure("hpcc-fig14", _HPCC, "Figure 14: fairness and queue against W_AI", "hpcc_fig14"),
     )
 }
 
