@@ -42,7 +42,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     ]
     if quick:
         notes.append(f"quick: {seeds} seeds in place of {SEEDS}")
-    files = (_draw(found).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
+    files = (_draw(found, float(np.mean(peaks))).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(found.dataset, files[1])
     return Result(figure, values, _expected(found), files, tuple(notes))
 
@@ -92,7 +92,7 @@ def _expected(found: Comparison) -> dict[str, Check]:
     }
 
 
-def _draw(found: Comparison) -> Any:
+def _draw(found: Comparison, peak: float) -> Any:
     time, fluid, packet = _second(found)
     picture, axes = new_figure(2, 1, size=(WIDTH, 7.0), sharex=True)
     top, bottom = axes[:, 0]
@@ -108,8 +108,8 @@ def _draw(found: Comparison) -> Any:
     bottom.fill_between(place, queues.min(axis=0), queues.max(axis=0), color="C2", alpha=0.25, lw=0)
     bottom.plot(place, queues.mean(axis=0), color="C2", lw=1.0, label="packets, range and mean")
     bottom.plot(place, found.dataset.queue_fluid.values / 1e3, color="black", lw=1.2, label="fluid model")
-    bottom.set(ylabel=label("queue", "KB"), xlabel=label("time", "ms"), ylim=(0, 100))
-    bottom.text(11, 92, "first burst: above 500 KB", fontsize="small")
+    bottom.set(ylabel=label("queue", "KB"), xlabel=label("time", "ms"), ylim=(0, 120))
+    bottom.text(11, 109, f"first burst: packets to {peak / 1e3:.0f} KB", fontsize="small")
     for axis in (top, bottom):
         axis.grid(alpha=0.3)
         axis.legend(loc="lower right" if axis is top else "upper right", fontsize="small", ncols=2)
