@@ -21,12 +21,22 @@ _HPCC = "HPCC, SIGCOMM 2019"
 FIGURES: dict[str, Figure] = {
     figure.name: figure
     for figure in (
+        Figure("dcqcn-fig3", _DCQCN, "Figure 3: PFC alone is unfair to flows that share a port", "dcqcn_fig3"),
+        Figure("dcqcn-fig4", _DCQCN, "Figure 4: PFC alone hurts a victim flow", "dcqcn_fig4"),
+        Figure("dcqcn-fig8", _DCQCN, "Figure 8: with DCQCN all senders get the same share", "dcqcn_fig3"),
+        Figure("dcqcn-fig9", _DCQCN, "Figure 9: with DCQCN the victim flow is not hurt", "dcqcn_fig4"),
         Figure("dcqcn-fig10", _DCQCN, "Figure 10: second sender starts 10 ms after the first", "dcqcn_fig10"),
         Figure("dcqcn-fig11a", _DCQCN, "Figure 11(a): convergence against the byte counter", "dcqcn_fig11"),
         Figure("dcqcn-fig11b", _DCQCN, "Figure 11(b): convergence against the timer", "dcqcn_fig11"),
         Figure("dcqcn-fig11c", _DCQCN, "Figure 11(c): convergence against Kmax", "dcqcn_fig11"),
         Figure("dcqcn-fig11d", _DCQCN, "Figure 11(d): convergence against Pmax", "dcqcn_fig11"),
         Figure("dcqcn-fig12", _DCQCN, "Figure 12: queue against g at 2:1, 8:1 and 16:1 incast", "dcqcn_fig12"),
+        Figure("dcqcn-fig10-packet", _DCQCN, "Figure 10: the model against packets", "dcqcn_fig10_packet"),
+        Figure("dcqcn-fig13", _DCQCN, "Figure 13: two flows under four settings, model and packets", "dcqcn_fig13"),
+        Figure("dcqcn-fig20", _DCQCN, "Figure 20: two bottlenecks, cut-off against RED-like marking", "dcqcn_fig20"),
+        Figure(
+            "dcqcn-incast-totals", _DCQCN, "section 6.1: total and queue of K:1 incast, K = 1 to 19", "dcqcn_incast"
+        ),
         Figure("dcqcn-table14", _DCQCN, "Figure 14 (table): what each parameter does", "dcqcn_table14"),
         Figure("hpcc-fig6", _HPCC, "Figure 6: txRate against rxRate", "hpcc_fig6"),
         Figure("hpcc-fig13", _HPCC, "Figure 13: reaction per ACK, per RTT, and combined", "hpcc_fig13"),

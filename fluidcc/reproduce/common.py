@@ -34,7 +34,7 @@ SWITCH_NOTE = (
 )
 
 # A cell of a picture: scheme, marking, and its flow classes as (number of flows, initial rate).
-Cell = tuple[Any, RED, Sequence[tuple[float, float]]]
+Cell = tuple[Any, RED | None, Sequence[tuple[float, float]]]
 
 
 def side_by_side(cells: Sequence[Cell]) -> Scenario:
