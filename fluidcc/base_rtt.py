@@ -11,8 +11,13 @@ from fluidcc.units import is_concrete
 
 
 def _hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
-    """Rates of the sender's NIC and of every link of a flow's path [bytes/s]."""
-    return [flow.line_rate, *(scenario.links[i].rate for i in flow.path)]
+    """Rates of the sender's NIC, of every link of a flow's path, and of the receiver's access link [bytes/s]."""
+    last = scenario.links[flow.path[-1]].target
+    if flow.target and last:
+        beyond = flow.target != last
+    else:
+        beyond = not is_concrete(flow.egress_delay) or flow.egress_delay > 0
+    return [flow.line_rate, *(scenario.links[i].rate for i in flow.path), *([flow.line_rate] if beyond else [])]
 
 
 def _propagation(scenario: Scenario, flow: Flow) -> Any:
@@ -21,7 +26,7 @@ def _propagation(scenario: Scenario, flow: Flow) -> Any:
 
 
 def data_delays(scenario: Scenario, flow: Flow) -> list[Any]:
-    """Time [s] that one data packet takes onto the sender's link and onto every link of the path."""
+    """Time [s] that one data packet takes onto each link that it crosses, the sender's first."""
     return [scenario.wire_packet_of(flow) / rate for rate in _hop_rates(scenario, flow)]
 
 

@@ -190,7 +190,7 @@ def _lags(scenario: Scenario, flow: Flow) -> _Lags:
     arrival, marking = [], []
     for hop in range(hops):
         arrival.append(flow.access_delay + sum(delays[:hop]) + sum(stored[: hop + 1]))
-    total = arrival[-1] + delays[-1] + flow.egress_delay + stored[-1]
+    total = arrival[-1] + delays[-1] + flow.egress_delay + sum(stored[hops:])
     back = total - sum(stored) + ack + flow.scheme.feedback_pause
     for hop in range(hops):
         marking.append((total - arrival[hop]) + back)

@@ -327,3 +327,27 @@ def test_bad_windows_paths_and_options_are_refused() -> None:
             fc.simulate(star(), "1ms", engine="packet", **options)
     with pytest.raises(fc.InputError, match="packet engine"):
         fc.simulate(star(), "1ms", seed=1)
+
+
+@pytest.mark.parametrize("builder", [fc.incast, fc.parking_lot])
+def test_both_engines_know_the_round_trip_that_packets_take(builder: Any) -> None:
+    """A lone packet of the longest flow returns after HPCC's T, stores and the receiver's own link included."""
+    from fluidcc.base_rtt import largest_base_rtt
+
+    scenario = builder(3, rate="100Gbps", scheme=fc.HPCC(), size="1000B", start=["0s", "1ms"])
+    trace = fc.simulate(scenario, "100us", engine="packet")
+    assert trace.summary["fct_s"][0] == pytest.approx(largest_base_rtt(resolve(scenario)), rel=1e-12)
+
+
+def test_a_nic_sends_so_many_cnps_and_no_more() -> None:
+    """Four flows to one receiver, all marked: its NIC spaces the CNPs of all of them."""
+    scheme = fc.DCQCN(cnp_interval="10us", nic_cnp_interval="4us", min_rate="2Gbps")
+    scenario = fc.incast(4, rate="40Gbps", scheme=scheme, marking=fc.RED("0B", "0B", 1.0))
+    log = fc.simulate(scenario, "1ms", engine="packet", log=True).dataset
+    times = np.sort(log.event_time.values[log.event_what.values == "cnp"])
+    assert len(times) > 100
+    assert np.diff(times).min() > 3.9e-6  # less what one CNP waits for on its way
+    alone = dataclasses.replace(scheme, nic_cnp_interval=0.0)
+    free = fc.incast(4, rate="40Gbps", scheme=alone, marking=fc.RED("0B", "0B", 1.0))
+    more = fc.simulate(free, "1ms", engine="packet", log=True).dataset
+    assert (more.event_what.values == "cnp").sum() > 1.3 * len(times)
