@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import config
+from numba.core import config as _numba_config
 
+config: Any = _numba_config  # its attributes are made at import
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -80,3 +81,8 @@ def entry(function: _F) -> _F:
     """Compile what Python calls, and keep it in the cache folder."""
     with _cache_here():
         return numba.njit(_nrt=False, error_model="numpy", cache=bool(cache_folder()))(function)  # type: ignore[return-value]
+
+
+def compiled(function: Callable[..., Any]) -> int:
+    """For how many kinds of arguments a function has been compiled or loaded; 0 in plain Python."""
+    return len(getattr(function, "signatures", ()))

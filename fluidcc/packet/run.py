@@ -17,6 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
 from fluidcc.packet.build import Plan, Times, grown_packets, plan_of
 from fluidcc.packet.engine import run
+from fluidcc.packet.jit import compiled
 from fluidcc.packet.layout import LOGGED, PS, Sim
 from fluidcc.packet.record import percentile
 from fluidcc.progress import Bar
@@ -53,16 +54,15 @@ def simulate(
         raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
     times = times_of(scenario, until, window, sample_interval)
     plan = plan_of(scenario, times, _LOG if log else 0)
-    before = len(run.signatures) if hasattr(run, "signatures") else 1
+    before = compiled(run)
     began = time.perf_counter()
     warm_up(plan.sim)
-    compiled = time.perf_counter() - began
-    fresh = hasattr(run, "signatures") and len(run.signatures) > before
+    compile_s = time.perf_counter() - began if compiled(run) > before else 0.0
     label = f"simulating {show(times.until / PS, TIME)}"
     with Bar(label, times.until, "ps") as bar:
         sim, wall_s = execute(plan, seed, report=bar)
     summary = summary_of(scenario, plan, sim)
-    summary |= {"seed": seed, "compile_s": compiled if fresh else 0.0, "wall_s": wall_s}
+    summary |= {"seed": seed, "compile_s": compile_s, "wall_s": wall_s}
     return Trace(_dataset(scenario, plan, sim, summary))
 
 

@@ -341,7 +341,7 @@ def test_both_engines_know_the_round_trip_that_packets_take(builder: Any) -> Non
 
 def test_a_nic_sends_so_many_cnps_and_no_more() -> None:
     """Four flows to one receiver, all marked: its NIC spaces the CNPs of all of them."""
-    scheme = fc.DCQCN(cnp_interval="10us", nic_cnp_interval="4us", min_rate="2Gbps")
+    scheme = fc.DCQCN(cnp_interval="10us", nic_cnp_interval="4us", min_rate="12Gbps")
     scenario = fc.incast(4, rate="40Gbps", scheme=scheme, marking=fc.RED("0B", "0B", 1.0))
     log = fc.simulate(scenario, "1ms", engine="packet", log=True).dataset
     times = np.sort(log.event_time.values[log.event_what.values == "cnp"])
