@@ -147,10 +147,10 @@ def _draw(data: xr.Dataset) -> Any:
         ("p95", "packets, 95th percentile", "d-"),
         ("mean", "packets, mean", "o-"),
     ):
-        queues.plot(senders, data[f"queue_{name}"].clip(min=100) / 1e3, style, ms=4, lw=1.1, label=text)
+        queues.plot(senders, data[f"queue_{name}"] / 1e3, style, ms=4, lw=1.1, label=text)
     queues.plot(senders, data["queue_rest"] / 1e3, "k--", lw=1.4, label="model's fixed point")
     queues.axhline(100, color="C3", lw=1.2, ls=":", label="paper: never above")
-    queues.set(ylabel=label("queue", "KB"), yscale="log", ylim=(0.5, 3e4))
+    queues.set(ylabel=label("queue", "KB"), yscale="log", ylim=(5, 1e5))
     queues.yaxis.set_major_formatter("{x:g}")
     for axis in (totals, queues):
         axis.set(xlabel="senders K", xlim=(0.5, senders.max() + 0.5), xticks=range(1, senders.max() + 1, 2))
