@@ -137,6 +137,7 @@ def _draw(data: xr.Dataset) -> Any:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.8))
     totals, queues = axes[0]
     senders = data["senders"].values
+    several = senders[senders > 1]  # one sender has no queue to show on a logarithmic axis
     totals.plot(senders, data["total"] / GBPS, "o-", ms=4, lw=1.2, label="packets")
     totals.plot(senders, data["total_fluid"] / GBPS, "kx--", ms=5, lw=0.8, label="fluid model")
     totals.axhline(39, color="C3", lw=1.0, ls=":", label="paper: always above")
@@ -147,7 +148,7 @@ def _draw(data: xr.Dataset) -> Any:
         ("p95", "packets, 95th percentile", "d-"),
         ("mean", "packets, mean", "o-"),
     ):
-        queues.plot(senders, data[f"queue_{name}"] / 1e3, style, ms=4, lw=1.1, label=text)
+        queues.plot(several, data[f"queue_{name}"].sel(senders=several) / 1e3, style, ms=4, lw=1.1, label=text)
     queues.plot(senders, data["queue_rest"] / 1e3, "k--", lw=1.4, label="model's fixed point")
     queues.axhline(100, color="C3", lw=1.2, ls=":", label="paper: never above")
     queues.set(ylabel=label("queue", "KB"), yscale="log", ylim=(5, 1e5))
