@@ -39,6 +39,10 @@ FIGURES: dict[str, Figure] = {
         ),
         Figure("dcqcn-table14", _DCQCN, "Figure 14 (table): what each parameter does", "dcqcn_table14"),
         Figure("hpcc-fig6", _HPCC, "Figure 6: txRate against rxRate", "hpcc_fig6"),
+        Figure("hpcc-fig9ab", _HPCC, "Figure 9(a), (b): a short flow joins a long one", "hpcc_fig9ab"),
+        Figure("hpcc-fig9cd", _HPCC, "Figure 9(c), (d): seven senders join a long flow", "hpcc_fig9cd"),
+        Figure("hpcc-fig9ef", _HPCC, "Figure 9(e), (f): latency of mice behind two elephants", "hpcc_fig9ef"),
+        Figure("hpcc-fig9gh", _HPCC, "Figure 9(g), (h): four flows come and go", "hpcc_fig9gh"),
         Figure("hpcc-fig13", _HPCC, "Figure 13: reaction per ACK, per RTT, and combined", "hpcc_fig13"),
         Figure("hpcc-fig14", _HPCC, "Figure 14: fairness and queue against W_AI", "hpcc_fig14"),
     )

@@ -14,7 +14,6 @@ from fluidcc.schemes.hpcc import PRESETS
 from fluidcc.topologies import incast
 from fluidcc.trace import Trace
 
-MICROSECOND = 1e-6  # s
 DRAINED = 0.05  # share of its peak at which a queue counts as drained, as in `fluidcc.compare`
 
 # Algorithm 1 as printed, and what the authors' public simulator does: section 5.4 was made with a simulator.
@@ -29,10 +28,15 @@ def hpcc_incast(senders: int, preset: str = "hpcc-eval", **parameters: Any) -> S
 
 
 def drain_time(time: np.ndarray, queue: np.ndarray) -> float:
-    """From a queue's peak to the first time at which it is at or below `DRAINED` of it [s]; NaN if never."""
+    """From a queue's peak to the first time at which it is at or below `DRAINED` of it, or to the end [s]."""
     peak = int(queue.argmax())
-    below = np.flatnonzero(queue[peak:] <= DRAINED * queue[peak])
-    return float(time[peak + below[0]] - time[peak]) if below.size else float("nan")
+    return first_since(time, queue <= DRAINED * queue[peak], float(time[peak]))
+
+
+def first_since(time: np.ndarray, holds: np.ndarray, start: float) -> float:
+    """From a start to the first time since at which something holds, or to the end [s]."""
+    at = np.flatnonzero(holds & (time >= start))
+    return float(time[at[0] if at.size else -1]) - start
 
 
 def rebounds(queue: np.ndarray, share: float) -> int:
@@ -60,4 +64,4 @@ def aligned(traces: Mapping[str, Trace], dimension: str, variables: tuple[str, .
     """Variables of traces of the same links and flows in one dataset, along a new dimension."""
     names = xr.DataArray(list(traces), dims=dimension, name=dimension)
     parts = [trace.dataset[list(variables)] for trace in traces.values()]
-    return xr.concat(parts, dim=names, combine_attrs="drop")
+    return xr.concat(parts, dim=names, combine_attrs="drop_conflicts")
