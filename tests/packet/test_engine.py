@@ -351,3 +351,17 @@ def test_a_nic_sends_so_many_cnps_and_no_more() -> None:
     free = fc.incast(4, rate="40Gbps", scheme=alone, marking=fc.RED("0B", "0B", 1.0))
     more = fc.simulate(free, "1ms", engine="packet", log=True).dataset
     assert (more.event_what.values == "cnp").sum() > 1.3 * len(times)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"failures": (fc.Failure("bottleneck", "1ms"),)}, "failures"),
+        ({"classes": (fc.TrafficClass(), fc.TrafficClass(1))}, "classes"),
+        ({"scheme": fc.DCQCN(win=True)}, "win"),
+        ({"scheme": fc.DCQCN(variant="hpcc-sim")}, "variant"),
+    ],
+)
+def test_the_fluid_refuses_what_only_packets_have(change: dict[str, Any], reason: str) -> None:
+    with pytest.raises(fc.InputError, match=reason):
+        fc.simulate(fc.incast(2, **{"scheme": fc.DCQCN(), **change}), "1ms")
