@@ -25,7 +25,7 @@ class Preset(NamedTuple):
     """
 
     scheme: Any
-    marking: RED | None = None
+    marking: Any = None
     network: Mapping[str, Any] = MappingProxyType({})
     marking_rate: Any = None
 
