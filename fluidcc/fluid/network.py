@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.base_rtt import ack_delay, data_delays
+from fluidcc.errors import InputError
 from fluidcc.parameters import out_of_range, register
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.dispatch import part
@@ -118,7 +119,13 @@ def network_of(scenario: Scenario) -> Network:
 
     Links that no flow crosses are left out of the model by construction: `Network.links` counts up to the
     last link in use.
+
+    Raises
+    ------
+    InputError
+        If the scenario has what only the packet engine models.
     """
+    _refuse_packets_own(scenario)
     used = 1 + max(link for flow in scenario.flows for link in flow.path)
     links = scenario.links[:used]
     infinite = float("inf")
@@ -160,6 +167,21 @@ def network_of(scenario: Scenario) -> Network:
         starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
         tracked=any(needs(flow.scheme) for flow in scenario.flows),
     )
+
+
+def _refuse_packets_own(scenario: Scenario) -> None:
+    """Buffers and flow control are left out of the fluid; what would change its equations is refused."""
+    if scenario.failures:
+        raise InputError("failures: the fluid model's links do not fail; leave them out, or write engine='packet'")
+    if len(scenario.classes) > 1:
+        raise InputError("classes: the fluid model has one queue per link; leave them out, or write engine='packet'")
+    for i, flow in enumerate(scenario.flows):
+        for name, modelled in getattr(part(flow.scheme, "fluid"), "ONLY", {}).items():
+            if getattr(flow.scheme, name) != modelled:
+                raise InputError(
+                    f"flow {i} {name}: the fluid model of {flow.scheme.name} has only {name}={modelled}; "
+                    "write that, or engine='packet'"
+                )
 
 
 def needs(scheme: Any) -> frozenset[str]:

@@ -6,6 +6,8 @@ A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it 
 - ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress)`` in
   place of ``project``, ``window(state)`` [bytes], ``largest_window(parameters)`` [bytes], and ``settled(scenario)``,
   which returns a function from a flow to its parameters with what they leave to the scenario filled in.
+
+In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.
 """
 
 from __future__ import annotations

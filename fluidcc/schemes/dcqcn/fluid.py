@@ -16,6 +16,8 @@ from fluidcc.fluid.signals import Signals
 from fluidcc.fluid.special import bernoulli, decay, hazard, saturation
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
+ONLY = {"win": False, "variant": "paper"}
+
 
 class State(NamedTuple):
     """R_C and R_T [bytes/s] and alpha, each (flows, points)."""
