@@ -51,7 +51,8 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         f"{MICE} mice, one each {EVERY * 1e6:g} us from {FIRST * 1e3:g} ms on, each from a host of its own; latency is "
         "from start to ACK",
         "that DCQCN's latency is consistently above 35 us is not confirmed: its queue does not stand at the threshold "
-        "but swings from empty to well above it, because the vendor's cuts are deep (alpha near 1)",
+        "but swings from about empty to well above it. Between marks alpha decays to 0 within a millisecond (its timer "
+        "is 1 us), so the first cuts do little, and those that follow each 4 us take the elephants below the line",
     ]
     if quick:
         notes.append(testbed.quick_note(seeds))
