@@ -9,13 +9,13 @@ import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import c_kernel
+from benchmarks import c_kernel, packets
 from benchmarks.fluid import PARTS, measure
 from benchmarks.problem import CHUNK
 from fluidcc.cli.app import LOOP_FLAG
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+MARKS = "<!-- {}: begin -->", "<!-- {}: end -->"
 
 
 class Row(NamedTuple):
@@ -27,8 +27,33 @@ class Row(NamedTuple):
     met: bool | None = None
 
 
-def rows() -> list[Row]:
-    """Measure everything."""
+def packet_rows() -> list[Row]:
+    """Measure the packet engine."""
+    star = packets.measure("speed")
+    grown = packets.measure("growth")
+    used = packets.measure("first_use")
+    costs = {hosts: each["ns_per_event"] for hosts, each in grown["stars"].items()}
+    ends = costs[str(packets.HOSTS[-1])] / costs[str(packets.HOSTS[0])]
+    worst = max(costs.values()) / min(costs.values())
+    tree = grown["fat_tree"]
+    pools = ", ".join(f"{each['pool']:,}" for each in grown["stars"].values())
+    rate, events = star["packets_per_s"] / 1e6, star["events_per_s"] / 1e6
+    hosts = ", ".join(str(n) for n in packets.HOSTS)
+    return [
+        Row("star of 16, HPCC, 100G: data packets, one core", f"{rate:.2f} M/s", "at least 1.2 M/s", rate >= 1.2),
+        Row("... events", f"{events:.1f} M/s", "at least 8 M/s", events >= 8),
+        Row(f"cost of an event, stars of {hosts} hosts", ", ".join(f"{c:.0f}" for c in costs.values()) + " ns"),
+        Row("... 320 hosts over 2", f"{ends:.2f}", "at most 2", ends <= 2),
+        Row("... dearest over cheapest", f"{worst:.2f}", "at most 2", worst <= 2),
+        Row("cost of an event, 320 hosts in pairs across a fat tree", f"{tree['ns_per_event']:.0f} ns"),
+        Row("first use, nothing cached", f"{used['empty']:.1f} s", "under 15 s", used["empty"] < 15),
+        Row("first use in the next process", f"{used['cached']:.2f} s", "under 2 s", used["cached"] < 2),
+        Row(f"packets held in memory, stars of {hosts} hosts", pools),
+    ]
+
+
+def fluid_rows() -> list[Row]:
+    """Measure the fluid engine."""
     one = measure("one_core")
     two = measure("two_cores")
     looped = measure("single", flags=LOOP_FLAG)
@@ -97,17 +122,23 @@ def machine() -> str:
 def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=["fluid", "packets", []], help="which to run; both by default")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md as it is")
     arguments = parser.parse_args()
-    if c_kernel.compiler() is None or importlib.util.find_spec("jitcdde") is None:
+    parts = arguments.parts or ["fluid", "packets"]
+    if "fluid" in parts and (c_kernel.compiler() is None or importlib.util.find_spec("jitcdde") is None):
         raise SystemExit("benchmarks: they need a C compiler (gcc or cc) and jitcdde (pip install jitcdde)")
-    text = machine() + "\n\n" + table(rows())
-    print(text)
-    if not arguments.no_write:
-        page = PAGE.read_text()
-        before, rest = page.split(BEGIN)
-        _, after = rest.split(END)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    for part, rows in (("fluid", fluid_rows), ("packets", packet_rows)):
+        if part not in parts:
+            continue
+        text = machine() + "\n\n" + table(rows())
+        print(text)
+        if not arguments.no_write:
+            begin, end = (mark.format(part) for mark in MARKS)
+            page = PAGE.read_text()
+            before, rest = page.split(begin)
+            _, after = rest.split(end)
+            PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ class Comparison(Labelled):
     spread : dict
         The tree of ``packet``, with ``std`` (of the seeds themselves, not of their mean), ``min`` and ``max``.
     difference : dict
-        Magnitudes; relative ones to the packets, rates of flows that the scenario does not tell apart averaged. None where there is nothing to compare, infinite where only one
-        side has it. The queue is that of the fluid's bottleneck.
+        Magnitudes; relative ones to the packets, the rates of flows that the scenario does not tell apart averaged.
+        None where there is nothing to compare, infinite where only one side has it. The queue is that of the
+        fluid's bottleneck.
     tolerance : dict of Tolerance
         Those of the scheme's ``crosscheck`` module; its keys alone decide `within`.
     """

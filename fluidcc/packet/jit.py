@@ -20,6 +20,9 @@ import numba
 from numba.core import config as _numba_config
 
 config: Any = _numba_config  # its attributes are made at import
+_OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+# What Python never calls needs no code that takes a whole `Sim` apart: half the time to compile.
+_NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -65,7 +68,7 @@ def _cache_here() -> Any:
 
 def kernel(function: _F) -> _F:
     """Compile a part of the engine; it is kept with the entry that calls it. No memory is ever allocated inside."""
-    return numba.njit(_nrt=False, error_model="numpy")(function)  # type: ignore[return-value]
+    return numba.njit(**_OPTIONS, **_NO_WRAPPERS)(function)  # type: ignore[return-value]
 
 
 def inlined(function: _F) -> _F:
@@ -74,13 +77,13 @@ def inlined(function: _F) -> _F:
     It becomes text of its caller, which saves the passing of arguments (a hundred words for a whole `Sim`) and
     most of the time to compile: a function is otherwise optimised again in every one that calls it.
     """
-    return numba.njit(_nrt=False, error_model="numpy", inline="always")(function)  # type: ignore[return-value]
+    return numba.njit(**_OPTIONS, **_NO_WRAPPERS, inline="always")(function)  # type: ignore[return-value]
 
 
 def entry(function: _F) -> _F:
     """Compile what Python calls, and keep it in the cache folder."""
     with _cache_here():
-        return numba.njit(_nrt=False, error_model="numpy", cache=bool(cache_folder()))(function)  # type: ignore[return-value]
+        return numba.njit(**_OPTIONS, cache=bool(cache_folder()))(function)  # type: ignore[return-value]
 
 
 def compiled(function: Callable[..., Any]) -> int:
