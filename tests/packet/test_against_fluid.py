@@ -54,3 +54,26 @@ def test_queues_drain_at_the_rate_of_the_link() -> None:
     falling = slice(top + 5, top + 150)
     slope = np.polyfit(time[falling], queue[falling], 1)[0]
     assert slope == pytest.approx(-5e9, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("byte_counter", "cnp_interval", "fair"),
+    [("150KB", "50us", False), ("300KB", "50us", True), ("150KB", "25us", True)],
+)
+def test_a_byte_counter_must_outlast_the_cnp_interval_at_line_rate(
+    byte_counter: str, cnp_interval: str, fair: bool
+) -> None:
+    """DCQCN Fig. 13(b): a flow above B/tau always counts to an increase between CNPs; (9) counts marks and is fair.
+
+    Fair: within 20 % of each other; unfair: the fast one above B/tau and above twice the slow one.
+    """
+    scheme = fc.DCQCN(byte_counter=byte_counter, cnp_interval=cnp_interval, g=1 / 16)
+    scenario = fc.incast(2, scheme=scheme, marking=fc.RED("40KB", "40KB", 1.0), start=["0s", "50ms"])
+    fast, slow = fc.simulate(scenario, "400ms", engine="packet", window="200ms:400ms").summary["rate_bytes_per_s"]
+    model = fc.simulate(scenario, "400ms", window="200ms:400ms", estimate_error=False).summary["rate_bytes_per_s"]
+    assert max(model) < 1.2 * min(model)
+    if fair:
+        assert max(fast, slow) < 1.2 * min(fast, slow)
+    else:
+        assert fast > 150e3 / 50e-6
+        assert fast > 2 * slow

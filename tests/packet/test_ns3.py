@@ -156,7 +156,7 @@ def test_fat_tree_of_320_hosts() -> None:
     for source, target, _, size in flows:
         a, b = source // hosts, target // hosts
         links = 2 if a == b else 4 if a // tors_of_pod == b // tors_of_pod else 6
-        # That simulator's: a round trip that stores one payload a link, and the flow at 100G with 48 B of header a packet.
+        # That simulator's: a round trip that stores one payload a link, then the flow at 100G, 48 B more a packet.
         rtt = links * 2e-6 + 1000 * 8 * (2 / 100e9 + (links - 2) / 400e9)
         alone.append(rtt + (size + 48 * -(-size // 1000)) * 8 / 100e9)
     slowdown = took / np.array(alone)
