@@ -132,10 +132,10 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     -------
     Comparison
         ``drain_time`` is the first time after the bottleneck queue's peak at which it is at or below 5 % of it,
-        counted from t = 0 [s]. ``settling_time`` is that from which the gap between the largest and the smallest
-        smoothed rate stays below a tenth of their mean, counted from the last start [s], of long-lived flows over
-        the bottleneck; not compared if the fluid's rates are never apart. ``window`` is the mean over the flows and
-        the second half of the run.
+        counted from t = 0 [s]. ``settling_time`` is the first time after the widest gap between the largest and the
+        smallest smoothed rate at which it is a tenth of their mean, counted from the last start [s], of long-lived
+        flows over the bottleneck; not compared if the fluid's rates are never apart. ``window`` is the mean over the
+        flows and the second half of the run.
 
     Raises
     ------

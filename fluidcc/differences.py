@@ -98,9 +98,14 @@ def _settling(scenario: Scenario, link: str, rate: xr.DataArray, width: float) -
     gap = gap.fillna(math.inf)
     if bool((gap <= SETTLED).all()):
         return 0.0
-    time = settling_time(gap, SETTLED, 0.0)
+    # The first time after the widest gap: later ones are those of the seeds' noise, which no finite ensemble is rid of.
+    widest = int(np.argmax(gap.values))
+    below = np.flatnonzero(gap.values[widest:] <= SETTLED)
+    if not len(below):
+        return None
+    time = settling_time(gap.isel(time=slice(widest, widest + int(below[0]) + 1)), SETTLED, 0.0)
     # The mean of an interval belongs to its middle.
-    return None if math.isnan(time) else time - (samples - 1) / 2 * step - began
+    return time - (samples - 1) / 2 * step - began
 
 
 def _steady_window(traces: Sequence[Trace]) -> float | None:
