@@ -11,6 +11,7 @@ from fluidcc import units
 from fluidcc.cli import options as o
 from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
+from fluidcc.errors import InputError
 
 _MOST_SHOWN = 8
 
@@ -31,9 +32,14 @@ def command(
     sample_interval: o.SampleInterval = None,
     out: Annotated[str | None, typer.Option(metavar="FILE.nc", help="Write the trace.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw queue and rates.")] = None,
+    log: Annotated[
+        bool, typer.Option("--log", help="Keep every event of every packet in --out (packet engine).")
+    ] = False,
     json: o.Json = False,
 ) -> None:
     """Run one scenario and print its metrics; --out keeps the trace, --plot draws it."""
+    if log and out is None:
+        raise InputError("--log: the log goes into the trace; say where with --out FILE.nc")
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.simulate import simulate
@@ -48,6 +54,7 @@ def command(
         method=method,
         dtype=dtype,
         sample_interval=sample_interval,
+        log=log,
     )
     trace.dataset.attrs["command"] = " ".join(["fluidcc", *sys.argv[1:]])
     if out is not None:

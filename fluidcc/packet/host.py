@@ -20,17 +20,9 @@ from fluidcc.packet.layout import (
     UNLIMITED,
     WAKE,
 )
-from fluidcc.packet.pacing import gap
+from fluidcc.packet.pacing import gap, inflight
 from fluidcc.packet.record import write
 from fluidcc.packet.switch import CONTROL_BYTES, queue_up
-
-
-@kernel
-def inflight(core: Any, flow: Any) -> Any:
-    """Bytes sent and not acknowledged, in the unit of windows."""
-    if core.payload_window:
-        return flow.sent - flow.acked
-    return flow.sent_wire - flow.acked_wire
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The pacer: when a flow's next packet may go."""
+"""What holds a flow back: its pacer, and its bytes in flight."""
 
 from __future__ import annotations
 
@@ -25,3 +25,11 @@ def repace(core: Any, flow: Any) -> None:
     """A flow's rate has changed: the packet that waits for the pacer goes by the new rate."""
     if flow.last_size > 0:
         flow.next = flow.last + gap(core, flow.last_size, flow.rate)
+
+
+@kernel
+def inflight(core: Any, flow: Any) -> Any:
+    """Bytes sent and not acknowledged, in the unit of windows."""
+    if core.payload_window:
+        return flow.sent - flow.acked
+    return flow.sent_wire - flow.acked_wire

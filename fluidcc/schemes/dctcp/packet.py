@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.pacing import repace
+from fluidcc.packet.pacing import inflight, repace
 
 _I, _F = np.int64, np.float64
 
@@ -65,14 +65,6 @@ def begin(core: Any, flow: Any, me: Any) -> None:
     flow.window = me.W
 
 
-@kernel
-def in_flight(core: Any, flow: Any) -> Any:
-    """Bytes that wait for their ACK, as windows count them."""
-    if core.payload_window:
-        return flow.sent - flow.acked
-    return flow.sent_wire - flow.acked_wire
-
-
 @inlined
 def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """Section 3.1: (1) once per window of data; (2) at a window's first mark; else the increase of TCP."""
@@ -93,7 +85,7 @@ def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
         me.cut_end = flow.sent
     else:
         answered = ack.covers * me.packet
-        if flow.rate >= flow.line_rate and in_flight(core, flow) + answered < me.W:
+        if flow.rate >= flow.line_rate and inflight(core, flow) + answered < me.W:
             return
         me.W += me.increase * me.packet * answered / me.W
     flow.window = me.W
@@ -134,4 +126,4 @@ def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> No
     """In the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.W
     samples[row, f, 4] = me.alpha
-    samples[row, f, 5] = in_flight(core, flow)
+    samples[row, f, 5] = inflight(core, flow)

@@ -14,7 +14,7 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import HOPS, PORT_ID, QLEN, TS, TX_BYTES
-from fluidcc.packet.pacing import repace
+from fluidcc.packet.pacing import inflight, repace
 from fluidcc.units import SIZE, show
 
 COMBINED, PER_ACK, PER_RTT = range(3)
@@ -208,7 +208,4 @@ def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> No
     samples[row, f, 3] = me.W
     samples[row, f, 4] = me.Wc
     samples[row, f, 5] = me.U
-    if core.payload_window:
-        samples[row, f, 6] = flow.sent - flow.acked
-    else:
-        samples[row, f, 6] = flow.sent_wire - flow.acked_wire
+    samples[row, f, 6] = inflight(core, flow)
