@@ -23,6 +23,7 @@ from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 NEEDS = frozenset({"telemetry", "inflight"})
+ONLY = {"registers": "one"}
 _STEPS_PER_BASE_RTT = 40
 
 

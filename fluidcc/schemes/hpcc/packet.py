@@ -35,6 +35,8 @@ STATE = np.dtype(
         ("quantised", _I),
         ("multi", _I),
         ("sim", _I),
+        ("per_link", _I),
+        ("alpha_fair", _F),
         # state
         ("W", _F),
         ("Wc", _F),
@@ -45,6 +47,11 @@ STATE = np.dtype(
         ("last_update", _I),
         ("hops", _I),
         ("L", _I, (HOPS, 4)),
+        # A.3: a register for each link; hpcc-sim: rates, as R and Rc
+        ("U_link", _F, (HOPS,)),
+        ("Wc_link", _F, (HOPS,)),
+        ("W_link", _F, (HOPS,)),
+        ("stage_link", _I, (HOPS,)),
     ],
     align=True,
 )
@@ -73,6 +80,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.w_init, me.w_least, me.min_rate = window, around.packet, p.min_rate
     me.reaction = _REACTIONS.index(p.reaction)
     me.quantised, me.multi, me.sim = p.int_format == "quantised", round(p.int_multi), p.variant == "hpcc-sim"
+    me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
     flow.telemetry = 2 if p.u_rate == "rx" else 1
 
 
@@ -82,6 +90,9 @@ def begin(flow: Any, me: Any) -> None:
     me.W = me.Wc = me.w_init * (flow.rate / flow.line_rate)
     me.R = me.Rc = flow.rate
     me.U = 1.0
+    for i in range(HOPS):
+        me.U_link[i] = 1.0
+        me.Wc_link[i] = me.W_link[i] = me.Rc if me.sim else me.Wc
     flow.window = me.W
 
 
@@ -111,12 +122,41 @@ def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
             hop = tx_rate / rate + queue * line_rate / rate / me.w_init
         else:
             hop = queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
+        if me.per_link:
+            weight = min(seconds, me.base_rtt) / me.base_rtt
+            me.U_link[i] = (1.0 - weight) * me.U_link[i] + weight * hop
         if hop > u:  # lines 6-7
             u = hop
             tau = seconds
     tau = min(tau, me.base_rtt)  # line 8
     me.U = (1.0 - tau / me.base_rtt) * me.U + tau / me.base_rtt * u  # line 9
     return me.U
+
+
+@kernel
+def compute_registers(me: Any, least: Any, most: Any, increase: Any, update: Any) -> Any:
+    """Lines 11-20 for the register of each link, and what (7) makes of them: windows, or hpcc-sim's rates."""
+    joined = 0.0
+    lowest = most
+    # Registers may pass the path's limit as far as (7) brings them back under it.
+    highest = most * me.hops ** (1.0 / me.alpha_fair)
+    for i in range(me.hops):
+        if me.eta <= me.U_link[i] or me.stage_link[i] >= me.max_stage:
+            new = me.Wc_link[i] / (me.U_link[i] / me.eta) + increase
+            stage = 0
+        else:
+            new = me.Wc_link[i] + increase
+            stage = me.stage_link[i] + 1
+        new = min(max(new, least), highest)
+        me.W_link[i] = new
+        if update:
+            me.stage_link[i] = stage
+            me.Wc_link[i] = new
+        lowest = min(lowest, new)
+        joined += (most / new) ** me.alpha_fair if me.alpha_fair < np.inf else 0.0
+    if me.alpha_fair < np.inf:  # (7), by a common factor that keeps the powers finite
+        lowest = most * joined ** (-1.0 / me.alpha_fair)
+    return max(lowest, least)
 
 
 @kernel
@@ -186,14 +226,24 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
             record(me, ack)
         return
     U = measure_inflight(sim.ports, me, ack, flow.line_rate)
-    if me.sim:
+    if me.per_link and me.sim:
+        me.R = compute_registers(me, me.min_rate, flow.line_rate, me.rate_ai, update)
+        if update:
+            me.Rc = me.R
+    elif me.per_link:
+        me.W = compute_registers(me, me.w_least, me.w_init, me.w_ai, update)
+        if update:
+            me.Wc = me.W
+    elif me.sim:
         compute_rate(flow, me, U, update)
+    else:
+        compute_wind(me, U, update)  # lines 23, 26
+    if me.sim:
         flow.rate = me.R
         flow.window = float(int(me.w_init * me.R / flow.line_rate))
         me.W = flow.window
         me.Wc = me.w_init * me.Rc / flow.line_rate
     else:
-        compute_wind(me, U, update)  # lines 23, 26
         flow.window = me.W
         flow.rate = min(me.W / me.base_rtt, flow.line_rate)  # line 27
     repace(sim.core[0], flow)

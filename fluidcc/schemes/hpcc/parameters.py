@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
@@ -85,6 +86,23 @@ class HPCC:
         default="combined",
         source="HPCC 3.2, Fig. 13",
         choices=("combined", "per-ack", "per-rtt"),
+    )
+    registers: str = parameter(
+        "choice",
+        "reference windows: one for the path, or one for each link on it (packet engine)",
+        default="one",
+        source="HPCC A.3, eq. (7)",
+        choices=("one", "per-link"),
+    )
+    alpha_fair: Any = parameter(
+        COUNT,
+        "exponent that joins registers per link; inf: their least",
+        default=math.inf,
+        symbol="alpha",
+        source="HPCC A.3, eq. (7)",
+        low=0,
+        open_low=True,
+        unlimited=True,
     )
     u_rate: str = parameter(
         "choice",
