@@ -1,0 +1,446 @@
+"""HPCC, Appendix A.2: how fast the recursion (5)-(6) makes rates feasible, and whether it becomes Pareto optimal.
+
+Exact: every small network, in rational numbers. Independent of it: batches of larger random networks in floats.
+
+Lemma (iii) is false. Its proof removes a saturated resource together with all paths through it, but not the load of
+these paths on other resources. Such a resource k, with frozen load F, is approached by the path x through it alone as
+
+    x(n+1) = x(n) C/(F + x(n)),   hence   1/x(n) - 1/x* = (F/C)^(n-1) (1/x(1) - 1/x*),   x* = C - F,
+
+and is never saturated. What holds in its place is in `corrected_rate`, and a repair in `removal`.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import mpmath
+import numpy as np
+
+from fluidcc.verify import HPCC, Finding, Way, claim, main
+
+STEPS = 8  # of the exact trajectories; the size of the fractions doubles at each
+LARGE = (6, 10)  # links and paths of the random networks, at most
+BATCH, MANY = 400, 5_000  # random networks, and steps in floats
+ITERATED = 12  # of them in 140 digits
+ROUND_OFF = 1e-12
+
+Rates = tuple[Fraction, ...]
+
+
+class Network(NamedTuple):
+    """Links of each path, capacity of each link, and rates at the start."""
+
+    paths: tuple[tuple[int, ...], ...]
+    capacities: Rates
+    start: Rates
+
+    def utilisations(self, rates: Sequence[Fraction]) -> list[Fraction]:
+        """(5), divided by the capacities."""
+        loads = [Fraction(0)] * len(self.capacities)
+        for path, rate in zip(self.paths, rates, strict=True):
+            for link in path:
+                loads[link] += rate
+        return [load / capacity for load, capacity in zip(loads, self.capacities, strict=True)]
+
+    def highest(self, rates: Sequence[Fraction]) -> list[Fraction]:
+        """Of each path, the utilisation of its most loaded link."""
+        used = self.utilisations(rates)
+        return [max(used[link] for link in path) for path in self.paths]
+
+    def step(self, rates: Rates) -> Rates:
+        """(6)."""
+        return tuple(rate / most for rate, most in zip(rates, self.highest(rates), strict=True))
+
+    def trajectory(self, steps: int = STEPS) -> list[Rates]:
+        """R(0) to R(steps)."""
+        return list(itertools.accumulate(range(steps), lambda rates, _: self.step(rates), initial=self.start))
+
+    def pareto(self, rates: Sequence[Fraction]) -> bool:
+        """Feasible, and a saturated link on every path: then no rate can rise unless another falls."""
+        return max(self.utilisations(rates)) <= 1 and min(self.highest(rates)) == 1
+
+
+def networks(links: int, paths: int, capacities: Sequence[int], starts: Sequence[int]) -> Iterator[Network]:
+    """All with so many links and paths and values from these, every link in use, in the order of their sums."""
+    subsets = [s for size in range(1, links + 1) for s in itertools.combinations(range(links), size)]
+    for columns in sorted(itertools.combinations_with_replacement(subsets, paths), key=lambda c: sum(map(len, c))):
+        if len(set().union(*columns)) < links:
+            continue
+        numbers = itertools.product(
+            itertools.product(starts, repeat=paths), itertools.product(capacities, repeat=links)
+        )
+        for start, capacity in sorted(numbers, key=lambda n: (sum(n[0]), sum(n[1]), n)):
+            yield Network(columns, tuple(map(Fraction, capacity)), tuple(map(Fraction, start)))
+
+
+@functools.cache
+def family() -> list[tuple[Network, list[Rates]]]:
+    """Every network of up to three links and three paths with small numbers, and its exact trajectory."""
+    found: list[Network] = []
+    for links, paths in itertools.product((1, 2, 3), repeat=2):
+        found += networks(links, paths, (1, 2, 3), (1, 2) if links < 3 else (1,))
+    return [(network, network.trajectory()) for network in found]
+
+
+@functools.cache
+def batch(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Random incidence (network, link, path) over capacity, so that a product with the rates is U; and start rates."""
+    random = np.random.default_rng(seed)
+    links, paths = LARGE
+    incidence = random.random((BATCH, links, paths)) < 0.35
+    lacking = ~incidence.any(axis=1)
+    incidence |= lacking[:, None, :] & (np.arange(links)[:, None] == random.integers(0, links, (BATCH, 1, paths)))
+    return incidence / random.uniform(1, 10, (BATCH, links, 1)), random.uniform(0.1, 10, (BATCH, paths))
+
+
+def float_step(shares: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(5)-(6) of a batch: U of links, the highest U of each path, next rates."""
+    used = np.einsum("nij,nj->ni", shares, rates)
+    highest = np.where(shares > 0, used[:, :, None], 0.0).max(axis=1)
+    return used, highest, rates / highest
+
+
+@claim("hpcc-a2-one-step", HPCC, "A.2, 3.2", "a single bottleneck is brought to its target load in one RTT")
+def one_step() -> Finding:
+    single = [(network, run) for network, run in family() if len(network.capacities) == 1]
+    reached = sum(network.utilisations(run[1]) == [1] for network, run in single)
+    shares = np.random.default_rng(3).uniform(0.1, 1.0, (BATCH, 1, LARGE[1]))  # one link: every path crosses it
+    shares[:] = shares[:, :, :1]
+    after = float_step(shares, float_step(shares, np.random.default_rng(4).uniform(0.1, 10, (BATCH, LARGE[1])))[2])[0]
+    return Finding(
+        {"as printed": reached == len(single)},
+        {"networks": len(single), "on_target_after_one_step": reached},
+        [Way("load after one step, exact and floats", 1.0, float(after.max()), ROUND_OFF)],
+    )
+
+
+@claim("hpcc-a2-feasible", HPCC, "A.2, Lemma (i)", "Y(n) <= C for n = 1, 2, ...: after one step rates are feasible")
+def feasible() -> Finding:
+    most = max(max(network.utilisations(rates)) for network, run in family() for rates in run[1:])
+    # The proof's own inequality, term by term: R_j(n+1) <= R_j(n) C_i/Y_i(n) for every link i of path j.
+    terms = all(
+        run[n + 1][j] * used[i] <= run[n][j]
+        for network, run in family()
+        for n in range(STEPS)
+        for used in [network.utilisations(run[n])]
+        for j, path in enumerate(network.paths)
+        for i in path
+    )
+    shares, rates = batch()
+    largest = 0.0
+    for _ in range(STEPS):
+        rates = float_step(shares, rates)[2]
+        largest = max(largest, float(float_step(shares, rates)[0].max()))
+    return Finding(
+        {"as printed": most <= 1 and terms},
+        {"networks": len(family()), "steps": STEPS, "largest_utilisation": most, "random_networks": BATCH},
+        [Way("largest load after the first step: all small networks, random larger ones", most, largest, ROUND_OFF)],
+    )
+
+
+@claim("hpcc-a2-monotone", HPCC, "A.2, Lemma (ii)", "R(n+1) >= R(n) for n = 1, 2, ...")
+def monotone() -> Finding:
+    least = min(
+        min(b / a for a, b in zip(run[n], run[n + 1], strict=True)) for _, run in family() for n in range(1, STEPS)
+    )
+    first = min(min(b / a for a, b in zip(run[0], run[1], strict=True)) for _, run in family())
+    shares, rates = batch()
+    smallest = np.inf
+    rates = float_step(shares, rates)[2]
+    for _ in range(STEPS):
+        after = float_step(shares, rates)[2]
+        smallest, rates = min(smallest, float((after / rates).min())), after
+    return Finding(
+        {"as printed": least >= 1},
+        {"networks": len(family()), "least_growth": least, "least_growth_in_first_step": first},
+        [Way("least growth after the first step: all small networks, random larger ones", least, smallest, ROUND_OFF)],
+    )
+
+
+@claim("hpcc-a2-saturated", HPCC, "A.2, proof", "the most loaded resource is saturated after one step")
+def saturated() -> Finding:
+    missed = 0
+    for network, run in family():
+        before, after = network.utilisations(run[0]), network.utilisations(run[1])
+        missed += any(after[k] != 1 for k, used in enumerate(before) if used == max(before))
+    shares, start = batch()
+    before, _, rates = float_step(shares, start)
+    after = np.take_along_axis(float_step(shares, rates)[0], before.argmax(axis=1)[:, None], axis=1)
+    return Finding(
+        {"as printed": missed == 0},
+        {"networks": len(family()), "missed": missed},
+        [Way("its load after one step: exact, and least in random larger networks", 1, after.min(), ROUND_OFF)],
+    )
+
+
+def smallest_failing() -> Network:
+    """First network for which R(I+1) is not R(I), or R(I) not Pareto optimal: fewest paths, links, then sums."""
+    for size in range(2, 7):
+        for links in range(1, size):
+            for network in networks(links, size - links, (1, 2, 3), (1, 2)):
+                run = network.trajectory(links + 1)
+                if run[links] != run[links + 1] or not network.pareto(run[links]):
+                    return network
+    raise LookupError("no network fails")
+
+
+def share_failing(count: int = 1000, seed: int = 1) -> float:
+    """Share of random networks, two to four links and paths, that fail (iii)."""
+    draw = random.Random(seed)
+    failing = 0
+    for _ in range(count):
+        links, paths = draw.randint(2, 4), draw.randint(2, 4)
+        columns = tuple(tuple(sorted(draw.sample(range(links), draw.randint(1, links)))) for _ in range(paths))
+        numbers = [tuple(Fraction(draw.randint(1, 10)) for _ in range(n)) for n in (links, paths)]
+        network = Network(columns, numbers[0], numbers[1])
+        run = network.trajectory(links + 1)
+        failing += run[links] != run[links + 1] or not network.pareto(run[links])
+    return failing / count
+
+
+@claim("hpcc-a2-finite", HPCC, "A.2, Lemma (iii)", "R(n) = R for n >= I, and R is Pareto optimal")
+def finite() -> Finding:
+    failing = [
+        (network, run)
+        for network, run in family()
+        for links in [len(network.capacities)]
+        if run[links] != run[links + 1] or not network.pareto(run[links])
+    ]
+    late = [
+        next(n for n in range(STEPS) if run[n] == run[n + 1]) - len(network.capacities)
+        for network, run in failing
+        if run[-1] == run[-2]
+    ]
+    least = smallest_failing()
+    run = least.trajectory()
+    # The path that still grows, the one link where it ends, and the load on that link which does not change.
+    j = next(j for j in range(len(least.paths)) if run[STEPS][j] != run[STEPS - 1][j])
+    k = max(least.paths[j], key=lambda link: least.utilisations(run[STEPS])[link])
+    frozen = least.utilisations(run[1])[k] * least.capacities[k] - run[1][j]
+    limit = least.capacities[k] - frozen
+    ratio = frozen / least.capacities[k]
+    closed = [1 / (1 / limit + ratio ** (n - 1) * (1 / run[1][j] - 1 / limit)) for n in range(1, STEPS + 1)]
+    printed = Network(((0, 1), (0,), (1,)), (Fraction(1), Fraction(2)), (Fraction(1),) * 3).trajectory(5)
+    return Finding(
+        {"as printed": not failing},
+        {
+            "counterexample": {
+                "paths": [[link + 1 for link in path] for path in least.paths],
+                "capacities": least.capacities,
+                "start": least.start,
+                "growing_rate": [rates[j] for rates in run[:6]],
+                "limit": limit,
+            },
+            "three_flows_each_start_1_capacities_1_2": [rates[2] for rates in printed],
+            "failing_share_of_small_networks": len(failing) / len(family()),
+            "failing_share_of_random_networks": share_failing(),
+            "small_networks": len(family()),
+            "most_steps_beyond_I_where_finite": max(late, default=0),
+        },
+        [
+            Way(f"R({n}) of the counterexample, by (5)-(6) and in closed form", run[n][j], closed[n - 1])
+            for n in range(1, STEPS + 1)
+        ],
+        correction="R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it",
+        corrected=all(rates[j] < limit for rates in run[1:]) and closed[-1] < limit,
+    )
+
+
+class Settled(NamedTuple):
+    """The random batch after many steps: rates, least m_j of each network, 1 - m_j over time, and of each path the
+    link that was its most loaded one when last another link on it was distinctly below.
+    """
+
+    rates: np.ndarray
+    least: np.ndarray
+    gaps: np.ndarray
+    ends: np.ndarray
+
+
+@functools.cache
+def settled() -> Settled:
+    """Iterate the random batch to the end."""
+    shares, rates = batch()
+    ends, highest = np.zeros(rates.shape, int), rates
+    gaps = []
+    for _ in range(MANY):
+        used, highest, after = float_step(shares, rates)
+        gaps.append(1 - highest.min(axis=1))
+        along = np.where(shares > 0, used[:, :, None], 0.0)
+        second = np.partition(along, -2, axis=1)[:, -2]
+        ends = np.where(1 - second > 1e-12, along.argmax(axis=1), ends)
+        if (after == rates).all():
+            break
+        rates = after
+    return Settled(rates, highest.min(axis=1), np.array(gaps), ends)
+
+
+def bounds_hold() -> tuple[bool, float]:
+    """Whether 1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), exactly, on all small networks; and how close it gets."""
+    hold, closest = True, Fraction(0)
+    for network, run in family():
+        rho = [
+            rate / max(network.capacities[link] for link in path)
+            for rate, path in zip(run[1], network.paths, strict=True)
+        ]
+        first = network.highest(run[1])
+        for n in range(2, STEPS + 1):
+            for j, most in enumerate(network.highest(run[n])):
+                bound = (1 - first[j]) * (1 - rho[j]) ** (n - 1)
+                hold &= 1 - most <= bound
+                closest = max(closest, (1 - most) / bound if bound else Fraction(0))
+    return bool(hold), float(closest)
+
+
+@claim("hpcc-a2-limit", HPCC, "A.2", "the recursion converges to a Pareto optimal allocation")
+def limit() -> Finding:
+    # Rates rise (ii) and are bounded (i), so they converge; the bound lets every path's m_j tend to 1.
+    proved, _ = bounds_hold()
+    end = settled()
+    least = float(end.least.min())
+    return Finding(
+        {"as printed": proved and least > 1 - 1e-9},
+        {"small_networks": len(family()), "random_networks": BATCH, "steps": len(end.gaps), "least_m_j": least},
+        [Way("m_j of every path in the limit: by the bound, by iteration", 1, least, 1e-9)],
+    )
+
+
+def last_ratio(shares: np.ndarray, start: np.ndarray, smallest: str = "1e-120") -> float:
+    """By how much 1 - m falls in the last step before it is this small; in 140 digits."""
+    with mpmath.workdps(140):
+        rates = [mpmath.mpf(x) for x in start]
+        links = [[(j, mpmath.mpf(share)) for j, share in enumerate(row) if share] for row in shares]
+        paths = [np.flatnonzero(column) for column in shares.T]
+        before = gap = mpmath.mpf(1)
+        while gap > mpmath.mpf(smallest):
+            used = [mpmath.fsum(share * rates[j] for j, share in row) for row in links]
+            highest = [max(used[k] for k in path) for path in paths]
+            before, gap = gap, abs(1 - min(highest))  # all overloaded at the start
+            rates = [rate / most for rate, most in zip(rates, highest, strict=True)]
+        return float(gap / before)
+
+
+@claim("hpcc-a2-rate", HPCC, "A.2, corrected", "fast convergence: after at most I steps R(n) is constant")
+def corrected_rate() -> Finding:
+    hold, closest = bounds_hold()
+    shares, _ = batch()
+    rates, _, _, ends = settled()
+    formula, spectral, iterated = [], [], []
+    for net in range(BATCH):
+        active = [k for k in np.unique(ends[net])]
+        formula.append(max((shares[net, k] * rates[net])[ends[net] != k].sum() for k in active))
+        # The same from the Jacobian of (6) at the limit, whose other eigenvalues are 1: the limit depends on the start.
+        jacobian = np.eye(LARGE[1]) - rates[net][:, None] * shares[net, ends[net]]
+        moduli = np.abs(np.linalg.eigvals(jacobian))
+        spectral.append(moduli[moduli < 1 - 1e-7].max())
+        if len(iterated) < ITERATED and 0.1 < formula[-1] < 0.8:
+            iterated.append((formula[-1], last_ratio(shares[net], batch()[1][net])))
+    apart = np.abs(np.subtract(formula, spectral))
+    worst, far = int(apart.argmax()), max(iterated, key=lambda pair: abs(pair[0] - pair[1]))
+    _, run = next((network, run) for network, run in family() if run[-1] != run[-2])
+    return Finding(
+        {"as printed": run[-1] == run[-2]},
+        {
+            "closest_to_bound": closest,
+            "networks": BATCH,
+            "largest_rate_per_step": max(formula),
+            "median_rate_per_step": float(np.median(formula)),
+        },
+        [
+            Way("slowest rate per step, by formula and by eigenvalue (worst)", formula[worst], spectral[worst], 1e-6),
+            # Where modes of the same rate feed each other the ratio is off by 1/n, and n is above 100.
+            Way("slowest rate per step, by formula and by iteration (worst)", far[0], far[1], 0.01),
+        ],
+        correction=(
+            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), where m_j is the highest U on path j and rho_j = R_j(1) / max C "
+            "on j; asymptotically the largest, over saturated links k, of the load on k of paths that end elsewhere, / C_k"
+        ),
+        corrected=hold,
+    )
+
+
+def with_residuals(network: Network) -> tuple[Rates, int]:
+    """The proof's procedure with the removed paths' load taken off the capacities: end and number of steps."""
+    rates, left = list(network.start), list(network.capacities)
+    free, steps = set(range(len(network.paths))), 0
+    while free:
+        loads = [sum((rates[j] for j in free if k in network.paths[j]), Fraction(0)) for k in range(len(left))]
+        for j in free:
+            rates[j] /= max(loads[k] / left[k] for k in network.paths[j])
+        steps += 1
+        loads = [sum((rates[j] for j in free if k in network.paths[j]), Fraction(0)) for k in range(len(left))]
+        full = {k for k, load in enumerate(loads) if load and load == left[k]}
+        done = {j for j in free if full & set(network.paths[j])}
+        for j in done:
+            for k in network.paths[j]:
+                left[k] -= rates[j]
+        free -= done
+    return tuple(rates), steps
+
+
+@claim("hpcc-a2-removal", HPCC, "A.2, proof", "at each subsequent step at least one more resource becomes bottlenecked")
+def removal() -> Finding:
+    stalled = 0
+    for network, run in family():
+        full = [{k for k, used in enumerate(network.utilisations(rates)) if used == 1} for rates in run[1:]]
+        stalled += any(
+            full[n] == full[n + 1] and not network.pareto(run[n + 1]) for n in range(len(network.capacities))
+        )
+    repaired = [(network, *with_residuals(network)) for network, _ in family()]
+    optimal = all(network.pareto(rates) for network, rates, _ in repaired)
+    margin = max(steps - min(len(network.capacities), len(network.paths)) for network, _, steps in repaired)
+    # In floats, on larger networks: the exact procedure again, from the rounded numbers.
+    shares, start = batch()
+    larger = []
+    for net in range(50):
+        links = tuple(tuple(map(int, np.flatnonzero(shares[net, :, j]))) for j in range(LARGE[1]))
+        capacities = [Fraction(round(1e3 / row.max()), 1000) if row.max() else Fraction(1) for row in shares[net]]
+        network = Network(links, tuple(capacities), tuple(Fraction(round(1e3 * x), 1000) for x in start[net]))
+        rates, steps = with_residuals(network)
+        larger.append(network.pareto(rates) and steps <= min(LARGE))
+    return Finding(
+        {"as printed": stalled == 0},
+        {
+            "small_networks": len(repaired),
+            "without_a_new_bottleneck_in_some_step": stalled,
+            "repair_most_steps": max(steps for *_, steps in repaired),
+            "repair_steps_beyond_min_I_J": margin,
+        },
+        [Way("share of Pareto optimal ends with the repair: small networks, larger ones", optimal, np.mean(larger))],
+        correction=(
+            "with residual capacities (C less the removed paths' load) it is so: Pareto in at most min(I, J) steps"
+        ),
+        corrected=optimal and margin <= 0 and all(larger),
+    )
+
+
+@claim(
+    "hpcc-a2-start", HPCC, "A.2", "the allocation will not in general be fair, and depends on the initial state R(0)"
+)
+def depends_on_start() -> Finding:
+    ends = [
+        Network(((0,), (0,)), (Fraction(3),), (Fraction(a), Fraction(b))).trajectory(1)[1] for a, b in ((1, 1), (1, 2))
+    ]
+    # Another way: (6) keeps the ratio of rates of paths with the same links for ever.
+    kept = all(
+        rates[a] * run[0][b] == rates[b] * run[0][a]
+        for network, run in family()
+        for a, b in itertools.combinations(range(len(network.paths)), 2)
+        if network.paths[a] == network.paths[b]
+        for rates in run
+    )
+    return Finding(
+        {"as printed": ends[0] != ends[1]},
+        {"from_1_1": ends[0], "from_1_2": ends[1], "ratios_on_equal_paths_kept": kept},
+        [Way("ratio of the two rates: by iteration, by invariance", ends[1][1] / ends[1][0], 2 if kept else 0)],
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)
