@@ -32,6 +32,7 @@ class Around:
     base_rtt: float  # s
     path_rate: float  # of its slowest link, bytes/s
     packet: float  # on the wire, bytes
+    share: float  # of a link that its class is guaranteed among those of its priority
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _members(scenario: Scenario) -> list[int]:
             raise InputError(
                 f"flow {i} multiplicity: {flow.multiplicity:g} is no whole number; the packet engine has single flows"
             )
-        if flow.scheme.name not in dispatch.MODULES:
+        if dispatch.home(flow.scheme.name) not in dispatch.MODULES:
             raise InputError(
                 f"flow {i} scheme: {flow.scheme.name} has no packet model; write one of {', '.join(dispatch.MODULES)}"
             )
@@ -290,7 +291,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
     filled: dict[int, Any] = {}
     for f, m in enumerate(members):
         flow, row = scenario.flows[m], sim.flows[f]
-        name = flow.scheme.name
+        name = dispatch.home(flow.scheme.name)
         if m not in filled:  # flows of a class differ only in their place
             simulator = getattr(flow.scheme, "variant", "paper") == "hpcc-sim"
             if simulator not in rtts:
@@ -298,7 +299,9 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
                     largest_base_rtt(scenario, payload_base_rtt) if simulator else largest_base_rtt(scenario)
                 )
             slowest = min([flow.line_rate, *(scenario.links[i].rate for i in flow.path)])
-            arounds[m] = Around(rtts[simulator], slowest, float(_bytes(scenario.wire_packet_of(flow))))
+            arounds[m] = Around(
+                rtts[simulator], slowest, float(_bytes(scenario.wire_packet_of(flow))), _share(scenario, flow)
+            )
         sim.flows[f] = blank[0]
         row = sim.flows[f]
         row.scheme, row.row, row.group = dispatch.NUMBER[name], rows[name], m
@@ -317,6 +320,11 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         dispatch.MODULES[name].fill(flow.scheme, row, table[row.row], arounds[m])
         filled[m] = f
     _nic_blocks(sim)
+
+
+def _share(scenario: Scenario, flow: Flow) -> float:
+    mine = scenario.classes[round(flow.traffic_class)]
+    return mine.weight / sum(each.weight for each in scenario.classes if each.priority == mine.priority)
 
 
 def _nic_blocks(sim: Sim) -> None:

@@ -18,6 +18,8 @@ from fluidcc.schemes.none import packet as none
 from fluidcc.schemes.timely import packet as timely
 
 MODULES = {"dcqcn": dcqcn, "hpcc": hpcc, "dctcp": dctcp, "timely": timely, "none": none}
+# Schemes that run another's rules with other parameters.
+ALIASES = {"hpcc-multiq": "hpcc"}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
 _DCQCN, _HPCC, _DCTCP, _TIMELY, _NONE = range(5)
 
@@ -32,9 +34,19 @@ class Senders(NamedTuple):
     none: Any
 
 
+def home(name: str) -> str:
+    """Name of the table in which a scheme's flows are."""
+    return ALIASES.get(name, name)
+
+
 def tables(names: list[str]) -> Senders:
     """Empty tables with a row for each flow of a scheme."""
-    return Senders(**{name: records(module.STATE, max(1, names.count(name))) for name, module in MODULES.items()})
+    return Senders(
+        **{
+            name: records(module.STATE, max(1, [home(each) for each in names].count(name)))
+            for name, module in MODULES.items()
+        }
+    )
 
 
 @kernel

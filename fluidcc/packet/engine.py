@@ -123,6 +123,7 @@ def serve(sim: Any, i: Any) -> None:
         port.bytes[q] -= size
         port.queued -= size
         switch.stamp(sim, i, k)
+        port.sent_class[q] += size
     elif port.host:
         if port.wake <= core.now:
             port.wake = switch.NEVER

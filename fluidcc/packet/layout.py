@@ -32,8 +32,10 @@ LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp"
 ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED = map(np.int64, range(5))
 ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(5, 10))
 
-# Columns of telemetry (HPCC, Fig. 7): queue left behind, bytes sent, time of emission, port.
-QLEN, TX_BYTES, TS, PORT_ID = range(4)
+# Columns of telemetry (HPCC, Fig. 7): queue left behind, bytes sent, time of emission, port; and the first two of the
+# packet's own class (HPCC++, MultiQ).
+QLEN, TX_BYTES, TS, PORT_ID, QLEN_CLASS, TX_CLASS = range(6)
+COLUMNS = 6
 
 _I, _S, _F = np.int64, np.int32, np.float64
 
@@ -103,6 +105,7 @@ PORT = np.dtype(
         ("tail", _I, (QUEUES,)),
         ("bytes", _I, (QUEUES,)),
         ("deficit", _F, (QUEUES,)),
+        ("sent_class", _I, (QUEUES,)),  # bytes that began transmission
         # PFC of the switch at the far end, which counts the packets that came in from here
         ("ingress", _I, (QUEUES,)),
         ("headroom_used", _I, (QUEUES,)),
@@ -150,7 +153,7 @@ PACKET = np.dtype(
         ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender
-        ("telemetry", _I, (HOPS, 4)),
+        ("telemetry", _I, (HOPS, COLUMNS)),
     ],
     align=True,
 )

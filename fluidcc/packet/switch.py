@@ -24,10 +24,12 @@ from fluidcc.packet.layout import (
     PAUSED,
     PORT_ID,
     QLEN,
+    QLEN_CLASS,
     RESUME,
     RESUMED,
     TS,
     TX_BYTES,
+    TX_CLASS,
     WAKE,
 )
 from fluidcc.packet.record import account, peak, write
@@ -201,6 +203,8 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
         packet.telemetry[at, TX_BYTES] = port.came if sim.flows[packet.flow].telemetry == 2 else port.sent
         packet.telemetry[at, TS] = core.now
         packet.telemetry[at, PORT_ID] = i
+        packet.telemetry[at, QLEN_CLASS] = port.bytes[packet.queue]
+        packet.telemetry[at, TX_CLASS] = port.sent_class[packet.queue]
         packet.hops = at + 1
 
 

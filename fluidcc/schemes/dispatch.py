@@ -12,6 +12,7 @@ SCHEMES = {
     "dcqcn": "fluidcc.schemes.dcqcn",
     "dctcp": "fluidcc.schemes.dctcp",
     "hpcc": "fluidcc.schemes.hpcc",
+    "hpcc-multiq": "fluidcc.schemes.hpcc_multiq",
     "none": "fluidcc.schemes.none",
     "timely": "fluidcc.schemes.timely",
 }

@@ -23,7 +23,7 @@ from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 NEEDS = frozenset({"telemetry", "inflight"})
-ONLY = {"registers": "one"}
+ONLY = {"registers": "one", "multiq": "off"}
 _STEPS_PER_BASE_RTT = 40
 
 

@@ -13,11 +13,13 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.layout import HOPS, PORT_ID, QLEN, TS, TX_BYTES
+from fluidcc.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.packet.pacing import inflight, repace
 from fluidcc.units import SIZE, show
 
 COMBINED, PER_ACK, PER_RTT = range(3)
+OFF, SLIDES, SPARE = range(3)
+_MULTIQ = ("off", "slides", "spare")
 _REACTIONS = ("combined", "per-ack", "per-rtt")
 _I, _F = np.int64, np.float64
 
@@ -37,6 +39,9 @@ STATE = np.dtype(
         ("sim", _I),
         ("per_link", _I),
         ("alpha_fair", _F),
+        ("multiq", _I),
+        ("share", _F),  # w of the class
+        ("min_backlog", _F),
         # state
         ("W", _F),
         ("Wc", _F),
@@ -46,7 +51,7 @@ STATE = np.dtype(
         ("stage", _I),
         ("last_update", _I),
         ("hops", _I),
-        ("L", _I, (HOPS, 4)),
+        ("L", _I, (HOPS, COLUMNS)),
         # A.3: a register for each link; hpcc-sim: rates, as R and Rc
         ("U_link", _F, (HOPS,)),
         ("Wc_link", _F, (HOPS,)),
@@ -81,6 +86,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.reaction = _REACTIONS.index(p.reaction)
     me.quantised, me.multi, me.sim = p.int_format == "quantised", round(p.int_multi), p.variant == "hpcc-sim"
     me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
+    me.multiq, me.share, me.min_backlog = _MULTIQ.index(p.multiq), around.share, p.min_backlog
     flow.telemetry = 2 if p.u_rate == "rx" else 1
 
 
@@ -94,6 +100,24 @@ def begin(flow: Any, me: Any) -> None:
         me.U_link[i] = 1.0
         me.Wc_link[i] = me.W_link[i] = me.Rc if me.sim else me.Wc
     flow.window = me.W
+
+
+@kernel
+def class_utilisation(me: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) -> Any:
+    """U of a class that shares a link (HPCC++ MultiQ): its rate and backlog over what it may count on.
+
+    The slides' three branches lock an idle link's only class at eta of its guaranteed rate. ``spare`` is ours: what it
+    may count on is its guaranteed rate, or its present rate and all that nobody uses, whichever is more.
+    """
+    guaranteed = me.share * rate
+    if me.multiq == SPARE:
+        counted = max(guaranteed, own + max(rate - tx_rate, 0.0))
+        return queue / (counted * me.base_rtt) + own / counted
+    if own <= guaranteed:
+        return queue / (guaranteed * me.base_rtt) + own / guaranteed
+    if queue > me.min_backlog:
+        return queue / (own * me.base_rtt) + 1.0
+    return own / ((own + rate) / 2)
 
 
 @kernel
@@ -120,6 +144,10 @@ def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
         tx_rate = sent / seconds  # line 4
         if me.sim:
             hop = tx_rate / rate + queue * line_rate / rate / me.w_init
+        elif me.multiq != OFF:
+            own = (ack.telemetry[i, TX_CLASS] - me.L[i, TX_CLASS]) / seconds
+            queue = min(ack.telemetry[i, QLEN_CLASS], me.L[i, QLEN_CLASS])
+            hop = class_utilisation(me, rate, tx_rate, own, queue)
         else:
             hop = queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
         if me.per_link:
@@ -195,7 +223,7 @@ def record(me: Any, ack: Any) -> None:
     """Line 27: L = ack.L."""
     me.hops = ack.hops
     for i in range(ack.hops):
-        for column in range(4):
+        for column in range(COLUMNS):
             me.L[i, column] = ack.telemetry[i, column]
 
 

@@ -104,6 +104,20 @@ class HPCC:
         open_low=True,
         unlimited=True,
     )
+    multiq: str = parameter(
+        "choice",
+        "link that a class's U refers to: all of it, MultiQ's three branches, or what is guaranteed or unused",
+        default="off",
+        source="HPCC++ MultiQ",
+        choices=("off", "slides", "spare"),
+    )
+    min_backlog: Any = parameter(
+        SIZE,
+        "queue of a class above which MultiQ takes it for backlogged",
+        default="1.5KB",
+        source="HPCC++ MultiQ",
+        low=0,
+    )
     u_rate: str = parameter(
         "choice",
         "rate of a link that U is computed from: sent or arriving",

@@ -1,0 +1,31 @@
+"""MultiQ's parameters: HPCC's, with a utilisation that is the class's own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fluidcc.parameters import parameter, register
+from fluidcc.schemes.hpcc.parameters import HPCC
+from fluidcc.schemes.preset import EVALUATION, Preset
+
+
+@register()
+class HPCCMultiQ(HPCC):
+    """Parameters of an HPCC sender in one of several classes (HPCC++ MultiQ).
+
+    A class's weight is that of its `TrafficClass` among those of the same priority. The slides give neither the weights
+    of their simulation nor its flavour of TCP, its backlog threshold beyond an example, or its packets' size.
+    """
+
+    multiq: str = parameter(
+        "choice",
+        "link that the class's U refers to: all of it, MultiQ's three branches, or what is guaranteed or unused",
+        default="slides",
+        source="HPCC++ MultiQ",
+        choices=("off", "slides", "spare"),
+    )
+
+    name: ClassVar[str] = "hpcc-multiq"
+
+
+PRESETS = {"paper": Preset(HPCCMultiQ()), "hpcc-eval": Preset(HPCCMultiQ(), None, EVALUATION)}
