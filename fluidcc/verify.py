@@ -93,7 +93,7 @@ class Finding:
 
     @property
     def agrees(self) -> bool:
-        """Whether all that was done in two ways came out the same, and corrections and conditions passed their checks."""
+        """Whether all two ways came out the same, and correction and conditions passed their checks."""
         return all(way.agrees for way in self.ways) and self.corrected and self.restricted is not False
 
 

@@ -63,7 +63,7 @@ class Network(NamedTuple):
 
     def pareto(self, rates: Sequence[Fraction]) -> bool:
         """Feasible, and a saturated link on every path: then no rate can rise unless another falls."""
-        return max(self.utilisations(rates)) <= 1 and min(self.highest(rates)) == 1
+        return bool(max(self.utilisations(rates)) <= 1 and min(self.highest(rates)) == 1)
 
 
 def networks(links: int, paths: int, capacities: Sequence[int], starts: Sequence[int]) -> Iterator[Network]:
@@ -200,7 +200,7 @@ def share_failing(count: int = 1000, seed: int = 1) -> float:
         numbers = [tuple(Fraction(draw.randint(1, 10)) for _ in range(n)) for n in (links, paths)]
         network = Network(columns, numbers[0], numbers[1])
         run = network.trajectory(links + 1)
-        failing += run[links] != run[links + 1] or not network.pareto(run[links])
+        failing += int(run[links] != run[links + 1] or not network.pareto(run[links]))
     return failing / count
 
 
@@ -253,8 +253,9 @@ def finite() -> Finding:
 
 
 class Settled(NamedTuple):
-    """The random batch after many steps: rates, least m_j of each network, 1 - m_j over time, and of each path the
-    link that was its most loaded one when last another link on it was distinctly below.
+    """The random batch after many steps: rates, least m_j of each network, and 1 - that over time.
+
+    ``ends`` is, of each path, the link that was its most loaded one when last another on it was distinctly below.
     """
 
     rates: np.ndarray
@@ -358,8 +359,8 @@ def corrected_rate() -> Finding:
             Way("slowest rate per step, by formula and by iteration (worst)", far[0], far[1], 0.01),
         ],
         correction=(
-            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), where m_j is the highest U on path j and rho_j = R_j(1) / max C "
-            "on j; asymptotically the largest, over saturated links k, of the load on k of paths that end elsewhere, / C_k"
+            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on j; "
+            "asymptotically by the largest, over saturated links k, of (load on k of paths that end elsewhere) / C_k"
         ),
         corrected=hold,
     )
