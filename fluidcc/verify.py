@@ -39,7 +39,7 @@ class Way:
     first, second : number
         Of any kind that subtracts: float, exact fraction, NumPy's.
     tolerance : float
-        Largest difference relative to `second` (absolute where that is 0); 0 for exact arithmetic.
+        Largest difference relative to the greater (absolute where one is 0); 0 for exact arithmetic.
     """
 
     what: str
@@ -50,7 +50,8 @@ class Way:
     @property
     def agrees(self) -> bool:
         """Whether the two are the same within the tolerance; never for NaN."""
-        return bool(abs(self.first - self.second) <= self.tolerance * (abs(self.second) or 1.0))
+        scale = max(abs(self.first), abs(self.second)) if self.first and self.second else 1.0
+        return bool(abs(self.first - self.second) <= self.tolerance * scale)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -135,7 +136,8 @@ def tail(load: float = LOAD) -> Finding:
 )
 def full_load(sources: int = SOURCES) -> Finding:
     printed = float(np.sqrt(np.pi * sources / 8))
-    work = float(mpmath.quad(lambda x: exceeds(x, sources, sources), [0, 1, 2, *range(4, sources + 1, 4)]))
+    integral: Any = mpmath.quad(lambda x: exceeds(x, sources, sources), [0, 1, 2, *range(4, sources + 1, 4)])
+    work = float(integral)
     system, waiting = means(sources, sources)
     average, error, _ = simulated(sources, float(sources))
     many = 400
@@ -212,7 +214,7 @@ def homogeneous(runs: int = 30_000) -> Finding:
     unequal = need(np.repeat([sources / 2 / (0.2 * load), sources / 2 / (0.8 * load)], sources // 2), 2)
     fewer = need(np.full(sources // 2, sources / 2 / load), 3)
     many = need(np.full(2 * sources, 2 * sources / load), 4)
-    exact = mpmath.quad(lambda x: exceeds(x, sources, sources / load), list(range(sources + 1)))
+    exact: Any = mpmath.quad(lambda x: exceeds(x, sources, sources / load), list(range(sources + 1)))
     # Streams may also differ in number: twenty unequal ones against ten equal ones.
     mixed = need(np.repeat([sources / (0.3 * load), sources / (0.7 * load)], sources), 5)
     return Finding(

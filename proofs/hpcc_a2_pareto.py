@@ -94,8 +94,8 @@ def batch(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     links, paths = LARGE
     incidence = random.random((BATCH, links, paths)) < 0.35
-    lacking = ~incidence.any(axis=1)
-    incidence |= lacking[:, None, :] & (np.arange(links)[:, None] == random.integers(0, links, (BATCH, 1, paths)))
+    lacking = ~np.any(incidence, axis=1, keepdims=True)
+    incidence |= lacking & (np.arange(links)[:, None] == random.integers(0, links, (BATCH, 1, paths)))
     return incidence / random.uniform(1, 10, (BATCH, links, 1)), random.uniform(0.1, 10, (BATCH, paths))
 
 
@@ -359,8 +359,8 @@ def corrected_rate() -> Finding:
             Way("slowest rate per step, by formula and by iteration (worst)", far[0], far[1], 0.01),
         ],
         correction=(
-            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on j; "
-            "asymptotically by the largest, over saturated links k, of (load on k of paths that end elsewhere) / C_k"
+            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on j;"
+            " asymptotically by the largest, over saturated links k, of (load on k of paths that end elsewhere) / C_k"
         ),
         corrected=hold,
     )
