@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.errors import InputError as InputError
     from fluidcc.fluid.measure import measure as measure
+    from fluidcc.recursion.additive import additive_increase as additive_increase
+    from fluidcc.recursion.pareto import pareto as pareto
+    from fluidcc.recursion.registers import alpha_fair as alpha_fair
     from fluidcc.scenario import PFC as PFC
     from fluidcc.scenario import RED as RED
     from fluidcc.scenario import Failure as Failure
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
     from fluidcc.schemes.dctcp import DCTCP as DCTCP
     from fluidcc.schemes.hpcc import HPCC as HPCC
+    from fluidcc.schemes.hpcc_multiq import HPCCMultiQ as HPCCMultiQ
     from fluidcc.schemes.none import NoControl as NoControl
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.simulate import simulate as simulate
@@ -58,6 +62,7 @@ _HOMES = {
     "Failure": "fluidcc.scenario",
     "TrafficClass": "fluidcc.scenario",
     "HPCC": "fluidcc.schemes.hpcc",
+    "HPCCMultiQ": "fluidcc.schemes.hpcc_multiq",
     "Flow": "fluidcc.scenario",
     "InputError": "fluidcc.errors",
     "Link": "fluidcc.scenario",
@@ -67,6 +72,8 @@ _HOMES = {
     "SweepResult": "fluidcc.sweep",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
+    "additive_increase": "fluidcc.recursion.additive",
+    "alpha_fair": "fluidcc.recursion.registers",
     "audit": "fluidcc.audit",
     "chain": "fluidcc.topologies",
     "clos": "fluidcc.topologies",
@@ -78,6 +85,7 @@ _HOMES = {
     "incast": "fluidcc.topologies",
     "measure": "fluidcc.fluid.measure",
     "oscillation": "fluidcc.trace",
+    "pareto": "fluidcc.recursion.pareto",
     "parking_lot": "fluidcc.topologies",
     "settling_time": "fluidcc.trace",
     "simulate": "fluidcc.simulate",
