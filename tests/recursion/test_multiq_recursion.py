@@ -24,8 +24,8 @@ def test_a_class_alone_is_locked_in_below_and_rests_short_of_eta_above(share: fl
 
 @given(shares, st.floats(0.0, 1.0))
 def test_between_the_guarantee_and_the_second_rest_it_cycles(share: float, place: float) -> None:
-    """Served at A with w B/eta < A < eta B/(2 - eta): eta A, then eta (eta A + B)/2, which is backlogged, and again."""
-    low, high = share / ETA, ETA / (2 - ETA)
+    """Served at A, w B/eta < A < eta B/(2 - eta^2): eta A, then eta (eta A + B)/2, which is backlogged, and again."""
+    low, high = share / ETA, ETA / (2 - ETA**2)
     served = low + (0.01 + 0.98 * place) * (high - low)
     if low >= high:
         return
@@ -33,6 +33,17 @@ def test_between_the_guarantee_and_the_second_rest_it_cycles(share: float, place
         [ETA * served, ETA * (ETA * served + 1) / 2]
     )
     assert multiq.orbit(served, share=share, served=served, rule="spare").rates == pytest.approx([ETA * served])
+
+
+@given(st.floats(0.05, 0.8), st.floats(0.0, 0.9))
+def test_just_below_the_second_rest_cycles_are_longer(share: float, place: float) -> None:
+    """For eta B/(2 - eta^2) < A < eta B/(2 - eta) the rate climbs through several round trips before it is backlogged."""
+    low, high = ETA / (2 - ETA**2), ETA / (2 - ETA)
+    served = low + (0.01 + 0.98 * place) * (high - low)
+    cycle = multiq.orbit(served, share=share, served=served, longest=64)
+    assert cycle.period >= 3
+    assert min(cycle.rates) == pytest.approx(ETA * served)
+    assert max(cycle.rates) > served
 
 
 def test_u_is_continuous_where_backlogged_and_jumps_where_not() -> None:

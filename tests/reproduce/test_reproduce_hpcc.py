@@ -130,3 +130,9 @@ def test_readings_of_a_queue():
     assert rebounds(queue, 0.5) == 0
     assert first_since(time, queue < 50, 2.0) == 1.0
     np.testing.assert_allclose(slope(np.array([0.0, 1.0, 4.0, 5.0, 6.0]), 0.5, 2), [4.0, 2.0])
+
+
+def test_multiq_starves_unmodified_and_not_after(tmp_path):
+    result = reproduce("hpcc-multiq", tmp_path, quick=True)
+    assert result.agrees, result.as_dict()
+    assert result.values["off_hpcc_share"] < 0.5 * result.values["slides_hpcc_share"]
