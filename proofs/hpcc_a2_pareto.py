@@ -359,8 +359,8 @@ def corrected_rate() -> Finding:
             Way("slowest rate per step, by formula and by iteration (worst)", far[0], far[1], 0.01),
         ],
         correction=(
-            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on j;"
-            " asymptotically by the largest, over saturated links k, of (load on k of paths that end elsewhere) / C_k"
+            "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on"
+            " j; asymptotically by the largest, over saturated links k, of (load on k of paths that end elsewhere) / C_k"
         ),
         corrected=hold,
     )

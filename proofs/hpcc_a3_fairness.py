@@ -1,7 +1,7 @@
 """HPCC, Appendix A.3: equilibria of R <- R U_target/U + a, their fairness, and their stability.
 
-On one link of capacity C with N flows the load S = sum of R obeys, with U = S/C,  S <- U_target C + N a  whatever it was:
-it is right after one round trip. Differences between flows shrink by lambda = U_target/U* per round trip, where
+On one link of capacity C with N flows the load S = sum of R becomes U_target C + N a, whatever it was: it is
+right after one round trip. Differences between flows shrink by lambda = U_target/U* per round trip, where
 U* = U_target + N a/C.
 """
 
@@ -198,7 +198,7 @@ def slower() -> Finding:
 
 @claim("hpcc-a3-fluctuations", HPCC, "A.3", "a smaller a produces smaller fluctuations about the equilibrium")
 def fluctuations(noise: float = 0.005, steps: int = 60_000) -> Finding:
-    # The fluctuations that A.3 goes on to consider: of the observed utilisations, U (1 + e) with e of deviation `noise`.
+    # The fluctuations that A.3 goes on to consider: U (1 + e) is observed, with e of deviation `noise`.
     N, random = 4, np.random.default_rng(1)
 
     def theory(a: float) -> float:
@@ -234,7 +234,7 @@ def fluctuations(noise: float = 0.005, steps: int = 60_000) -> Finding:
 
 
 def registers(alpha: float, a: float, steps: int) -> tuple[np.ndarray, ...]:
-    """A register for each link of each flow, equation (7): rates, U of links, and growth of registers in the last step."""
+    """Give each link of each flow a register (7): rates, U of links, and growth of registers in the last step."""
     held = np.where(CROSSED > 0, 0.3, np.inf)
     rates = used = growth = np.zeros(0)
     for _ in range(steps):
