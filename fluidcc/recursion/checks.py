@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from fluidcc.errors import InputError
 
 Array = np.ndarray[Any, Any]
+Numbers = ArrayLike | Sequence[Fraction]
 
 
 def incidence(A: ArrayLike, *, batched: bool = False) -> Array:
@@ -36,7 +38,7 @@ def incidence(A: ArrayLike, *, batched: bool = False) -> Array:
     return matrix
 
 
-def positive(name: str, values: ArrayLike, size: int, what: str, *, batched: bool = False) -> Array:
+def positive(name: str, values: Numbers, size: int, what: str, *, batched: bool = False) -> Array:
     """Positive finite numbers, float64, shape (..., size), one per ``what``.
 
     Raises
@@ -54,7 +56,7 @@ def positive(name: str, values: ArrayLike, size: int, what: str, *, batched: boo
     return numbers
 
 
-def rational(name: str, values: ArrayLike, size: int, what: str) -> Array:
+def rational(name: str, values: Numbers, size: int, what: str) -> Array:
     """Positive numbers as an object array of `Fraction`, shape (size,); floats are taken at their exact binary value.
 
     Raises
@@ -122,7 +124,7 @@ def whole_numbers(name: str, values: ArrayLike, size: int, *, least: int) -> Arr
     return numbers.astype(np.int64)
 
 
-def _numbers(name: str, values: ArrayLike) -> Array:
+def _numbers(name: str, values: Numbers) -> Array:
     try:
         numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
-from fluidcc.recursion.checks import Array, incidence, positive, rational, whole
-from fluidcc.recursion.result import Pareto, on_path
+from fluidcc.recursion.checks import Array, Numbers, incidence, positive, rational, whole
+from fluidcc.recursion.result import Pareto, Repaired, on_path
 
 _CHUNK = 512  # networks at a time: what one step reads stays in the processor's cache
 _FULL = 1e-12  # relative: a link with less room than this is full, in floats
@@ -46,7 +46,7 @@ def step(A: Array, C: Array, R: Array) -> Array:
     return R / on_path(A, Y / C).max(axis=-2)  # HPCC (6)
 
 
-def pareto(A: ArrayLike, C: ArrayLike, R0: ArrayLike, steps: int = 64, exact: bool = False) -> Pareto:
+def pareto(A: ArrayLike, C: Numbers, R0: Numbers, steps: int = 64, exact: bool = False) -> Pareto:
     """Run HPCC's multi-bottleneck recursion R_j(n+1) = R_j(n) / max_i U_i over the links i of path j.
 
     Parameters
@@ -151,7 +151,7 @@ def pareto_batch(A: ArrayLike, C: ArrayLike, R0: ArrayLike, steps: int = 64) -> 
     return Batch(*(np.moveaxis(np.asarray(v), -1, 1).reshape(padded, -1)[:count].reshape(*shape, -1) for v in (R, U)))
 
 
-def residual(A: ArrayLike, C: ArrayLike, R0: ArrayLike, exact: bool = False) -> Pareto:
+def residual(A: ArrayLike, C: Numbers, R0: Numbers, exact: bool = False) -> Repaired:
     """Run our repair of (5)-(6): what paths through a full link use is taken off the capacities first.
 
     A path through a full link is frozen; the others follow (6) with the capacity that is left. At each step the most
@@ -165,7 +165,7 @@ def residual(A: ArrayLike, C: ArrayLike, R0: ArrayLike, exact: bool = False) -> 
 
     Returns
     -------
-    Pareto
+    Repaired
         With as many steps as it took.
 
     Raises
@@ -188,7 +188,7 @@ def residual(A: ArrayLike, C: ArrayLike, R0: ArrayLike, exact: bool = False) -> 
         following[free] = step(matrix[used][:, free], room[used], rows[-1][free])
         rows.append(following)
         free &= ~(matrix[matrix @ following >= capacities * full] > 0).any(axis=0)
-    return Pareto(matrix, capacities, np.stack(rows), "HPCC (5)-(6) on what capacity is left")
+    return Repaired(matrix, capacities, np.stack(rows), "HPCC (5)-(6) on what capacity is left")
 
 
 @partial(jax.jit, static_argnames="steps")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fluidcc.plots import Picture
 
 _SAME = 1e-14  # relative: float utilisations nearer than this are equal
+_ROUNDING = 2e-15  # a gap to capacity that may be rounding alone
 _MOVING = 1e-12  # a gap to capacity that rounding leaves at least two digits of
 
 
@@ -57,7 +58,7 @@ class Rates:
 
 @dataclasses.dataclass(frozen=True)
 class Pareto(Rates):
-    """A run of the recursion (5)-(6), or of its repair; made by `pareto` and `residual`.
+    """A run of the recursion (5)-(6); made by `pareto`.
 
     Everything below is read off the last row that rounding leaves any information in: the last one where a
     path's most loaded link is away from its capacity by more than 1e-12 (0 in exact arithmetic).
@@ -122,7 +123,7 @@ class Pareto(Rates):
         if n == len(self.rates) - 1:
             return None
         gap, left = (np.abs(1 - self._worst[m]).max() for m in (n, n + 1))
-        return n + 1 if left <= 0.5 * self._shrinks() * gap else None
+        return n + 1 if left <= max(0.5 * self._shrinks() * gap, 0 if self.exact else _ROUNDING) else None
 
     @cached_property
     def limit(self) -> Array:
@@ -153,6 +154,23 @@ class Pareto(Rates):
         from fluidcc.recursion.optimal import is_pareto
 
         return is_pareto(self.A, self.C, self.limit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Repaired(Rates):
+    """A run of the repaired recursion, made by `residual`: it ends where the rates stay."""
+
+    @property
+    def settled_after(self) -> int:
+        """Steps until the rates stay as they are."""
+        return len(self.rates) - 1
+
+    @cached_property
+    def pareto_optimal(self) -> bool:
+        """Whether a linear programme finds the last rates feasible, and nothing to add at no other path's cost."""
+        from fluidcc.recursion.optimal import is_pareto
+
+        return is_pareto(self.A, self.C, self.final)
 
 
 def on_path(A: Array, U: Array) -> Array:

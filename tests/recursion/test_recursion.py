@@ -49,7 +49,7 @@ def test_counterexample_never_arrives():
     assert list(run.bottleneck) == [0, 0, 1]
     assert run.pareto_optimal
     assert not is_pareto(*COUNTEREXAMPLE[:2], run.rates[2])  # after as many steps as there are links
-    gaps = 1 / run.rates[1:, 2] - Fraction(2, 3)
+    gaps = [1 / rate - Fraction(2, 3) for rate in run.rates[1:, 2]]
     assert all(b == a / 4 != 0 for a, b in pairwise(gaps))
 
 
@@ -103,11 +103,11 @@ def test_measured_ratio_of_gaps_is_the_asymptotic_rate():
 def test_residual_capacity_keeps_the_promise(problem):
     A, C, R0 = problem
     run = residual(A, C, R0, exact=True)
-    assert len(run.rates) - 1 <= min(A.shape)
+    assert run.settled_after <= min(A.shape)
     assert (run.utilization[1:] <= 1).all()
     full = run.utilization[-1] == 1
     assert (A[full] > 0).any(axis=0).all()  # every path has a full link
-    assert is_pareto(A, C, run.final)
+    assert run.pareto_optimal
     np.testing.assert_allclose(residual(A, C, R0).final, run.final.astype(float), rtol=1e-12)
 
 
@@ -117,6 +117,21 @@ def test_finite_runs_say_so():
         assert run.settled_after == 1
         assert run.asymptotic_rate == 0
         assert fc.pareto([[1, 1]], [2], [1, 1], steps=4, exact=exact).settled_after == 0
+        # Path 1 is limited by the link that it shares, until path 0 slows down, and then by its own.
+        run = fc.pareto([[1, 0], [1, 1], [0, 1]], [5, 50, 1], [500, 5], steps=4, exact=exact)
+        assert run.settled_after == 2
+        assert list(run.bottleneck) == [0, 2]
+
+
+@given(problems())
+@settings(max_examples=60)
+def test_floats_judge_as_fractions_do(problem):
+    exact, floats = (fc.pareto(*problem, steps=8, exact=flag) for flag in (True, False))
+    if exact.asymptotic_rate > 0.01 or exact.settled_after is not None:
+        assert floats.asymptotic_rate == pytest.approx(exact.asymptotic_rate, rel=1e-6)
+        assert floats.settled_after == exact.settled_after
+        assert list(floats.bottleneck) == list(exact.bottleneck)
+        np.testing.assert_allclose(floats.limit, exact.limit.astype(float), rtol=1e-9)
 
 
 def test_pareto_check_sees_waste_and_excess():
