@@ -360,7 +360,7 @@ def corrected_rate() -> Finding:
         ],
         correction=(
             "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on"
-            " j; asymptotically by the largest, over saturated links k, of (load on k of paths that end elsewhere) / C_k"
+            " j; asymptotically by the largest, over saturated k, of (load on k of paths that end elsewhere) / C_k"
         ),
         corrected=hold,
     )

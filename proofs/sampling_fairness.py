@@ -1,0 +1,131 @@
+"""Fast convergence to fairness, section IV: multiplicative decrease per RTT, R(t), and per s packets, S(t).
+
+S' = -beta S^2/(s MTU) and R' = -beta R/r have S(t) = C/(1 + beta C t/(s MTU)), R(t) = C exp(-beta t/r).
+Settings of Fig. 4 in bytes and nanoseconds: r = 30 000, MTU = 1000, s = 30, beta = 0.5, 100 and 50 Gb/s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath
+import numpy as np
+import sympy
+from scipy.integrate import solve_ivp
+
+from fluidcc.verify import VAI, Finding, Way, claim, main
+
+RTT, SAMPLE, BETA, FAST, SLOW = 30_000.0, 30_000.0, 0.5, 12.5, 6.25  # ns, bytes (s MTU), 1, bytes/ns
+
+
+def closed(t: Any, fast: float = FAST, slow: float = SLOW, rtt: float = RTT) -> Any:
+    """(2): by how much sampling is fairer at t, in bytes/ns."""
+    s1, s0 = (c / (1 + BETA * c * t / SAMPLE) for c in (fast, slow))
+    return (fast - slow) * mpmath.exp(-BETA * t / rtt) - (s1 - s0)
+
+
+def integrated(times: np.ndarray) -> np.ndarray:
+    """(2) by integrating the differential equations."""
+    found = solve_ivp(
+        lambda _, y: np.concatenate([-BETA * y[:2] / RTT, -BETA * y[2:] ** 2 / SAMPLE]),
+        (0, times[-1]),
+        [FAST, SLOW] * 2,
+        t_eval=times,
+        rtol=1e-11,
+        atol=1e-13,
+    ).y
+    return found[0] - found[1] - found[2] + found[3]
+
+
+@claim("sf-condition", VAI, "IV", "sampling converges faster at first if 1/r < (C1 + C0)/(s MTU)")
+def condition() -> Finding:
+    t, b, c1, c0, r, m = sympy.symbols("t beta C1 C0 r m", positive=True)
+    slope = sympy.diff((c1 - c0) * sympy.exp(-b * t / r) - c1 / (1 + b * c1 * t / m) + c0 / (1 + b * c0 * t / m), t)
+    same = sympy.simplify(slope.subs(t, 0) - b * (c1 - c0) * ((c1 + c0) / m - 1 / r)) == 0
+    step = 1.0
+    right = all(
+        (closed(step, fast, fast / 2, rtt) > 0) == (1 / rtt < 1.5 * fast / SAMPLE)
+        for fast in (0.2, 1.0, 5.0, 12.5)
+        for rtt in (1e3, 1e4, 1e5, 1e6)
+    )
+    early = float(integrated(np.array([0.0, step]))[1])
+    return Finding(
+        {"as printed": bool(same) and right},
+        {"slope_at_0_in_fig_4": BETA * (FAST - SLOW) * ((FAST + SLOW) / SAMPLE - 1 / RTT)},
+        [Way("difference after 1 ns: closed form, integration", float(closed(step)), early, 1e-4)],
+    )
+
+
+@claim("sf-figure", VAI, "IV, Fig. 4", "the fairness difference (2) is positive and diminishes over time")
+def positive() -> Finding:
+    with mpmath.workdps(30):
+        slope = lambda t: mpmath.diff(closed, t)  # noqa: E731
+        peak: Any = mpmath.findroot(slope, (5e3, 3e4), solver="anderson", tol=1e-20)
+        change: Any = mpmath.findroot(closed, (1e5, 1e6), solver="anderson", tol=1e-20)
+        top = float(closed(peak))
+    times = np.linspace(0, 1.2e6, 240_001)
+    values = integrated(times)
+    where = np.flatnonzero(np.diff(np.sign(values[1:]))) + 1
+    return Finding(
+        {"for all t > 0": bool((values[1:] > 0).all())},
+        {
+            "peak_bytes_per_ns": top,
+            "peak_at_ns": float(peak),
+            "changes_sign_at_ns": float(change),
+            "changes": len(where),
+        },
+        [
+            Way("peak: root of the derivative, integration", top, float(values.max()), 1e-6),
+            Way(
+                "time of the change of sign: root, integration (grid 5 ns)", float(change), float(times[where[0]]), 1e-4
+            ),
+        ],
+        restricted=bool((values[1 : where[0]] > 0).all()),
+        conditions=f"until {float(change) / 1e3:.1f} us; later the per-RTT decrease has the smaller difference",
+    )
+
+
+@claim("sf-beta", VAI, "IV", "over one decrease interval f = s MTU/S the rate decreases by a factor of beta")
+def by_beta() -> Finding:
+    factor = 1 / (1 + BETA)
+    found = solve_ivp(lambda _, y: -BETA * y**2 / SAMPLE, (0, SAMPLE / FAST), [FAST], rtol=1e-11, atol=1e-13)
+    factor_rtt = float(np.exp(-BETA))
+    return Finding(
+        {"times beta": abs(factor - BETA) < 0.01, "times 1 - beta": abs(factor - (1 - BETA)) < 0.01},
+        {"factor": factor, "factor_of_the_per_rtt_model": factor_rtt, "beta": BETA},
+        [Way("rate after one interval: closed form, integration", factor, float(found.y[0, -1]) / FAST, 1e-9)],
+        correction="it is multiplied by 1/(1 + beta); in the per-RTT model by e^-beta",
+    )
+
+
+@claim("sf-ratio", VAI, "IV", "the rates converge to fairness, faster with sampling (fairness as a ratio)")
+def ratio() -> Finding:
+    end = 2e6
+    per_rtt = [c * np.exp(-BETA * end / RTT) for c in (FAST, SLOW)]
+    sampled = [c / (1 + BETA * c * end / SAMPLE) for c in (FAST, SLOW)]
+    found = solve_ivp(
+        lambda _, y: np.concatenate([-BETA * y[:2] / RTT, -BETA * y[2:] ** 2 / SAMPLE]),
+        (0, end), [FAST, SLOW] * 2, rtol=1e-11, atol=1e-30,
+    ).y[:, -1]  # fmt: skip
+    before = FAST / SLOW
+    return Finding(
+        {
+            "sampling": sampled[0] / sampled[1] < 1 + 0.05 * (before - 1),
+            "per RTT": per_rtt[0] / per_rtt[1] < 1 + 0.05 * (before - 1),
+        },
+        {
+            "ratio_at_start": before,
+            "sampled_after_2_ms": sampled[0] / sampled[1],
+            "per_rtt_after_2_ms": per_rtt[0] / per_rtt[1],
+        },
+        [
+            Way("ratio with sampling: closed form, integration", sampled[0] / sampled[1], found[2] / found[3], 1e-6),
+            Way("ratio per RTT: closed form, integration", per_rtt[0] / per_rtt[1], found[0] / found[1], 1e-6),
+        ],
+        restricted=bool(sampled[0] / sampled[1] < 1.05),
+        conditions="with sampling only: a decrease per RTT never changes the ratio of two rates, which (2) hides",
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)
