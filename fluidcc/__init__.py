@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.dctcp import DCTCP as DCTCP
     from fluidcc.schemes.hpcc import HPCC as HPCC
     from fluidcc.schemes.hpcc_multiq import HPCCMultiQ as HPCCMultiQ
+    from fluidcc.schemes.hpcc_rx import HPCCRx as HPCCRx
     from fluidcc.schemes.none import NoControl as NoControl
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.simulate import simulate as simulate
@@ -63,6 +64,7 @@ _HOMES = {
     "TrafficClass": "fluidcc.scenario",
     "HPCC": "fluidcc.schemes.hpcc",
     "HPCCMultiQ": "fluidcc.schemes.hpcc_multiq",
+    "HPCCRx": "fluidcc.schemes.hpcc_rx",
     "Flow": "fluidcc.scenario",
     "InputError": "fluidcc.errors",
     "Link": "fluidcc.scenario",

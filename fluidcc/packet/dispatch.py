@@ -19,7 +19,7 @@ from fluidcc.schemes.timely import packet as timely
 
 MODULES = {"dcqcn": dcqcn, "hpcc": hpcc, "dctcp": dctcp, "timely": timely, "none": none}
 # Schemes that run another's rules with other parameters.
-ALIASES = {"hpcc-multiq": "hpcc"}
+ALIASES = {"hpcc-multiq": "hpcc", "hpcc-rx": "hpcc"}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
 _DCQCN, _HPCC, _DCTCP, _TIMELY, _NONE = range(5)
 
@@ -77,6 +77,20 @@ def acknowledged(sim: Any, f: Any, k: Any) -> None:
         dctcp.acknowledged(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.packets[k])
     elif flow.scheme == _TIMELY:
         timely.acknowledged(sim.core[0], flow, sim.senders.timely[flow.row], sim.packets[k])
+
+
+@kernel
+def arrived(sim: Any, f: Any, k: Any, nic: Any) -> Any:
+    """Data, packet ``k``, reaches a receiver that decides when it answers; whether it should do so now."""
+    flow = sim.flows[f]
+    me = sim.senders.hpcc[flow.row]
+    return hpcc.arrived(sim.core[0], sim.ports, flow, me, sim.packets[k], sim.ports[nic].incoming)
+
+
+@kernel
+def granting(sim: Any, f: Any, k: Any) -> None:
+    """Such a receiver answers by packet ``k``."""
+    hpcc.granting(sim.core[0], sim.senders.hpcc[sim.flows[f].row], sim.packets[k])
 
 
 @kernel

@@ -101,7 +101,7 @@ def receive(sim: Any, k: Any) -> Any:
 
 @inlined
 def deliver(sim: Any, k: Any) -> Any:
-    """Data at its receiver: count it, and answer by an ACK, the packet turned round."""
+    """Data at its receiver: count it, and answer at once or later by an ACK, the packet turned round."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
@@ -110,6 +110,7 @@ def deliver(sim: Any, k: Any) -> Any:
     if packet.end < flow.received_end:
         flow.disorder += 1
     flow.received_end = max(flow.received_end, packet.end)
+    flow.received_wire = max(flow.received_wire, packet.wire_end)
     flow.unanswered += 1
     nic = sim.routes[flow.back, 0]
     if len(sim.log) > 0:
@@ -121,11 +122,35 @@ def deliver(sim: Any, k: Any) -> Any:
                 notify(sim, f)
             else:
                 flow.cnp_pending = 1
-    if flow.unanswered < core.ack_interval and packet.end < flow.total:
+    if flow.received == packet.payload:
+        sim.ports[nic].incoming += 1
+    done = flow.received >= flow.total
+    if done:
+        sim.ports[nic].incoming -= 1
+    if flow.notifies:
+        due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next
+        if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
+            flow.answer_armed = 1
+            schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
+    else:
+        due = flow.unanswered >= core.ack_interval or packet.end >= flow.total
+    if due:
+        answer(sim, f, k)
+    else:
         pool.give(core, sim.packets, k)
-        return nic
+    return nic
+
+
+@kernel
+def answer(sim: Any, f: Any, k: Any) -> None:
+    """Send packet ``k`` back as the ACK of all that has come."""
+    core, packet, flow = sim.core[0], sim.packets[k], sim.flows[f]
+    nic = sim.routes[flow.back, 0]
+    core.acks += 1
     packet.kind = ACK
+    packet.flow = f
     packet.wire = flow.ack_size
+    packet.payload = 0
     packet.route = flow.back
     packet.hop = 0
     packet.ingress = -1
@@ -134,8 +159,29 @@ def deliver(sim: Any, k: Any) -> Any:
     packet.covers = flow.unanswered
     flow.unanswered = 0
     flow.unanswered_marks = 0
+    if flow.notifies:
+        packet.end = flow.received_end
+        packet.wire_end = flow.received_wire
+        flow.answer_next = core.now + flow.answer_period
+        dispatch.granting(sim, f, k)
     queue_up(core, sim.links, sim.packets, sim.ports[nic], packet.queue, k)
-    return nic
+
+
+@kernel
+def answer_the_rest(sim: Any, f: Any) -> None:
+    """A notification's period is over: answer what has come in it, with the telemetry of before."""
+    core, flow = sim.core[0], sim.flows[f]
+    flow.answer_armed = 0
+    if flow.unanswered == 0:
+        return
+    if core.now < flow.answer_next:
+        flow.answer_armed = 1
+        schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
+        return
+    k = pool.take(core, sim.packets)
+    sim.packets[k].hops = 0
+    answer(sim, f, k)
+    schedule(core, sim.heap, core.now, WAKE, sim.routes[flow.back, 0])
 
 
 @kernel
@@ -175,7 +221,9 @@ def notify(sim: Any, f: Any) -> None:
 def interval_over(sim: Any, f: Any) -> None:
     """End of a CNP interval: another CNP if a marked packet came during it (DCQCN, Fig. 6)."""
     flow = sim.flows[f]
-    if sim.core[0].now >= flow.cnp_next and flow.cnp_pending:
+    if flow.notifies:
+        answer_the_rest(sim, f)
+    elif sim.core[0].now >= flow.cnp_next and flow.cnp_pending:
         notify(sim, f)
 
 

@@ -49,6 +49,7 @@ CORE = np.dtype(
         ("drawn", _I),  # random numbers used
         ("events", _I),
         ("delivered", _I),  # data packets that reached their receiver
+        ("acks", _I),  # answers of receivers: ACKs, or HPCC-rx's notifications
         ("injected", _I),  # data packets that left their sender
         ("dropped", _I),  # data packets lost
         ("dropped_control", _I),  # other packets lost
@@ -97,6 +98,7 @@ PORT = np.dtype(
         ("first", _I),  # of this NIC's rows in the table of active flows
         ("active", _I),  # how many are in use
         ("notified", _I),  # when this NIC last sent a CNP
+        ("incoming", _I),  # flows that are arriving at this NIC's host
         ("kmin", _F),
         ("kmax", _F),
         ("pmax", _F),
@@ -153,6 +155,7 @@ PACKET = np.dtype(
         ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender
+        ("granted", _F),  # window that a notification carries
         ("telemetry", _I, (HOPS, COLUMNS)),
     ],
     align=True,
@@ -190,6 +193,11 @@ FLOW = np.dtype(
         # receiver
         ("received", _I),  # payload bytes
         ("received_end", _I),
+        ("received_wire", _I),
+        ("notifies", _I),  # whether the receiver decides when it answers (HPCC-rx)
+        ("answer_period", _I),
+        ("answer_next", _I),
+        ("answer_armed", _I),  # a timer will answer what is left
         ("disorder", _I),  # packets that came before an earlier one
         ("unanswered", _I),  # packets since the last ACK
         ("unanswered_marks", _I),

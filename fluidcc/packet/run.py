@@ -211,6 +211,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
         "fct_s": fct,
         "events": int(core.events),
         "packets": int(core.delivered),
+        "acks": int(core.acks),
         "pfc_pauses": int(core.pauses),
         "pfc_paused_s": float(paused / PS),
         "drops": int(core.dropped),

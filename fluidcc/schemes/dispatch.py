@@ -13,6 +13,7 @@ SCHEMES = {
     "dctcp": "fluidcc.schemes.dctcp",
     "hpcc": "fluidcc.schemes.hpcc",
     "hpcc-multiq": "fluidcc.schemes.hpcc_multiq",
+    "hpcc-rx": "fluidcc.schemes.hpcc_rx",
     "none": "fluidcc.schemes.none",
     "timely": "fluidcc.schemes.timely",
 }

@@ -15,7 +15,7 @@ ETA = 0.95
 
 
 def shares(multiq: str, counts: tuple[int, ...], initial: str | None = None, rate_ai: str = "0.5Gbps") -> np.ndarray:
-    """Rates [Gb/s] of classes with equal weights: HPCC in the first, DCTCP with marks of its own queue in the others."""
+    """Rates [Gb/s] of classes of equal weight: HPCC in the first, DCTCP marked by its own queue in the others."""
     scheme = HPCCMultiQ(multiq=multiq, rate_ai=rate_ai)
     link = fc.Link("100Gbps", "1us", fc.RED("300KB", "300KB", 1.0), "bottleneck", "switch", "receiver")
     flows = tuple(

@@ -22,7 +22,7 @@ PIXELS = {  # width and height of every picture
 
 
 def test_all_are_here():
-    assert {name for name in FIGURES if name.startswith("hpcc")} == set(PIXELS)
+    assert {name for name in FIGURES if name.startswith("hpcc-fig")} == set(PIXELS)
 
 
 # One test per figure, so that each is made once however the tests are spread over processes.

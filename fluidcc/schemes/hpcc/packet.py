@@ -42,6 +42,9 @@ STATE = np.dtype(
         ("multiq", _I),
         ("share", _F),  # w of the class
         ("min_backlog", _F),
+        ("rx", _I),  # the receiver runs the algorithm
+        ("threshold", _F),
+        ("headroom", _F),  # 0: W_AI is fixed
         # state
         ("W", _F),
         ("Wc", _F),
@@ -52,6 +55,9 @@ STATE = np.dtype(
         ("last_update", _I),
         ("hops", _I),
         ("L", _I, (HOPS, COLUMNS)),
+        ("W_granted", _F),  # rx: what the last notification said, and when
+        ("granted_at", _I),
+        ("fresh", _I),  # rx: the last packet was sent after that was heard
         # A.3: a register for each link; hpcc-sim: rates, as R and Rc
         ("U_link", _F, (HOPS,)),
         ("Wc_link", _F, (HOPS,)),
@@ -87,6 +93,9 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.quantised, me.multi, me.sim = p.int_format == "quantised", round(p.int_multi), p.variant == "hpcc-sim"
     me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
     me.multiq, me.share, me.min_backlog = _MULTIQ.index(p.multiq), around.share, p.min_backlog
+    if p.name == "hpcc-rx":
+        me.rx, me.threshold, me.headroom = 1, p.np_threshold, p.ai_headroom if p.dynamic_ai else 0.0
+        flow.notifies, flow.answer_period = 1, round(p.np_period * 1e12)
     flow.telemetry = 2 if p.u_rate == "rx" else 1
 
 
@@ -96,6 +105,7 @@ def begin(flow: Any, me: Any) -> None:
     me.W = me.Wc = me.w_init * (flow.rate / flow.line_rate)
     me.R = me.Rc = flow.rate
     me.U = 1.0
+    me.W_granted = me.W
     for i in range(HOPS):
         me.U_link[i] = 1.0
         me.Wc_link[i] = me.W_link[i] = me.Rc if me.sim else me.Wc
@@ -241,6 +251,12 @@ def same_path(me: Any, ack: Any) -> Any:
 @inlined
 def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     """Lines 21-27: procedure NEWACK."""
+    if me.rx:
+        # What waits for the next notification is in flight too.
+        flow.window = ack.granted * (1.0 + flow.answer_period * 1e-12 / me.base_rtt)
+        flow.rate = min(ack.granted / me.base_rtt, flow.line_rate)
+        repace(sim.core[0], flow)
+        return
     if not same_path(me, ack):  # the first ACK, or the first one of another path: begin new records
         record(me, ack)
         me.last_update = flow.sent
@@ -278,6 +294,37 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     if update:
         me.last_update = flow.sent  # line 24
     record(me, ack)
+
+
+@kernel
+def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) -> Any:
+    """HPCC++'s receiver-based form: Algorithm 1 on the telemetry of data. Whether W has changed enough to say so now.
+
+    Line 22's "first packet sent with the new W^c" is the first that left the sender half a base RTT after the
+    notification. With ``dynamic_ai`` W_AI is ours: a share of the headroom (1 - eta) W_init, divided by the flows that
+    the receiver hears.
+    """
+    if not same_path(me, packet):
+        record(me, packet)
+        return False
+    if me.headroom > 0.0:
+        me.w_ai = me.headroom * (1.0 - me.eta) * me.w_init / max(flows, 1)
+    me.fresh = packet.sent >= me.granted_at + int(me.base_rtt * 0.5e12)
+    U = measure_inflight(ports, me, packet, flow.line_rate)
+    compute_wind(me, U, False)
+    record(me, packet)
+    return abs(me.W - me.W_granted) > me.threshold * me.W_granted
+
+
+@kernel
+def granting(core: Any, me: Any, packet: Any) -> None:
+    """Put W into a notification; it is the new W^c if it rests on packets that were sent under the last one."""
+    if me.fresh:
+        compute_wind(me, me.U, True)
+        me.granted_at = core.now
+        me.fresh = 0
+    me.W_granted = me.W
+    packet.granted = me.W
 
 
 @kernel
