@@ -38,8 +38,8 @@ def incidence(A: ArrayLike, *, batched: bool = False) -> Array:
     return matrix
 
 
-def positive(name: str, values: Numbers, size: int, what: str, *, batched: bool = False) -> Array:
-    """Positive finite numbers, float64, shape (..., size), one per ``what``.
+def positive(name: str, values: Numbers, size: int | None, what: str, *, batched: bool = False) -> Array:
+    """Positive finite numbers, float64, shape (..., size), one per ``what``; of any size but 0 if that is None.
 
     Raises
     ------
@@ -47,7 +47,9 @@ def positive(name: str, values: Numbers, size: int, what: str, *, batched: bool 
         If a number is not positive and finite, or their count is not ``size``.
     """
     numbers = _numbers(name, values)
-    _sized(name, numbers, size, what, batched=batched)
+    if size is None and (numbers.ndim != 1 or not numbers.size):
+        raise InputError(f"{name}: shape {numbers.shape}; give a list of one number per {what}, for example [1, 2]")
+    _sized(name, numbers, numbers.size if size is None else size, what, batched=batched)
     bad = np.argwhere(numbers <= 0)
     if bad.size:
         raise InputError(

@@ -43,8 +43,11 @@ def from_paths(paths: Iterable[Sequence[int]], capacities: ArrayLike) -> Network
     InputError
         If there is no path, a path has no link or one twice, a link does not exist or its capacity is not positive.
     """
-    listed = [list(path) for path in paths]
-    C = positive("capacities", capacities, np.asarray(capacities).size, "link")
+    try:
+        listed = [list(path) for path in paths]
+    except TypeError:
+        raise InputError("paths: not a list of lists; give the links of each path, for example [[0, 1], [0]]") from None
+    C = positive("capacities", capacities, None, "link")
     if not listed:
         raise InputError("paths: none; give at least one, for example paths=[[0]]")
     A = np.zeros((len(C), len(listed)))
@@ -225,7 +228,7 @@ def random(links: int, paths: int, *, seed: int, count: int | None = None, densi
 def _pairs(pairs: Iterable[tuple[int, int]], hosts: int) -> list[tuple[int, int]]:
     chosen = list(pairs)
     for n, pair in enumerate(chosen):
-        if len(pair) != 2 or pair[0] == pair[1] or not all(h in range(hosts) for h in pair):
+        if np.shape(pair) != (2,) or pair[0] == pair[1] or not all(h in range(hosts) for h in pair):
             raise InputError(f"pairs[{n}]: {pair}; give two different hosts of 0 to {hosts - 1}")
     return chosen
 

@@ -116,7 +116,7 @@ def window_limit(
         while acked + 1 < len(leaves) and leaves[acked + 1] + 1.0 <= now + h / 2:
             acked += 1
             if sent[acked] > sent[acked - 1]:
-                at = acked if stamp == "arrival" else min(round(leaves[acked] / h), len(queue) - 1)
+                at = acked if stamp == "arrival" else round(leaves[acked] / h)
                 seen = queue[at] + 1.0  # HPCC (2): the link is busy
                 W = min(1.0, target / seen)
         window.append(W)
