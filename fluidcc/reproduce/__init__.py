@@ -46,6 +46,7 @@ FIGURES: dict[str, Figure] = {
         Figure("hpcc-fig9gh", _HPCC, "Figure 9(g), (h): four flows come and go", "hpcc_fig9gh"),
         Figure("hpcc-fig13", _HPCC, "Figure 13: reaction per ACK, per RTT, and combined", "hpcc_fig13"),
         Figure("hpcc-fig14", _HPCC, "Figure 14: fairness and queue against W_AI", "hpcc_fig14"),
+        Figure("hpcc-wai", _HPCC, "section 3.3: queue and time to fairness against W_AI", "hpcc_wai"),
         Figure("hpcc-multiq", _HPCC_PLUS, "MultiQ: three classes at 15-to-1, before and after", "hpcc_multiq"),
     )
 }

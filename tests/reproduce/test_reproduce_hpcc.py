@@ -136,3 +136,9 @@ def test_multiq_starves_unmodified_and_not_after(tmp_path):
     result = reproduce("hpcc-multiq", tmp_path, quick=True)
     assert result.agrees, result.as_dict()
     assert result.values["off_hpcc_share"] < 0.5 * result.values["slides_hpcc_share"]
+
+
+def test_increase_bounds_queue_and_fairness(tmp_path):
+    result = reproduce("hpcc-wai", tmp_path, quick=True)
+    assert result.agrees, result.as_dict()
+    assert result.values["packet_queue_beyond_ratio_least"] > 1

@@ -1,0 +1,88 @@
+"""What W_AI does on one link, in closed form (HPCC 3.3 and A.3): utilisation and queue at rest, time to fairness.
+
+With a = W_AI/T once per base RTT, R = R Ut/U + a rests at U = Ut + N a/C. Around it the load returns within a round
+trip, and differences between flows shrink by Ut/U in each.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from fluidcc.errors import InputError
+from fluidcc.scenario import Scenario, resolve
+from fluidcc.schemes.hpcc.fluid import settled
+from fluidcc.schemes.hpcc.parameters import HPCC
+
+
+class Rest(NamedTuple):
+    """One link at rest under HPCC.
+
+    Parameters
+    ----------
+    utilisation : float
+        U, above 1 if a queue stands.
+    queue : float
+        Standing queue [bytes].
+    window : float
+        Of each flow [bytes].
+    boundary : float
+        Largest W_AI without a standing queue, (1 - eta) C T/N [bytes]: the rule of thumb of section 3.3.
+    shrinks : float
+        Factor by which differences between flows shrink in a base RTT.
+    base_rtt : float
+        T [s].
+    """
+
+    utilisation: float
+    queue: float
+    window: float
+    boundary: float
+    shrinks: float
+    base_rtt: float
+
+    def fairness_time(self, ratio: float) -> float:
+        """Time until differences between flows are a ``ratio`` of what they were [s].
+
+        Raises
+        ------
+        InputError
+            If the ratio is not between 0 and 1.
+        """
+        if not 0 < ratio < 1:
+            raise InputError(f"ratio: {ratio:g} is no share of a difference; write a number between 0 and 1")
+        return self.base_rtt * math.log(ratio) / math.log(self.shrinks)
+
+
+def rest(scenario: Scenario) -> Rest:
+    """Rest of an incast of HPCC flows.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        One link, all flows with the same parameters.
+
+    Raises
+    ------
+    InputError
+        If it has several links, or flows that differ or are not HPCC's.
+    """
+    scenario = resolve(scenario)
+    (link, *more), (flow, *others) = scenario.links, scenario.flows
+    alike = all(other.scheme == flow.scheme for other in others)
+    if more or not alike or not isinstance(flow.scheme, HPCC):
+        raise InputError(
+            "scenario: the closed form is of one link and equal HPCC flows; write fluidcc.incast(..., HPCC())"
+        )
+    p: Any = settled(scenario)(flow)
+    flows = sum(each.multiplicity for each in scenario.flows)
+    pipe = link.rate * p.base_rtt  # C T
+    utilisation = p.eta + flows * p.w_ai / pipe
+    return Rest(
+        utilisation=utilisation,
+        queue=max(utilisation - 1.0, 0.0) * pipe,
+        window=utilisation * pipe / flows,
+        boundary=(1.0 - p.eta) * pipe / flows,
+        shrinks=p.eta / utilisation,
+        base_rtt=p.base_rtt,
+    )
