@@ -139,8 +139,8 @@ class Result:
             "verdict": found.verdict,
             "conditions": found.conditions,
             "correction": found.correction,
-            "agrees": found.agrees,
-            "readings": dict(found.readings),
+            "agrees": bool(found.agrees),
+            "readings": _plain(found.readings),
             "ways": [_plain(dataclasses.asdict(way)) | {"agrees": way.agrees} for way in found.ways],
             "evidence": _plain(found.evidence),
         }

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 
+from fluidcc.recursion.pareto import pareto, residual
 from fluidcc.verify import HPCC, Finding, Way, claim, main
 
 STEPS = 8  # of the exact trajectories; the size of the fractions doubles at each
@@ -77,6 +78,13 @@ def networks(links: int, paths: int, capacities: Sequence[int], starts: Sequence
         )
         for start, capacity in sorted(numbers, key=lambda n: (sum(n[0]), sum(n[1]), n)):
             yield Network(columns, tuple(map(Fraction, capacity)), tuple(map(Fraction, start)))
+
+
+def arrays(network: Network) -> tuple[np.ndarray, list[Fraction], list[Fraction]]:
+    """Incidence, capacities and start as `fluidcc.recursion` takes them."""
+    links = range(len(network.capacities))
+    incidence = np.array([[int(link in path) for path in network.paths] for link in links])
+    return incidence, list(network.capacities), list(network.start)
 
 
 @functools.cache
@@ -226,6 +234,7 @@ def finite() -> Finding:
     limit = least.capacities[k] - frozen
     ratio = frozen / least.capacities[k]
     closed = [1 / (1 / limit + ratio ** (n - 1) * (1 / run[1][j] - 1 / limit)) for n in range(1, STEPS + 1)]
+    again = pareto(*arrays(least), steps=STEPS, exact=True)
     printed = Network(((0, 1), (0,), (1,)), (Fraction(1), Fraction(2)), (Fraction(1),) * 3).trajectory(5)
     return Finding(
         {"as printed": not failing},
@@ -246,6 +255,10 @@ def finite() -> Finding:
         [
             Way(f"R({n}) of the counterexample, by (5)-(6) and in closed form", run[n][j], closed[n - 1])
             for n in range(1, STEPS + 1)
+        ]
+        + [
+            Way("last R of the counterexample: here, fluidcc.recursion", run[STEPS][j], again.rates[STEPS, j]),
+            Way("its rate of convergence: F/C, fluidcc.recursion", float(ratio), again.asymptotic_rate, 1e-12),
         ],
         correction="R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it",
         corrected=all(rates[j] < limit for rates in run[1:]) and closed[-1] < limit,
@@ -396,7 +409,12 @@ def removal() -> Finding:
     repaired = [(network, *with_residuals(network)) for network, _ in family()]
     optimal = all(network.pareto(rates) for network, rates, _ in repaired)
     margin = max(steps - min(len(network.capacities), len(network.paths)) for network, _, steps in repaired)
-    # In floats, on larger networks: the exact procedure again, from the rounded numbers.
+    some = repaired[:: len(repaired) // 40]
+    again = [residual(*arrays(network), exact=True) for network, *_ in some]
+    same = [
+        tuple(run.final) == rates for run, (_, rates, _) in zip(again, repaired[:: len(repaired) // 50], strict=True)
+    ]
+    # Larger networks, from the rounded numbers.
     shares, start = batch()
     larger = []
     for net in range(50):
@@ -413,7 +431,10 @@ def removal() -> Finding:
             "repair_most_steps": max(steps for *_, steps in repaired),
             "repair_steps_beyond_min_I_J": margin,
         },
-        [Way("share of Pareto optimal ends with the repair: small networks, larger ones", optimal, np.mean(larger))],
+        [
+            Way("share of Pareto optimal ends with the repair: small networks, larger ones", optimal, np.mean(larger)),
+            Way("networks with the same end here and in fluidcc.recursion", sum(same), len(same)),
+        ],
         correction=(
             "with residual capacities (C less the removed paths' load) it is so: Pareto in at most min(I, J) steps"
         ),

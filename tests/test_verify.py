@@ -1,0 +1,271 @@
+"""The proofs run, their two ways agree, their verdicts follow from what they compute, and the command keeps its contract."""
+
+import dataclasses
+import json
+import re
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+import fluidcc.verify
+from fluidcc.cli.app import run
+from fluidcc.errors import InputError
+from fluidcc.verify import Finding, Way, claims, cut_to, folder, rounds_to, verify
+
+ROOT = Path(__file__).parents[1]
+CLAIMS = claims()
+VERDICTS = {"holds", "holds-with-conditions", "false-as-printed", "ambiguous"}
+
+# Verdicts reached before, by an independent pass over the papers: exact rationals, symbolic algebra, another integrator.
+REACHED = {
+    "hpcc-a2-feasible": "holds",
+    "hpcc-a2-monotone": "holds",
+    "hpcc-a2-finite": "false-as-printed",
+    "hpcc-a2-limit": "holds",
+    "hpcc-a1-mean": "holds-with-conditions",
+    "hpcc-a1-tail": "holds-with-conditions",
+    "hpcc-a1-full-load": "holds",
+    "hpcc-a1-homogeneous": "holds-with-conditions",
+    "hpcc-a3-equilibrium": "holds",
+    "hpcc-a3-below-full": "holds",
+    "hpcc-a3-max-min": "holds",
+    "hpcc-a3-alpha-fair": "holds-with-conditions",
+    "hpcc-a4-window": "holds",
+    "hpcc-a4-sees-peak": "false-as-printed",
+    "hpcc-53-slower": "holds",
+    "hpcc-53-residual": "false-as-printed",
+    "hpcc-43-inequality": "false-as-printed",
+    "hpcc-43-flows": "false-as-printed",
+    "hpcc-51-pfc": "false-as-printed",
+    "hpcc-51-half": "holds",
+    "hpcc-52-reduction": "holds",
+    "hpcc-52-queue-delay": "holds",
+    "hpcc-52-rtts": "holds",
+    "dcqcn-51-unique": "holds-with-conditions",
+    "dcqcn-51-marking": "holds-with-conditions",
+    "dcqcn-52-queue": "holds-with-conditions",
+    "dcqcn-52-g-queue": "false-as-printed",
+    "dcqcn-52-g-variation": "holds-with-conditions",
+    "dcqcn-52-starvation": "false-as-printed",
+    "dcqcn-52-alpha-timer": "holds",
+    "dcqcn-4-pfc": "holds",
+    "dcqcn-4-static": "false-as-printed",
+    "dcqcn-4-dynamic": "holds-with-conditions",
+    "sf-condition": "holds",
+    "sf-beta": "false-as-printed",
+    "acc-32-pipe": "holds",
+}
+
+
+def names(slow):
+    return [name for name, claim in CLAIMS.items() if claim.slow is slow]
+
+
+def check(name):
+    """Run one claim and check all that must be so whatever it says."""
+    (result,) = verify([name])
+    found = result.finding
+    assert [way for way in found.ways if not way.agrees] == []
+    assert found.agrees
+    assert found.verdict == REACHED.get(name, found.verdict)
+    document = json.loads(json.dumps(result.as_dict(), allow_nan=False))
+    assert document.keys() >= {"name", "paper", "section", "claim", "verdict", "conditions", "evidence"}
+    assert document["verdict"] in VERDICTS
+    assert document["evidence"]
+    assert (document["verdict"] != "holds-with-conditions") or document["conditions"]
+    # The page's table was written from the same verdict.
+    row = next(
+        line for line in (ROOT / "docs" / "verify.md").read_text().splitlines() if line.startswith(f"| `{name}` ")
+    )
+    assert f"| {found.verdict} |" in row
+    return found
+
+
+@pytest.mark.parametrize("name", names(slow=False))
+def test_claim(name):
+    check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", names(slow=True))
+def test_slow_claim(name):
+    check(name)
+
+
+def test_there_are_enough_claims_and_every_reached_verdict_is_among_them():
+    assert len(CLAIMS) >= 40
+    assert REACHED.keys() <= CLAIMS.keys()
+
+
+def verdict(name, **changed):
+    """A claim's verdict with other inputs than the paper's."""
+    return CLAIMS[name].check(**changed).verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "expected"),
+    [
+        ("hpcc-a1-mean", {"load": 0.5}, "false-as-printed"),
+        ("hpcc-a1-tail", {"load": 0.7}, "false-as-printed"),
+        ("hpcc-a1-full-load", {"sources": 80}, "false-as-printed"),  # above 5
+        ("hpcc-33-beyond", {"w_ai": 50.0}, "false-as-printed"),  # no queue below the rule's bound
+        ("hpcc-a3-stability", {"target": 0.4, "a": 0.05}, "holds"),  # lambda 0.44: stable two round trips late
+        ("hpcc-a4-window", {"sources": 32}, "false-as-printed"),
+        ("hpcc-a4-round-trip", {"sources": 60}, "false-as-printed"),
+        ("hpcc-43-flows", {"asic": Fraction(1, 6)}, "holds"),  # 30 times the clock
+        ("hpcc-54-wai-16", {"printed": 160}, "false-as-printed"),
+        ("hpcc-52-reduction", {"after": 5.4}, "false-as-printed"),
+        ("hpcc-52-queue-delay", {"rate": Fraction(10**10)}, "false-as-printed"),
+        ("hpcc-52-rtts", {"base": Fraction(85, 10)}, "false-as-printed"),
+        ("hpcc-53-slower", {"hpcc": 37.27}, "false-as-printed"),
+        ("hpcc-53-residual", {"payload": 664.8}, "holds"),
+    ],
+)
+def test_verdicts_follow_from_the_inputs(name, changed, expected):
+    assert verdict(name) != expected
+    assert verdict(name, **changed) == expected
+
+
+def test_lemma_iii_holds_where_the_proof_s_omission_does_not_matter(monkeypatch):
+    """Networks whose paths share no link but the first bottleneck's: the same code finds nothing wrong with them."""
+    module = sys.modules[CLAIMS["hpcc-a2-finite"].check.__module__]
+    single = [(network, run) for network, run in module.family() if len(network.capacities) == 1]
+    counterexample = module.smallest_failing()
+    assert counterexample.paths in (((0,), (0, 1)), ((0, 1), (0,)), ((0, 1), (1,)), ((1,), (0, 1)))
+    monkeypatch.setattr(module, "family", lambda: single)
+    assert verdict("hpcc-a2-finite") == "holds"
+    assert verdict("hpcc-a2-removal") == "holds"
+
+
+def test_the_smallest_counterexample_by_hand():
+    """B alone on a link of 3, A on it and on a link of 1 that is full at once: B = 1, 3/2, 9/5, ... -> 2."""
+    growing = CLAIMS["hpcc-a2-finite"].check().evidence["counterexample"]
+    assert growing["limit"] == 2
+    b = Fraction(1)
+    for rate in growing["growing_rate"]:
+        assert rate == b
+        b = b * 3 / (1 + b)
+
+
+@pytest.mark.parametrize(
+    ("readings", "restricted", "expected"),
+    [
+        ({"a": True}, None, "holds"),
+        ({"a": True, "b": True}, True, "holds"),
+        ({"a": False}, None, "false-as-printed"),
+        ({"a": False}, True, "holds-with-conditions"),
+        ({"a": True, "b": False}, True, "holds-with-conditions"),
+        ({"a": True, "b": False}, None, "ambiguous"),
+        ({"a": False}, False, "false-as-printed"),
+    ],
+)
+def test_verdict(readings, restricted, expected):
+    found = Finding(readings, {}, restricted=restricted)
+    assert found.verdict == expected
+    assert found.agrees is (restricted is not False)
+
+
+def test_ways():
+    assert Way("", Fraction(1, 3), Fraction(1, 3)).agrees
+    assert not Way("", 1 / 3, Fraction(1, 3)).agrees
+    assert Way("", 100.0, 100.9, 0.01).agrees
+    assert not Way("", 100.0, 102.0, 0.01).agrees
+    assert Way("", 0.0, 1e-10, 1e-9).agrees
+    assert not Way("", float("nan"), 1.0, 1.0).agrees
+    assert not Finding({"a": True}, {}, [Way("", 1, 2)]).agrees
+    assert not Finding({"a": False}, {}, correction="x", corrected=False).agrees
+
+
+def test_printed_numbers():
+    assert rounds_to(2.7509, "3")
+    assert not rounds_to(3.7009, "3")
+    assert rounds_to(7.328, "7.3")
+    assert not rounds_to(7.36, "7.3")
+    assert rounds_to(1.53e-9, "2e-9")
+    assert cut_to(24.475, "24.47")
+    assert not cut_to(24.485, "24.47")
+
+
+def call(capsys, *arguments):
+    status = run(["verify", *arguments])
+    return status, *capsys.readouterr()
+
+
+def test_list(capsys):
+    status, out, err = call(capsys, "--list", "--json")
+    listed = json.loads(out)["claims"]
+    assert (status, err) == (0, "")
+    assert [row["name"] for row in listed] == list(CLAIMS)
+    assert all(row["paper"] and row["section"] and row["claim"] for row in listed)
+    status, out, _ = call(capsys, "--list")
+    assert status == 0
+    assert "hpcc-a2-finite" in out
+
+
+def test_a_false_claim_is_an_answer(capsys):
+    status, out, err = call(capsys, "hpcc-52-rtts", "hpcc-43-flows", "hpcc-52-rtts", "--json")
+    found = json.loads(out)["claims"]
+    assert (status, err) == (0, "")
+    assert [row["name"] for row in found] == ["hpcc-52-rtts", "hpcc-43-flows"]
+    assert found[1]["verdict"] == "false-as-printed"
+    assert found[1]["evidence"]["flows"] == "7500"
+    assert found[1]["correction"]
+    status, out, _ = call(capsys, "hpcc-43-flows")
+    assert status == 0
+    assert "false-as-printed" in out
+    assert "7500" in out
+
+
+def test_two_ways_that_disagree_are_a_failure(capsys, monkeypatch):
+    wrong = dataclasses.replace(
+        CLAIMS["hpcc-52-rtts"], check=lambda: Finding({"a": True}, {"x": 1.0}, [Way("apples, pears", 1.0, 2.0, 0.1)])
+    )
+    monkeypatch.setattr(fluidcc.verify, "claims", lambda: CLAIMS | {"hpcc-52-rtts": wrong})
+    status, out, _ = call(capsys, "hpcc-52-rtts")
+    assert status == 1
+    assert "DISAGREE: apples, pears: 1.0 against 2.0" in " ".join(out.split())
+    status, out, _ = call(capsys, "hpcc-52-rtts", "--json")
+    assert status == 1
+    assert json.loads(out)["claims"][0]["agrees"] is False
+
+
+def test_bad_names(capsys):
+    status, out, err = call(capsys, "hpcc-a2-finit")
+    assert (status, out) == (2, "")
+    assert "'hpcc-a2-finit' is no claim; did you mean 'hpcc-a2-finite'?" in err
+    assert err.count("\n") == 1
+    status, _, err = call(capsys, "hpcc-52-rtts", "zzz")
+    assert status == 2
+    assert "'zzz' is no claim; did you mean" in err
+
+
+def test_the_folder_of_a_wheel_comes_first(tmp_path, monkeypatch):
+    package = tmp_path / "site" / "fluidcc"
+    package.mkdir(parents=True)
+    monkeypatch.setattr(fluidcc.verify, "__file__", str(package / "verify.py"))
+    with pytest.raises(InputError, match="no folder proofs"):
+        folder()
+    (tmp_path / "site" / "proofs").mkdir()
+    assert folder() == tmp_path / "site" / "proofs"
+    (package / "proofs").mkdir()
+    assert folder() == package / "proofs"
+
+
+def test_a_new_file_is_found(tmp_path, monkeypatch):
+    source = (ROOT / "proofs" / "acc_pipe.py").read_text()
+    (tmp_path / "my_claims.py").write_text(re.sub('"acc-32-', '"mine-', source))
+    (tmp_path / "_helper.py").write_text("raise RuntimeError")
+    monkeypatch.setattr(fluidcc.verify, "folder", lambda: tmp_path)
+    assert [name.partition("-")[0] for name in claims()] == ["mine"] * 3
+    assert str(tmp_path) not in sys.path
+
+
+def test_a_file_runs_alone():
+    done = subprocess.run(
+        [sys.executable, ROOT / "proofs" / "hpcc_numbers.py"], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "false-as-printed hpcc-53-residual" in done.stdout
+    assert done.stderr == ""
