@@ -411,9 +411,7 @@ def removal() -> Finding:
     margin = max(steps - min(len(network.capacities), len(network.paths)) for network, _, steps in repaired)
     some = repaired[:: len(repaired) // 40]
     again = [residual(*arrays(network), exact=True) for network, *_ in some]
-    same = [
-        tuple(run.final) == rates for run, (_, rates, _) in zip(again, repaired[:: len(repaired) // 50], strict=True)
-    ]
+    same = [tuple(run.final) == rates for run, (_, rates, _) in zip(again, some, strict=True)]
     # Larger networks, from the rounded numbers.
     shares, start = batch()
     larger = []

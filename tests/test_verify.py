@@ -1,4 +1,4 @@
-"""The proofs run, their two ways agree, their verdicts follow from what they compute, and the command keeps its contract."""
+"""The proofs run, their two ways agree, their verdicts follow from what they compute; the command's contract."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 CLAIMS = claims()
 VERDICTS = {"holds", "holds-with-conditions", "false-as-printed", "ambiguous"}
 
-# Verdicts reached before, by an independent pass over the papers: exact rationals, symbolic algebra, another integrator.
+# Verdicts reached before by an independent pass: exact rationals, symbolic algebra, another integrator.
 REACHED = {
     "hpcc-a2-feasible": "holds",
     "hpcc-a2-monotone": "holds",
@@ -112,7 +112,7 @@ def verdict(name, **changed):
         ("hpcc-a1-tail", {"load": 0.7}, "false-as-printed"),
         ("hpcc-a1-full-load", {"sources": 80}, "false-as-printed"),  # above 5
         ("hpcc-33-beyond", {"w_ai": 50.0}, "false-as-printed"),  # no queue below the rule's bound
-        ("hpcc-a3-stability", {"target": 0.4, "a": 0.05}, "holds"),  # lambda 0.44: stable two round trips late
+        ("hpcc-a3-stability", {"target": 0.6, "a": 0.04}, "holds"),  # lambda 0.6: stable two round trips late
         ("hpcc-a4-window", {"sources": 32}, "false-as-printed"),
         ("hpcc-a4-round-trip", {"sources": 60}, "false-as-printed"),
         ("hpcc-43-flows", {"asic": Fraction(1, 6)}, "holds"),  # 30 times the clock
@@ -170,7 +170,7 @@ def test_verdict(readings, restricted, expected):
 
 def test_ways():
     assert Way("", Fraction(1, 3), Fraction(1, 3)).agrees
-    assert not Way("", 1 / 3, Fraction(1, 3)).agrees
+    assert not Way("", Fraction(1, 3) + Fraction(1, 10**30), Fraction(1, 3)).agrees
     assert Way("", 100.0, 100.9, 0.01).agrees
     assert not Way("", 100.0, 102.0, 0.01).agrees
     assert Way("", 0.0, 1e-10, 1e-9).agrees
