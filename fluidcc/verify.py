@@ -137,8 +137,8 @@ class Result:
         found = self.finding
         return self.claim.as_dict() | {
             "verdict": found.verdict,
-            "conditions": found.conditions,
-            "correction": found.correction,
+            "conditions": found.conditions if found.verdict == CONDITIONAL else "",
+            "correction": found.correction if found.verdict != HOLDS else "",
             "agrees": bool(found.agrees),
             "readings": _plain(found.readings),
             "ways": [_plain(dataclasses.asdict(way)) | {"agrees": way.agrees} for way in found.ways],

@@ -13,10 +13,8 @@ BEGIN, END = "<!-- begin table -->\n", "<!-- end table -->\n"
 def row(result: Result) -> str:
     """One claim."""
     claim, found = result.claim, result.finding
-    notes = [
-        f"if {found.conditions}" if found.conditions else "",
-        f"instead: {found.correction}" if found.correction else "",
-    ]
+    document = result.as_dict()
+    notes = [document["conditions"], f"instead: {found.correction}" if document["correction"] else ""]
     cells = (f"`{claim.name}`", claim.section, claim.text, found.verdict, "; ".join(filter(None, notes)))
     return "| " + " | ".join(cell.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*") for cell in cells) + " |"
 

@@ -68,10 +68,9 @@ def excess(trip: int = 400, every: int = 21) -> Finding:
             apart = max(apart, abs(inflight - queue - trip // every))
             steady += 1
     return Finding(
-        {"as printed": apart <= 1},
+        {"to one packet, while the bottleneck is busy": apart <= 1},
         {"largest_difference_packets": apart, "pipe_packets": Fraction(trip, every), "slots": steady},
         [Way("the pipe: trip over the gap of departures, counted in flight", trip // every, len(flying), 0.06)],
-        conditions="to one packet, while the bottleneck is busy",
     )
 
 

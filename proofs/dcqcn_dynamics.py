@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def _gap(name: str, step: float = STEP) -> float:
 def variation() -> Finding:
     swings = [_swing(f"g_1/{1 / g:.0f}") for g in GAINS]
     half = [_swing(f"g_1/{1 / g:.0f}", STEP / 2) for g in GAINS]
-    falls = [after < before for before, after in zip(swings, swings[1:], strict=False)]
+    falls = [after < before for before, after in itertools.pairwise(swings)]
     return Finding(
         {"down to g = 1/1024": all(falls)},
         {f"swings_bytes_g_1/{1 / g:.0f}": swing for g, swing in zip(GAINS, swings, strict=True)},

@@ -112,7 +112,7 @@ def unique() -> Finding:
 
 @claim("dcqcn-51-marking", DCQCN, "5.1", "for reasonable settings p is less than 1 %")
 def below_one_percent() -> Finding:
-    most, meets = most_flows()
+    _, meets = most_flows()
     below = {n: marking(n) < 0.01 for n in range(1, 65)}
     first = min(n for n in below if not below[n])
     return Finding(

@@ -91,7 +91,6 @@ def below_full() -> Finding:
                 1e-12,
             )
         ],
-        conditions="" if right else "does not hold in all cases tried",
     )
 
 
@@ -314,7 +313,7 @@ def stability(target: float = TARGET, a: float = 0.0005) -> Finding:
     moduli = {extra: characteristic(extra, lam) for extra in (0, 1, 2)}
     ends = {extra: settles(extra) for extra in (0, 1, 2)}
     # Two extra round trips: unstable where lambda^2 > 1/2, by Jury's criterion for z^3 - lambda z^2 + lambda.
-    z, x = sympy.symbols("z lambda", positive=True)
+    x = sympy.symbols("lambda", positive=True)
     border = max(r for r in sympy.solve(sympy.Eq(1 - x**2, x**2), x) if r > 0)
     crossing: Any = brentq(lambda v: characteristic(2, v) - 1, 0.6, 0.8, xtol=1e-14)
     # In continuous time T s' = -(1-lambda) s - lambda s(t-D): a root on the imaginary axis at this D/T.

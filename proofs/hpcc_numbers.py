@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -52,7 +53,7 @@ def table(eps: float, largest: int = 2**22) -> list[int]:
 def inequality(eps: Fraction = Fraction(1, 100)) -> Finding:
     printed = [(n, m) for n in range(1, 40) for m in range(n + 1, 400) if Fraction(1, m) - Fraction(1, n) >= eps / n]
     stored = table(float(eps), 4000)
-    turned = all(Fraction(1, n) - Fraction(1, m) >= eps / n for n, m in zip(stored, stored[1:], strict=False))
+    turned = all(Fraction(1, n) - Fraction(1, m) >= eps / n for n, m in itertools.pairwise(stored))
     # With every skipped n read off the last stored one, the error stays within eps.
     error, at = Fraction(0), 0
     for n in range(1, stored[-1]):

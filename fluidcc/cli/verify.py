@@ -50,18 +50,18 @@ def print_results(results: Sequence[Result]) -> None:
         console.print(Padding(text, (0, 0, 0, 4)), markup=False)
 
     for result in results:
-        claim, found = result.claim, result.finding
+        claim, found, document = result.claim, result.finding, result.as_dict()
         console.print(
             f"[{colours[found.verdict]}]{found.verdict}[/] [bold]{claim.name}[/] {claim.paper}, {claim.section}"
         )
         under(claim.text)
-        if found.conditions:
+        if document["conditions"]:
             under(f"conditions: {found.conditions}")
-        if found.correction:
+        if document["correction"]:
             under(f"instead: {found.correction}" + ("" if found.corrected else " (FAILS ITS OWN CHECK)"))
         if len(found.readings) > 1:
             under("; ".join(f"{reading}: {'yes' if holds else 'no'}" for reading, holds in found.readings.items()))
-        under(", ".join(f"{key} = {_shown(value)}" for key, value in result.as_dict()["evidence"].items()))
+        under(", ".join(f"{key} = {_shown(value)}" for key, value in document["evidence"].items()))
         for way in found.ways:
             if not way.agrees:
                 under(f"THE TWO WAYS DISAGREE: {way.what}: {way.first!r} against {way.second!r}")
