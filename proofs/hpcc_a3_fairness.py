@@ -14,6 +14,7 @@ import sympy
 from scipy.optimize import brentq, minimize, root
 from scipy.special import lambertw
 
+import fluidcc as fc
 from fluidcc.verify import HPCC, Finding, Way, claim, main
 
 TARGET = 0.95
@@ -130,15 +131,28 @@ def beyond(flows: int = 16, w_ai: float = 300.0) -> Finding:
     for _ in range(3000):
         windows = windows * TARGET / (windows.sum() / product) + w_ai
     queue = windows.sum() - product
+    at_rest = 0 < lam < 1 and queue > 0 and float(np.ptp(windows)) < 1e-6 * product
+    # Packets by Algorithm 1, at half the rule's W_AI and beyond it: the queue is bounded, and swings to empty.
+    runs = [
+        fc.simulate(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=each)), "5ms", engine="packet").summary
+        for each in (w_ai / 2, w_ai)
+    ]
+    used = [run["utilisation"] for run in runs]
     return Finding(
-        {"as printed": 0 < lam < 1 and queue > 0 and float(np.ptp(windows)) < 1e-6 * product},
+        {"at rest (A.3)": at_rest, "packets": predicted > 0 and used[1] >= used[0]},
         {
             "queue_bytes": queue,
             "fairness_eigenvalue": lam,
             "w_ai_bytes": w_ai,
             "rule_bytes": (1 - TARGET) * product / flows,
+            "packets_queue_mean_bytes": runs[1]["queue_bytes"]["mean"],
+            "packets_queue_max_bytes": runs[1]["queue_bytes"]["max"],
+            "packets_utilisation": used[1],
+            "packets_utilisation_at_half_the_increase": used[0],
         },
         [Way("queue: N W_AI - (1 - eta) B T, iteration", predicted, queue, 1e-9)],
+        restricted=(at_rest and runs[1]["queue_bytes"]["max"] < product) or None,
+        conditions="at rest; packets' queue is bounded, but cycles and runs empty: less is used than within the rule",
     )
 
 

@@ -37,7 +37,7 @@ def test_between_the_guarantee_and_the_second_rest_it_cycles(share: float, place
 
 @given(st.floats(0.05, 0.8), st.floats(0.0, 0.9))
 def test_just_below_the_second_rest_cycles_are_longer(share: float, place: float) -> None:
-    """For eta B/(2 - eta^2) < A < eta B/(2 - eta) the rate climbs through several round trips before it is backlogged."""
+    """For eta B/(2 - eta^2) < A < eta B/(2 - eta) the rate climbs for several round trips until it is backlogged."""
     low, high = ETA / (2 - ETA**2), ETA / (2 - ETA)
     served = low + (0.01 + 0.98 * place) * (high - low)
     cycle = multiq.orbit(served, share=share, served=served, longest=64)
