@@ -12,9 +12,10 @@ import numpy as np
 from fluidcc.base_rtt import largest_base_rtt, payload_base_rtt
 from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
+from fluidcc.packet.buffers import nodes_of, set_thresholds
 from fluidcc.packet.heap import SHIFT
 from fluidcc.packet.layout import NEVER, PS, QUEUES, UNLIMITED, Sim, records
-from fluidcc.packet.network import Port, Topology, topology_of
+from fluidcc.packet.network import Topology, topology_of
 from fluidcc.packet.reroute import reroutes
 from fluidcc.packet.switch import CONTROL_BYTES
 from fluidcc.scenario import Flow, Scenario
@@ -79,7 +80,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         core=core,
         heap=np.zeros((1024, 3), np.int64),
         ports=_ports(scenario, topology, largest),
-        nodes=_nodes(scenario, topology),
+        nodes=nodes_of(scenario, topology),
         packets=records(layout.PACKET, 0),
         flows=records(layout.FLOW, len(members)),
         active=np.zeros(len(members), np.int64),
@@ -99,7 +100,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
     sim = sim._replace(ticks=_ticks(scenario, topology, sim.ports, largest))
     for i in range(len(scenario.links)):
         sim.links[i].port = i
-    _headroom(scenario, topology, sim, largest)
+    set_thresholds(scenario, topology, sim, largest)
     _flows(scenario, topology, sim, members)
     extra = reroutes(scenario, topology, members, sim.failures, sim.rerouted)
     if extra:
@@ -202,14 +203,6 @@ def _ports(scenario: Scenario, topology: Topology, largest: int) -> Any:
     return ports
 
 
-def _nodes(scenario: Scenario, topology: Topology) -> Any:
-    nodes = records(layout.NODE, len(topology.nodes))
-    for node, name in zip(nodes, topology.nodes, strict=True):
-        unlimited = name in topology.hosts or math.isinf(scenario.buffer)
-        node.buffer = node.shared = UNLIMITED if unlimited else int(scenario.buffer)
-    return nodes
-
-
 def _ticks(scenario: Scenario, topology: Topology, ports: Any, largest: int) -> Any:
     """Transmission time [ps] of every size of packet at every rate; writes each port's row."""
     rates = sorted({port.rate for port in topology.ports})
@@ -238,48 +231,6 @@ def _weights(scenario: Scenario, largest: int) -> Any:
     for q, each in enumerate(scenario.classes, 1):
         weights[q] = each.priority, each.weight / least * largest
     return weights
-
-
-def _headroom(scenario: Scenario, topology: Topology, sim: Sim, largest: int) -> None:
-    """PFC's thresholds, and what each switch must keep for bytes that come after a PAUSE."""
-    pfc, classes = scenario.pfc, len(scenario.classes)
-    if pfc is None:
-        return
-    simulator = scenario.timing == "ns3"
-    nic_rate = max(flow.line_rate for flow in scenario.flows)
-    for row, port in zip(sim.ports, topology.ports, strict=True):
-        if port.target in topology.hosts:
-            continue
-        if pfc.headroom is not None:
-            row.headroom = int(pfc.headroom)
-        elif simulator:
-            row.headroom = int(port.rate * port.delay * 3)
-        else:
-            row.headroom = headroom(port, topology.ports[port.reverse], largest)
-        row.alpha = pfc.alpha
-        if simulator:  # ports faster than the NICs get a larger share
-            row.alpha *= 2.0 ** min(3, max(0, math.ceil(math.log2(port.rate / nic_rate) - 1e-9)))
-        row.xoff = -1 if pfc.xoff is None else int(pfc.xoff)
-        node = sim.nodes[row.peer]
-        node.reserve, node.xon_gap = int(pfc.reserve), int(pfc.xon_gap)
-        if node.shared < UNLIMITED:
-            node.shared -= classes * (row.headroom + node.reserve)
-    for node, name in zip(sim.nodes, topology.nodes, strict=True):
-        if node.shared < 2 * largest:
-            raise InputError(
-                f"buffer: {show(scenario.buffer, SIZE)} of {name!r} does not hold the headroom and reserves of its "
-                f"ports ({show(float(node.buffer - node.shared), SIZE)}); write a larger buffer or less headroom"
-            )
-
-
-def headroom(port: Port, back: Port, largest: int) -> int:
-    """Bytes [bytes] that may still come in by a port after its PAUSE is decided.
-
-    The PAUSE waits for a packet and for the control frames of other classes on its own link, crosses it, finds the
-    neighbour at the start of a packet, and what is then on the wire still arrives (DCQCN, section 4).
-    """
-    waits = (largest + QUEUES * CONTROL_BYTES) / back.rate
-    return math.ceil(port.rate * (waits + back.delay + port.delay)) + 2 * largest
 
 
 def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int]) -> None:

@@ -75,7 +75,7 @@ def scheme_of(params: dict[str, Any], derived: dict[str, Any]) -> Any:
     if kind == "timely":
         gain = float(rate["RATE_HAI"].removesuffix("Mbps")) / float(rate["RATE_AI"].removesuffix("Mbps"))
         return preset[kind](variant="hpcc-sim", rate_ai=rate["RATE_AI"], hai_gain=gain, min_rate=rate["MIN_RATE"])
-    raise NotImplementedError(kind)
+    raise ValueError(f"no scheme for CC_MODE {params['CC_MODE']}")
 
 
 def scenario_of(name: str) -> fc.Scenario:
