@@ -17,7 +17,6 @@ from fluidcc.packet.layout import (
     NOTIFY,
     RECEIVED,
     SENT,
-    UNLIMITED,
     WAKE,
 )
 from fluidcc.packet.pacing import gap, inflight
@@ -285,4 +284,4 @@ def finish(sim: Any, f: Any) -> None:
     port.active -= 1
 
 
-__all__ = ["UNLIMITED", "begin", "emit", "interval_over", "receive"]
+__all__ = ["begin", "emit", "interval_over", "receive"]

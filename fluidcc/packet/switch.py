@@ -13,7 +13,6 @@ from fluidcc.packet import pool
 from fluidcc.packet.heap import schedule
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import (
-    CNP,
     DATA,
     DROPPED,
     ENQUEUED,
@@ -227,4 +226,4 @@ def heed(sim: Any, k: Any, i: Any) -> None:
     pool.give(core, sim.packets, k)
 
 
-__all__ = ["CNP", "CONTROL_BYTES", "drop", "forward", "heed", "queue_up", "stamp", "tell"]
+__all__ = ["CONTROL_BYTES", "drop", "forward", "heed", "queue_up", "stamp", "tell"]
