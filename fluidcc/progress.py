@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from types import TracebackType
 
@@ -62,3 +64,14 @@ class Bar:
         done = round(share * self._total)
         rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s"
         self._bar.update(self._task, completed=done, rate=rate)
+
+
+@contextmanager
+def waiting(text: str) -> Iterator[None]:
+    """Say what is waited for, where somebody watches and its length is not known."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(text):
+            yield
+    else:
+        yield

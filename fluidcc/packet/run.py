@@ -20,7 +20,7 @@ from fluidcc.packet.engine import run
 from fluidcc.packet.jit import compiled
 from fluidcc.packet.layout import LOGGED, PS, Sim
 from fluidcc.packet.record import percentile
-from fluidcc.progress import Bar
+from fluidcc.progress import Bar, waiting
 from fluidcc.scenario import Scenario
 from fluidcc.trace import Trace, jain_index
 from fluidcc.units import TIME, interval, quantity, show
@@ -56,7 +56,8 @@ def simulate(
     plan = plan_of(scenario, times, _LOG if log else 0)
     before = compiled(run)
     began = time.perf_counter()
-    warm_up(plan.sim)
+    with waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
+        warm_up(plan.sim)
     compile_s = time.perf_counter() - began if compiled(run) > before else 0.0
     label = f"simulating {show(times.until / PS, TIME)}"
     with Bar(label, times.until, "ps") as bar:
