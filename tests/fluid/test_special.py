@@ -107,16 +107,26 @@ def test_saturation(y: float) -> None:
     compare_slope("saturation", y)
 
 
+def bernoulli_error(y: float) -> float:
+    """What an ulp of s = saturation(y) makes of y (1 - s)/s: y times as much, as long as any of it is left.
+
+    The form counts events, so it is the error relative to its largest value, 1, that matters. (The bound was ULPS for
+    all y, which y = 8 passes by 4 %: examples that had not been drawn before.)
+    """
+    return ULPS * min(max(1.0, y), 40.0)
+
+
 @exponents
+@example(8.0)
+@example(31.28)
 def test_bernoulli(y: float) -> None:
     known, _ = exactly("bernoulli", y)
-    # It counts events: what matters is the error relative to its largest value, 1.
-    assert abs(OURS["bernoulli"](jnp.float64(y))[0] - known) <= ULPS
+    assert abs(OURS["bernoulli"](jnp.float64(y))[0] - known) <= bernoulli_error(y)
 
 
 @exponents
 def test_slope_of_bernoulli(y: float) -> None:
-    compare("bernoulli", y, absolute=ULPS)
+    compare("bernoulli", y, absolute=bernoulli_error(y))
     compare_slope("bernoulli", y)
 
 
