@@ -130,17 +130,22 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
 
 
 @jax.custom_jvp
-def bernoulli(y: Array, saturated: Array) -> Array:
-    """Return y / (exp(y) - 1) for y >= 0, given ``saturated = saturation(y)``; 1 at y = 0, no overflow."""
-    positive = saturated > 0
-    return jnp.where(positive, y * (1.0 - saturated), 1.0) / jnp.where(positive, saturated, 1.0)
+def bernoulli(y: Array) -> Array:
+    """Return y / (exp(y) - 1) for y >= 0, to full relative accuracy; 1 at y = 0, no overflow."""
+    if y.dtype != jnp.float64:
+        above, below = y * jnp.exp(-y), -jnp.expm1(-y)
+    else:  # decay over saturation: their common denominator cancels
+        scale, p, q = _exponential(y)
+        above, below = y * scale * (q + p), (1.0 - scale) * (q - p) - 2.0 * scale * p
+    positive = below > 0
+    return jnp.where(positive, above, 1.0) / jnp.where(positive, below, 1.0)
 
 
 @bernoulli.defjvp
-def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
-    y, saturated = primals
-    value = bernoulli(y, saturated)
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    (y,) = primals
+    value = bernoulli(y)
     small = y < 0.1
-    slope = value * (1.0 / jnp.where(small, 1.0, y) - 1.0 / jnp.where(small, 1.0, saturated))
+    slope = value * (1.0 / jnp.where(small, 1.0, y) - 1.0 / jnp.where(small, 1.0, saturation(y)))
     series = -0.5 + y * _polynomial(y * y, (1 / 5040, -1 / 180, 1 / 6))
     return value, jnp.where(small, series, slope) * tangents[0]

@@ -63,9 +63,9 @@ def feedback(parameters: DCQCN, signals: Signals) -> Feedback:
     marked = jnp.where(ours < 1.0, ours * hit, saturation(p.alpha_timer * per_log))
 
     byte_steps = counter * log
-    byte_events = packets * probability_per_log / counter * bernoulli(byte_steps, saturation(byte_steps))
+    byte_events = packets * probability_per_log / counter * bernoulli(byte_steps)
     timer_steps = p.timer * per_log
-    timer_events = probability_per_log / p.timer * bernoulli(timer_steps, saturation(timer_steps))
+    timer_events = probability_per_log / p.timer * bernoulli(timer_steps)
     # (8): a target rises only at events that have F others since the last mark behind them.
     steps = p.fast_recovery_steps
     after_bytes = decay(steps * byte_steps) * byte_events
