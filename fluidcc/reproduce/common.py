@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -75,3 +75,13 @@ def variable(dims: Sequence[str] | str, values: np.ndarray, unit: str, text: str
 def metric(dims: Sequence[str], values: np.ndarray, name: str) -> tuple[Any, ...]:
     """A variable that holds one of `fluid.metrics.METRICS`."""
     return variable(dims, values, *METRICS[name])
+
+
+class EcmpRun(NamedTuple):
+    """How long to run, and from when on to count [s]; outcomes of ECMP, plain and quick."""
+
+    scheme: Any
+    until: float
+    since: float
+    seeds: int
+    quick: tuple[float, int]

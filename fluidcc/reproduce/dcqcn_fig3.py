@@ -8,14 +8,14 @@ many flows come by it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from fluidcc.plots import figure as new_figure
 from fluidcc.plots import label
-from fluidcc.reproduce.common import GBPS, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
+from fluidcc.reproduce.common import GBPS, SWITCH, SWITCH_NOTE, WIDTH, EcmpRun, packet_runs, save, variable
 from fluidcc.reproduce.result import Check, Figure, Result
 from fluidcc.scenario import Scenario
 from fluidcc.schemes.dcqcn import DCQCN
@@ -31,19 +31,9 @@ FAIR = 10 * GBPS
 SHARE_OF_3, SHARE_OF_2 = 40 / 3 * GBPS, 40 / 2 * GBPS  # of a port of T4, when three or two have something to send
 
 
-class Run(NamedTuple):
-    """How long, and from when on transfers count [s]; outcomes of ECMP, plain and quick."""
-
-    scheme: Any
-    until: float
-    since: float
-    seeds: int
-    quick: tuple[float, int]
-
-
 RUNS = {
-    "dcqcn-fig3": Run(NoControl(), 100e-3, 20e-3, 20, (60e-3, 8)),
-    "dcqcn-fig8": Run(DCQCN(), 200e-3, 50e-3, 16, (120e-3, 4)),
+    "dcqcn-fig3": EcmpRun(NoControl(), 100e-3, 20e-3, 20, (60e-3, 8)),
+    "dcqcn-fig8": EcmpRun(DCQCN(), 200e-3, 50e-3, 16, (120e-3, 4)),
 }
 
 

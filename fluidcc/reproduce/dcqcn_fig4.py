@@ -7,14 +7,14 @@ T1's uplinks, which VS shares; senders H31 and H32 under T3 make them longer.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from fluidcc.plots import figure as new_figure
 from fluidcc.plots import label
-from fluidcc.reproduce.common import GBPS, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
+from fluidcc.reproduce.common import GBPS, SWITCH, SWITCH_NOTE, WIDTH, EcmpRun, packet_runs, save, variable
 from fluidcc.reproduce.result import Check, Figure, Result
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.schemes.none import NoControl
@@ -28,20 +28,10 @@ COUNTS = (0, 1, 2)  # of senders under T3
 MOST_CHANGE = 0.1  # of the victim's median with PFC alone, to count as a change
 
 
-class Run(NamedTuple):
-    """How long, and from when on throughput counts [s]; outcomes of ECMP, plain and quick."""
-
-    scheme: Any
-    until: float
-    since: float
-    seeds: int
-    quick: tuple[float, int]
-
-
 # Odd numbers of outcomes, so that a median is one of them.
 RUNS = {
-    "dcqcn-fig4": Run(NoControl(), 40e-3, 10e-3, 21, (25e-3, 5)),
-    "dcqcn-fig9": Run(DCQCN(), 100e-3, 40e-3, 7, (60e-3, 1)),
+    "dcqcn-fig4": EcmpRun(NoControl(), 40e-3, 10e-3, 21, (25e-3, 5)),
+    "dcqcn-fig9": EcmpRun(DCQCN(), 100e-3, 40e-3, 7, (60e-3, 1)),
 }
 
 

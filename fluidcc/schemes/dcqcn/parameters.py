@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
+from fluidcc.schemes.win import win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
 _TABLE_14 = "DCQCN Table 14"
@@ -84,23 +85,8 @@ class DCQCN:
         source="DCQCN 3.3",
         low=0,
     )
-    base_rtt: Any = parameter(
-        TIME,
-        "base RTT that win fills; auto: the largest of the scenario",
-        default=None,
-        symbol="T",
-        source="HPCC 5.1",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
-    win: bool = parameter(
-        "on|off",
-        "limit the bytes in flight to rate times base RTT (packet engine)",
-        default=False,
-        source="HPCC 5.1",
-        choices=(False, True),
-    )
+    base_rtt: Any = win_base_rtt()
+    win: bool = win_switch()
     variant: str = parameter(
         "choice",
         "the paper's reaction point, or that of the HPCC authors' simulator (packet engine)",

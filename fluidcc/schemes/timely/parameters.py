@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
+from fluidcc.schemes.win import win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
 _ALGORITHM = "TIMELY Algorithm 1"
@@ -74,23 +75,8 @@ class TIMELY:
     feedback_delay: Any = parameter(
         TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
     )
-    base_rtt: Any = parameter(
-        TIME,
-        "base RTT that win fills; auto: the largest of the scenario",
-        default=None,
-        symbol="T",
-        source="HPCC 5.1",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
-    win: bool = parameter(
-        "on|off",
-        "limit the bytes in flight to rate times base RTT (packet engine)",
-        default=False,
-        source="HPCC 5.1",
-        choices=(False, True),
-    )
+    base_rtt: Any = win_base_rtt()
+    win: bool = win_switch()
     variant: str = parameter(
         "choice",
         "Algorithm 1, or what the HPCC authors' simulator does (packet engine)",

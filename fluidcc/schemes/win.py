@@ -1,0 +1,33 @@
+"""A window for rate-based schemes: HPCC's section 5.1 adds one to DCQCN and TIMELY, rate times base RTT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.parameters import parameter
+from fluidcc.units import TIME
+
+
+def win_base_rtt() -> Any:
+    """Field ``base_rtt`` of a scheme with `win_switch`."""
+    return parameter(
+        TIME,
+        "base RTT that win fills; auto: the largest of the scenario",
+        default=None,
+        symbol="T",
+        source="HPCC 5.1",
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+
+
+def win_switch() -> Any:
+    """Field ``win``."""
+    return parameter(
+        "on|off",
+        "limit the bytes in flight to rate times base RTT (packet engine)",
+        default=False,
+        source="HPCC 5.1",
+        choices=(False, True),
+    )
