@@ -90,8 +90,10 @@ class History:
         ring = lax.dynamic_update_index_in_dim(self.ring, record, n & (self.depth - 1), 0)
         return dataclasses.replace(self, ring=ring)
 
-    def read(self, n: Array, where: Place, rows: tuple[int, ...], slopes: bool = False) -> Array:
+    def read(self, n: Array, where: Place, rows: tuple[int, ...], slopes: bool = False, linear: bool = False) -> Array:
         """Signals ``rows`` at a place, shape (len(rows), points); with ``slopes``, their slopes per step below.
+
+        ``linear`` takes lines between the records of a cubic ring, without slopes.
 
         A place of size one serves all rows and points by one contiguous slice. Any other shape, (rows, 1) or
         (rows, points), gives each its own record.
@@ -99,6 +101,9 @@ class History:
         take = self._slice if where.offset.size == 1 else self._gather
         if not self.cubic:
             return take(n, where, rows)
+        if linear:
+            start, end = (take(n, where, tuple(part * self.signals + r for r in rows)) for part in (0, 2))
+            return start + where.theta * (end - start)
         ends = [take(n, where, tuple(part * self.signals + r for r in rows)) for part in range(4)]
         values = _hermite(where.theta, *ends)
         return jnp.concatenate([values, _hermite_slope(where.theta, *ends)]) if slopes else values

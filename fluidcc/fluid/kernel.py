@@ -32,10 +32,22 @@ class Clock(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What is read at one lag: rows of the remembered signals, and whether their slopes [1/s] too."""
+    """What is read at one lag.
+
+    Parameters
+    ----------
+    rows : tuple of int
+        Of the remembered signals.
+    slopes : bool
+        Whether their slopes [1/s] too.
+    linear : bool
+        Whether to join records by lines, in place of cubics: for signals that are constant or linear within a step, or
+        that a jump holds (the cubic through an empty queue, whose slopes are negative, is not 0).
+    """
 
     rows: tuple[int, ...]
     slopes: bool = False
+    linear: bool = False
 
 
 class System(Protocol):
@@ -161,10 +173,11 @@ class Loop:
 
     def _feedback(self, history: History, n: Array, places: tuple[Place, ...]) -> Feedback:
         lagged = []
-        for where, (rows, slopes) in zip(places, self.system.reads, strict=True):
-            values = history.read(n, where, rows, slopes)
-            if slopes:
-                values = jnp.concatenate([values[: len(rows)], values[len(rows) :] / self.dt])
+        for where, read in zip(places, self.system.reads, strict=True):
+            values = history.read(n, where, read.rows, read.slopes, read.linear)
+            if read.slopes:
+                count = len(read.rows)
+                values = jnp.concatenate([values[:count], values[count:] / self.dt])
             lagged.append(values)
         return self.system.feedback(tuple(lagged))
 

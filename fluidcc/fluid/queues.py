@@ -209,7 +209,8 @@ class QueueNetwork:
         states = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             shape = (len(group.flows), self.points)
-            states.append(fluid.start(group.parameters, rows_of(net.initial_rate, group.flows), shape))
+            hops = max(len(net.flows[i][1]) for i in group.flows)
+            states.append(fluid.start(group.parameters, rows_of(net.initial_rate, group.flows), shape, hops))
         nothing = jnp.zeros((links, self.points), dtype)
         wait = jnp.zeros((sum(map(len, net.paths)), self.points), dtype) if net.queueing else None
         if net.size is None:

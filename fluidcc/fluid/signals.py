@@ -4,7 +4,7 @@ A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it 
 
 - ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
 - ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress)`` in
-  place of ``project``, ``window(state)`` [bytes], ``largest_window(parameters)`` [bytes], and ``settled(scenario)``,
+  place of ``project``, ``window(parameters, state)`` [bytes], ``largest_window(parameters)`` [bytes], and ``settled(scenario)``,
   which returns a function from a flow to its parameters with what they leave to the scenario filled in.
 
 In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.
@@ -39,6 +39,7 @@ class Progress(NamedTuple):
     packet: Array  # a packet [bytes], as windows count it
     wire_packet: Array  # a packet on the wire [bytes]
     line_rate: Array  # [bytes/s]
+    own: Array  # (hops, flows, 1) 1 for each hop of `Telemetry`, 0 where a shorter path repeats its last
 
 
 class Signals(NamedTuple):

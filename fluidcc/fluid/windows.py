@@ -42,7 +42,7 @@ class WindowNetwork(QueueNetwork):
         links, flows = self._count
         sent = tuple(range(3 * links, 3 * links + flows))
         telemetry = tuple(part * links + link for part in range(3) for link in self._path_links)
-        return Read(self._path_links), Read(sent, slopes=True), Read(telemetry)
+        return Read(self._path_links), Read(sent, slopes=True), Read(telemetry, linear=True)
 
     def remembered(self, y: State) -> Array:
         """Queues, rates of sending and of arrivals of the links, then bytes sent by the flows."""
@@ -153,6 +153,10 @@ class WindowNetwork(QueueNetwork):
         capacity = rows_of(self.network.capacity, self._path_links)
         return Telemetry(queue, output, arriving, capacity[None] if capacity.shape[0] == 1 else capacity[hops])
 
+    def _own_hops(self, flows: tuple[int, ...]) -> np.ndarray:
+        lengths = np.array([len(self.network.flows[i][1]) for i in flows])
+        return (np.arange(lengths.max())[:, None] < lengths)[..., None].astype(float)
+
     # -- how it moves --------------------------------------------------------------------------------------
 
     def start(self, dtype: Any) -> tuple[State, Memory]:
@@ -190,7 +194,7 @@ class WindowNetwork(QueueNetwork):
         limits = []
         for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True):
             shape = (len(group.flows), self.points)
-            window = fluid.window(state) if hasattr(fluid, "window") else jnp.inf
+            window = fluid.window(group.parameters, state) if hasattr(fluid, "window") else jnp.inf
             limits.append(jnp.broadcast_to(window * self._wire_per_window(group.flows), shape))
         order = [i for group in net.groups for i in group.flows]
         return jnp.concatenate(limits)[jnp.argsort(jnp.asarray(order))] if len(limits) > 1 else limits[0]
@@ -215,6 +219,7 @@ class WindowNetwork(QueueNetwork):
                 packet=rows_of(net.window_packet, group.flows),
                 wire_packet=rows_of(net.packet, group.flows),
                 line_rate=group.line_rate,
+                own=self._own_hops(group.flows),
             )
             states.append(fluid.jump(group.parameters, state, progress))
         return tuple(states)

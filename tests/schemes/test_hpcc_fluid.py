@@ -236,14 +236,14 @@ def numbers(state: model.State) -> model.State:
 
 def step_of(scheme: HPCC, state: model.State, acked: float, sent: float) -> model.State:
     one = jnp.ones((1, 1))
-    heard = Progress(sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one)
+    heard = Progress(sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None])
     return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), heard))
 
 
 def test_algorithm_1_step_by_step() -> None:
     scheme = HPCC(base_rtt=T, initial_window=W_INIT, w_ai=W_AI)
     one = jnp.ones((1, 1))
-    state = model.start(scheme, CAPACITY * one, (1, 1))
+    state = model.start(scheme, CAPACITY * one, (1, 1), 1)
     silent = step_of(scheme, state, 0.0, 1e4)
     assert silent == numbers(state)
     first = step_of(scheme, silent, 100.0, 5e4)  # the first ACK only records

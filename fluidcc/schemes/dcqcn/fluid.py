@@ -36,7 +36,7 @@ class Feedback(NamedTuple):
     marked: Array  # share of alpha intervals with a CNP
 
 
-def start(parameters: DCQCN, initial_rate: Array, shape: tuple[int, int]) -> State:
+def start(parameters: DCQCN, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
     """State before the first mark: R_C = R_T = the initial rate."""
     rate = jnp.broadcast_to(initial_rate, shape)
     return State(rate, rate, jnp.broadcast_to(parameters.initial_alpha, shape))

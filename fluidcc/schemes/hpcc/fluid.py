@@ -4,6 +4,9 @@ Between ACKs of a step nothing is distinguished: U follows the telemetry by dU/d
 many ACKs in T, and W follows U after every step (lines 12-20). W^c and incStage change when the first byte
 sent with the present W^c is acknowledged (lines 21-27).
 
+A register is a U with its W^c and incStage: one, which hears the most loaded link of the path, or one for each link,
+joined by (7) of appendix A.3. ``form="rate"`` is that appendix's law, T dR/dt = R eta/U - R + a, without windows.
+
 ``variant="hpcc-sim"`` takes T and W_init as that simulator counts them; all else is as in the paper.
 """
 
@@ -23,18 +26,19 @@ from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 NEEDS = frozenset({"telemetry", "inflight"})
-ONLY = {"registers": "one", "multiq": "off"}
+ONLY = {"multiq": "off"}
 _STEPS_PER_BASE_RTT = 40
+_LEAST_U = 1e-3
 
 
 class State(NamedTuple):
-    """Each (flows, points). Only U moves between jumps."""
+    """Each (flows, points), or (registers, flows, points). Only U moves between jumps; in the rate form W^c too."""
 
     rate: Array  # R = W/T [bytes/s]
     window: Array  # W [bytes]
-    reference_window: Array  # W^c [bytes]
-    utilisation: Array  # U
-    stage: Array  # incStage
+    reference_window: Array  # W^c of each register [bytes]
+    utilisation: Array  # U of each register
+    stage: Array  # incStage of each register
     last_update: Array  # lastUpdateSeq [bytes]; -1 before the first ACK
 
 
@@ -71,12 +75,12 @@ def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
     return of
 
 
-def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int]) -> State:
+def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
     """State before the first ACK: W = W^c = W_init and U = 1; W_init/T is the line rate unless given."""
     p = parameters
     window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
-    one = jnp.ones(shape, window.dtype)
-    return State(jnp.broadcast_to(initial_rate, shape), window, window, one, 0.0 * one, -one)
+    one = jnp.ones((hops if p.registers == "per-link" else 1, *shape), window.dtype)
+    return State(jnp.broadcast_to(initial_rate, shape), window, window * one, one, 0.0 * one, -one[0])
 
 
 def rate(state: State) -> Array:
@@ -84,9 +88,9 @@ def rate(state: State) -> Array:
     return state.rate
 
 
-def window(state: State) -> Array:
-    """Limit W of the bytes in flight."""
-    return state.window
+def window(parameters: HPCC, state: State) -> Any:
+    """Limit W of the bytes in flight; none in the rate form."""
+    return state.window if parameters.form == "window" else jnp.inf
 
 
 def largest_window(parameters: HPCC) -> Any:
@@ -95,18 +99,25 @@ def largest_window(parameters: HPCC) -> Any:
 
 
 def feedback(parameters: HPCC, signals: Signals) -> Array:
-    """Normalised inflight bytes u of the most loaded link (2), (3): max over the hops of q/(B T) + txRate/B."""
+    """Normalised inflight bytes u (2), (3) that each register hears: q/(B T) + txRate/B of its link, or the largest."""
     heard = signals.telemetry
     assert heard is not None
     flow = heard.output if parameters.u_rate == "tx" else heard.arriving
-    return jnp.max(heard.queue / (heard.capacity * parameters.base_rtt) + flow / heard.capacity, axis=0)
+    u = heard.queue / (heard.capacity * parameters.base_rtt) + flow / heard.capacity
+    return u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True)
 
 
 def derivative(parameters: HPCC, state: State, heard: Array) -> State:
-    """Line 9, from the first ACK on."""
-    nothing = jnp.zeros_like(state.window)
-    towards = jnp.where(state.last_update >= 0, (heard - state.utilisation) / parameters.base_rtt, 0.0)
-    return State(nothing, nothing, nothing, towards, nothing, nothing)
+    """Line 9, from the first ACK on; in the rate form also A.3's T dR/dt = R eta/u - R + a, as windows W = R T."""
+    p, s = parameters, state
+    nothing, still = jnp.zeros_like(s.window), jnp.zeros_like(s.reference_window)
+    since = s.last_update >= 0
+    moves = still
+    if p.form == "rate":
+        move = s.reference_window * (p.eta / jnp.maximum(heard, _LEAST_U) - 1.0) + p.w_ai
+        moves = jnp.where(since, move / p.base_rtt, 0.0)
+    towards = jnp.where(since, (heard - s.utilisation) / p.base_rtt, 0.0)
+    return State(nothing, nothing, moves, towards, still, nothing)
 
 
 def jump(parameters: HPCC, state: State, progress: Progress) -> State:
@@ -119,21 +130,26 @@ def jump(parameters: HPCC, state: State, progress: Progress) -> State:
     p, s = parameters, state
     waiting = s.last_update < 0
     first = waiting & (progress.acked > 0)  # records L, and lastUpdateSeq = snd_nxt
-    ratio = p.eta / jnp.maximum(s.utilisation, 1e-3)
+    ratio = p.eta / jnp.maximum(s.utilisation, _LEAST_U)
     below = s.utilisation < p.eta
     adds = below & (s.stage < p.max_stage)
-    if p.reaction == "per-ack":
+    update = ~waiting & (progress.acked > s.last_update)  # line 22
+    least = jnp.minimum(progress.packet, p.initial_window)
+    if p.form == "rate":
+        changed, update, least = s.reference_window, ~waiting, 0.0
+    elif p.reaction == "per-ack":
         acks = jnp.where(waiting, 0.0, progress.newly / progress.wire_packet)
         share = jnp.where(below, 1.0 / (p.max_stage + 1.0), 1.0)
-        changed = s.window * ratio ** (acks * share) + acks * p.w_ai
+        changed = s.reference_window * ratio ** (acks * share) + acks * p.w_ai
         update = ~waiting
     else:
         changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + p.w_ai  # (4); lines 13, 17
-        update = ~waiting & (progress.acked > s.last_update)  # line 22
-    least = jnp.minimum(progress.packet, p.initial_window)
-    changed = jnp.clip(changed, least, p.initial_window)
+    # Registers may pass the path's limit as far as (7) brings them back under it.
+    most = p.initial_window
+    changed = jnp.clip(changed, least, most * jnp.sum(progress.own, axis=0) ** (1.0 / _alpha(p)))
     moves = update if p.reaction == "per-rtt" else ~waiting
-    window = jnp.where(moves, changed, s.window)
+    joined = jnp.clip(_joined(p, changed, progress.own), least, most)
+    window = jnp.where(moves, joined, s.window)
     stage = s.stage if p.reaction == "per-ack" else jnp.where(update, jnp.where(adds, s.stage + 1.0, 0.0), s.stage)
     return State(
         rate=jnp.minimum(window / p.base_rtt, progress.line_rate),  # line 27
@@ -143,6 +159,20 @@ def jump(parameters: HPCC, state: State, progress: Progress) -> State:
         stage=stage,
         last_update=jnp.where(first | update, progress.sent, s.last_update),  # line 24
     )
+
+
+def _alpha(p: HPCC) -> Any:
+    return p.alpha_fair if p.registers == "per-link" else jnp.inf
+
+
+def _joined(p: HPCC, registers: Array, own: Array) -> Array:
+    """(sum_i R_i^-alpha)^(-1/alpha) over a path's own links (7); their least for an infinite alpha."""
+    least = jnp.min(registers, axis=0)
+    if p.registers == "one":
+        return least
+    alpha = jnp.where(jnp.isinf(p.alpha_fair), 1.0, p.alpha_fair)
+    share = jnp.sum(own * (jnp.maximum(least, 1e-9) / jnp.maximum(registers, 1e-9)) ** alpha, axis=0)
+    return jnp.where(jnp.isinf(p.alpha_fair), least, least * share ** (-1.0 / alpha))
 
 
 OBSERVABLES = {
@@ -156,8 +186,8 @@ def observables(state: State) -> dict[str, Array]:
     """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
     return {
         "window": state.window,
-        "reference_window": state.reference_window,
-        "utilisation_estimate": state.utilisation,
+        "reference_window": jnp.min(state.reference_window, axis=0),
+        "utilisation_estimate": jnp.max(state.utilisation, axis=0),
     }
 
 

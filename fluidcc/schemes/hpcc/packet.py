@@ -78,6 +78,8 @@ OBSERVABLES = {
 def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     """Write a flow's parameters and first state; ``around`` has its base RTT, path and packet."""
     p = parameters
+    if p.form != "window":
+        raise InputError(f"form: packets have windows, and no form={p.form}; write form=window, or engine='fluid'")
     T = around.base_rtt if p.base_rtt is None else p.base_rtt
     line = flow.line_rate if p.variant == "paper" else around.path_rate
     window = max(T * line, around.packet) if p.initial_window is None else p.initial_window

@@ -87,9 +87,16 @@ class HPCC:
         source="HPCC 3.2, Fig. 13",
         choices=("combined", "per-ack", "per-rtt"),
     )
+    form: str = parameter(
+        "choice",
+        "windows by Algorithm 1, or appendix A.3's rates without windows (fluid engine)",
+        default="window",
+        source="HPCC A.3",
+        choices=("window", "rate"),
+    )
     registers: str = parameter(
         "choice",
-        "reference windows: one for the path, or one for each link on it (packet engine)",
+        "reference windows: one for the path, or one for each link on it",
         default="one",
         source="HPCC A.3, eq. (7)",
         choices=("one", "per-link"),
