@@ -10,14 +10,18 @@ from fluidcc.packet import layout
 from fluidcc.packet.layout import QUEUES, UNLIMITED, Sim, records
 from fluidcc.packet.network import Port, Topology
 from fluidcc.packet.switch import CONTROL_BYTES
+from fluidcc.packet.telemetry import SWITCH_IDS
 from fluidcc.scenario import Scenario
 from fluidcc.units import SIZE, show
 
 
 def nodes_of(scenario: Scenario, topology: Topology) -> Any:
-    """Records of all nodes; hosts' memory is unlimited."""
+    """Records of all nodes; hosts' memory is unlimited, and switches are numbered from 1 in order."""
     nodes = records(layout.NODE, len(topology.nodes))
+    switches = [name for name in topology.nodes if name not in topology.hosts]
+    ids = {name: i % SWITCH_IDS for i, name in enumerate(switches, 1)}
     for node, name in zip(nodes, topology.nodes, strict=True):
+        node.switch_id = ids.get(name, 0)
         unlimited = name in topology.hosts or math.isinf(scenario.buffer)
         node.buffer = node.shared = UNLIMITED if unlimited else int(scenario.buffer)
     return nodes

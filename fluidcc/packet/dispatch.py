@@ -14,6 +14,7 @@ from fluidcc.packet.layout import records
 from fluidcc.schemes.dcqcn import packet as dcqcn
 from fluidcc.schemes.dctcp import packet as dctcp
 from fluidcc.schemes.hpcc import packet as hpcc
+from fluidcc.schemes.hpcc_rx import packet as hpcc_rx
 from fluidcc.schemes.none import packet as none
 from fluidcc.schemes.timely import packet as timely
 
@@ -84,13 +85,13 @@ def arrived(sim: Any, f: Any, k: Any, nic: Any) -> Any:
     """Data, packet ``k``, reaches a receiver that decides when it answers; whether it should do so now."""
     flow = sim.flows[f]
     me = sim.senders.hpcc[flow.row]
-    return hpcc.arrived(sim.core[0], sim.ports, flow, me, sim.packets[k], sim.ports[nic].incoming)
+    return hpcc_rx.arrived(sim.core[0], sim.ports, flow, me, sim.packets[k], sim.ports[nic].incoming)
 
 
 @kernel
 def granting(sim: Any, f: Any, k: Any) -> None:
     """Such a receiver answers by packet ``k``."""
-    hpcc.granting(sim.core[0], sim.senders.hpcc[sim.flows[f].row], sim.packets[k])
+    hpcc_rx.granting(sim.core[0], sim.senders.hpcc[sim.flows[f].row], sim.packets[k])
 
 
 @kernel

@@ -83,6 +83,7 @@ def packet_of(sim: Any, f: Any) -> Any:
     packet.sent = core.now
     packet.marks = 0
     packet.hops = 0
+    packet.path = 0
     core.injected += 1
     if len(sim.log) > 0:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)

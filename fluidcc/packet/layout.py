@@ -131,6 +131,7 @@ NODE = np.dtype(
         ("shared_used", _I),
         ("reserve", _I),  # of each ingress port and class
         ("xon_gap", _I),
+        ("switch_id", _I),  # 12 bits; 0 for hosts
     ],
     align=True,
 )
@@ -152,6 +153,7 @@ PACKET = np.dtype(
         ("hops", _S),  # filled rows of the telemetry
         ("payload", _S),
         ("covers", _S),  # data packets that an ACK answers
+        ("path", _S),  # XOR of the ids of the switches that it crossed
         ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender

@@ -204,6 +204,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
         packet.telemetry[at, PORT_ID] = i
         packet.telemetry[at, QLEN_CLASS] = port.bytes[packet.queue]
         packet.telemetry[at, TX_CLASS] = port.sent_class[packet.queue]
+        packet.path ^= sim.nodes[port.node].switch_id
         packet.hops = at + 1
 
 

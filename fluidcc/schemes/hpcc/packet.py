@@ -15,11 +15,11 @@ from fluidcc.errors import InputError
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.packet.pacing import inflight, repace
+from fluidcc.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
+from fluidcc.schemes.hpcc_multiq.packet import OFF, RULES, class_utilisation
 from fluidcc.units import SIZE, show
 
 COMBINED, PER_ACK, PER_RTT = range(3)
-OFF, SLIDES, SPARE = range(3)
-_MULTIQ = ("off", "slides", "spare")
 _REACTIONS = ("combined", "per-ack", "per-rtt")
 _I, _F = np.int64, np.float64
 
@@ -34,7 +34,7 @@ STATE = np.dtype(
         ("w_least", _F),
         ("min_rate", _F),
         ("reaction", _I),
-        ("quantised", _I),
+        ("format", _I),  # of telemetry
         ("multi", _I),
         ("sim", _I),
         ("per_link", _I),
@@ -54,6 +54,7 @@ STATE = np.dtype(
         ("stage", _I),
         ("last_update", _I),
         ("hops", _I),
+        ("path", _I),  # pathID
         ("L", _I, (HOPS, COLUMNS)),
         ("W_granted", _F),  # rx: what the last notification said, and when
         ("granted_at", _I),
@@ -92,9 +93,10 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.w_ai = me.rate_ai * T
     me.w_init, me.w_least, me.min_rate = window, around.packet, p.min_rate
     me.reaction = _REACTIONS.index(p.reaction)
-    me.quantised, me.multi, me.sim = p.int_format == "quantised", round(p.int_multi), p.variant == "hpcc-sim"
+    me.format, me.multi = FORMATS.index(p.int_format), round(p.int_multi)
+    me.sim = p.variant == "hpcc-sim"
     me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
-    me.multiq, me.share, me.min_backlog = _MULTIQ.index(p.multiq), around.share, p.min_backlog
+    me.multiq, me.share, me.min_backlog = RULES.index(p.multiq), around.share, p.min_backlog
     if p.name == "hpcc-rx":
         me.rx, me.threshold, me.headroom = 1, p.np_threshold, p.ai_headroom if p.dynamic_ai else 0.0
         flow.notifies, flow.answer_period = 1, round(p.np_period * 1e12)
@@ -115,50 +117,23 @@ def begin(flow: Any, me: Any) -> None:
 
 
 @kernel
-def class_utilisation(me: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) -> Any:
-    """U of a class that shares a link (HPCC++ MultiQ): its rate and backlog over what it may count on.
-
-    The slides' three branches lock an idle link's only class at eta of its guaranteed rate. ``spare`` is ours: what it
-    may count on is its guaranteed rate, or its present rate and all that nobody uses, whichever is more.
-    """
-    guaranteed = me.share * rate
-    if me.multiq == SPARE:
-        counted = max(guaranteed, own + max(rate - tx_rate, 0.0))
-        return queue / (counted * me.base_rtt) + own / counted
-    if own <= guaranteed:
-        return queue / (guaranteed * me.base_rtt) + own / guaranteed
-    if queue > me.min_backlog:
-        return queue / (own * me.base_rtt) + 1.0
-    return own / ((own + rate) / 2)
-
-
-@kernel
 def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
     """Lines 1-10; keeps L as it is."""
     u = 0.0
     tau = 0.0
     for i in range(ack.hops):
         rate = ports[ack.telemetry[i, PORT_ID]].rate
-        if me.quantised:
-            # Fig. 7: txBytes in 128 B (20 bits), qLen in 80 B (17 bits), ts in ns (24 bits); all but ts times multi.
-            unit = 128 * me.multi
-            sent = ((ack.telemetry[i, TX_BYTES] // unit - me.L[i, TX_BYTES] // unit) & 0xFFFFF) * unit
-            step = (ack.telemetry[i, TS] // 1000 - me.L[i, TS] // 1000) & 0xFFFFFF
-            seconds = step * 1e-9
-            unit = 80 * me.multi
-            queue = min(min(ack.telemetry[i, QLEN], me.L[i, QLEN]) // unit, 0x1FFFF) * unit
-        else:
-            sent = ack.telemetry[i, TX_BYTES] - me.L[i, TX_BYTES]
-            seconds = (ack.telemetry[i, TS] - me.L[i, TS]) * 1e-12
-            queue = min(ack.telemetry[i, QLEN], me.L[i, QLEN])
+        sent = bytes_between(me.format, me.multi, ack.telemetry[i, TX_BYTES], me.L[i, TX_BYTES])
+        seconds = seconds_between(me.format, ack.telemetry[i, TS], me.L[i, TS])
         if seconds <= 0.0:
             continue
         tx_rate = sent / seconds  # line 4
+        queue = queue_read(me.format, me.multi, min(ack.telemetry[i, QLEN], me.L[i, QLEN]))
         if me.sim:
             hop = tx_rate / rate + queue * line_rate / rate / me.w_init
         elif me.multiq != OFF:
-            own = (ack.telemetry[i, TX_CLASS] - me.L[i, TX_CLASS]) / seconds
-            queue = min(ack.telemetry[i, QLEN_CLASS], me.L[i, QLEN_CLASS])
+            own = bytes_between(me.format, me.multi, ack.telemetry[i, TX_CLASS], me.L[i, TX_CLASS]) / seconds
+            queue = queue_read(me.format, me.multi, min(ack.telemetry[i, QLEN_CLASS], me.L[i, QLEN_CLASS]))
             hop = class_utilisation(me, rate, tx_rate, own, queue)
         else:
             hop = queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
@@ -234,20 +209,10 @@ def compute_rate(flow: Any, me: Any, U: Any, update: Any) -> None:
 def record(me: Any, ack: Any) -> None:
     """Line 27: L = ack.L."""
     me.hops = ack.hops
+    me.path = ack.path
     for i in range(ack.hops):
         for column in range(COLUMNS):
             me.L[i, column] = ack.telemetry[i, column]
-
-
-@kernel
-def same_path(me: Any, ack: Any) -> Any:
-    """Whether the ACK's telemetry is of the recorded path (section 4.1: pathID)."""
-    if me.hops != ack.hops:
-        return False
-    for i in range(ack.hops):  # noqa: SIM110
-        if me.L[i, PORT_ID] != ack.telemetry[i, PORT_ID]:
-            return False
-    return True
 
 
 @inlined
@@ -259,7 +224,8 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
         flow.rate = min(ack.granted / me.base_rtt, flow.line_rate)
         repace(sim.core[0], flow)
         return
-    if not same_path(me, ack):  # the first ACK, or the first one of another path: begin new records
+    # The first ACK, or the first one of another path: throw the records away and build up new ones (section 4.1).
+    if not same_path(me.format, me.hops, me.L, me.path, ack):
         record(me, ack)
         me.last_update = flow.sent
         return
@@ -296,37 +262,6 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     if update:
         me.last_update = flow.sent  # line 24
     record(me, ack)
-
-
-@kernel
-def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) -> Any:
-    """HPCC++'s receiver-based form: Algorithm 1 on the telemetry of data. Whether W has changed enough to say so now.
-
-    Line 22's "first packet sent with the new W^c" is the first that left the sender half a base RTT after the
-    notification. With ``dynamic_ai`` W_AI is ours: a share of the headroom (1 - eta) W_init, divided by the flows that
-    the receiver hears.
-    """
-    if not same_path(me, packet):
-        record(me, packet)
-        return False
-    if me.headroom > 0.0:
-        me.w_ai = me.headroom * (1.0 - me.eta) * me.w_init / max(flows, 1)
-    me.fresh = packet.sent >= me.granted_at + int(me.base_rtt * 0.5e12)
-    U = measure_inflight(ports, me, packet, flow.line_rate)
-    compute_wind(me, U, False)
-    record(me, packet)
-    return abs(me.W - me.W_granted) > me.threshold * me.W_granted
-
-
-@kernel
-def granting(core: Any, me: Any, packet: Any) -> None:
-    """Put W into a notification; it is the new W^c if it rests on packets that were sent under the last one."""
-    if me.fresh:
-        compute_wind(me, me.U, True)
-        me.granted_at = core.now
-        me.fresh = 0
-    me.W_granted = me.W
-    packet.granted = me.W
 
 
 @kernel

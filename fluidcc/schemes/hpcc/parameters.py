@@ -113,10 +113,10 @@ class HPCC:
     )
     multiq: str = parameter(
         "choice",
-        "link that a class's U refers to: all of it, MultiQ's three branches, or what is guaranteed or unused",
+        "U of the port, or of the class: over the link, by MultiQ's branches, or over what is guaranteed or unused",
         default="off",
         source="HPCC++ MultiQ",
-        choices=("off", "slides", "spare"),
+        choices=("off", "class", "slides", "spare"),
     )
     min_backlog: Any = parameter(
         SIZE,
@@ -134,10 +134,10 @@ class HPCC:
     )
     int_format: str = parameter(
         "choice",
-        "telemetry: exact, or in the units of HPCC's header",
+        "telemetry: exact, or in the fields of HPCC's header, or of IFA's metadata",
         default="exact",
-        source="HPCC 4.1, Fig. 7",
-        choices=("exact", "quantised"),
+        source="HPCC 4.1, Fig. 7; HPCC++ IFA",
+        choices=("exact", "quantised", "ifa"),
     )
     variant: str = parameter(
         "choice",

@@ -19,10 +19,10 @@ class HPCCMultiQ(HPCC):
 
     multiq: str = parameter(
         "choice",
-        "link that the class's U refers to: all of it, MultiQ's three branches, or what is guaranteed or unused",
+        "U of the port, or of the class: over the link, by MultiQ's branches, or over what is guaranteed or unused",
         default="slides",
         source="HPCC++ MultiQ",
-        choices=("off", "slides", "spare"),
+        choices=("off", "class", "slides", "spare"),
     )
 
     name: ClassVar[str] = "hpcc-multiq"

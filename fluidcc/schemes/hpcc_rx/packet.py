@@ -1,0 +1,40 @@
+"""Receiver-based HPCC at packet level: Algorithm 1 where the data arrives (HPCC++, IETF slides)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.packet.jit import kernel
+from fluidcc.packet.telemetry import same_path
+from fluidcc.schemes.hpcc.packet import compute_wind, measure_inflight, record
+
+
+@kernel
+def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) -> Any:
+    """Algorithm 1 on the telemetry of data. Whether W has changed enough to say so now.
+
+    Line 22's "first packet sent with the new W^c" is the first that left the sender half a base RTT after the
+    notification. With ``dynamic_ai`` W_AI is ours: a share of the headroom (1 - eta) W_init, divided by the flows that
+    the receiver hears.
+    """
+    if not same_path(me.format, me.hops, me.L, me.path, packet):
+        record(me, packet)
+        return False
+    if me.headroom > 0.0:
+        me.w_ai = me.headroom * (1.0 - me.eta) * me.w_init / max(flows, 1)
+    me.fresh = packet.sent >= me.granted_at + int(me.base_rtt * 0.5e12)
+    U = measure_inflight(ports, me, packet, flow.line_rate)
+    compute_wind(me, U, False)
+    record(me, packet)
+    return abs(me.W - me.W_granted) > me.threshold * me.W_granted
+
+
+@kernel
+def granting(core: Any, me: Any, packet: Any) -> None:
+    """Put W into a notification; it is the new W^c if it rests on packets that were sent under the last one."""
+    if me.fresh:
+        compute_wind(me, me.U, True)
+        me.granted_at = core.now
+        me.fresh = 0
+    me.W_granted = me.W
+    packet.granted = me.W
