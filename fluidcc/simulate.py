@@ -202,10 +202,16 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
         "queue": (("time", "link"), outcome.queue[kept, :, 0], {"units": "bytes", "long_name": "queue"}),
         "sent": (("time", "link"), sent, {"units": "bytes", "long_name": "bytes sent so far"}),
     }
+    coordinates: dict[str, Any] = {}
+    if len(scenario.classes) > 1:
+        classes = outcome.trace["class_queue"][kept, :, 0].reshape(len(times), network.links, -1)
+        text = {"units": "bytes", "long_name": "queue of each traffic class"}
+        variables["class_queue"] = (("time", "link", "traffic_class"), classes, text)
+        coordinates["traffic_class"] = np.arange(len(scenario.classes))
     for name, (unit, text) in texts.items():
         values = outcome.trace[name][kept, :, 0]
         variables[name] = (("time", "flow"), values, {"units": unit, "long_name": text})
-    coordinates = {
+    coordinates |= {
         "time": ("time", times, {"units": "s", "long_name": "time"}),
         "link": [link.name or f"link {i}" for i, link in enumerate(scenario.links[: network.links])],
         "capacity": ("link", capacity, {"units": "bytes/s", "long_name": "nominal rate"}),

@@ -17,7 +17,7 @@ def last_bytes(
     clock: Clock,
     sent: Array,
     rates: Array,
-    queue: Array,
+    wait: Array,
     finish: Array,
     drain: Array,
 ) -> tuple[Array, Array]:
@@ -28,13 +28,13 @@ def last_bytes(
     Parameters
     ----------
     network : Network
-    hops : tuple of (flow, position, link)
+    hops : tuple of (flow, position, queue)
     clock : Clock
         At the step's end.
     sent, rates : Array, shape (flows, points)
         Bytes sent so far, and the rates [bytes/s].
-    queue : Array, shape (links, points)
-        At the step's end [bytes].
+    wait : Array, shape (queues, points)
+        Of a byte that arrives at the step's end [s].
     finish : Array, shape (flows, points)
         Time of the last byte [s]; infinite before.
     drain : Array, shape (hops, points)
@@ -48,8 +48,7 @@ def last_bytes(
     ended = (over >= 0) & jnp.isinf(finish)
     when = clock.time - jnp.maximum(over, 0.0) / jnp.maximum(rates, 1e-300)
     finish = jnp.where(ended, when, finish)
-    flow_of, link_of = (jnp.asarray([hop[i] for hop in hops]) for i in (0, 2))
+    flow_of, queue_of = (jnp.asarray([hop[i] for hop in hops]) for i in (0, 2))
     lag: Any = 0.0 if network.arrival_lag is None else network.arrival_lag
     arrived = finish[flow_of] + lag <= clock.time
-    wait = (queue / network.capacity)[link_of]
-    return finish, jnp.where(arrived & jnp.isnan(drain), wait, drain)
+    return finish, jnp.where(arrived & jnp.isnan(drain), wait[queue_of], drain)

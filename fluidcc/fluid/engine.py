@@ -14,12 +14,12 @@ import numpy as np
 from jax import Array
 
 from fluidcc.fluid import tally as tallies
+from fluidcc.fluid.classes import system_of
 from fluidcc.fluid.history import constant_past
 from fluidcc.fluid.kernel import Carry, Clock, Loop, advance
 from fluidcc.fluid.methods import METHODS
 from fluidcc.fluid.network import Network, with_points
 from fluidcc.fluid.plan import Plan
-from fluidcc.fluid.windows import system_of
 
 
 class Outcome(NamedTuple):
@@ -90,12 +90,15 @@ def proceed(
     dt = numbers.dt
 
     def sample(now: Carry) -> tuple[Array, dict[str, Array]]:
+        queue = network.by_link(now.y.queue)
         if not full:
-            return now.y.queue, {}
+            return queue, {}
         clock = Clock(now.step, now.step * dt, dt)
         shown = system.observables(now.y)
         shown |= {"rate": system.sending(clock, now.y, now.z), "pacing_rate": system.rates(now.y)}
-        return now.y.queue, shown | {"idle": now.z.idle}
+        if len(network.priorities) > 1:
+            shown["class_queue"] = now.y.queue
+        return queue, shown | {"idle": now.z.idle}
 
     def observe(counts: tallies.Tally, now: Carry) -> tallies.Tally:
         return tallies.observe(system, numbers.first, numbers.last, counts, now, dt)

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.fluid.classes import system_of
 from fluidcc.fluid.engine import Progress, begin, numbers_of, proceed
 from fluidcc.fluid.network import network_of, with_points
 from fluidcc.fluid.plan import plan_of
 from fluidcc.fluid.tally import summarise
-from fluidcc.fluid.windows import system_of
 from fluidcc.scenario import Scenario, resolve
 
 

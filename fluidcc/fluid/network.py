@@ -41,14 +41,14 @@ class Group:
     line_rate: Any
 
 
-@register(meta=("paths", "queueing", "starts", "tracked", "flows"))
+@register(meta=("paths", "queueing", "starts", "tracked", "flows", "priorities"))
 class Network:
     """Columns of a scenario.
 
     Parameters
     ----------
     capacity, kmin, kmax, pmax : Array
-        Per link; bytes/s, bytes, bytes, probability. Links without marking have infinite thresholds.
+        Per queue; bytes/s of its link, bytes, bytes, probability. Links without marking have infinite thresholds.
     start, multiplicity, initial_rate, line_rate : Array
         Per flow; s, count, bytes/s, bytes/s.
     size : Array or None
@@ -64,9 +64,11 @@ class Network:
     arrival_lag : Array or None
         Time [s] from sender to each queue, without queueing, per flow and hop; None if all are zero.
     groups : tuple of Group
+    weight : Array
+        Per traffic class.
     paths : tuple of tuple of int
-        Links crossed by each view: a view is a distinct pair of path and lags, and marks are computed once
-        for all flows that share it.
+        Queues crossed by each view: a view is a distinct pair of path and lags, and marks are computed once
+        for all flows that share it. A link has a queue for each class, one after the other.
     flows : tuple of (int, tuple of int)
         View and path of each flow.
     queueing : bool
@@ -74,7 +76,9 @@ class Network:
     starts : bool
         Whether some flow starts later than at 0.
     tracked : bool
-        Whether some scheme needs telemetry or windows (`fluid.signals`).
+        Whether bytes are tracked: some scheme needs telemetry or windows (`fluid.signals`), or there are classes.
+    priorities : tuple of float
+        Of each traffic class.
     """
 
     capacity: Any
@@ -91,17 +95,34 @@ class Network:
     marking_lag: Any
     own_lag: Any
     arrival_lag: Any
+    weight: Any
     groups: tuple[Group, ...]
     paths: tuple[tuple[int, ...], ...]
     flows: tuple[tuple[int, tuple[int, ...]], ...]
     queueing: bool
     starts: bool
     tracked: bool
+    priorities: tuple[float, ...]
 
     @property
     def links(self) -> int:
         """Number of links."""
-        return 1 + max(link for _, path in self.flows for link in path)
+        return 1 + max(queue for _, path in self.flows for queue in path) // len(self.priorities)
+
+    @property
+    def queues(self) -> int:
+        """Number of queues: one for each link and class."""
+        return self.links * len(self.priorities)
+
+    @property
+    def link_capacity(self) -> Any:
+        """Capacity per link, or a single row."""
+        return self.capacity if len(self.capacity) == 1 else self.capacity[:: len(self.priorities)]
+
+    def by_link(self, values: Any) -> Any:
+        """Sums over the classes of each link: (queues, points) to (links, points)."""
+        classes = len(self.priorities)
+        return values if classes == 1 else values.reshape(self.links, classes, -1).sum(axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +148,7 @@ def network_of(scenario: Scenario) -> Network:
     """
     _refuse_packets_own(scenario)
     used = 1 + max(link for flow in scenario.flows for link in flow.path)
-    links = scenario.links[:used]
+    links = [link for link in scenario.links[:used] for _ in scenario.classes]
     infinite = float("inf")
     lags = [_lags(scenario, flow) for flow in scenario.flows]
     views: dict[Any, int] = {}
@@ -136,7 +157,8 @@ def network_of(scenario: Scenario) -> Network:
     view_of = tuple(views[_view_key(f, lag)] for f, lag in zip(scenario.flows, lags, strict=True))
     first = {view: i for i, view in reversed(list(enumerate(view_of)))}
     view_lags = [lags[first[v]] for v in range(len(views))]
-    paths = tuple(scenario.flows[first[v]].path for v in range(len(views)))
+    queues = [_queues(scenario, flow) for flow in scenario.flows]
+    paths = tuple(queues[first[v]] for v in range(len(views)))
     queueing = not all(lag.fixed for lag in lags)
     one_lag = not queueing and len(views) == 1 and _same([*view_lags[0].marking, view_lags[0].own])
     arrivals = [lag for each in lags for lag in each.arrival]
@@ -162,19 +184,26 @@ def network_of(scenario: Scenario) -> Network:
         arrival_lag=None if no_arrival_lag else _column(arrivals),
         groups=_groups(scenario),
         paths=paths,
-        flows=tuple((view, flow.path) for view, flow in zip(view_of, scenario.flows, strict=True)),
+        weight=_column([each.weight for each in scenario.classes], collapse=False),
+        flows=tuple(zip(view_of, queues, strict=True)),
         queueing=queueing,
         starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
-        tracked=any(needs(flow.scheme) for flow in scenario.flows),
+        tracked=any(needs(flow.scheme) for flow in scenario.flows) or len(scenario.classes) > 1,
+        priorities=tuple(float(each.priority) for each in scenario.classes),
     )
+
+
+def _queues(scenario: Scenario, flow: Flow) -> tuple[int, ...]:
+    return tuple(link * len(scenario.classes) + int(flow.traffic_class) for link in flow.path)
 
 
 def _refuse_packets_own(scenario: Scenario) -> None:
     """Buffers and flow control are left out of the fluid; what would change its equations is refused."""
     if scenario.failures:
         raise InputError("failures: the fluid model's links do not fail; leave them out, or write engine='packet'")
-    if len(scenario.classes) > 1:
-        raise InputError("classes: the fluid model has one queue per link; leave them out, or write engine='packet'")
+    fixed = [each.priority for each in scenario.classes] + [flow.traffic_class for flow in scenario.flows]
+    if not all(map(is_concrete, fixed)):
+        raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")
     for i, flow in enumerate(scenario.flows):
         for name, modelled in getattr(part(flow.scheme, "fluid"), "ONLY", {}).items():
             if getattr(flow.scheme, name) != modelled:
@@ -222,12 +251,12 @@ def _lags(scenario: Scenario, flow: Flow) -> _Lags:
 def _view_key(flow: Flow, lags: _Lags) -> Any:
     """Flows with equal keys see the same marks: same path, and lags equal or made of the same traced parts."""
     if all(is_concrete(lag) for lag in lags.marking):
-        return flow.path, lags.marking, lags.own if is_concrete(lags.own) else None
+        return flow.path, flow.traffic_class, lags.marking, lags.own if is_concrete(lags.own) else None
     scheme = flow.scheme
     parts = (flow.access_delay, flow.egress_delay, scheme.feedback_delay, scheme.feedback_pause)
     if "inflight" in needs(scheme):
         parts += (flow.line_rate, scheme.int_bytes)
-    return flow.path, tuple(map(_identity, parts))
+    return flow.path, flow.traffic_class, tuple(map(_identity, parts))
 
 
 def _identity(value: Any) -> Any:

@@ -206,7 +206,8 @@ def plan_of(
 
 def remembered_rows(network: Network) -> int:
     """Signals that the history keeps: queue (and traffic) of every link, rate (or bytes) of every flow."""
-    return (3 if network.tracked else 1) * network.links + len(network.flows)
+    rows = (3 if network.tracked else 1) * network.queues + len(network.flows)
+    return rows if len(network.priorities) == 1 else rows + 2 * network.queues + 3 * network.links
 
 
 def _longest_wait(network: Network) -> float:

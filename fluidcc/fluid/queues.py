@@ -25,10 +25,11 @@ _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-o
 class State(NamedTuple):
     """What differential equations move."""
 
-    queue: Array  # (links, points) [bytes]
+    queue: Array  # (queues, points) [bytes]
     schemes: tuple[Any, ...]  # one scheme state per group
     sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived and none is tracked
-    traffic: Array | None = None  # (2 links, points) rates of sending and of arrivals [bytes/s]; None if not tracked
+    traffic: Array | None = None  # (2 queues, points) rates of sending and of arrivals [bytes/s]; None if not tracked
+    came: Array | None = None  # (queues, points) bytes that reached queues; None without classes
 
 
 class Memory(NamedTuple):
@@ -42,8 +43,9 @@ class Memory(NamedTuple):
     pace: Array | None = None  # (flows, points) rate of the step [bytes/s]; None if rates are the schemes'
     acked: Array | None = None  # (flows, points) bytes acknowledged by the step's end; None if not tracked
     newly: Array | None = None  # (flows, points) of these, in the step; None if not tracked
-    reached: Array | None = None  # (links, points) bytes that reached queues by the step's end; None if not tracked
-    arriving: Array | None = None  # (links, points) rate of arrivals in the step [bytes/s]; None if not tracked
+    reached: Array | None = None  # (queues, points) bytes that reached queues by the step's end; None if not tracked
+    arriving: Array | None = None  # (queues, points) rate of arrivals in the step [bytes/s]; None if not tracked
+    service: Array | None = None  # (queues, points) rate of sending in the step [bytes/s]; None without classes
 
 
 class Feedback(NamedTuple):
@@ -74,7 +76,7 @@ class QueueNetwork:
 
     @cached_property
     def _count(self) -> tuple[int, int]:
-        return self.network.links, len(self.network.flows)
+        return self.network.queues, len(self.network.flows)
 
     @cached_property
     def _fluid(self) -> tuple[Any, ...]:
@@ -82,8 +84,13 @@ class QueueNetwork:
 
     @cached_property
     def _hops(self) -> tuple[tuple[int, int, int], ...]:
-        """(flow, position on its path, link) of every hop of every flow."""
-        return tuple((i, k, link) for i, (_, path) in enumerate(self.network.flows) for k, link in enumerate(path))
+        """(flow, position on its path, queue) of every hop of every flow."""
+        return tuple((i, k, queue) for i, (_, path) in enumerate(self.network.flows) for k, queue in enumerate(path))
+
+    @cached_property
+    def _path_queues(self) -> tuple[int, ...]:
+        """Queue of every view's every hop."""
+        return tuple(queue for path in self.network.paths for queue in path)
 
     # -- what is remembered and read ---------------------------------------------------------------------
 
@@ -99,16 +106,16 @@ class QueueNetwork:
 
     @cached_property
     def _reads(self) -> tuple[Read, ...]:
-        links, flows = self._count
-        own = tuple(range(links, links + flows))
+        queues, flows = self._count
+        own = tuple(range(queues, queues + flows))
         if self.network.own_lag is None:
-            reads = [Read(tuple(range(links + flows)))]
+            reads = [Read(tuple(range(queues + flows)))]
         else:
-            marks = tuple(link for path in self.network.paths for link in path)
+            marks = self._path_queues
             reads = [Read(marks, slopes=self.network.queueing), Read(own)]
         if self.network.arrival_lag is not None:
             one = self.network.arrival_lag.shape[0] == 1
-            reads.append(Read(own if one else tuple(links + flow for flow, _, _ in self._hops)))
+            reads.append(Read(own if one else tuple(queues + flow for flow, _, _ in self._hops)))
         return tuple(reads)
 
     def remembered(self, y: State) -> Array:
@@ -153,10 +160,10 @@ class QueueNetwork:
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
         """Marks along each path, and what the schemes make of them."""
         net = self.network
-        links, _ = self._count
+        count, _ = self._count
         arrivals = lagged[-1] if net.arrival_lag is not None else None
         if net.own_lag is None:
-            queues, rates = lagged[0][:links], lagged[0][links:]
+            queues, rates = lagged[0][:count], lagged[0][count:]
         else:
             queues, rates = lagged[0], lagged[1]
         marking = self._marking(queues)
@@ -177,8 +184,7 @@ class QueueNetwork:
             return z
         net = self.network
         hops = z.wait.shape[0]
-        links = tuple(link for path in net.paths for link in path)
-        capacity = rows_of(net.capacity, links)
+        capacity = rows_of(net.capacity, self._path_queues)
         guess = jnp.maximum(z.wait + z.wait_growth, 0.0)
         queue, slope = feedback.queues[:hops], feedback.queues[hops:]
         # 1 + q'/C is the arrival rate over C; near 0, while nobody sends, any later s is as good.
@@ -205,13 +211,13 @@ class QueueNetwork:
 
     def start(self, dtype: Any) -> tuple[State, Memory]:
         """State at t = 0: empty queues, flows at their initial rates."""
-        net, (links, flows) = self.network, self._count
+        net, (queues, flows) = self.network, self._count
         states = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             shape = (len(group.flows), self.points)
             hops = max(len(net.flows[i][1]) for i in group.flows)
             states.append(fluid.start(group.parameters, rows_of(net.initial_rate, group.flows), shape, hops))
-        nothing = jnp.zeros((links, self.points), dtype)
+        nothing = jnp.zeros((queues, self.points), dtype)
         wait = jnp.zeros((sum(map(len, net.paths)), self.points), dtype) if net.queueing else None
         if net.size is None:
             return State(nothing, tuple(states), None), Memory(nothing, None, None, wait, wait)
@@ -266,7 +272,8 @@ class QueueNetwork:
         net = self.network
         sending = self.sending(clock, y, z)
         on = self.active(clock, z)
-        queue = self._arrivals(clock, sending, z, feedback) - net.capacity  # (6), (11)
+        arrivals = self._arrivals(clock, sending, z, feedback)
+        queue = arrivals - self.service(z)  # (6), (11)
         moves = []
         for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
             move = fluid.derivative(group.parameters, state, heard)
@@ -274,10 +281,19 @@ class QueueNetwork:
                 mine = rows_of(on, group.flows)
                 move = jax.tree.map(lambda m, mine=mine: jnp.where(mine, m, 0.0), move)
             moves.append(move)
-        return State(queue, tuple(moves), None if y.sent is None else sending)
+        came = None if y.came is None else arrivals
+        return State(queue, tuple(moves), None if y.sent is None else sending, came=came)
+
+    def service(self, z: Memory) -> Array:
+        """Rate [bytes/s] at which queues are served: their links' capacity."""
+        return self.network.capacity
+
+    def unused(self, clock: Clock, z: Memory, short: Array) -> Array:
+        """Bytes (links, points) that links could have sent in a step, where empty queues fell ``short`` of it."""
+        return short
 
     def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
-        """Arrival rate at every link (links, points)."""
+        """Arrival rate at every queue (queues, points)."""
         net = self.network
         if feedback.arrivals is None:
             hops = rows_of(net.multiplicity * sending, self._hop_flows)
@@ -287,14 +303,14 @@ class QueueNetwork:
             reached = self.active(clock, z, net.arrival_lag)
             arriving = there if reached is None else jnp.where(reached, there, 0.0)
             hops = rows_of(net.multiplicity, self._hop_flows) * arriving
-        return self._at_links(hops)
+        return self._at_queues(hops)
 
-    def _at_links(self, hops: Array) -> Array:
-        """Sums (links, points) of something of every hop."""
-        links, _ = self._count
+    def _at_queues(self, hops: Array) -> Array:
+        """Sums (queues, points) of something of every hop."""
+        queues, _ = self._count
         sums = []
-        for link in range(links):
-            rows = tuple(h for h, (_, _, at) in enumerate(self._hops) if at == link)
+        for queue in range(queues):
+            rows = tuple(h for h, (_, _, at) in enumerate(self._hops) if at == queue)
             sums.append(jnp.sum(rows_of(hops, rows), axis=0) if rows else jnp.zeros(self.points, hops.dtype))
         return jnp.stack(sums)
 
@@ -303,11 +319,12 @@ class QueueNetwork:
         net = self.network
         schemes = self._jumped(y, z, feedback)
         queue = jnp.maximum(y.queue, 0.0)
-        z = self._waited(clock, z._replace(idle=z.idle + (queue - y.queue)), feedback)
+        z = self._waited(clock, z._replace(idle=z.idle + self.unused(clock, z, queue - y.queue)), feedback)
         y = y._replace(queue=queue, schemes=schemes)
         if net.size is None or y.sent is None or z.finish is None or z.drain is None:
             return y, z
-        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), queue, z.finish, z.drain)
+        wait = jnp.where(queue > 0, queue / jnp.maximum(self.service(z), 1e-300), 0.0)
+        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), wait, z.finish, z.drain)
         return y, z._replace(finish=finish, drain=drain)
 
     def _jumped(self, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:

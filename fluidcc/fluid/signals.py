@@ -3,9 +3,10 @@
 A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it hears marks and is rate-based:
 
 - ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
-- ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress)`` in
-  place of ``project``, ``window(parameters, state)`` [bytes], ``largest_window(parameters)`` [bytes], and ``settled(scenario)``,
-  which returns a function from a flow to its parameters with what they leave to the scenario filled in.
+- ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress, heard)``
+  in place of ``project``, ``window(parameters, state)`` [bytes], ``largest_window(parameters)`` [bytes], and
+  ``settled(scenario)``, which returns a function from a flow to its parameters with what they leave to the scenario
+  filled in.
 
 In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.
 """
@@ -28,6 +29,9 @@ class Telemetry(NamedTuple):
     output: Array  # rate of sending [bytes/s]
     arriving: Array  # rate of arrivals [bytes/s]
     capacity: Array  # [bytes/s]
+    class_queue: Array  # of the flow's own traffic class [bytes]
+    class_output: Array  # [bytes/s]
+    share: Array  # (flows, points) or less: of a link that the class is guaranteed, by its weight
 
 
 class Progress(NamedTuple):

@@ -41,12 +41,13 @@ def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry
     edge = (n == first) | (n == last)
     weight = jnp.where(inside, jnp.where(edge, 0.5, 1.0), 0.0).astype(y.queue.dtype)
     rate = system.sending(Clock(n, n * dt, dt), y, z)
+    queue = system.network.by_link(y.queue)
     return Tally(
         weight=tally.weight + weight,
-        queue=tally.queue + weight * y.queue,
-        queue_squared=tally.queue_squared + weight * y.queue**2,
-        queue_max=jnp.maximum(tally.queue_max, jnp.where(inside, y.queue, 0.0)),
-        queue_max_whole_run=jnp.maximum(tally.queue_max_whole_run, y.queue),
+        queue=tally.queue + weight * queue,
+        queue_squared=tally.queue_squared + weight * queue**2,
+        queue_max=jnp.maximum(tally.queue_max, jnp.where(inside, queue, 0.0)),
+        queue_max_whole_run=jnp.maximum(tally.queue_max_whole_run, queue),
         rate=tally.rate + weight * rate,
         idle_before=jnp.where(n <= first, z.idle, tally.idle_before),
         idle=jnp.where(n <= last, z.idle, tally.idle),
@@ -68,7 +69,7 @@ def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:
     """Turn sums into means."""
     mean = tally.queue / tally.weight
     variance = jnp.maximum(tally.queue_squared / tally.weight - mean**2, 0.0)
-    capacity = system.network.capacity * tally.weight * dt
+    capacity = system.network.link_capacity * tally.weight * dt
     return Summary(
         queue_mean=mean,
         queue_std=jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0),

@@ -8,6 +8,7 @@ its start: the pacing rate, or less if the window would overflow.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +18,6 @@ from jax import Array
 
 from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock, Read
-from fluidcc.fluid.network import Network
 from fluidcc.fluid.queues import Feedback, Memory, QueueNetwork, State, rows_of
 from fluidcc.fluid.signals import Progress, Signals, Telemetry
 
@@ -33,19 +33,19 @@ class WindowNetwork(QueueNetwork):
     # -- what is remembered and read ---------------------------------------------------------------------
 
     @cached_property
-    def _path_links(self) -> tuple[int, ...]:
-        """Link of every view's every hop."""
-        return tuple(link for path in self.network.paths for link in path)
+    def _reads(self) -> tuple[Read, ...]:
+        queues, flows = self._count
+        sent = tuple(range(3 * queues, 3 * queues + flows))
+        return Read(self._path_queues), Read(sent, slopes=True), Read(self._telemetry_rows, linear=True)
 
     @cached_property
-    def _reads(self) -> tuple[Read, ...]:
-        links, flows = self._count
-        sent = tuple(range(3 * links, 3 * links + flows))
-        telemetry = tuple(part * links + link for part in range(3) for link in self._path_links)
-        return Read(self._path_links), Read(sent, slopes=True), Read(telemetry, linear=True)
+    def _telemetry_rows(self) -> tuple[int, ...]:
+        """Remembered signals of every view's every hop: queues, then output, then arrivals."""
+        queues, _ = self._count
+        return tuple(part * queues + queue for part in range(3) for queue in self._path_queues)
 
     def remembered(self, y: State) -> Array:
-        """Queues, rates of sending and of arrivals of the links, then bytes sent by the flows."""
+        """Queues, their rates of sending and of arrivals, then bytes sent by the flows."""
         assert y.sent is not None
         assert y.traffic is not None
         return jnp.concatenate([y.queue, y.traffic, y.sent])
@@ -57,7 +57,8 @@ class WindowNetwork(QueueNetwork):
         left = marks - jnp.minimum(wait, marks)
         if all(len(path) == 1 for path in self.network.paths):
             left = jnp.minimum(self.network.marking_lag, self.limit)  # constant
-        telemetry = left if left.shape[0] == 1 else jnp.concatenate([left] * 3)
+        parts = len(self._telemetry_rows) // len(self._path_queues)
+        telemetry = left if left.shape[0] == 1 else jnp.concatenate([left] * parts)
         return marks, own, telemetry
 
     def _wait(self, z: Memory, node: float) -> Array:
@@ -69,7 +70,7 @@ class WindowNetwork(QueueNetwork):
         """What arrives in the step, what is acknowledged by its end, and the rates that windows then allow."""
         assert y.sent is not None
         z = self._arrive(history, n, dt, self._wait_longer(history, n, dt, z))
-        rows = tuple(3 * self.network.links + flow for flow in range(len(self.network.flows)))
+        rows = tuple(3 * self.network.queues + flow for flow in range(len(self.network.flows)))
         acked = history.read(n, place(self.lags(y, z, 1.0)[1], dt, 1.0, False), rows)
         assert z.acked is not None
         # What the step acknowledges is sent again in it.
@@ -89,7 +90,7 @@ class WindowNetwork(QueueNetwork):
         for back in range(1, 1 + max(map(len, net.paths))):
             views = [v for v, path in enumerate(net.paths) if len(path) >= back]
             hops = tuple(self._first_hop[v] + len(net.paths[v]) - back for v in views)
-            links = tuple(net.paths[v][-back] for v in views)
+            queues = tuple(net.paths[v][-back] for v in views)
             lag = rows_of(net.marking_lag, hops)
             onward = jnp.concatenate([later[v] for v in views])
             left = 1.0 - jnp.minimum(lag + onward, self.limit) / dt  # in steps from n
@@ -100,29 +101,40 @@ class WindowNetwork(QueueNetwork):
                 ]
             )
             begin = -jnp.minimum(lag + earlier, self.limit) / dt
-            per_step = rows_of(net.capacity, links) * dt
-            wait = dt * (left - _arrival(history, n, links, per_step, left, begin))
+            wait = dt * (left - self._arrived(history, n, dt, queues, left, begin))
             for i, (view, hop) in enumerate(zip(views, hops, strict=True)):
                 found[hop] = wait[i : i + 1]
                 later[view] = later[view] + wait[i : i + 1]
         wait = jnp.concatenate([found[hop] for hop in range(len(found))])
         return z._replace(wait=now, wait_growth=wait - now)
 
+    def _arrived(
+        self, history: History, n: Array, dt: Array, queues: tuple[int, ...], left: Array, begin: Array
+    ) -> Array:
+        """When the bytes arrived that left queues at ``left``; in steps from n, (queues, points), as in `search`."""
+        per_step = rows_of(self.network.capacity, queues) * dt
+
+        def departures(record: Array) -> tuple[Array, Array]:
+            queue, after = history.at(n, record, queues)
+            return record + queue / per_step, record + 1 + after / per_step
+
+        return search(departures, left, left, begin)
+
     def _arrive(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
         """Bytes that reach the queues by the end of step n, whose difference loses none."""
-        net, (links, _) = self.network, self._count
+        net, (queues, _) = self.network, self._count
         if net.arrival_lag is None or z.reached is None:
             return z
         flows = tuple(flow for flow, _, _ in self._hops)
         one = net.arrival_lag.shape[0] == 1
-        rows = tuple(3 * links + flow for flow in (range(len(net.flows)) if one else flows))
+        rows = tuple(3 * queues + flow for flow in (range(len(net.flows)) if one else flows))
         sent = history.read(n, place(net.arrival_lag, dt, 1.0, False), rows)
         hops = rows_of(net.multiplicity, flows) * (rows_of(sent, flows) if one else sent)
-        reached = self._at_links(hops)
+        reached = self._at_queues(hops)
         return z._replace(reached=reached, arriving=(reached - z.reached) / dt)
 
     def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
-        """Rate of arrivals (links, points) in the step under way."""
+        """Rate of arrivals (queues, points) in the step under way."""
         return super()._arrivals(clock, sending, z, feedback) if z.arriving is None else z.arriving
 
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
@@ -149,22 +161,29 @@ class WindowNetwork(QueueNetwork):
         hops = np.array(
             [[self._first_hop[v] + min(k, len(self.network.paths[v]) - 1) for v in views] for k in range(most)]
         )
-        queue, output, arriving = (part[hops] for part in jnp.split(heard, 3))
-        capacity = rows_of(self.network.capacity, self._path_links)
-        return Telemetry(queue, output, arriving, capacity[None] if capacity.shape[0] == 1 else capacity[hops])
+        parts = len(self._telemetry_rows) // len(self._path_queues)
+        queue, output, arriving, *own = (part[hops] for part in jnp.split(heard, parts))
+        capacity = rows_of(self.network.capacity, self._path_queues)
+        capacity = capacity[None] if capacity.shape[0] == 1 else capacity[hops]
+        class_queue, class_output = own or (queue, output)
+        return Telemetry(queue, output, arriving, capacity, class_queue, class_output, self._share(views))
 
-    def _own_hops(self, flows: tuple[int, ...]) -> np.ndarray:
+    def _share(self, views: tuple[int, ...]) -> Array:
+        """Of a link that the views' class is guaranteed, (views, points) or less."""
+        return jnp.ones((1, 1))
+
+    def _own_hops(self, flows: tuple[int, ...]) -> Array:
         lengths = np.array([len(self.network.flows[i][1]) for i in flows])
-        return (np.arange(lengths.max())[:, None] < lengths)[..., None].astype(float)
+        return jnp.asarray((np.arange(lengths.max())[:, None] < lengths)[..., None], float)
 
     # -- how it moves --------------------------------------------------------------------------------------
 
     def start(self, dtype: Any) -> tuple[State, Memory]:
         """State at t = 0: nothing sent, flows at their pacing rates."""
         y, z = super().start(dtype)
-        links, flows = self._count
+        queues, flows = self._count
         nothing = jnp.zeros((flows, self.points), dtype)
-        y = y._replace(sent=nothing, traffic=jnp.zeros((2 * links, self.points), dtype))
+        y = y._replace(sent=nothing, traffic=jnp.zeros((2 * queues, self.points), dtype))
         z = z._replace(pace=jnp.broadcast_to(self.rates(y), nothing.shape), acked=nothing, newly=nothing)
         if self.network.arrival_lag is None:
             return y, z
@@ -181,12 +200,15 @@ class WindowNetwork(QueueNetwork):
         return super().derivative(clock, y, z, feedback)._replace(traffic=jnp.zeros_like(y.traffic))
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
-        """As in the base, and the links' traffic."""
+        """As in the base, and the queues' traffic."""
         y, z = super().jump(clock, y, z, feedback)
         arriving = self._arrivals(clock, self.sending(clock, y, z), z, feedback)
+        return y._replace(traffic=jnp.concatenate([self.output(y, z, arriving), arriving])), z
+
+    def output(self, y: State, z: Memory, arriving: Array) -> Array:
+        """Rate (queues, points) at which queues send [bytes/s]."""
         capacity = self.network.capacity
-        output = jnp.where(y.queue > 0, capacity, jnp.minimum(arriving, capacity))
-        return y._replace(traffic=jnp.concatenate([output, arriving])), z
+        return jnp.where(y.queue > 0, capacity, jnp.minimum(arriving, capacity))
 
     def _windows(self, y: State) -> Array:
         """Bytes (flows, points) on the wire that each flow may have in flight; infinite without a window."""
@@ -208,7 +230,7 @@ class WindowNetwork(QueueNetwork):
         assert z.acked is not None
         assert z.newly is not None
         states = []
-        for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True):
+        for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
             if not hasattr(fluid, "jump"):
                 states.append(fluid.project(group.parameters, state, group.line_rate))
                 continue
@@ -221,36 +243,25 @@ class WindowNetwork(QueueNetwork):
                 line_rate=group.line_rate,
                 own=self._own_hops(group.flows),
             )
-            states.append(fluid.jump(group.parameters, state, progress))
+            states.append(fluid.jump(group.parameters, state, progress, heard))
         return tuple(states)
 
 
-def _arrival(history: History, n: Array, links: tuple[int, ...], per_step: Array, left: Array, begin: Array) -> Array:
-    """Time at which the bytes arrived that left queues at ``left``; all times in steps from n, (links, points).
+def search(ends: Callable[[Array], tuple[Array, Array]], target: Array, left: Array, begin: Array) -> Array:
+    """Latest time up to ``left`` at which a function that never falls is at most ``target``; times in steps from n.
 
     Parameters
     ----------
-    history : History
-        Whose first signals are the queues [bytes].
-    links : tuple of int
-        Queue of each row.
-    per_step : Array
-        What each link sends in a step [bytes].
-    left : Array
+    ends : callable
+        The function at the two ends of records, from their numbers.
+    target, left : Array, shape (queues, points)
     begin : Array
         Time not after the one sought, from which the search goes forward.
     """
     record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
     for stride in _STRIDES:
         ahead = record + stride
-        queue, _ = history.at(n, jnp.minimum(ahead, -1), links)
-        record = jnp.where((ahead <= -1) & (ahead + queue / per_step <= left), ahead, record)
-    queue, after = history.at(n, record, links)
-    first, last = record + queue / per_step, record + 1 + after / per_step
-    share = jnp.clip((left - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
+        record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1))[0] <= target), ahead, record)
+    first, last = ends(record)
+    share = jnp.clip((target - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
     return jnp.minimum(record + share, left)
-
-
-def system_of(network: Network, points: int, limit: Array) -> QueueNetwork:
-    """The system of a network: one that tracks windows and telemetry only if some scheme needs it."""
-    return (WindowNetwork if network.tracked else QueueNetwork)(network, points, limit)

@@ -21,12 +21,11 @@ import numpy as np
 from jax import Array
 
 from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt, payload_base_rtt, slowest_rate
-from fluidcc.fluid.signals import Progress, Signals
+from fluidcc.fluid.signals import Progress, Signals, Telemetry
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 NEEDS = frozenset({"telemetry", "inflight"})
-ONLY = {"multiq": "off"}
 _STEPS_PER_BASE_RTT = 40
 _LEAST_U = 1e-3
 
@@ -102,9 +101,33 @@ def feedback(parameters: HPCC, signals: Signals) -> Array:
     """Normalised inflight bytes u (2), (3) that each register hears: q/(B T) + txRate/B of its link, or the largest."""
     heard = signals.telemetry
     assert heard is not None
-    flow = heard.output if parameters.u_rate == "tx" else heard.arriving
-    u = heard.queue / (heard.capacity * parameters.base_rtt) + flow / heard.capacity
+    if parameters.multiq != "off":
+        u = class_utilisation(parameters, heard)
+    else:
+        flow = heard.output if parameters.u_rate == "tx" else heard.arriving
+        u = heard.queue / (heard.capacity * parameters.base_rtt) + flow / heard.capacity
     return u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True)
+
+
+def class_utilisation(parameters: HPCC, heard: Telemetry) -> Array:
+    """U of a class that shares its links (HPCC++ MultiQ): its rate and backlog over what it may count on.
+
+    ``class``: over the whole link; ``slides``: three branches about the guaranteed rate; ``spare``, ours: over the
+    guaranteed rate, or its present rate and all that nobody uses, whichever is more.
+    """
+    B, T, queue, own = heard.capacity, parameters.base_rtt, heard.class_queue, heard.class_output
+    if parameters.multiq == "class":
+        return queue / (B * T) + own / B
+    guaranteed = heard.share * B
+    if parameters.multiq == "spare":
+        counted = jnp.maximum(guaranteed, own + jnp.maximum(B - heard.output, 0.0))
+        return queue / (counted * T) + own / counted
+    above = jnp.where(
+        queue > parameters.min_backlog,
+        queue / (jnp.maximum(own, guaranteed) * T) + 1.0,
+        own / ((own + B) / 2),
+    )
+    return jnp.where(own <= guaranteed, queue / (guaranteed * T) + own / guaranteed, above)
 
 
 def derivative(parameters: HPCC, state: State, heard: Array) -> State:
@@ -120,7 +143,7 @@ def derivative(parameters: HPCC, state: State, heard: Array) -> State:
     return State(nothing, nothing, moves, towards, still, nothing)
 
 
-def jump(parameters: HPCC, state: State, progress: Progress) -> State:
+def jump(parameters: HPCC, state: State, progress: Progress, heard: Array) -> State:
     """Lines 11-27 after a step.
 
     ``reaction="per-ack"`` sets W^c = W at every ACK: each multiplies W by eta/U and adds W_AI. With n ACKs in a step

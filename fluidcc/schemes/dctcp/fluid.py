@@ -1,0 +1,143 @@
+"""DCTCP's fluid model: section 3.1 of Alizadeh et al., SIGCOMM 2010, per flow class.
+
+A packet is marked with a probability, so that a flow's first mark in a window has no time of its own: the flow cuts as
+soon as the marks that it would expect since the last cut was acknowledged reach one packet. A cut-off queue marks all,
+and then that is the first packet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt
+from fluidcc.fluid.signals import Progress, Signals
+from fluidcc.scenario import Flow, Scenario
+from fluidcc.schemes.dctcp.parameters import DCTCP
+
+NEEDS = frozenset({"inflight"})
+ONLY = {"variant": "paper"}
+_STEPS_PER_BASE_RTT = 40
+
+
+class State(NamedTuple):
+    """Each (flows, points); it changes in jumps only."""
+
+    rate: Array  # W/T [bytes/s]
+    window: Array  # W [bytes]
+    alpha: Array
+    answered: Array  # bytes acknowledged since alpha's last update
+    marked: Array  # how many of them carried marks
+    expected: Array  # packets with marks since the last cut was acknowledged
+    window_end: Array  # alpha's next update comes with data beyond this [bytes]
+    cut_end: Array  # a cut holds for the data up to this [bytes]
+
+
+def settled(scenario: Scenario) -> Callable[[Flow], DCTCP]:
+    """Fill in what parameters leave to the scenario: T and the first window (HPCC 5.1).
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Resolved; values may be traced.
+
+    Returns
+    -------
+    callable
+        From a flow to its parameters, with ``base_rtt`` and ``initial_window`` given.
+    """
+    longest = largest_base_rtt(scenario, loaded_base_rtt)
+
+    def of(flow: Flow) -> DCTCP:
+        p = flow.scheme
+        base_rtt = longest if p.base_rtt is None else p.base_rtt
+        window = flow.line_rate * base_rtt if p.initial_window is None else p.initial_window
+        return dataclasses.replace(p, base_rtt=base_rtt, initial_window=window)
+
+    return of
+
+
+def start(parameters: DCTCP, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
+    """State before the first ACK: the first window, or what an initial rate is of it."""
+    p = parameters
+    window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
+    none = jnp.zeros(shape, window.dtype)
+    alpha = jnp.broadcast_to(p.initial_alpha, shape)
+    return State(jnp.broadcast_to(initial_rate, shape), window, alpha, none, none, none, none, none)
+
+
+def rate(state: State) -> Array:
+    """Pacing rate [bytes/s]."""
+    return state.rate
+
+
+def window(parameters: DCTCP, state: State) -> Array:
+    """Limit W of the bytes in flight."""
+    return state.window
+
+
+def largest_window(parameters: DCTCP) -> Any:
+    """The first window, beyond which W grows only while marks are absent [bytes]."""
+    return parameters.initial_window
+
+
+def feedback(parameters: DCTCP, signals: Signals) -> Array:
+    """Share of the packets acknowledged now that carry marks."""
+    return signals.marking
+
+
+def derivative(parameters: DCTCP, state: State, heard: Array) -> State:
+    """Nothing moves between ACKs."""
+    return State(*(jnp.zeros_like(leaf) for leaf in state))
+
+
+def jump(parameters: DCTCP, state: State, progress: Progress, heard: Array) -> State:
+    """Section 3.1 for the ACKs of a step: (1) once per window of data; (2) at a mark; else the increase of TCP."""
+    p, s, packet = parameters, state, progress.packet
+    newly, per_packet = progress.newly, progress.packet / progress.wire_packet
+    answered, marked = s.answered + newly, s.marked + heard * newly
+    over = progress.acked > s.window_end
+    counted = over & (s.window_end > 0)
+    share = marked / jnp.maximum(answered, 1e-9)
+    alpha = jnp.where(counted, (1.0 - p.g) * s.alpha + p.g * share, s.alpha)  # (1)
+    answered, marked = (jnp.where(counted, 0.0, count) for count in (answered, marked))
+    free = progress.acked > s.cut_end
+    expected = jnp.where(free, s.expected + heard * newly / progress.wire_packet, 0.0)
+    cuts = free & (expected >= 1.0)
+    # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
+    inflight = (progress.sent - progress.acked + newly) * per_packet
+    held = (s.rate < progress.line_rate) | (inflight >= s.window)
+    grows = free & ~cuts & held
+    grown = s.window + jnp.where(grows, p.increase * packet * (1.0 - heard) * newly * per_packet / s.window, 0.0)
+    window = jnp.where(cuts, jnp.maximum(s.window * (1.0 - alpha / 2.0), packet), grown)  # (2)
+    return State(
+        rate=jnp.minimum(window / p.base_rtt, progress.line_rate),
+        window=window,
+        alpha=alpha,
+        answered=answered,
+        marked=marked,
+        expected=jnp.where(cuts, 0.0, expected),
+        window_end=jnp.where(over, progress.sent, s.window_end),
+        cut_end=jnp.where(cuts, progress.sent, s.cut_end),
+    )
+
+
+OBSERVABLES = {
+    "window": ("bytes", "window W"),
+    "alpha": ("1", "estimate alpha of the share of marked packets"),
+}
+
+
+def observables(state: State) -> dict[str, Array]:
+    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    return {"window": state.window, "alpha": state.alpha}
+
+
+def time_scale(parameters: DCTCP, line_rate: Any) -> Any:
+    """Time [s] from which the step is chosen, four of which are taken in it: events fall between steps."""
+    return np.asarray(parameters.base_rtt) * (4 / _STEPS_PER_BASE_RTT)
