@@ -63,7 +63,7 @@ class NoControl:
 
     schedule: Any = parameter(
         "choice",
-        "rates from times on, TIME:RATE,...; none: the initial rate (packet engine)",
+        "rates from times on, TIME:RATE,...; none: the initial rate",
         default=None,
         none_word="none",
         check=canonical,
