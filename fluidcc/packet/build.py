@@ -76,6 +76,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
     topology = topology_of(scenario)
     largest = max(_sizes(scenario))
     core = records(layout.CORE, 1)
+    samples = times.until // times.interval + 1
     sim = Sim(
         core=core,
         heap=np.zeros((1024, 3), np.int64),
@@ -92,8 +93,9 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         weights=_weights(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
         uniforms=np.zeros(_NUMBERS),
-        link_samples=np.zeros((times.until // times.interval + 1, len(scenario.links), 2)),
-        flow_samples=np.full((times.until // times.interval + 1, len(members), 3 + layout.OBSERVED), np.nan),
+        link_samples=np.zeros((samples, len(scenario.links), 2)),
+        class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
+        flow_samples=np.full((samples, len(members), 3 + layout.OBSERVED), np.nan),
         log=records(layout.LOG, log),
         senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
     )
@@ -108,6 +110,11 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
     _first(scenario, sim, times)
     sim = grown_packets(sim, 1024)
     return Plan(sim, topology, members, times)
+
+
+def sampled_classes(scenario: Scenario) -> int:
+    """Traffic classes that a trace shows one by one: all, or none where there is but one."""
+    return len(scenario.classes) if len(scenario.classes) > 1 else 0
 
 
 def grown_packets(sim: Sim, more: int) -> Sim:

@@ -230,6 +230,9 @@ def sample(sim: Any) -> None:
         port = sim.ports[sim.links[j].port]
         sim.link_samples[row, j, 0] = port.queued
         sim.link_samples[row, j, 1] = port.sent
+        for c in range(sim.class_samples.shape[2]):
+            sim.class_samples[row, j, c, 0] = port.bytes[c + 1]
+            sim.class_samples[row, j, c, 1] = port.sent_class[c + 1]
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
         sim.flow_samples[row, f, 0] = flow.sent_wire

@@ -259,6 +259,7 @@ class Sim(NamedTuple):
     links: Any  # LINK
     uniforms: Any  # random numbers in [0, 1)
     link_samples: Any  # (samples, links, 2) queue, bytes sent
+    class_samples: Any  # (samples, links, traffic classes, 2) the same of each class; none where there is one class
     flow_samples: Any  # (samples, flows, 3 + OBSERVED) sent, acknowledged, pacing rate, the scheme's
     log: Any  # LOG
     senders: Any  # one table for each scheme, see packet/dispatch.py

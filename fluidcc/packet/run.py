@@ -15,7 +15,7 @@ import fluidcc
 from fluidcc import scenario_file
 from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
-from fluidcc.packet.build import Plan, Times, grown_packets, plan_of
+from fluidcc.packet.build import Plan, Times, grown_packets, plan_of, sampled_classes
 from fluidcc.packet.engine import run
 from fluidcc.packet.jit import compiled
 from fluidcc.packet.layout import LOGGED, PS, Sim
@@ -89,7 +89,8 @@ def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) 
             f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(seconds, TIME)}; "
             f"write for example {show(seconds / 2, TIME)}:{show(seconds, TIME)}"
         )
-    numbers = sum(round(f.multiplicity) for f in scenario.flows) * (3 + layout.OBSERVED) + 2 * len(scenario.links)
+    numbers = sum(round(f.multiplicity) for f in scenario.flows) * (3 + layout.OBSERVED)
+    numbers += 2 * len(scenario.links) * (1 + sampled_classes(scenario))
     most = max(2, _MOST_SAMPLED // numbers)
     if sample_interval is None:
         spacing = seconds / min(SAMPLES, most)
@@ -261,6 +262,13 @@ def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) 
         "flow": [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)],
         "multiplicity": ("flow", np.array([flow.multiplicity for flow in scenario.flows]), {"units": "1"}),
     }
+    if sampled_classes(scenario):
+        classes, dimensions = sim.class_samples[:rows], ("time", "link", "traffic_class")
+        text = {"units": "bytes", "long_name": "queue of each traffic class"}
+        variables["class_queue"] = (dimensions, classes[..., 0], text)
+        text = {"units": "bytes", "long_name": "bytes of each traffic class sent so far"}
+        variables["class_sent"] = (dimensions, classes[..., 1], text)
+        coordinates["traffic_class"] = np.arange(len(scenario.classes))
     if len(sim.log) > 0:
         variables |= _events(plan, sim)
     attrs = {

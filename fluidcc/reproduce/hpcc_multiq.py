@@ -1,8 +1,8 @@
 """HPCC++ MultiQ: 15-to-1 incast of three classes, before and after, and what its three branches lock in at.
 
 The slides give neither the weights of the classes (equal here), nor the flavour of TCP (DCTCP here, marked by its own
-queue at 300 KB), nor the packets' payload (1500 B here). "AI = 0.005 (5.0Gbps)" is read as 0.005 of the 100 Gb/s line:
-5 Gb/s would hold U at 3.8.
+queue at 300 KB); their MTU of 1536 B is 1500 B of payload here. "AI = 0.005 (5.0Gbps)" is run as printed, which is 0.005 flits
+per ns if 0.025 are 25 Gb/s, as on the same deck's other slides; and at a tenth, 0.005 of the line.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.base_rtt import largest_base_rtt
 from fluidcc.plots import figure as new_figure
 from fluidcc.recursion import multiq
 from fluidcc.reproduce.common import GBPS, WIDTH, save
-from fluidcc.reproduce.hpcc_common import aligned
+from fluidcc.reproduce.hpcc_common import aligned, slope
 from fluidcc.reproduce.result import Check, Figure, Result
-from fluidcc.scenario import RED, Flow, Link, Scenario, TrafficClass
+from fluidcc.scenario import RED, Flow, Link, Scenario, TrafficClass, resolve
 from fluidcc.schemes.dctcp import DCTCP
 from fluidcc.schemes.hpcc_multiq import HPCCMultiQ
 from fluidcc.simulate import simulate
@@ -25,31 +26,41 @@ from fluidcc.trace import Trace
 
 LINE, ETA, CLASSES, EACH = 100 * GBPS, 0.95, 3, 5
 SHARE = 1 / CLASSES
-RULES = {"off": "HPCC as it is", "slides": "MultiQ's three branches", "spare": "counting what is unused"}
+RULES = {"class": "before: U over the link", "slides": "after: three branches", "spare": "after: what is unused (ours)"}
+INCREASES = {"5": 5 * GBPS, "0.5": 0.5 * GBPS}
 STARTS = {"low": 0.05 * LINE, "high": 1.0 * LINE}  # of a class alone
-SAMPLED = 20e-6  # s
+SAMPLED, SMOOTHED = 10e-6, 10  # s, samples of a rate
+SHOWN = 5.0  # ms, in the picture
 
 
 def make(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until = 5e-3 if quick else 20e-3
-    traces = {f"{rule} beside": _run(rule, CLASSES, until) for rule in RULES}
-    traces |= {
-        f"{rule} alone {start}": _run(rule, 1, until, rate / EACH)
+    beside = {
+        f"{rule} {increase}": _scenario(rule, CLASSES, rate)
+        for rule in ("off", *RULES)
+        for increase, rate in INCREASES.items()
+    }
+    alone = {
+        f"{rule} alone {start}": _scenario(rule, 1, 1e-3 * GBPS, rate / EACH)
         for rule in ("slides", "spare")
         for start, rate in STARTS.items()
     }
+    traces = {
+        name: simulate(scenario, until, engine="packet", seed=1, sample_interval=SAMPLED)
+        for name, scenario in (beside | alone).items()
+    }
     values: dict[str, float | bool] = {}
     expected: dict[str, Check] = {}
-    for rule in RULES:
-        values[f"{rule}_hpcc_share"] = _of_hpcc(traces[f"{rule} beside"]) / LINE
-    expected["off_hpcc_share"] = Check(0.0, SHARE / 2, "slides: without changes the class is far below its share")
+    for name, scenario in beside.items():
+        _beside(name, traces[name], largest_base_rtt(resolve(scenario)), scenario, values, expected)
+    expected["off_0.5_hpcc_share"] = Check(0.0, SHARE / 2, "U of the whole port: the class is far below its share")
     for rule in ("slides", "spare"):
-        why = "slides: each class's rate can achieve its fair rate; a third of the line, within 5 %"
-        expected[f"{rule}_hpcc_share"] = Check(SHARE, 0.05 * SHARE, why)
+        values[f"{rule}_queue_is_shorter"] = values[f"{rule}_5_queue_bytes"] < values["class_5_queue_bytes"] / 2
+        expected[f"{rule}_queue_is_shorter"] = Check(True, 0, "slides: before and after; less than half is ours")
         for start, rate in STARTS.items():
             key = f"{rule}_alone_from_{start}_share"
-            values[key] = _of_hpcc(traces[f"{rule} alone {start}"]) / LINE
+            values[key] = float(np.sum(traces[f"{rule} alone {start}"].summary["rate_bytes_per_s"])) / LINE
             rest = multiq.orbit(rate / LINE, share=SHARE, rule=rule).rates[0]
             values[f"{rule}_alone_from_{start}_recursion"] = rest
             expected[key] = Check(rest, 0.02, "the recursion's rest, R' = R eta/U; 2 % for W_AI and whole packets")
@@ -59,19 +70,25 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     values["between_cycle_high"] = max(between.rates)
     expected["between_cycle_rtts"] = Check(2.0, 0, "two-cycle of the recursion, served at 0.6 B with half guaranteed")
     notes = (
-        "equal weights, DCTCP marked at 300 KB of its own queue, 1500 B of payload, additive increase 0.5 Gb/s beside "
-        "the other classes and 1 Mb/s alone: the slides give none of these",
+        "equal weights, DCTCP marked at 300 KB of its own queue, and alone an additive increase of "
+        "1 Mb/s: the slides give none of these",
+        "AI = 0.005 (5.0Gbps) as printed, in the picture; keys with 0.5 are runs at a tenth of it",
         "counting what is unused is ours: U = tx/c + q/(c T) with c the guaranteed rate, or the class's own and all "
         "that no class uses, if that is more",
         *(("quick: a quarter of the time",) if quick else ()),
     )
-    data = aligned({f"{rule} beside": traces[f"{rule} beside"] for rule in RULES}, "run", ("queue", "rate"))
-    files = (_draw(traces).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
+    shown = ("queue", "class_queue", "class_sent", "rate", "utilisation_estimate")
+    data = aligned({name: traces[name] for name in beside}, "run", shown)
+    files = (
+        _draw_beside(traces).write(folder / f"{figure.name}.png"),
+        _draw_alone(traces).write(folder / f"{figure.name}-alone.png"),
+        save(data, folder / f"{figure.name}.nc"),
+    )
     return Result(figure, values, expected, files, notes)
 
 
-def _run(rule: str, classes: int, until: float, start: float | None = None) -> Trace:
-    scheme = HPCCMultiQ(multiq=rule, rate_ai="0.5Gbps" if classes > 1 else "1Mbps")
+def _scenario(rule: str, classes: int, rate_ai: float, start: float | None = None) -> Scenario:
+    scheme = HPCCMultiQ(multiq=rule, rate_ai=rate_ai)
     link = Link(LINE, "1us", RED("300KB", "300KB", 1.0), "bottleneck", "switch", "receiver")
     flows = tuple(
         Flow(
@@ -87,42 +104,89 @@ def _run(rule: str, classes: int, until: float, start: float | None = None) -> T
         for c in range(classes)
         for i in range(EACH)
     )
-    scenario = Scenario((link,), flows, packet_size="1500B", classes=(TrafficClass(),) * CLASSES)
-    return simulate(scenario, until, engine="packet", seed=1, sample_interval=SAMPLED)
+    return Scenario((link,), flows, packet_size="1500B", classes=(TrafficClass(),) * CLASSES)
 
 
-def _of_hpcc(trace: Trace) -> float:
-    """Rate of the first class over the second half [bytes/s]."""
-    return float(np.sum(trace.summary["rate_bytes_per_s"][:EACH]))
+def _beside(
+    name: str, trace: Trace, T: float, scenario: Scenario, values: dict[str, Any], expected: dict[str, Check]
+) -> None:
+    """Rate, queue and U of HPCC's class beside the others, over the second half, and what they should be."""
+    rule, increase = name.split()
+    key, half = f"{rule}_{increase}", trace.dataset.isel(time=slice(trace.dataset.sizes["time"] // 2, None))
+    values[f"{key}_hpcc_share"] = served = float(_rates(trace)[len(half.time) // SMOOTHED :, 0].mean()) / LINE
+    values[f"{key}_queue_bytes"] = float(half.class_queue.values[:, 0, 0].mean())
+    values[f"{key}_utilisation_estimate"] = float(half.utilisation_estimate.values[:, :EACH].mean())
+    if rule == "off":
+        return
+    why = "slides: each class's rate can achieve its fair rate; a third of the line, within 5 %"
+    expected[f"{key}_hpcc_share"] = Check(SHARE, 0.05 * SHARE, why)
+    if rule != "class":
+        return
+    packet = resolve(scenario).wire_packet_of(resolve(scenario).flows[0])
+    rest = ETA + EACH * INCREASES[increase] / LINE  # W = (eta/U) W + W_AI, and U B T is what all windows hold
+    why = "U* = eta + N W_AI/(B T); a packet over B T"
+    expected[f"{key}_utilisation_estimate"] = Check(rest, packet / (LINE * T), why)
+    values[f"{key}_queue_formula_bytes"] = (rest - served) * LINE * T
+    why = "q = (U* - A/B) B T; a packet for whole windows, one for the smaller of two stamps"
+    expected[f"{key}_queue_bytes"] = Check((rest - served) * LINE * T, 2 * packet, why)
 
 
-def _draw(traces: dict[str, Trace]) -> Any:
-    picture, axes = new_figure(2, 3, size=(WIDTH, 6.6))
-    for axis, (rule, title) in zip(axes[0], RULES.items(), strict=True):
-        trace = traces[f"{rule} beside"]
-        rates = trace["rate"].values.reshape(-1, CLASSES, EACH).sum(axis=2) / GBPS
-        for c in range(CLASSES):
-            axis.plot(trace["time"] * 1e3, rates[:, c], lw=0.8, label=f"{'DCTCP' if c else 'HPCC'}, class {c}")
-        axis.axhline(SHARE * LINE / GBPS, color="0.3", ls="--", lw=0.8)
-        axis.set(title=title, ylim=(0, 105))
-        axis.set(xlabel="time [ms]", ylabel="rate of each class [Gbps]")
+def _rates(trace: Trace) -> np.ndarray:
+    """What the link sends of each class [bytes/s]."""
+    return slope(trace["class_sent"].values[:, 0], SAMPLED, SMOOTHED)
+
+
+def _draw_beside(traces: dict[str, Trace]) -> Any:
+    picture, axes = new_figure(4, 3, size=(WIDTH, 11))
+    rows = (
+        ("sending rate [Gbps]", (0, 60)),
+        ("queue of each class [KB]", (0, 420)),
+        ("U of HPCC's flows", (0, 3)),
+        ("link's rate of each class / line", (0, 0.6)),
+    )
+    for column, (rule, title) in enumerate(RULES.items()):
+        trace = traces[f"{rule} 5"]
+        time = trace["time"].values * 1e3
+        rates = trace["rate"].values[1:].reshape(-1, SMOOTHED, CLASSES, EACH).mean(axis=1).sum(axis=2) / GBPS
+        queues, tx = trace["class_queue"].values[:, 0] / 1e3, _rates(trace) / LINE
+        for c in reversed(range(CLASSES)):
+            label, style = f"{'DCTCP' if c else 'HPCC'}, class {c}", {"lw": (1.0, 0.7, 1.7)[c], "color": f"C{c}"}
+            axes[0, column].plot(time[SMOOTHED::SMOOTHED], rates[:, c], label=label, **style)
+            axes[1, column].plot(time, queues[:, c], **style)
+            axes[3, column].plot(time[SMOOTHED::SMOOTHED], tx[:, c], **style)
+        axes[2, column].plot(time, trace["utilisation_estimate"].values[:, :EACH].mean(axis=1), color="C0", lw=0.8)
+        axes[2, column].axhline(1, color="0.3", ls="--", lw=0.8)
+        axes[0, column].axhline(SHARE * LINE / GBPS, color="0.3", ls="--", lw=0.8)
+        axes[3, column].axhline(SHARE, color="0.3", ls="--", lw=0.8)
+        axes[0, column].set(title=title)
+        axes[3, column].set(xlabel="time [ms]")
+        for row, (label, limits) in enumerate(rows):
+            axes[row, column].set(ylim=limits, xlim=(-0.1, SHOWN))
+            if column == 0:
+                axes[row, column].set(ylabel=label)
     axes[0, 0].legend(fontsize=8)
+    picture.suptitle("HPCC++ MultiQ: 5 HPCC and 10 DCTCP flows in three classes of equal weight at 100 Gbps, AI 5 Gbps")
+    return picture
+
+
+def _draw_alone(traces: dict[str, Trace]) -> Any:
+    picture, ((*axes,),) = new_figure(1, 3, size=(WIDTH, 3.6))
     rate = np.linspace(1e-3, 1, 1000)
     for rule in ("slides", "spare"):
-        axes[1, 0].plot(rate, multiq.step(rate, share=SHARE, rule=rule), lw=1, label=RULES[rule])
-    axes[1, 0].plot(rate, rate, color="0.3", ls="--", lw=0.8, label="rest")
-    axes[1, 0].set(title="recursion: one round trip later", xlim=(0, 1), ylim=(0, 1))
-    axes[1, 0].set(xlabel="rate of a class alone / line", ylabel="next rate / line")
-    axes[1, 0].legend(fontsize=8)
-    for axis, rule in zip(axes[1, 1:], ("slides", "spare"), strict=True):
+        axes[0].plot(rate, multiq.step(rate, share=SHARE, rule=rule), lw=1, label=RULES[rule].removeprefix("after: "))
+    axes[0].plot(rate, rate, color="0.3", ls="--", lw=0.8, label="rest")
+    axes[0].set(title="recursion: one round trip later", xlim=(0, 1), ylim=(0, 1))
+    axes[0].set(xlabel="rate of a class alone / line", ylabel="next rate / line")
+    axes[0].legend(fontsize=8)
+    for axis, rule in zip(axes[1:], ("slides", "spare"), strict=True):
         for start in STARTS:
             trace = traces[f"{rule} alone {start}"]
-            total = trace["rate"].values[:, :EACH].sum(axis=1) / GBPS
+            total = trace["rate"].values.sum(axis=1) / GBPS
             axis.plot(trace["time"] * 1e3, total, lw=0.8, label=f"from {STARTS[start] / LINE:.0%} of the line")
             rest = multiq.orbit(STARTS[start] / LINE, share=SHARE, rule=rule).rates[0]
             axis.axhline(rest * LINE / GBPS, color="0.3", ls="--", lw=0.8)
-        axis.set(title=f"alone: {RULES[rule]}", ylim=(0, 105))
+        axis.set(title=f"alone, {RULES[rule].removeprefix('after: ')}", ylim=(0, 105))
         axis.set(xlabel="time [ms]", ylabel="rate of the class [Gbps]")
         axis.legend(fontsize=8)
-    picture.suptitle("HPCC++ MultiQ: three classes of equal weight at 100 Gbps; packets, dashed: recursion")
+    picture.suptitle("HPCC++ MultiQ: a class alone on the link; dashed: the recursion's rest")
     return picture

@@ -135,7 +135,8 @@ def test_readings_of_a_queue():
 def test_multiq_starves_unmodified_and_not_after(tmp_path):
     result = reproduce("hpcc-multiq", tmp_path, quick=True)
     assert result.agrees, result.as_dict()
-    assert result.values["off_hpcc_share"] < 0.5 * result.values["slides_hpcc_share"]
+    assert result.values["off_0.5_hpcc_share"] < 0.5 * result.values["slides_0.5_hpcc_share"]
+    assert result.values["class_5_utilisation_estimate"] > 1 > result.values["class_0.5_utilisation_estimate"]
 
 
 def test_increase_bounds_queue_and_fairness(tmp_path):
