@@ -1,6 +1,7 @@
 """HPCC, Appendix A.2: how fast the recursion (5)-(6) makes rates feasible, and whether it becomes Pareto optimal.
 
-Exact: every small network, in rational numbers. Independent of it: batches of larger random networks in floats.
+Exact: every small network, in rational numbers. Independent of it: batches of larger random networks in floats; and,
+where z3 is installed, every small incidence matrix over all real capacities and rates.
 
 Lemma (iii) is false. Its proof removes a saturated resource together with all paths through it, but not the load of
 these paths on other resources. Such a resource k, with frozen load F, is approached by the path x through it alone as
@@ -15,103 +16,31 @@ from __future__ import annotations
 import functools
 import itertools
 import random
-from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import _smt
 import mpmath
 import numpy as np
+from _networks import BATCH, LARGE, STEPS, Network, Rates, arrays, batch, family, float_step, networks
 
 from fluidcc.recursion.pareto import pareto, residual
 from fluidcc.verify import HPCC, Finding, Way, claim, main
 
-STEPS = 8  # of the exact trajectories; the size of the fractions doubles at each
-LARGE = (6, 10)  # links and paths of the random networks, at most
-BATCH, MANY = 400, 5_000  # random networks, and steps in floats
+MANY = 5_000  # steps in floats
 ITERATED = 12  # of them in 140 digits
 ROUND_OFF = 1e-12
-
-Rates = tuple[Fraction, ...]
-
-
-class Network(NamedTuple):
-    """Links of each path, capacity of each link, and rates at the start."""
-
-    paths: tuple[tuple[int, ...], ...]
-    capacities: Rates
-    start: Rates
-
-    def utilisations(self, rates: Sequence[Fraction]) -> list[Fraction]:
-        """(5), divided by the capacities."""
-        loads = [Fraction(0)] * len(self.capacities)
-        for path, rate in zip(self.paths, rates, strict=True):
-            for link in path:
-                loads[link] += rate
-        return [load / capacity for load, capacity in zip(loads, self.capacities, strict=True)]
-
-    def highest(self, rates: Sequence[Fraction]) -> list[Fraction]:
-        """Of each path, the utilisation of its most loaded link."""
-        used = self.utilisations(rates)
-        return [max(used[link] for link in path) for path in self.paths]
-
-    def step(self, rates: Rates) -> Rates:
-        """(6)."""
-        return tuple(rate / most for rate, most in zip(rates, self.highest(rates), strict=True))
-
-    def trajectory(self, steps: int = STEPS) -> list[Rates]:
-        """R(0) to R(steps)."""
-        return list(itertools.accumulate(range(steps), lambda rates, _: self.step(rates), initial=self.start))
-
-    def pareto(self, rates: Sequence[Fraction]) -> bool:
-        """Feasible, and a saturated link on every path: then no rate can rise unless another falls."""
-        return bool(max(self.utilisations(rates)) <= 1 and min(self.highest(rates)) == 1)
+SOLVED, SMALLER = ((3, 4), (4, 3)), ((3, 3),)  # most links and paths of what z3 is asked about
 
 
-def networks(links: int, paths: int, capacities: Sequence[int], starts: Sequence[int]) -> Iterator[Network]:
-    """All with so many links and paths and values from these, every link in use, in the order of their sums."""
-    subsets = [s for size in range(1, links + 1) for s in itertools.combinations(range(links), size)]
-    for columns in sorted(itertools.combinations_with_replacement(subsets, paths), key=lambda c: sum(map(len, c))):
-        if len(set().union(*columns)) < links:
-            continue
-        numbers = itertools.product(
-            itertools.product(starts, repeat=paths), itertools.product(capacities, repeat=links)
-        )
-        for start, capacity in sorted(numbers, key=lambda n: (sum(n[0]), sum(n[1]), n)):
-            yield Network(columns, tuple(map(Fraction, capacity)), tuple(map(Fraction, start)))
-
-
-def arrays(network: Network) -> tuple[np.ndarray, list[Fraction], list[Fraction]]:
-    """Incidence, capacities and start as `fluidcc.recursion` takes them."""
-    links = range(len(network.capacities))
-    incidence = np.array([[int(link in path) for path in network.paths] for link in links])
-    return incidence, list(network.capacities), list(network.start)
-
-
-@functools.cache
-def family() -> list[tuple[Network, list[Rates]]]:
-    """Every network of up to three links and three paths with small numbers, and its exact trajectory."""
-    found: list[Network] = []
-    for links, paths in itertools.product((1, 2, 3), repeat=2):
-        found += networks(links, paths, (1, 2, 3), (1, 2) if links < 3 else (1,))
-    return [(network, network.trajectory()) for network in found]
-
-
-@functools.cache
-def batch(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
-    """Random incidence (network, link, path) over capacity, so that a product with the rates is U; and start rates."""
-    random = np.random.default_rng(seed)
-    links, paths = LARGE
-    incidence = random.random((BATCH, links, paths)) < 0.35
-    lacking = ~np.any(incidence, axis=1, keepdims=True)
-    incidence |= lacking & (np.arange(links)[:, None] == random.integers(0, links, (BATCH, 1, paths)))
-    return incidence / random.uniform(1, 10, (BATCH, links, 1)), random.uniform(0.1, 10, (BATCH, paths))
-
-
-def float_step(shares: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(5)-(6) of a batch: U of links, the highest U of each path, next rates."""
-    used = np.einsum("nij,nj->ni", shares, rates)
-    highest = np.where(shares > 0, used[:, :, None], 0.0).max(axis=1)
-    return used, highest, rates / highest
+def by_solver(statement: str, sizes: tuple[tuple[int, int], ...] = SOLVED) -> tuple[dict[str, Any], list[Way]]:
+    """Evidence and a way of the same name: that z3 proves a statement for all incidence matrices of these sizes."""
+    found = _smt.proved(statement, sizes)
+    if found is None:
+        return {"z3": "not installed, not used"}, []
+    size = ", ".join(f"{links} x {paths}" for links, paths in sizes)
+    way = Way(f"incidence matrices up to {size} (links x paths): proved by z3, all", found.proved, found.matrices)
+    return {"matrices_proved_by_z3": found.proved}, [way]
 
 
 @claim("hpcc-a2-one-step", HPCC, "A.2, 3.2", "a single bottleneck is brought to its target load in one RTT")
@@ -145,10 +74,14 @@ def feasible() -> Finding:
     for _ in range(STEPS):
         rates = float_step(shares, rates)[2]
         largest = max(largest, float(float_step(shares, rates)[0].max()))
+    solver, ways = by_solver("feasible")
     return Finding(
         {"as printed": most <= 1 and terms},
-        {"networks": len(family()), "steps": STEPS, "largest_utilisation": most, "random_networks": BATCH},
-        [Way("largest load after the first step: all small networks, random larger ones", most, largest, ROUND_OFF)],
+        {"networks": len(family()), "steps": STEPS, "largest_utilisation": most, "random_networks": BATCH} | solver,
+        [
+            Way("largest load after the first step: all small networks, random larger ones", most, largest, ROUND_OFF),
+            *ways,
+        ],
     )
 
 
@@ -164,10 +97,14 @@ def monotone() -> Finding:
     for _ in range(STEPS):
         after = float_step(shares, rates)[2]
         smallest, rates = min(smallest, float((after / rates).min())), after
+    solver, ways = by_solver("monotone", SMALLER)
     return Finding(
         {"as printed": least >= 1},
-        {"networks": len(family()), "least_growth": least, "least_growth_in_first_step": first},
-        [Way("least growth after the first step: all small networks, random larger ones", least, smallest, ROUND_OFF)],
+        {"networks": len(family()), "least_growth": least, "least_growth_in_first_step": first} | solver,
+        [
+            Way("least growth after step 1: all small networks, random larger ones", least, smallest, ROUND_OFF),
+            *ways,
+        ],
     )
 
 
@@ -180,10 +117,11 @@ def saturated() -> Finding:
     shares, start = batch()
     before, _, rates = float_step(shares, start)
     after = np.take_along_axis(float_step(shares, rates)[0], before.argmax(axis=1)[:, None], axis=1)
+    solver, ways = by_solver("saturated")
     return Finding(
         {"as printed": missed == 0},
-        {"networks": len(family()), "missed": missed},
-        [Way("its load after one step: exact, and least in random larger networks", 1, after.min(), ROUND_OFF)],
+        {"networks": len(family()), "missed": missed} | solver,
+        [Way("its load after one step: exact, and least in random larger networks", 1, after.min(), ROUND_OFF), *ways],
     )
 
 
@@ -212,6 +150,41 @@ def share_failing(count: int = 1000, seed: int = 1) -> float:
     return failing / count
 
 
+def searched() -> tuple[dict[str, Any], list[Way], bool]:
+    """What z3 finds of (iii): evidence, ways, and whether (iii) holds for all small matrices, as far as is known."""
+    found = _smt.exceptions(*SMALLER[0])
+    if found is None:
+        return {"z3": "not installed, not used"}, [], True
+    failing = {matrix: one for matrix, one in found.items() if one}
+    moving = 0
+    for (links, paths), one in failing.items():
+        run = pareto(*arrays(Network(paths, one.capacities, one.start)), steps=links + 1, exact=True)
+        moving += bool((run.rates[links] != run.rates[links + 1]).any() and run.settled_after is None)
+    # Merged, all that is left of a matrix which never fails is links with a path each.
+    mixed = sum(max(map(len, (core := _smt.merged(*matrix)[0]))) > 1 or len(set(core)) < len(core) for matrix in found)
+    (_, paths), least = min(failing.items(), key=lambda item: (item[0][0] + len(item[0][1]), item[0]))
+    evidence = {
+        "smallest_by_z3": {
+            "paths": [[link + 1 for link in path] for path in paths],
+            "capacities": least.capacities,
+            "start": least.start,
+        },
+        "matrices_for_which_z3_finds_an_exception": len(failing),
+        "matrices_for_which_z3_proves_that_there_is_none": len(found) - len(failing),
+    }
+    ways = [
+        Way("exceptions found by z3, and still moving after I steps in fluidcc.recursion", len(failing), moving),
+        Way("matrices with exceptions: by z3, those that merging does not take apart", len(failing), mixed),
+        Way("fewest links and paths of an exception: z3, enumeration", _size(paths), _size(smallest_failing().paths)),
+    ]
+    return evidence, ways, not failing
+
+
+def _size(paths: _smt.Paths) -> int:
+    """Links and paths."""
+    return len(set().union(*paths)) + len(paths)
+
+
 @claim("hpcc-a2-finite", HPCC, "A.2, Lemma (iii)", "R(n) = R for n >= I, and R is Pareto optimal")
 def finite() -> Finding:
     failing = [
@@ -236,8 +209,9 @@ def finite() -> Finding:
     closed = [1 / (1 / limit + ratio ** (n - 1) * (1 / run[1][j] - 1 / limit)) for n in range(1, STEPS + 1)]
     again = pareto(*arrays(least), steps=STEPS, exact=True)
     printed = Network(((0, 1), (0,), (1,)), (Fraction(1), Fraction(2)), (Fraction(1),) * 3).trajectory(5)
+    solver, ways, unrefuted = searched()
     return Finding(
-        {"as printed": not failing},
+        {"as printed": not failing and unrefuted},
         {
             "counterexample": {
                 "paths": [[link + 1 for link in path] for path in least.paths],
@@ -251,7 +225,8 @@ def finite() -> Finding:
             "failing_share_of_random_networks": share_failing(),
             "small_networks": len(family()),
             "most_steps_beyond_I_where_finite": max(late, default=0),
-        },
+        }
+        | solver,
         [
             Way(f"R({n}) of the counterexample, by (5)-(6) and in closed form", run[n][j], closed[n - 1])
             for n in range(1, STEPS + 1)
@@ -259,6 +234,7 @@ def finite() -> Finding:
         + [
             Way("last R of the counterexample: here, fluidcc.recursion", run[STEPS][j], again.rates[STEPS, j]),
             Way("its rate of convergence: F/C, fluidcc.recursion", float(ratio), again.asymptotic_rate, 1e-12),
+            *ways,
         ],
         correction="R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it",
         corrected=all(rates[j] < limit for rates in run[1:]) and closed[-1] < limit,
@@ -421,6 +397,7 @@ def removal() -> Finding:
         network = Network(links, tuple(capacities), tuple(Fraction(round(1e3 * x), 1000) for x in start[net]))
         rates, steps = with_residuals(network)
         larger.append(network.pareto(rates) and steps <= min(LARGE))
+    solver, ways = by_solver("repaired", SMALLER)
     return Finding(
         {"as printed": stalled == 0},
         {
@@ -428,10 +405,12 @@ def removal() -> Finding:
             "without_a_new_bottleneck_in_some_step": stalled,
             "repair_most_steps": max(steps for *_, steps in repaired),
             "repair_steps_beyond_min_I_J": margin,
-        },
+        }
+        | solver,
         [
             Way("share of Pareto optimal ends with the repair: small networks, larger ones", optimal, np.mean(larger)),
             Way("networks with the same end here and in fluidcc.recursion", sum(same), len(same)),
+            *ways,
         ],
         correction=(
             "with residual capacities (C less the removed paths' load) it is so: Pareto in at most min(I, J) steps"

@@ -136,8 +136,54 @@ def test_lemma_iii_holds_where_the_proof_s_omission_does_not_matter(monkeypatch)
     counterexample = module.smallest_failing()
     assert counterexample.paths in (((0,), (0, 1)), ((0, 1), (0,)), ((0, 1), (1,)), ((1,), (0, 1)))
     monkeypatch.setattr(module, "family", lambda: single)
+    monkeypatch.setattr(module, "searched", lambda: ({}, [], True))
     assert verdict("hpcc-a2-finite") == "holds"
     assert verdict("hpcc-a2-removal") == "holds"
+
+
+@pytest.mark.parametrize("name", ["hpcc-a2-feasible", "hpcc-a2-monotone", "hpcc-a2-saturated", "hpcc-a2-removal"])
+def test_the_solver_proves_all_small_matrices(name):
+    pytest.importorskip("z3")
+    found = CLAIMS[name].check()
+    (way,) = (way for way in found.ways if "z3" in way.what)
+    assert way.first == way.second == found.evidence["matrices_proved_by_z3"] > 30
+
+
+def test_the_solver_can_fail(monkeypatch):
+    """Asked for something false, or with no effort allowed, it does not say that it proved it."""
+    pytest.importorskip("z3")
+    smt = sys.modules["_smt"]
+
+    def grows(links, paths):
+        _, before, after, step = smt._step(links, paths)
+        return [[*step, after[0] < before[0]]]
+
+    assert not smt.impossible(grows(1, ((0,),)))
+    assert smt.impossible(smt.feasible(1, ((0,),)))
+    monkeypatch.setattr(smt, "EFFORT", 1)
+    assert not smt.impossible(smt.monotone(3, ((0, 1), (0, 2), (1, 2))))
+
+
+def test_matrices_are_counted_once_up_to_order():
+    """Two links, two paths: both on one alone, one on both and one on one, both on both."""
+    smt = sys.modules["_smt"]
+    assert list(smt.matrices(2, 2))[-3:] == [(2, ((0,), (0, 1))), (2, ((0,), (1,))), (2, ((0, 1), (0, 1)))]
+    assert smt.merged(3, ((0,), (0, 1, 2), (0, 1, 2)))[0] == ((0,), (0, 1))
+
+
+def test_without_the_solver_claims_go_by_their_other_ways(monkeypatch):
+    smt = sys.modules["_smt"]
+    for cached in (smt.proved, smt.exceptions):
+        cached.cache_clear()
+    monkeypatch.setattr(smt, "INSTALLED", False)
+    for name in ("hpcc-a2-feasible", "hpcc-a2-finite"):
+        found = CLAIMS[name].check()
+        assert found.verdict == REACHED[name]
+        assert found.agrees
+        assert found.ways
+        assert found.evidence["z3"] == "not installed, not used"
+    for cached in (smt.proved, smt.exceptions):
+        cached.cache_clear()
 
 
 def test_the_smallest_counterexample_by_hand():
