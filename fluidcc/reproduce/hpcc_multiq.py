@@ -1,8 +1,8 @@
 """HPCC++ MultiQ: 15-to-1 incast of three classes, before and after, and what its three branches lock in at.
 
 The slides give neither the weights of the classes (equal here), nor the flavour of TCP (DCTCP here, marked by its own
-queue at 300 KB); their MTU of 1536 B is 1500 B of payload here. "AI = 0.005 (5.0Gbps)" is run as printed, which is 0.005 flits
-per ns if 0.025 are 25 Gb/s, as on the same deck's other slides; and at a tenth, 0.005 of the line.
+queue at 300 KB); their MTU of 1536 B is 1500 B of payload here. "AI = 0.005 (5.0Gbps)" is run as printed, which is
+0.005 flits per ns if 0.025 are 25 Gb/s, as on the same deck's other slides; and at a tenth, 0.005 of the line.
 """
 
 from __future__ import annotations
