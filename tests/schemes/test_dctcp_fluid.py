@@ -86,3 +86,13 @@ def test_a_schedule_without_control_is_what_packets_send() -> None:
         trace = fc.simulate(scenario, "500us", engine=engine, sample_interval="1us", **more)
         sent.append(np.interp(np.arange(60e-6, 490e-6, 20e-6), trace["time"], trace["sent"].values[:, 0]))
     assert np.abs(sent[0] - sent[1]).max() <= 2 * PACKET
+
+
+def test_a_schedule_repeats() -> None:
+    """40 Gb/s for a quarter of each 40 us: 10 Gb/s in both engines, to a packet in 1 ms."""
+    scheme = fc.NoControl(schedule="0:40Gbps,10us:0,50us:99Gbps", repeat="40us")
+    for engine in ("fluid", "packet"):
+        more = {"estimate_error": False} if engine == "fluid" else {}
+        trace = fc.simulate(fc.incast(1, rate="100Gbps", scheme=scheme), "1.04ms", engine=engine, **more)
+        sent = np.interp([0.035e-3, 1.035e-3], trace["time"], trace["sent"].values[:, 0])
+        assert sent[1] - sent[0] == pytest.approx(10e9 / 8 * 1e-3, abs=PACKET)

@@ -237,7 +237,7 @@ def numbers(state: model.State) -> model.State:
 def step_of(scheme: HPCC, state: model.State, acked: float, sent: float) -> model.State:
     one = jnp.ones((1, 1))
     heard = Progress(sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None])
-    return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), heard))
+    return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), heard, one[None]))
 
 
 def test_algorithm_1_step_by_step() -> None:

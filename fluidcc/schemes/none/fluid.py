@@ -43,9 +43,12 @@ def derivative(parameters: NoControl, state: State, heard: Array) -> State:
 def project(parameters: NoControl, state: State, line_rate: Any) -> State:
     """The schedule's rate by now, at most the line rate."""
     rate = state.rate
+    # Elapsed time is a sum of steps: a time on the grid is reached but for rounding.
+    now = state.elapsed * (1.0 + 1e-9)
+    if parameters.repeat is not None:
+        now = jnp.mod(now, parameters.repeat)
     for time, step in [] if parameters.schedule is None else steps_of(parameters.schedule):
-        # Elapsed time is a sum of steps: a time on the grid is reached but for rounding.
-        rate = jnp.where(state.elapsed >= time * (1.0 - 1e-9), jnp.minimum(step, line_rate), rate)
+        rate = jnp.where(now >= time, jnp.minimum(step, line_rate), rate)
     return state._replace(rate=rate)
 
 

@@ -19,6 +19,8 @@ STATE = np.dtype(
     [
         ("steps", _I),
         ("done", _I),
+        ("period", _I),  # of the schedule; 0: once
+        ("began", _I),  # present period, after the flow's start
         ("time", _I, (MOST_STEPS,)),  # after the flow's start
         ("rate", _F, (MOST_STEPS,)),
     ],
@@ -31,6 +33,9 @@ OBSERVABLES: dict[str, tuple[str, str]] = {}
 def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     """Write a flow's schedule."""
     steps = [] if parameters.schedule is None else steps_of(parameters.schedule)
+    me.period = 0 if parameters.repeat is None else round(parameters.repeat * PS)
+    if me.period:  # what lies beyond is never reached
+        steps = [(time, rate) for time, rate in steps if round(time * PS) < me.period]
     me.steps = len(steps)
     for i, (time, rate) in enumerate(steps):
         me.time[i], me.rate[i] = round(time * PS), min(rate, flow.line_rate)
@@ -53,6 +58,9 @@ def expired(sim: Any, f: Any, flow: Any, me: Any) -> None:
     flow.window = 0.0 if flow.rate == 0.0 else np.inf
     if flow.rate > 0.0:
         repace(sim.core[0], flow)
+    if me.done == me.steps and me.period > 0:
+        me.done = 0
+        me.began += me.period
     if me.done < me.steps:
         await_next(sim, f, flow, me)
 
@@ -60,4 +68,4 @@ def expired(sim: Any, f: Any, flow: Any, me: Any) -> None:
 @kernel
 def await_next(sim: Any, f: Any, flow: Any, me: Any) -> None:
     """Wake up at the next step."""
-    schedule(sim.core[0], sim.heap, flow.start + me.time[me.done], TIMER, f * _TIMERS)
+    schedule(sim.core[0], sim.heap, flow.start + me.began + me.time[me.done], TIMER, f * _TIMERS)

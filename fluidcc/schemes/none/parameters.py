@@ -58,7 +58,8 @@ def canonical(schedule: Any, name: str) -> str:
 class NoControl:
     """A sender that heeds nothing but PFC: at line rate, the papers' baseline, or as scripted.
 
-    ``schedule`` changes the rate at given times after the flow's start; a rate of 0 is silence.
+    ``schedule`` changes the rate at given times after the flow's start, again and again with ``repeat``; a rate of 0
+    is silence. Steps beyond the period are not reached.
     """
 
     schedule: Any = parameter(
@@ -67,6 +68,14 @@ class NoControl:
         default=None,
         none_word="none",
         check=canonical,
+    )
+    repeat: Any = parameter(
+        TIME,
+        "period after which the schedule begins anew; never: once",
+        default=None,
+        low=0,
+        open_low=True,
+        none_word="never",
     )
     feedback_delay: Any = parameter(
         TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
