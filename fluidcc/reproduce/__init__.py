@@ -48,6 +48,7 @@ FIGURES: dict[str, Figure] = {
         Figure("hpcc-fig14", _HPCC, "Figure 14: fairness and queue against W_AI", "hpcc_fig14"),
         Figure("hpcc-wai", _HPCC, "section 3.3: queue and time to fairness against W_AI", "hpcc_wai"),
         Figure("hpcc-multiq", _HPCC_PLUS, "MultiQ: three classes at 15-to-1, before and after", "hpcc_multiq"),
+        Figure("hpcc-rx", _HPCC_PLUS, "receiver-based HPCC: 2-to-1, 8-to-1, come and go", "hpcc_rx"),
     )
 }
 

@@ -139,6 +139,12 @@ def test_multiq_starves_unmodified_and_not_after(tmp_path):
     assert result.values["class_5_utilisation_estimate"] > 1 > result.values["class_0.5_utilisation_estimate"]
 
 
+def test_receivers_answer_less_and_control_as_well(tmp_path):
+    result = reproduce("hpcc-rx", tmp_path, quick=True)
+    assert result.agrees, result.as_dict()
+    assert result.values["2to1_ratio"] > result.values["8to1_ratio"] > result.values["come_and_go_ratio"] > 1
+
+
 def test_increase_bounds_queue_and_fairness(tmp_path):
     result = reproduce("hpcc-wai", tmp_path, quick=True)
     assert result.agrees, result.as_dict()
