@@ -47,6 +47,7 @@ FIGURES: dict[str, Figure] = {
         Figure("hpcc-fig13", _HPCC, "Figure 13: reaction per ACK, per RTT, and combined", "hpcc_fig13"),
         Figure("hpcc-fig14", _HPCC, "Figure 14: fairness and queue against W_AI", "hpcc_fig14"),
         Figure("hpcc-wai", _HPCC, "section 3.3: queue and time to fairness against W_AI", "hpcc_wai"),
+        Figure("hpcc-parking-lot", _HPCC, "A.3: the long flow of a parking lot, and registers", "hpcc_parking_lot"),
         Figure("hpcc-multiq", _HPCC_PLUS, "MultiQ: three classes at 15-to-1, before and after", "hpcc_multiq"),
         Figure("hpcc-rx", _HPCC_PLUS, "receiver-based HPCC: 2-to-1, 8-to-1, come and go", "hpcc_rx"),
     )

@@ -149,3 +149,16 @@ def test_increase_bounds_queue_and_fairness(tmp_path):
     result = reproduce("hpcc-wai", tmp_path, quick=True)
     assert result.agrees, result.as_dict()
     assert result.values["packet_queue_beyond_ratio_least"] > 1
+
+
+def test_parking_lot_by_registers_and_swings(tmp_path):
+    result = reproduce("hpcc-parking-lot", tmp_path, quick=True)
+    failing = {key: (result.values[key], c) for key, c in result.expected.items() if not c.holds(result.values[key])}
+    assert not failing
+    with xr.open_dataset(result.files[1], engine="h5netcdf") as data:
+        one = data.sel(registers="one", w_ai=800.0)
+        # More swing, more U for the long flow and less rate; registers per link do not mind.
+        assert (np.diff(one.fluid_extra) > 0).all()
+        assert (np.diff(one.fluid_long) < 0).all()
+        assert float(one.packet_extra) > 0.005
+        assert abs(float(data.packet_extra.sel(registers="per-link", w_ai=800.0))) < 0.001
