@@ -153,8 +153,9 @@ def compute_registers(me: Any, least: Any, most: Any, increase: Any, update: Any
     """Lines 11-20 for the register of each link, and what (7) makes of them: windows, or hpcc-sim's rates."""
     joined = 0.0
     lowest = most
-    # Registers may pass the path's limit as far as (7) brings them back under it.
-    highest = most * me.hops ** (1.0 / me.alpha_fair)
+    # Those of links that do not limit the flow grow until they add a hundredth to (7) together, and no further: they
+    # must come back when theirs becomes the bottleneck.
+    highest = most * (100.0 * me.hops) ** (1.0 / me.alpha_fair)
     for i in range(me.hops):
         if me.eta <= me.U_link[i] or me.stage_link[i] >= me.max_stage:
             new = me.Wc_link[i] / (me.U_link[i] / me.eta) + increase
@@ -171,7 +172,7 @@ def compute_registers(me: Any, least: Any, most: Any, increase: Any, update: Any
         joined += (most / new) ** me.alpha_fair if me.alpha_fair < np.inf else 0.0
     if me.alpha_fair < np.inf:  # (7), by a common factor that keeps the powers finite
         lowest = most * joined ** (-1.0 / me.alpha_fair)
-    return max(lowest, least)
+    return max(min(lowest, most), least)
 
 
 @kernel
