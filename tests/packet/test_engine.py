@@ -357,7 +357,6 @@ def test_a_nic_sends_so_many_cnps_and_no_more() -> None:
     ("change", "reason"),
     [
         ({"failures": (fc.Failure("bottleneck", "1ms"),)}, "failures"),
-        ({"classes": (fc.TrafficClass(), fc.TrafficClass(1))}, "classes"),
         ({"scheme": fc.DCQCN(win=True)}, "win"),
         ({"scheme": fc.DCQCN(variant="hpcc-sim")}, "variant"),
     ],

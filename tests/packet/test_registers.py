@@ -22,7 +22,7 @@ def shares(alpha: float, rate_ai: str, until: str = "20ms") -> np.ndarray:
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0, 4.0, math.inf])
 def test_registers_share_a_parking_lot_alpha_fairly(alpha: float) -> None:
-    """R = (sum of R_i^-alpha)^(-1/alpha) over two equal links: the short flows get 2^(1/alpha) times the long one's rate.
+    """R = (sum of R_i^-alpha)^(-1/alpha) over two equal links: short flows get 2^(1/alpha) times the long one's rate.
 
     Within 2 %: 1 % for the registers of links that do not limit, 1 % for whole packets. W_AI of 2 Gb/s, 3 % of U, lies
     above the noise of U; with less, registers of one link that differ in it a little differ much (A.3).
