@@ -1,0 +1,19 @@
+"""How far DCTCP's fluid model may be from packets."""
+
+from __future__ import annotations
+
+from fluidcc.scenario import Scenario
+from fluidcc.schemes.tolerance import Tolerance
+
+UNTIL = "20ms"  # sawteeth of some hundred us, after a line-rate start
+
+
+def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
+    """Tolerances of an incast, by the keys of `fluidcc.compare.Comparison.difference`; none for other scenarios."""
+    if len(scenario.links) > 1:
+        return {}
+    return {
+        "queue_mean_rel": Tolerance(0.1, "equal flows of the fluid cut together, packets' one after the other"),
+        "queue_peak_rel": Tolerance(0.1, "the first windows are whole packets"),
+        "rate_rel_max": Tolerance(0.1, "flows of packets do not cut in turn: one cuts twice while another does not"),
+    }
