@@ -132,7 +132,7 @@ def _numbers(name: str, values: Numbers) -> Array:
     except (TypeError, ValueError):
         raise InputError(f"{name}: not an array of numbers; give lists of equal length, or a NumPy array") from None
     bad = np.argwhere(~np.isfinite(numbers))
-    if bad.size:
+    if len(bad):  # of a scalar, its places have size 0
         where = f"[{_index(bad[0])}]" if numbers.ndim else ""
         raise InputError(f"{name}{where}: {numbers[tuple(bad[0])]}; give finite numbers")
     return numbers

@@ -25,6 +25,9 @@ class Orbit(NamedTuple):
         return len(self.rates)
 
 
+RULES = ("slides", "spare", "class")
+
+
 def utilisation(
     rate: Any, *, share: float, line: float = 1.0, served: float | None = None, rule: str = "slides"
 ) -> Any:
@@ -40,9 +43,9 @@ def utilisation(
         B.
     served : float
         A; the line if not given.
-    rule : {"slides", "spare"}
-        The slides' three branches, or ours: the rate counts against what is guaranteed or, if that is more, against
-        the present rate and what nobody uses.
+    rule : {"slides", "spare", "class"}
+        The slides' three branches; or ours: the rate counts against what is guaranteed or, if that is more, against
+        the present rate and what nobody uses; or HPCC as it is, whose U is the class's queue and rate over the line.
 
     Raises
     ------
@@ -53,18 +56,34 @@ def utilisation(
     for name, value, top in (("share", share, 1.0), ("served", served, line), ("line", line, math.inf)):
         if not 0 < value <= top:
             raise InputError(f"{name}: {value:g} is out of range; write a number above 0, at most {top:g}")
+    if rule not in RULES:
+        raise InputError(f"rule: {str(rule)[:20]!r} is unknown; write {', '.join(RULES[:-1])} or {RULES[-1]}")
     rate = np.asarray(rate, dtype=float)
     sent, backlog = np.minimum(rate, served), np.maximum(rate - served, 0.0)  # backlog over T
-    guaranteed = share * line
+    return of_class(sent, backlog, rule, guaranteed=share * line, line=line, unused=served - sent)
+
+
+def of_class(
+    sent: Any, backlog: Any, rule: str, *, guaranteed: Any, line: Any, unused: Any, threshold: float = 0.0
+) -> Any:
+    """U by one of `RULES`, from what a class sent and left waiting in a round trip, and what nobody used.
+
+    Parameters
+    ----------
+    sent, backlog, guaranteed, line, unused : array_like
+        All over the round trip's length, in one unit of rate.
+    rule : str
+    threshold : float
+        Backlog up to which the slides' rule takes the queue for empty.
+    """
+    if rule == "class":
+        return (sent + backlog) / line  # HPCC (2)
     if rule == "spare":
-        counted = np.maximum(guaranteed, sent + (served - sent))
-        return (sent + backlog) / counted
-    if rule != "slides":
-        raise InputError(f"rule: {str(rule)[:20]!r} is unknown; write slides or spare")
+        return (sent + backlog) / np.maximum(guaranteed, sent + unused)
     return np.where(
         sent <= guaranteed,
         (sent + backlog) / guaranteed,
-        np.where(backlog > 0, backlog / sent + 1.0, sent / ((sent + line) / 2)),
+        np.where(backlog > threshold, backlog / sent + 1.0, sent / ((sent + line) / 2)),
     )
 
 

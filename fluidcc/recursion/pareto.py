@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
 from fluidcc.recursion.checks import Array, Numbers, incidence, positive, rational, whole
+from fluidcc.recursion.exact import trajectory
 from fluidcc.recursion.result import Pareto, Repaired, on_path
 
 _CHUNK = 512  # networks at a time: what one step reads stays in the processor's cache
@@ -60,7 +61,8 @@ def pareto(A: ArrayLike, C: Numbers, R0: Numbers, steps: int = 64, exact: bool =
     steps : int
         Round trips.
     exact : bool
-        Rationals instead of floats. Floats given are taken at their exact binary value.
+        Rationals (`Fraction`) instead of floats. Floats given are taken at their exact binary value. Fractions grow to
+        millions of bits in some networks: beyond some 30 steps have gmpy2 installed, which is then used inside.
 
     Returns
     -------
@@ -85,10 +87,7 @@ def pareto(A: ArrayLike, C: Numbers, R0: Numbers, steps: int = 64, exact: bool =
     if exact:
         matrix = matrix.astype(np.int64)
         capacities, rates = rational("C", C, links, "link"), rational("R0", R0, paths, "path")
-        rows = [rates]
-        for _ in range(steps):
-            rows.append(step(matrix, capacities, rows[-1]))
-        return Pareto(matrix, capacities, np.stack(rows), "HPCC (5)-(6)")
+        return Pareto(matrix, capacities, trajectory(matrix, capacities, rates, steps), "HPCC (5)-(6)")
     capacities, rates = positive("C", C, links, "link"), positive("R0", R0, paths, "path")
     with jax.enable_x64(True):
         found = _trajectory(matrix, capacities, rates, steps)

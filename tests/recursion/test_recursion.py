@@ -170,7 +170,7 @@ def test_batch_is_the_loop_and_floats_are_the_fractions():
 
 @pytest.mark.slow
 def test_floats_are_the_fractions_on_a_thousand():
-    # 24 steps: numerators of deep networks grow to millions of digits in 64.
+    # 24 steps, which Python's own integers do in time; 64 with gmpy2's are in test_exact.py.
     assert _compare(1000, 24) < 1e-12
 
 
@@ -331,6 +331,14 @@ def test_shapes_of_the_generators():
         (lambda: fc.pareto([[1]], [1], [1], steps=0), "steps: 0; give a whole number of at least 1"),
         (lambda: pareto_batch(np.ones((3, 1, 1)), np.ones((2, 1)), [1]), "leading axes"),
         (lambda: fc.alpha_fair([[1]], [1], [1], alpha=0, increase=0.1), "alpha: 0; give one number greater than 0"),
+        (lambda: fc.alpha_fair([[1]], [1], [1], alpha=-1, increase=0.1), "alpha: -1; give one number greater than 0"),
+        (lambda: fc.alpha_fair([[1]], [1], [1], alpha=np.nan, increase=0.1), "alpha: nan; give finite numbers"),
+        (lambda: fc.additive_increase([[1]], [1], [1], increase=np.inf), "increase: inf; give finite numbers"),
+        (lambda: fc.additive_increase([[1]], [-1], [1], increase=0.1), r"C\[0\]: -1; give every link"),
+        (lambda: fc.additive_increase([[1]], [1], [0], increase=0.1), r"R0\[0\]: 0; give every path"),
+        (lambda: fc.alpha_fair([[1, 0]], [1], [1, 1], alpha=1, increase=0.1), "path 1 uses no link"),
+        (lambda: residual([[1]], [0], [1]), r"C\[0\]: 0; give every link"),
+        (lambda: pareto_batch([[[1]]], [[0]], [1]), r"C\[0, 0\]: 0; give every link"),
         (lambda: fc.additive_increase([[1]], [1], [1], increase=-1), "increase: -1; give one number at least 0"),
         (lambda: fc.additive_increase([[1]], [1], [1], increase=0.1, target=1.5), "at most 1"),
         (lambda: fc.additive_increase([[1]], [1], [1], increase=0.1, periods=0.5), r"periods\[0\]: 0.5; give whole"),
