@@ -9,7 +9,7 @@ import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import c_kernel, packets
+from benchmarks import c_kernel, packets, recursion
 from benchmarks.fluid import PARTS, measure
 from benchmarks.problem import CHUNK
 from fluidcc.cli.app import LOOP_FLAG
@@ -49,6 +49,18 @@ def packet_rows() -> list[Row]:
         Row("first use, nothing cached", f"{used['empty']:.1f} s", "under 15 s", used["empty"] < 15),
         Row("first use in the next process", f"{used['cached']:.2f} s", "under 2 s", used["cached"] < 2),
         Row(f"packets held in memory, stars of {hosts} hosts", pools),
+    ]
+
+
+def recursion_rows() -> list[Row]:
+    """Measure the recursions."""
+    found = recursion.measure()
+    what = f"{recursion.NETWORKS:,} random networks ({recursion.LINKS} links, {recursion.PATHS} paths)"
+    over = found["largest_utilisation"] - 1
+    return [
+        Row(f"{what}, {recursion.STEPS} steps", f"{found['first']:.2f} s", "under 10 s", found["first"] < 10),
+        Row("... once compiled", f"{found['again']:.2f} s"),
+        Row("... largest load in the end, over its capacity", f"{over:.0e}", "at most 1e-14", over <= 1e-14),
     ]
 
 
@@ -119,16 +131,19 @@ def machine() -> str:
     return f"A {os.cpu_count()}-core {platform.machine()}{flags} machine."
 
 
+TABLES = {"fluid": fluid_rows, "packets": packet_rows, "recursion": recursion_rows}
+
+
 def main() -> None:
     """Run, print, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("parts", nargs="*", choices=["fluid", "packets", []], help="which to run; both by default")
+    parser.add_argument("parts", nargs="*", choices=[*TABLES, []], help="which to run; all by default")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md as it is")
     arguments = parser.parse_args()
-    parts = arguments.parts or ["fluid", "packets"]
+    parts = arguments.parts or list(TABLES)
     if "fluid" in parts and (c_kernel.compiler() is None or importlib.util.find_spec("jitcdde") is None):
         raise SystemExit("benchmarks: they need a C compiler (gcc or cc) and jitcdde (pip install jitcdde)")
-    for part, rows in (("fluid", fluid_rows), ("packets", packet_rows)):
+    for part, rows in TABLES.items():
         if part not in parts:
             continue
         text = machine() + "\n\n" + table(rows())
