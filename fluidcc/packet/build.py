@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,11 @@ from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
 from fluidcc.packet.buffers import nodes_of, set_thresholds
 from fluidcc.packet.heap import SHIFT
-from fluidcc.packet.layout import NEVER, PS, QUEUES, UNLIMITED, Sim, records
+from fluidcc.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.packet.network import Topology, topology_of
 from fluidcc.packet.reroute import reroutes
 from fluidcc.packet.switch import CONTROL_BYTES
+from fluidcc.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.units import SIZE, show
 
@@ -80,7 +80,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
     sim = Sim(
         core=core,
         heap=np.zeros((1024, 3), np.int64),
-        ports=_ports(scenario, topology, largest),
+        ports=ports_of(topology),
         nodes=nodes_of(scenario, topology),
         packets=records(layout.PACKET, 0),
         flows=records(layout.FLOW, len(members)),
@@ -90,7 +90,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         rerouted=np.zeros((len(scenario.failures), len(members), 2), np.int64),
         failures=records(layout.FAILURE, len(scenario.failures)),
         ticks=np.zeros((1, 1), np.int64),
-        weights=_weights(scenario, largest),
+        weights=weights_of(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
         uniforms=np.zeros(_NUMBERS),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
@@ -99,7 +99,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         log=records(layout.LOG, log),
         senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
     )
-    sim = sim._replace(ticks=_ticks(scenario, topology, sim.ports, largest))
+    sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
     for i in range(len(scenario.links)):
         sim.links[i].port = i
     set_thresholds(scenario, topology, sim, largest)
@@ -188,56 +188,6 @@ def _routes(topology: Topology) -> Any:
     for r, route in enumerate(topology.routes):
         routes[r, : len(route)] = route
     return routes
-
-
-def _ports(scenario: Scenario, topology: Topology, largest: int) -> Any:
-    ports = records(layout.PORT, len(topology.ports))
-    index = {name: n for n, name in enumerate(topology.nodes)}
-    for row, port in zip(ports, topology.ports, strict=True):
-        row.rate, row.delay = port.rate, round(port.delay * PS)
-        row.node, row.peer, row.reverse = index[port.source], index[port.target], port.reverse
-        row.host = port.source in topology.hosts
-        row.link = port.link
-        row.wire_head = row.wire_tail = -1
-        row.head[:] = -1
-        row.tail[:] = -1
-        row.turn, row.fresh, row.wake = -1 if row.host else 1, 1, NEVER
-        row.paused_since = NEVER
-        row.kmin = row.kmax = math.inf
-        if port.marking is not None:
-            row.kmin, row.kmax, row.pmax = port.marking.kmin, port.marking.kmax, port.marking.pmax
-            row.on_departure = port.marking.mark_on == "departure"
-    return ports
-
-
-def _ticks(scenario: Scenario, topology: Topology, ports: Any, largest: int) -> Any:
-    """Transmission time [ps] of every size of packet at every rate; writes each port's row."""
-    rates = sorted({port.rate for port in topology.ports})
-    ticks = np.zeros((len(rates), largest + 1), np.int64)
-    for r, rate in enumerate(rates):
-        per_byte = PS / Fraction(rate)
-        exact = scenario.timing == "exact"
-        ticks[r] = [round(size * per_byte) if exact else _simulator_time(size, rate) for size in range(largest + 1)]
-    for row, port in zip(ports, topology.ports, strict=True):
-        row.ticks = rates.index(port.rate)
-    return ticks
-
-
-def _simulator_time(size: int, rate: float) -> int:
-    """Transmission time [ps] in the public simulator: seconds as a double, 64.64 fixed point, whole nanoseconds."""
-    fixed = int(Fraction(size * 8.0 / (rate * 8.0)) * 2**64)
-    return fixed * 10**9 // 2**64 * 1000
-
-
-def _weights(scenario: Scenario, largest: int) -> Any:
-    """Priority and quantum [bytes] of each queue; a round serves at least one packet of each class."""
-    if len(scenario.classes) > QUEUES - 1:
-        raise InputError(f"classes: {len(scenario.classes)} are more than a port's {QUEUES - 1} queues")
-    weights = np.zeros((QUEUES, 2))
-    least = min(each.weight for each in scenario.classes)
-    for q, each in enumerate(scenario.classes, 1):
-        weights[q] = each.priority, each.weight / least * largest
-    return weights
 
 
 def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int]) -> None:
