@@ -20,6 +20,7 @@ from typing import Any
 from fluidcc.errors import InputError
 
 HPCC = "HPCC, SIGCOMM 2019"
+HPCCPP = "HPCC++, IETF slides"
 DCQCN = "DCQCN, SIGCOMM 2015"
 ECN_OR_DELAY = "ECN or Delay, CoNEXT 2016"
 ACC = "ACC, NSDI 2024"
