@@ -331,7 +331,7 @@ def stability(target: float = TARGET, a: float = 0.0005) -> Finding:
     border = max(r for r in sympy.solve(sympy.Eq(1 - x**2, x**2), x) if r > 0)
     crossing: Any = brentq(lambda v: characteristic(2, v) - 1, 0.6, 0.8, xtol=1e-14)
     # In continuous time T s' = -(1-lambda) s - lambda s(t-D): a root on the imaginary axis at this D/T.
-    bound = np.arccos(-(1 - lam) / lam) / np.sqrt(lam**2 - (1 - lam) ** 2)
+    bound, at_target = (np.arccos(-(1 - v) / v) / np.sqrt(v**2 - (1 - v) ** 2) for v in (lam, TARGET))
     rightmost = -(1 - lam) + lambertw(-lam * bound * np.exp((1 - lam) * bound)) / bound
     return Finding(
         {
@@ -344,6 +344,7 @@ def stability(target: float = TARGET, a: float = 0.0005) -> Finding:
             "largest_modulus_by_extra_round_trips": moduli,
             "lambda_where_two_become_unstable": float(border),
             "largest_delay_over_T_in_continuous_time": float(bound),
+            "the_same_at_lambda_0.95": float(at_target),
         },
         [
             Way("lambda where two extra round trips become unstable: Jury, roots", float(border), crossing, 1e-9),
