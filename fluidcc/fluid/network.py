@@ -41,7 +41,7 @@ class Group:
     line_rate: Any
 
 
-@register(meta=("paths", "queueing", "starts", "tracked", "flows", "priorities"))
+@register(meta=("paths", "queueing", "waits", "starts", "tracked", "flows", "priorities"))
 class Network:
     """Columns of a scenario.
 
@@ -72,7 +72,9 @@ class Network:
     flows : tuple of (int, tuple of int)
         View and path of each flow.
     queueing : bool
-        Whether the time spent in queues is added to the lags.
+        Whether the time spent in queues is followed.
+    waits : tuple of bool
+        Of each view, whether that time is added to its lags: not where a feedback delay is given.
     starts : bool
         Whether some flow starts later than at 0.
     tracked : bool
@@ -100,6 +102,7 @@ class Network:
     paths: tuple[tuple[int, ...], ...]
     flows: tuple[tuple[int, tuple[int, ...]], ...]
     queueing: bool
+    waits: tuple[bool, ...]
     starts: bool
     tracked: bool
     priorities: tuple[float, ...]
@@ -159,7 +162,8 @@ def network_of(scenario: Scenario) -> Network:
     view_lags = [lags[first[v]] for v in range(len(views))]
     queues = [_queues(scenario, flow) for flow in scenario.flows]
     paths = tuple(queues[first[v]] for v in range(len(views)))
-    queueing = not all(lag.fixed for lag in lags)
+    tracked = any(needs(flow.scheme) for flow in scenario.flows) or len(scenario.classes) > 1
+    queueing = tracked or not all(lag.fixed for lag in lags)
     one_lag = not queueing and len(views) == 1 and _same([*view_lags[0].marking, view_lags[0].own])
     arrivals = [lag for each in lags for lag in each.arrival]
     no_arrival_lag = all(is_concrete(lag) and lag == 0 for lag in arrivals)
@@ -187,8 +191,9 @@ def network_of(scenario: Scenario) -> Network:
         weight=_column([each.weight for each in scenario.classes], collapse=False),
         flows=tuple(zip(view_of, queues, strict=True)),
         queueing=queueing,
+        waits=tuple(not lag.fixed for lag in view_lags),
         starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
-        tracked=any(needs(flow.scheme) for flow in scenario.flows) or len(scenario.classes) > 1,
+        tracked=tracked,
         priorities=tuple(float(each.priority) for each in scenario.classes),
     )
 
@@ -251,12 +256,12 @@ def _lags(scenario: Scenario, flow: Flow) -> _Lags:
 def _view_key(flow: Flow, lags: _Lags) -> Any:
     """Flows with equal keys see the same marks: same path, and lags equal or made of the same traced parts."""
     if all(is_concrete(lag) for lag in lags.marking):
-        return flow.path, flow.traffic_class, lags.marking, lags.own if is_concrete(lags.own) else None
+        return flow.path, flow.traffic_class, lags.fixed, lags.marking, lags.own if is_concrete(lags.own) else None
     scheme = flow.scheme
     parts = (flow.access_delay, flow.egress_delay, scheme.feedback_delay, scheme.feedback_pause)
     if "inflight" in needs(scheme):
         parts += (flow.line_rate, scheme.int_bytes)
-    return flow.path, flow.traffic_class, tuple(map(_identity, parts))
+    return flow.path, flow.traffic_class, lags.fixed, tuple(map(_identity, parts))
 
 
 def _identity(value: Any) -> Any:

@@ -138,8 +138,8 @@ class QueueNetwork:
             # A mark made on arrival leaves with its packet: it waits in its own queue and all that follow.
             wait = jnp.maximum(z.wait + node * z.wait_growth, 0.0)
             onward = [
-                jnp.cumsum(wait[first : first + len(path)][::-1], axis=0)[::-1]
-                for first, path in zip(self._first_hop, net.paths, strict=True)
+                jnp.cumsum(wait[first : first + len(path)][::-1], axis=0)[::-1] * waits
+                for first, path, waits in zip(self._first_hop, net.paths, net.waits, strict=True)
             ]
             lags[0] = lags[0] + jnp.concatenate(onward)
             whole = jnp.stack([waits[0] for waits in onward])

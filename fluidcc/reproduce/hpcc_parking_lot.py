@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from fluidcc.base_rtt import largest_base_rtt
 from fluidcc.plots import figure as new_figure
@@ -150,7 +150,7 @@ def a3_share(w_ai: float, extra: float) -> float:
         return a / (1 - ETA / u)
 
     # The load of a link is its U: with more U, both flows have less.
-    u = brentq(lambda u: rate(u + extra) + rate(u) - u, ETA * (1 + 1e-9), 2.0)
+    u = root_scalar(lambda u: rate(u + extra) + rate(u) - u, bracket=(ETA * (1 + 1e-9), 2.0)).root
     return rate(u + extra)
 
 

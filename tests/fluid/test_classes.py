@@ -135,6 +135,16 @@ def test_a_finite_flow_ends_when_its_class_has_served_it() -> None:
     assert fluid.summary["fct_s"][0] == pytest.approx(packet.summary["fct_s"][0], rel=0.02)
 
 
+def test_dcqcn_with_a_fixed_feedback_delay_in_two_classes() -> None:
+    """All lags are one and the same, and no scheme has a window: each class of two flows shares half of the link."""
+    plain = fc.incast(4, rate="40Gbps", scheme=fc.DCQCN())
+    flows = tuple(dataclasses.replace(flow, traffic_class=i % 2) for i, flow in enumerate(plain.flows))
+    found = run(dataclasses.replace(plain, flows=flows, classes=(TrafficClass(), TrafficClass())), "60ms")
+    assert np.array(found.summary["rate_bytes_per_s"]) * 8e-9 == pytest.approx([10.0] * 4, rel=0.01)
+    queues = found["class_queue"].sel(time=slice(30e-3, None)).mean("time").values[0]
+    assert queues[0] == pytest.approx(queues[1], rel=1e-6)
+
+
 # -- HPCC++ MultiQ ---------------------------------------------------------------------------------------------
 
 

@@ -167,9 +167,11 @@ def jump(parameters: HPCC, state: State, progress: Progress, heard: Array) -> St
         update = ~waiting
     else:
         changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + p.w_ai  # (4); lines 13, 17
-    # Registers may pass the path's limit as far as (7) brings them back under it.
+    # Registers of links that do not limit the flow grow until they add a hundredth to (7) together, and no further:
+    # they must come back when theirs becomes the bottleneck.
     most = p.initial_window
-    changed = jnp.clip(changed, least, most * jnp.sum(progress.own, axis=0) ** (1.0 / _alpha(p)))
+    room = (100.0 * jnp.sum(progress.own, axis=0)) ** (1.0 / _alpha(p))
+    changed = jnp.clip(changed, least, most * room)
     moves = update if p.reaction == "per-rtt" else ~waiting
     joined = jnp.clip(_joined(p, changed, progress.own), least, most)
     window = jnp.where(moves, joined, s.window)
