@@ -17,7 +17,8 @@ from jax import Array
 from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock
 from fluidcc.fluid.network import Network
-from fluidcc.fluid.queues import Feedback, Memory, QueueNetwork, State
+from fluidcc.fluid.queues import QueueNetwork
+from fluidcc.fluid.state import Feedback, Memory, State
 from fluidcc.fluid.windows import WindowNetwork, search
 
 

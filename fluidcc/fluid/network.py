@@ -7,7 +7,6 @@ network of a whole sweep is built once, from one scenario of traced scalars.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -15,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import ack_delay, data_delays
 from fluidcc.errors import InputError
+from fluidcc.fluid.lags import identity, lags_of, needs, view_key
 from fluidcc.parameters import out_of_range, register
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.dispatch import part
@@ -128,16 +127,6 @@ class Network:
         return values if classes == 1 else values.reshape(self.links, classes, -1).sum(axis=1)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Lags:
-    """Propagation lags of one flow, hop by hop, or one lag for all."""
-
-    marking: tuple[Any, ...]
-    own: Any
-    arrival: tuple[Any, ...]
-    fixed: bool
-
-
 def network_of(scenario: Scenario) -> Network:
     """Stack a resolved scenario, whose values may be traced, into columns.
 
@@ -153,11 +142,11 @@ def network_of(scenario: Scenario) -> Network:
     used = 1 + max(link for flow in scenario.flows for link in flow.path)
     links = [link for link in scenario.links[:used] for _ in scenario.classes]
     infinite = float("inf")
-    lags = [_lags(scenario, flow) for flow in scenario.flows]
+    lags = [lags_of(scenario, flow) for flow in scenario.flows]
     views: dict[Any, int] = {}
     for flow, lag in zip(scenario.flows, lags, strict=True):
-        views.setdefault(_view_key(flow, lag), len(views))
-    view_of = tuple(views[_view_key(f, lag)] for f, lag in zip(scenario.flows, lags, strict=True))
+        views.setdefault(view_key(flow, lag), len(views))
+    view_of = tuple(views[view_key(f, lag)] for f, lag in zip(scenario.flows, lags, strict=True))
     first = {view: i for i, view in reversed(list(enumerate(view_of)))}
     view_lags = [lags[first[v]] for v in range(len(views))]
     queues = [_queues(scenario, flow) for flow in scenario.flows]
@@ -218,55 +207,14 @@ def _refuse_packets_own(scenario: Scenario) -> None:
                 )
 
 
-def needs(scheme: Any) -> frozenset[str]:
-    """What the network must keep track of for a scheme (`fluid.signals`)."""
-    return getattr(part(scheme, "fluid"), "NEEDS", frozenset())
-
-
 def _packets(scenario: Scenario) -> list[Any]:
     """Bytes of each flow's packets on the wire; equal ones are one object, so that their column is one row."""
     sizes: dict[Any, Any] = {}
     for flow in scenario.flows:
-        key = _identity(flow.scheme.int_bytes)
+        key = identity(flow.scheme.int_bytes)
         if key not in sizes:
             sizes[key] = scenario.wire_packet_of(flow)
-    return [sizes[_identity(flow.scheme.int_bytes)] for flow in scenario.flows]
-
-
-def _lags(scenario: Scenario, flow: Flow) -> _Lags:
-    fixed = flow.scheme.feedback_delay
-    hops = len(flow.path)
-    windowed = "inflight" in needs(flow.scheme)
-    # Windows are set for round trips that include storing the packet at every hop.
-    stored, ack = (data_delays(scenario, flow), ack_delay(scenario, flow)) if windowed else ([0.0] * (hops + 1), 0.0)
-    if fixed is not None:
-        lag = fixed + (sum(stored) + ack)
-        return _Lags((lag,) * hops, lag, (0.0,) * hops, not windowed)
-    delays = [scenario.links[i].delay for i in flow.path]
-    arrival, marking = [], []
-    for hop in range(hops):
-        arrival.append(flow.access_delay + sum(delays[:hop]) + sum(stored[: hop + 1]))
-    total = arrival[-1] + delays[-1] + flow.egress_delay + sum(stored[hops:])
-    back = total - sum(stored) + ack + flow.scheme.feedback_pause
-    for hop in range(hops):
-        marking.append((total - arrival[hop]) + back)
-    return _Lags(tuple(marking), total + back, tuple(arrival), False)
-
-
-def _view_key(flow: Flow, lags: _Lags) -> Any:
-    """Flows with equal keys see the same marks: same path, and lags equal or made of the same traced parts."""
-    if all(is_concrete(lag) for lag in lags.marking):
-        return flow.path, flow.traffic_class, lags.fixed, lags.marking, lags.own if is_concrete(lags.own) else None
-    scheme = flow.scheme
-    parts = (flow.access_delay, flow.egress_delay, scheme.feedback_delay, scheme.feedback_pause)
-    if "inflight" in needs(scheme):
-        parts += (flow.line_rate, scheme.int_bytes)
-    return flow.path, flow.traffic_class, lags.fixed, tuple(map(_identity, parts))
-
-
-def _identity(value: Any) -> Any:
-    """Equal for values that are known to be: plain numbers that compare equal, or one traced object."""
-    return value if value is None or is_concrete(value) else id(value)
+    return [sizes[identity(flow.scheme.int_bytes)] for flow in scenario.flows]
 
 
 def _groups(scenario: Scenario) -> tuple[Group, ...]:

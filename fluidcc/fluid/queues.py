@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,45 +15,12 @@ from fluidcc.fluid.completion import last_bytes
 from fluidcc.fluid.history import History
 from fluidcc.fluid.kernel import Clock, Read
 from fluidcc.fluid.marking import along_path, red
-from fluidcc.fluid.network import Group, Network
+from fluidcc.fluid.network import Network
 from fluidcc.fluid.signals import Signals
+from fluidcc.fluid.state import Feedback, Memory, State
 from fluidcc.schemes.dispatch import part
 
 _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
-
-
-class State(NamedTuple):
-    """What differential equations move."""
-
-    queue: Array  # (queues, points) [bytes]
-    schemes: tuple[Any, ...]  # one scheme state per group
-    sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived and none is tracked
-    traffic: Array | None = None  # (2 queues, points) rates of sending and of arrivals [bytes/s]; None if not tracked
-    came: Array | None = None  # (queues, points) bytes that reached queues; None without classes
-
-
-class Memory(NamedTuple):
-    """What only jumps change."""
-
-    idle: Array  # (links, points) bytes that links could have sent so far but had not
-    finish: Array | None  # (flows, points) time [s] at which the last byte was sent; inf before
-    drain: Array | None  # (hops, points) queueing delay [s] of that byte; NaN until it arrives there
-    wait: Array | None  # (view hops, points) queueing delay [s] of the packets whose marks arrive now
-    wait_growth: Array | None  # by how much it grew in the last step, or will in the next [s]
-    pace: Array | None = None  # (flows, points) rate of the step [bytes/s]; None if rates are the schemes'
-    acked: Array | None = None  # (flows, points) bytes acknowledged by the step's end; None if not tracked
-    newly: Array | None = None  # (flows, points) of these, in the step; None if not tracked
-    reached: Array | None = None  # (queues, points) bytes that reached queues by the step's end; None if not tracked
-    arriving: Array | None = None  # (queues, points) rate of arrivals in the step [bytes/s]; None if not tracked
-    service: Array | None = None  # (queues, points) rate of sending in the step [bytes/s]; None without classes
-
-
-class Feedback(NamedTuple):
-    """Lagged quantities at one instant."""
-
-    schemes: tuple[Any, ...]
-    arrivals: Array | None  # rates as they reach the queues, per flow and hop; None without forward lags
-    queues: Array | None  # (2 * view hops, points) queue that marked, its slope; None without queueing lags
 
 
 @dataclasses.dataclass(frozen=True)
@@ -340,6 +307,3 @@ def rows_of(column: Array, rows: tuple[int, ...]) -> Array:
     if column.shape[0] == 1 or rows == tuple(range(column.shape[0])):
         return column
     return column[jnp.asarray(rows)]
-
-
-__all__ = ["Feedback", "Group", "Memory", "QueueNetwork", "State", "rows_of"]

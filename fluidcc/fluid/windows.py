@@ -18,8 +18,9 @@ from jax import Array
 
 from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock, Read
-from fluidcc.fluid.queues import Feedback, Memory, QueueNetwork, State, rows_of
+from fluidcc.fluid.queues import QueueNetwork, rows_of
 from fluidcc.fluid.signals import Progress, Signals, Telemetry
+from fluidcc.fluid.state import Feedback, Memory, State
 
 # The search for the byte whose ACK arrives goes forward by these many records, each if it may. A longer silence is
 # crossed in several steps of the integrator.
