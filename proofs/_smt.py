@@ -14,8 +14,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from fluidcc.verify import Way
+
 Paths = tuple[tuple[int, ...], ...]  # the links of each path
 
+SOLVED, SMALLER = ((3, 4), (4, 3)), ((3, 3),)  # most links and paths of the matrices it is asked about
 EFFORT = 2_000_000  # z3's own count of work for one question: the same on every machine, unlike seconds
 INSTALLED = importlib.util.find_spec("z3") is not None
 
@@ -144,6 +147,16 @@ def proved(statement: str, sizes: tuple[tuple[int, int], ...]) -> Proved | None:
         return None
     every = sorted(set().union(*(matrices(*size) for size in sizes)))
     return Proved(len(every), sum(impossible(STATEMENTS[statement](*one)) for one in every))
+
+
+def by_solver(statement: str, sizes: tuple[tuple[int, int], ...] = SOLVED) -> tuple[dict[str, Any], list[Way]]:
+    """Evidence and a way of the same name: that z3 proves a statement for all incidence matrices of these sizes."""
+    found = proved(statement, sizes)
+    if found is None:
+        return {"z3": "not installed, not used"}, []
+    size = ", ".join(f"{links} x {paths}" for links, paths in sizes)
+    way = Way(f"incidence matrices up to {size} (links x paths): proved by z3, all", found.proved, found.matrices)
+    return {"matrices_proved_by_z3": found.proved}, [way]
 
 
 def merged(links: int, paths: Paths) -> tuple[Paths, list[int], list[int]]:
