@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
+    from fluidcc.sweep.wai import WaiSweep as WaiSweep
+    from fluidcc.sweep.wai import wai_sweep as wai_sweep
     from fluidcc.topologies import chain as chain
     from fluidcc.topologies import clos as clos
     from fluidcc.topologies import clos_testbed as clos_testbed
@@ -74,6 +76,7 @@ _HOMES = {
     "SweepResult": "fluidcc.sweep",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
+    "WaiSweep": "fluidcc.sweep.wai",
     "additive_increase": "fluidcc.recursion.additive",
     "alpha_fair": "fluidcc.recursion.registers",
     "audit": "fluidcc.audit",
@@ -92,6 +95,7 @@ _HOMES = {
     "settling_time": "fluidcc.trace",
     "simulate": "fluidcc.simulate",
     "sweep": "fluidcc.sweep",
+    "wai_sweep": "fluidcc.sweep.wai",
 }
 
 __all__ = ["__version__", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
