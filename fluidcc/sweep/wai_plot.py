@@ -52,7 +52,7 @@ def plot_wai(found: WaiSweep, *, title: str | None = None) -> Picture:
     queue.set(ylabel=label("queue", size_unit), title=f"{flows} flows: standing queue", ylim=(0, None))
     used.set(ylabel="utilisation", title=f"{flows} flows: utilisation")
     fair.set(yscale="log", ylabel=label("time", time_unit))
-    fair.set(title=f"{uneven} flows from 4:1: time until {data.attrs['left']:.3g} of it is left")
+    fair.set(title=f"{uneven} flows from 4:1: until the gap is {data.attrs['left']:.3g} of that")
     for axis in (queue, used, fair):
         axis.set(xscale="log", xlabel=label("$W_{AI}$", "B"))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
