@@ -127,5 +127,20 @@ def ratio() -> Finding:
     )
 
 
+@claim("vai-default-ai", VAI, "III-D", "HPCC's parameters as suggested: an additive increase of 50 Mb/s")
+def default_increase(w_ai: float = 80.0, trip: float = 13e-6) -> Finding:
+    """HPCC 5.1: 80 B, T = 13 us. What it and the 1 Gb/s that is also tried do to links of 100 Gb/s: U* of A.3."""
+    rate = w_ai * 8 / trip / 1e6
+    load = {(flows, mbps): 0.95 + flows * mbps / 100e3 for flows in (16, 96) for mbps in (50, 1000)}
+    windows = np.full(16, 1 / 16)
+    for _ in range(2000):
+        windows = windows * 0.95 / windows.sum() + 1000 / 100e3
+    return Finding(
+        {"within 2 %": abs(rate / 50 - 1) < 0.02},
+        {"mbps": rate} | {f"utilisation_{flows}_flows_{mbps}_mbps": used for (flows, mbps), used in load.items()},
+        [Way("U* of 16 flows at 1 Gb/s: A.3, iteration", load[16, 1000], float(windows.sum()), 1e-12)],
+    )
+
+
 if __name__ == "__main__":
     main(__name__)

@@ -70,6 +70,9 @@ REACHED = {
     "sf-condition": "holds",
     "sf-beta": "false-as-printed",
     "acc-32-pipe": "holds",
+    "acc-a-fair": "holds",
+    "acc-63-utilisation": "holds-with-conditions",
+    "vai-default-ai": "holds",
 }
 
 
