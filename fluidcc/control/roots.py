@@ -1,0 +1,228 @@
+"""Characteristic roots of linear delay systems: collocation finds them all, Newton's method makes them exact.
+
+>>> roots(DelaySystem(A0=[[0.0]], A=[[[-1.0]]], tau=[1.0]), count=2).s  # -0.318132 +- 1.337236i
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fluidcc.control.collocation import generator, history_columns, nodes_needed
+from fluidcc.control.delay_system import Array, DelaySystem
+from fluidcc.control.threads import cores, parallel
+from fluidcc.errors import InputError
+
+_LARGEST = 800  # order of the largest matrix: a second
+_BEGIN = 40  # nodes at most to begin with: the first roots found tell how many are needed
+_MEMORY = 2**24  # bytes of the matrices that a thread works on
+_NEWTON_STEPS = 12
+_CONVERGED = 1e-10  # residual of what counts as a root
+_MOVED = 1e-3  # by Newton, in units of 1 / (longest delay) and of |s|: farther is another root, or none
+_FAR_LEFT = -200.0  # Re s times the longest delay, below which e^(-s tau) says nothing in double precision
+
+
+class Roots(NamedTuple):
+    """Rightmost characteristic roots.
+
+    Parameters
+    ----------
+    s : ndarray
+        Complex [1/s], (..., width): by falling real part, each pair with its mate, the positive imaginary part first;
+        multiple roots as often as they count. In a batch, entries beyond ``number`` are fill (NaN).
+    residual : ndarray
+        (..., width): relative backward error, the least singular value of the characteristic matrix over |s| + |A0| +
+        sum |A_k e^(-s tau_k)|.
+    number : ndarray of int
+        (...,): how many roots these are: ``count``, one more where that would part a pair, fewer where there are no
+        more.
+    state : ndarray of str
+        (...,): "ok", or "unresolved" where some may be missed, because too many roots lie near.
+    """
+
+    s: Array
+    residual: Array
+    number: Array
+    state: Array
+
+
+class Abscissa(NamedTuple):
+    """Real part of the rightmost root and its imaginary part, not negative [1/s], residual and state as in `Roots`.
+
+    Where the state is "unresolved" the value is only a lower bound, -inf if no root was found.
+    """
+
+    value: Array
+    frequency: Array
+    residual: Array
+    state: Array
+
+
+def roots(system: DelaySystem, count: int = 10, *, threads: int | None = None) -> Roots:
+    """Rightmost roots of det(s I - A0 - sum A_k e^(-s tau_k)) = 0.
+
+    Parameters
+    ----------
+    system : DelaySystem
+        One, or a batch.
+    count : int
+        How many.
+    threads : int, optional
+        Among which to divide a batch; by default one per core.
+
+    Returns
+    -------
+    Roots
+
+    Raises
+    ------
+    InputError
+        If ``count`` is less than 1.
+
+    Notes
+    -----
+    Collocation (`fluidcc.control.collocation`) with as many nodes as all roots right of the last one need. Each is
+    then corrected by s -= sigma / (u* Delta'(s) v), with the least singular value of Delta(s) and its vectors:
+    Newton's method, of second order at semi-simple multiple roots too (at defective ones of first order, and to the
+    square root of the precision).
+    """
+    if count < 1:
+        raise InputError(f"count: {count}; ask for 1 root or more")
+    scaled, unit = system.normalised()
+    batch = len(unit)
+    s = np.full((batch, count + 1), complex(np.nan, np.nan))
+    residual = np.full((batch, count + 1), np.nan)
+    number, resolved = np.zeros(batch, int), np.zeros(batch, bool)
+    nodes = _ladder(np.minimum(nodes_needed(scaled, _first_guess(scaled)), _BEGIN))
+    largest = max((_LARGEST - system.order) // max(history_columns(scaled).size, 1), 8)
+    pending = np.arange(batch)
+    while pending.size:
+        nodes = np.minimum(nodes, largest)
+        parts = [
+            part
+            for N in np.unique(nodes[pending])
+            for part in _chunks(pending[nodes[pending] == N], system.order * (N + 1))
+        ]
+        work = [(scaled[part], int(nodes[part[0]]), count) for part in parts]
+        for part, found in zip(parts, parallel(_attempt, work, threads or cores()), strict=True):
+            s[part], residual[part], number[part], complete, needed = found
+            resolved[part] = complete & (needed <= nodes[part])
+            nodes[part] = np.where(
+                resolved[part] | (nodes[part] == largest), -1, _ladder(np.maximum(needed, nodes[part] * 5 // 4 + 1))
+            )
+        pending = np.flatnonzero(nodes >= 0)
+    width = int(number.max(initial=0)) if not system.shape else count + 1
+    shape = system.shape
+    return Roots(
+        (s / unit[:, None])[:, :width].reshape(*shape, width),
+        residual[:, :width].reshape(*shape, width),
+        number.reshape(shape),
+        np.where(resolved, "ok", "unresolved").reshape(shape),
+    )
+
+
+def abscissa(system: DelaySystem, *, threads: int | None = None) -> Abscissa:
+    """The spectral abscissa: the system is stable where it is negative.
+
+    Parameters
+    ----------
+    system : DelaySystem
+        One, or a batch.
+    threads : int, optional
+        Among which to divide a batch; by default one per core.
+
+    Returns
+    -------
+    Abscissa
+    """
+    found = roots(system, 1, threads=threads)
+    if not found.s.shape[-1]:
+        nothing = np.full(system.shape, -np.inf)
+        return Abscissa(nothing, np.zeros(system.shape), np.full(system.shape, np.inf), found.state)
+    s, none = found.s[..., 0], found.number == 0
+    return Abscissa(
+        np.where(none, -np.inf, s.real),
+        np.where(none, 0.0, s.imag),
+        np.where(none, np.inf, found.residual[..., 0]),
+        found.state,
+    )
+
+
+def newton(system: DelaySystem, s: Array) -> tuple[Array, Array]:
+    """Correct approximate roots (batch, m) of normalised systems; the roots, and their residuals."""
+    best, least = s.copy(), np.full(s.shape, np.inf)
+    at = s.copy()
+    rows, slots = np.nonzero(np.isfinite(s) & (s.real > _FAR_LEFT))
+    one = system[rows]
+    for _ in range(_NEWTON_STEPS):
+        here = at[rows, slots]
+        u, sigma, vh = np.linalg.svd(one.characteristic(here))
+        error = sigma[:, -1] / np.maximum(one.size(here), np.finfo(float).tiny)
+        better = error < least[rows, slots]
+        best[rows[better], slots[better]] = here[better]
+        least[rows[better], slots[better]] = error[better]
+        slope = (u[:, None, :, -1].conj() @ one.derivative(here) @ vh[:, -1, :, None].conj())[:, 0, 0]
+        room = 0.5 * (1 + np.abs(here))
+        step = sigma[:, -1] / np.where(np.abs(slope) * room > sigma[:, -1], slope, np.inf)
+        going = (error > 1e-15) & (np.abs(step) > 1e-16 * (1 + np.abs(here))) & ((here - step).real > _FAR_LEFT)
+        at[rows, slots] = here - step
+        if not going.any():
+            break
+        rows, slots, one = rows[going], slots[going], one[going]
+    return best, least
+
+
+def _attempt(work: tuple[DelaySystem, int, int]) -> tuple[Array, Array, Array, Array, Array]:
+    """Roots and residuals (batch, count + 1), their number, whether that is enough, and the nodes that they need."""
+    system, nodes, count = work
+    values: Array = np.linalg.eigvals(generator(system, nodes)).astype(complex)
+    values = np.where(values.imag >= 0, values, complex(-np.inf, 0))  # the mates follow
+    values = np.take_along_axis(values, np.argsort(-values.real, axis=-1), axis=-1)[:, : count + 2]
+    values[np.isneginf(values.real)] = complex(np.nan, 0)
+    s, residual = newton(system, values)
+    s.imag[np.abs(s.imag) < 1e-14 * (1 + np.abs(s))] = 0
+    good = (residual < _CONVERGED) & (np.abs(s - values) <= _MOVED * (1 + np.abs(values)))
+    twice = (np.abs(s[:, :, None] - s[:, None, :]) < 1e-9 * (1 + np.abs(s[:, :, None]))) & (
+        np.abs(values[:, :, None] - values[:, None, :]) > _MOVED * (1 + np.abs(values[:, :, None]))
+    )
+    good &= ~twice.any(axis=-1)
+    real = np.where(np.isnan(values), -np.inf, values.real)
+    # What lies right of an approximation that is no root cannot be complete without it.
+    trusted = np.logical_and.accumulate(good, axis=-1)
+    order = np.argsort(np.where(trusted, -s.real, np.inf), axis=-1, kind="stable")
+    s, residual, trusted, paired = (np.take_along_axis(x, order, -1) for x in (s, residual, trusted, values.imag > 0))
+    weight = np.where(trusted, 1 + paired, 0)
+    before = np.cumsum(weight, axis=-1) - weight
+    taken = trusted & (before < count)
+    number = (weight * taken).sum(axis=-1)
+    filled = np.full((len(s), count + 1), complex(np.nan, np.nan))
+    errors = np.full((len(s), count + 1), np.nan)
+    rows, slots = np.nonzero(taken)
+    to = before[rows, slots]
+    filled[rows, to], errors[rows, to] = s[rows, slots], residual[rows, slots]
+    mates = paired[rows, slots]
+    filled[rows[mates], to[mates] + 1] = s[rows[mates], slots[mates]].conj()
+    errors[rows[mates], to[mates] + 1] = residual[rows[mates], slots[mates]]
+    total = np.minimum(count, system.order) if nodes == 0 else count
+    complete = number >= total
+    last = np.where(taken, s.real, np.inf).min(axis=-1, initial=np.inf)
+    sigma = np.where(complete, last, real.max(axis=-1))
+    needed = nodes_needed(system, np.maximum(np.where(np.isfinite(sigma), sigma, 0.0), _FAR_LEFT))
+    return filled, errors, number, complete, needed
+
+
+def _first_guess(system: DelaySystem) -> Array:
+    """A line that is likely left of the rightmost root; wrong guesses cost time only."""
+    undelayed = np.linalg.eigvals(system.A0 + system.A.sum(axis=-3)).real.max(axis=-1)
+    return np.clip(undelayed, -1.0, 0.0)
+
+
+def _ladder(nodes: Array) -> Array:
+    """Rounded up to even numbers, above 32 to multiples of 8, so that systems share matrices of one size."""
+    step = np.where(nodes > 32, 8, 2)
+    return -(-nodes // step) * step
+
+
+def _chunks(members: Array, order: int) -> list[Array]:
+    return np.array_split(members, -(-len(members) // max(_MEMORY // (8 * order * order), 1)))
