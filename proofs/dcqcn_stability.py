@@ -83,7 +83,7 @@ def more_latency() -> Finding:
     at = {n: fluid()[f"delay_{n}us"] for n in (85, 87, 100)}
     critical = critical_delay(2)
     swings = {n: each["most_queue"] - each["least_queue"] for n, each in at.items()}
-    half = {n: each["most_queue"] - each["least_queue"] for n in (85, 87) for each in [fluid(STEP / 2)[f"delay_{n}us"]]}
+    half = fluid(STEP / 2)["delay_85us"]
     return Finding(
         {"rates": at[100]["last_gap"] < 1, "queue": swings[100] < ABOUT * queue(marking(2))},
         {
@@ -99,7 +99,7 @@ def more_latency() -> Finding:
             Way(
                 "100 us: stable by linearisation, queue within 10 % after 180 ms", critical > 100e-6, swings[100] < 2e3
             ),
-            Way("85 us: swing at a step of 1 us, of 0.5 us", swings[85], half[85], 0.2),
+            Way("85 us: swing at a step of 1 us, of 0.5 us", swings[85], half["most_queue"] - half["least_queue"], 0.2),
         ],
         restricted=at[100]["last_gap"] < 1,
         conditions=f"the rates; the queue does not settle: beyond tau* = {critical * 1e6:.2f} us it cycles, empty "
@@ -110,18 +110,19 @@ def more_latency() -> Finding:
 @claim("dcqcn-52-settles", DCQCN, "5.2", "the model's stable queue length is what flows come to", slow=True)
 def settles(flows: int = 10) -> Finding:
     """Ten flows, whose fixed point is stable at tau* = 50 us: from line rate, and from it but for the queue."""
-    at = {name: fluid()[f"ten_{name}"] for name in ("from_line_rate", "without_queue")}
+    at = {name: fluid()[f"{flows}_{name}"] for name in ("from_line_rate", "without_queue")}
     stable = critical_delay(flows)
     rest = queue(marking(flows))
     swing = {name: each["most_queue"] - each["least_queue"] for name, each in at.items()}
     return Finding(
         {name: swing[name] < ABOUT * rest for name in at},
         {f"queue_bytes_{name}": [each["least_queue"], each["most_queue"]] for name, each in at.items()}
-        | {"queue_bytes_at_rest": rest, "critical_delay_us": stable * 1e6},
+        | {"queue_bytes_at_rest": rest, "critical_delay_us": stable * 1e6}
+        | {f"without_queue_runs_empty_share_N_{n}": fluid()[f"{n}_without_queue"]["empty"] for n in (7, 8, 9, 10, 14)},
         [
             Way("queue from line rate: fluid, fixed point", at["from_line_rate"]["most_queue"], rest, 0.01),
             Way("stable at 50 us: linearisation, fluid from line rate", stable > 50e-6, swing["from_line_rate"] < 1e3),
-            halved("ten_without_queue", "most_queue", 0.05),
+            halved("10_without_queue", "most_queue", 0.05),
         ],
         restricted=swing["from_line_rate"] < ABOUT * rest,
         conditions=f"from line rate; from its rates and alpha, but without a queue, {flows} flows cycle for ever, with "
@@ -161,7 +162,7 @@ def margin(flows: int = 10) -> Finding:
     """The sign: a fixed point without margin is unstable."""
     most, _ = most_flows()
     critical = {n: critical_delay(n) for n in range(2, most + 1)}
-    at = fluid()["ten_from_line_rate"]
+    at = fluid()["10_from_line_rate"]
     return Finding(
         {
             "of the model's own linearisation, where it has a fixed point": all(
