@@ -94,8 +94,8 @@ def wai_sweep(
     Raises
     ------
     InputError
-        If the scenario is not one link with equal HPCC flows, a W_AI is not above 0, an engine is unknown, the share
-        is not between 0 and 1, or the horizon makes no sense.
+        If the scenario is not one link with equal long-lived HPCC flows, a W_AI is not above 0, an engine is unknown,
+        the share is not between 0 and 1, or the horizon makes no sense.
 
     Notes
     -----
@@ -112,6 +112,8 @@ def wai_sweep(
     """
     scenario = resolve(scenario)
     first = rest(scenario)
+    if any(math.isfinite(flow.size) for flow in scenario.flows):
+        raise InputError("size: finite flows end, and leave nothing to rest; give long-lived ones, without size=")
     values = _values(w_ai)
     if not 0 < left < 1:
         raise InputError(f"left: {left:g} is no share of a difference; write a number between 0 and 1")
@@ -167,6 +169,16 @@ def uneven_flows(scenario: Scenario) -> Scenario:
     return resolve(dataclasses.replace(scenario, flows=tuple(halves)))
 
 
+def one_by_one(scenario: Scenario) -> Scenario:
+    """The scenario with a flow for each of a class, on hosts of their own: packets of a class would share its NIC."""
+    flows = (
+        flow if flow.multiplicity == 1 else dataclasses.replace(flow, multiplicity=1.0, name="", source="")
+        for flow in scenario.flows
+        for _ in range(max(round(flow.multiplicity), 1))
+    )
+    return dataclasses.replace(scenario, flows=tuple(flows))
+
+
 def _values(w_ai: Any) -> np.ndarray:
     if isinstance(w_ai, str) or not isinstance(w_ai, (Sequence, np.ndarray)) or not len(w_ai):
         raise InputError(f"w_ai: {repr(w_ai)[:40]} is no list of values; write for example ['25B', '80B', '150B']")
@@ -216,7 +228,9 @@ def _fluid(
 def _packet(
     scenario: Scenario, uneven: Scenario, values: np.ndarray, times: np.ndarray, until: Any, left: float
 ) -> dict[str, np.ndarray]:
+    """Two runs for each value, each flow with a host of its own."""
     found: dict[str, list[float]] = {name: [] for name in QUANTITIES}
+    scenario, uneven = one_by_one(scenario), one_by_one(uneven)
     with Bar("simulating packets", 2 * len(values), "runs") as bar:
         for k, (value, time) in enumerate(zip(values, times, strict=True)):
             summary = simulate(with_increase(scenario, float(value)), until, engine="packet").summary
@@ -225,9 +239,9 @@ def _packet(
             found["utilisation"].append(summary["utilisation"])
             bar((2 * k + 1) / (2 * len(values)))
             trace = simulate(with_increase(uneven, float(value)), PATIENCE["packet"] * float(time), engine="packet")
-            found["fairness_time"].append(
-                _equal_after(trace["time"].values, trace["window"].values, left, smoothed=_SMOOTHED)
-            )
+            window = trace["window"].values
+            halves = window.reshape(len(window), 2, -1).mean(axis=2)
+            found["fairness_time"].append(_equal_after(trace["time"].values, halves, left, smoothed=_SMOOTHED))
             bar((k + 1) / len(values))
     return {name: np.array(column) for name, column in found.items()}
 

@@ -88,6 +88,17 @@ def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
     closed, fluid = found["fairness_time"].values[:, 0]
     assert fluid == pytest.approx(closed, rel=0.15)
     assert found.attrs["uneven_flows"] == 8
+    # As packets they come from eight NICs, or 25 Gb/s would be all.
+    trace = fc.simulate(wai.one_by_one(uneven_flows(scenario)), "100us", engine="packet")
+    assert trace.dataset.sizes["flow"] == 8
+    assert trace.summary["utilisation"] > 0.9
+
+
+def test_a_class_of_flows_is_as_many_hosts():
+    one = fc.wai_sweep(fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC()), [1000], until="1ms")
+    four = fc.wai_sweep(SCENARIO, [1000], until="1ms")
+    np.testing.assert_allclose(one["queue_mean"], four["queue_mean"])
+    np.testing.assert_allclose(one["fairness_time"], four["fairness_time"])
 
 
 def test_rate_ai_gives_way_to_w_ai():
@@ -129,6 +140,7 @@ def test_it_draws(found, tmp_path):
         ({"until": "0s"}, "until"),
         ({"scenario": fc.incast(2)}, "closed form"),
         ({"scenario": fc.parking_lot(3, scheme=fc.HPCC())}, "closed form"),
+        ({"scenario": fc.incast(2, scheme=fc.HPCC(), size="1MB")}, "size"),
         ({"scenario": None}, "scenario"),
     ],
 )
