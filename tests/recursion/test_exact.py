@@ -131,7 +131,6 @@ def compare(places, steps):
     return worst
 
 
-DEEP = {30, 42, 278}  # their fractions have up to 27 million bits
 needs_gmpy2 = pytest.mark.skipif(importlib.util.find_spec("gmpy2") is None, reason="64 exact steps need gmpy2")
 
 
