@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidcc.control.crossings import crossings, grid
 from fluidcc.control.delay_system import Array, DelaySystem
-from fluidcc.control.roots import abscissa
+from fluidcc.control.roots import abscissa, roots
 from fluidcc.errors import InputError
 
 
@@ -90,7 +90,8 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
         return np.log(np.maximum(np.abs(loops(w)), 1e-300))
 
     best = CriticalDelay(np.inf, None, 0.0, "never")
-    for w, branch in crossings(gains, grid(rest, float(rest.tau.max(initial=0.0)), 1.0001 * high)):
+    sampled = grid(roots(rest, 2 * rest.order, threads=1).s, float(rest.tau.max(initial=0.0)), 1.0001 * high)
+    for w, branch in crossings(gains, sampled):
         turn = float(np.angle(loops(np.array([w]))[0, branch]))
         delay = turn / w + 2 * np.pi / w * np.ceil((start - turn / w) * w / (2 * np.pi))
         if delay < best.delay:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import root_scalar
 
-from fluidcc.control.delay_system import Array, DelaySystem
-from fluidcc.control.roots import roots
+from fluidcc.control.delay_system import Array
 
 _DECADES = 10  # below the highest frequency
 _PER_DECADE = 24
@@ -17,17 +16,16 @@ _MOST = 1_000_000
 _NARROWEST = 1e-9  # relative width of an interval that is not halved any more: there the curves only touch zero
 
 
-def grid(system: DelaySystem, longest: float, high: float) -> Array:
+def grid(poles: Array, longest: float, high: float) -> Array:
     """Frequencies to begin with, up to ``high`` [rad/s].
 
-    By decades, as fine as the phase of e^(-i w longest) needs, and closer around the rightmost roots of ``system``: a
-    lightly damped one is a peak that no even grid sees.
+    By decades, as fine as the phase of e^(-i w longest) needs, and closer around the poles, roots [1/s] of the open
+    loop: a lightly damped one is a peak that no even grid sees.
     """
     low = high * 10.0**-_DECADES
     parts = [np.geomspace(low, high, _DECADES * _PER_DECADE)]
     turns = min(int(high * longest * _PER_RADIAN), _MOST)
     parts.append(np.linspace(low, high, turns + 2))
-    poles = roots(system, 4 * system.order + 8, threads=1).s
     poles = poles[poles.imag > 0]
     width = np.maximum(np.abs(poles.real), 1e-7 * poles.imag)
     parts += [poles.imag + step * width for step in (-9, -3, -1, -0.3, 0.3, 1, 3, 9)]

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.control.crossings import crossings, grid
 from fluidcc.control.delay_system import Array, DelaySystem, real
-from fluidcc.control.roots import abscissa
+from fluidcc.control.roots import abscissa, roots
 from fluidcc.errors import InputError
 
 _GAIN_STEP, _LARGEST_GAIN = 10.0, 1e6  # gain margins beyond are reported as none
@@ -145,7 +144,8 @@ class DelayLoop:
             return np.where(np.abs(L) > 1e-300, L.imag / np.maximum(np.abs(L), 1e-300), 1.0)[:, None]
 
         high = 1.0001 * float(self.closed().bound(0.0))
-        sampled = grid(self.system, longest, high)
+        poles = roots(self.system, 2 * self.system.order, threads=1).s
+        sampled = grid(poles, longest, high)
         unit = np.array([w for w, _ in crossings(magnitude, sampled)]) if high > 0 else np.empty(0)
         phase = delay = Margin(np.inf, None)
         if unit.size:
@@ -159,10 +159,11 @@ class DelayLoop:
             negative = negative[self.response(negative).real < 0] if negative.size else negative
             if self._static() < 0:
                 negative = np.concatenate([[0.0], negative])
-            if (negative.size and 1 / np.abs(self.response(negative)).max() <= gain) or gain >= _LARGEST_GAIN:
+            # Every crossing with a factor up to gain is found: none that is still missing is nearer to 1 than these.
+            if _nearest_to_one(1 / np.abs(self.response(negative))) <= gain or gain >= _LARGEST_GAIN:
                 break
             gain *= _GAIN_STEP
-            sampled = grid(self.system, longest, 1.0001 * float(self.closed(gain).bound(0.0)))
+            sampled = grid(poles, longest, 1.0001 * float(self.closed(gain).bound(0.0)))
         least = Margin(np.inf, None)
         if negative.size:
             factors = 1 / np.abs(self.response(negative))
@@ -180,11 +181,11 @@ class DelayLoop:
             If python-control is not installed.
         """
         try:
-            control = importlib.import_module("control")
-        except ModuleNotFoundError:
+            from control import frd  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
+        except ImportError:
             raise InputError("to_control: python-control is not installed; pip install control") from None
         frequency = np.asarray(frequency, float)
-        return control.frd(self.response(frequency), frequency)
+        return frd(self.response(frequency), frequency)
 
     def _static(self) -> float:
         """L(0); 0 where the open loop has a root there."""
@@ -192,3 +193,8 @@ class DelayLoop:
         if np.linalg.svd(at_zero, compute_uv=False)[-1] <= 1e-12 * self.system.size(0.0):
             return 0.0
         return float(self.response(0.0).real)
+
+
+def _nearest_to_one(factors: Array) -> float:
+    """The least factor, or reciprocal of one."""
+    return float(np.exp(np.abs(np.log(factors)).min(initial=np.inf)))

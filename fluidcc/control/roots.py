@@ -177,39 +177,55 @@ def _attempt(work: tuple[DelaySystem, int, int]) -> tuple[Array, Array, Array, A
     """Roots and residuals (batch, count + 1), their number, whether that is enough, and the nodes that they need."""
     system, nodes, count = work
     values: Array = np.linalg.eigvals(generator(system, nodes)).astype(complex)
-    values = np.where(values.imag >= 0, values, complex(-np.inf, 0))  # the mates follow
+    values = np.where(values.imag >= 0, values, -np.inf)  # the mates follow
+    total = min(count, system.order) if nodes == 0 else count
+    found = _confirmed(system, values, count)
+    short = np.flatnonzero(found[2] < total)
+    if short.size:
+        again = _confirmed(system[short], _possible(system[short], values[short]), count)
+        for mine, new in zip(found, again, strict=True):
+            mine[short] = new
+    s, residual, number, last = found
+    needed = nodes_needed(system, np.clip(last, _FAR_LEFT, None))
+    return s, residual, number, number >= total, needed
+
+
+def _confirmed(system: DelaySystem, values: Array, count: int) -> tuple[Array, Array, Array, Array]:
+    """The rightmost eigenvalues corrected: roots and residuals (batch, count + 1), their number, the last abscissa."""
     values = np.take_along_axis(values, np.argsort(-values.real, axis=-1), axis=-1)[:, : count + 2]
-    values[np.isneginf(values.real)] = complex(np.nan, 0)
-    s, residual = newton(system, values)
+    start: Array = np.where(np.isneginf(values.real), complex(np.nan, 0), values)
+    s, residual = newton(system, start)
     s.imag[np.abs(s.imag) < 1e-14 * (1 + np.abs(s))] = 0
-    good = (residual < _CONVERGED) & (np.abs(s - values) <= _MOVED * (1 + np.abs(values)))
-    twice = (np.abs(s[:, :, None] - s[:, None, :]) < 1e-9 * (1 + np.abs(s[:, :, None]))) & (
-        np.abs(values[:, :, None] - values[:, None, :]) > _MOVED * (1 + np.abs(values[:, :, None]))
-    )
-    good &= ~twice.any(axis=-1)
-    real = np.where(np.isnan(values), -np.inf, values.real)
-    # What lies right of an approximation that is no root cannot be complete without it.
-    trusted = np.logical_and.accumulate(good, axis=-1)
-    order = np.argsort(np.where(trusted, -s.real, np.inf), axis=-1, kind="stable")
-    s, residual, trusted, paired = (np.take_along_axis(x, order, -1) for x in (s, residual, trusted, values.imag > 0))
-    weight = np.where(trusted, 1 + paired, 0)
+    room = _MOVED * (1 + np.abs(start))
+    good = (residual < _CONVERGED) & (np.abs(s - start) <= room)
+    same = np.abs(s[:, :, None] - s[:, None, :]) < 1e-9 * (1 + np.abs(s[:, :, None]))
+    good &= ~(same & (np.abs(start[:, :, None] - start[:, None, :]) > room[:, :, None])).any(axis=-1)
+    # What lies right of an eigenvalue that is no root cannot be complete without it.
+    good = np.logical_and.accumulate(good, axis=-1)
+    order = np.argsort(np.where(good, -s.real, np.inf), axis=-1, kind="stable")
+    s, residual, good, paired = (np.take_along_axis(x, order, -1) for x in (s, residual, good, start.imag > 0))
+    weight = np.where(good, 1 + paired, 0)
     before = np.cumsum(weight, axis=-1) - weight
-    taken = trusted & (before < count)
-    number = (weight * taken).sum(axis=-1)
+    taken = good & (before < count)
     filled = np.full((len(s), count + 1), complex(np.nan, np.nan))
     errors = np.full((len(s), count + 1), np.nan)
-    rows, slots = np.nonzero(taken)
-    to = before[rows, slots]
-    filled[rows, to], errors[rows, to] = s[rows, slots], residual[rows, slots]
-    mates = paired[rows, slots]
-    filled[rows[mates], to[mates] + 1] = s[rows[mates], slots[mates]].conj()
-    errors[rows[mates], to[mates] + 1] = residual[rows[mates], slots[mates]]
-    total = np.minimum(count, system.order) if nodes == 0 else count
-    complete = number >= total
-    last = np.where(taken, s.real, np.inf).min(axis=-1, initial=np.inf)
-    sigma = np.where(complete, last, real.max(axis=-1))
-    needed = nodes_needed(system, np.maximum(np.where(np.isfinite(sigma), sigma, 0.0), _FAR_LEFT))
-    return filled, errors, number, complete, needed
+    for mate in (False, True):
+        rows, slots = np.nonzero(taken & paired if mate else taken)
+        to = before[rows, slots] + mate
+        filled[rows, to] = s[rows, slots].conj() if mate else s[rows, slots]
+        errors[rows, to] = residual[rows, slots]
+    last = np.where(taken, s.real, np.inf).min(axis=-1)
+    return filled, errors, (weight * taken).sum(axis=-1), np.where(np.isfinite(last), last, 0.0)
+
+
+def _possible(system: DelaySystem, values: Array) -> Array:
+    """Eigenvalues without those that the bound on the roots rules out, which are not resolved: |Im s| > bound(Re s)."""
+    rows, slots = np.nonzero(values.real > _FAR_LEFT)
+    at = values[rows, slots]
+    out = np.abs(at.imag) > (1 + _MOVED) * system[rows].bound(at.real)
+    kept = values.copy()
+    kept[rows[out], slots[out]] = -np.inf
+    return kept
 
 
 def _first_guess(system: DelaySystem) -> Array:
