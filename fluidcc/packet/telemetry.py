@@ -19,8 +19,9 @@ SWITCH_IDS = 1 << 12  # HPCC 4.1
 
 # HPCC, Fig. 7: txBytes in 128 B (20 bits), qLen in 80 B (17 bits), TS in ns (24 bits); all but TS times `int_multi`.
 _TX_UNIT, _TX_MASK, _QUEUE_UNIT, _QUEUE_MOST, _TS_MASK = 128, (1 << 20) - 1, 80, (1 << 17) - 1, (1 << 24) - 1
-# IFA (HPCC++ slides; widths as in switch software for I-D kumar-ippm-ifa): txBytes of 32 bits, rxTimestamp of 20 bits of seconds and 32 of ns,
-# and a residence time in ns: their sum is when the packet left. The queue's unit and width are ours.
+# IFA (HPCC++ slides; widths as in switch software for I-D kumar-ippm-ifa): txBytes of 32 bits, rxTimestamp of 20 bits
+# of seconds and 32 of ns, and a residence time in ns: their sum is when the packet left. The queue's unit and width are
+# ours.
 _IFA_TX_MASK, _IFA_CLOCK, _IFA_QUEUE_UNIT, _IFA_QUEUE_MOST = (1 << 32) - 1, 10**9 << 20, 80, (1 << 24) - 1
 
 
