@@ -181,12 +181,7 @@ def _crosscheck(scenario: Scenario) -> ModuleType | None:
     """What the scenario's scheme says of comparing; None if it says nothing, or flows run several schemes."""
     if len({flow.scheme.name for flow in scenario.flows}) > 1:
         return None
-    try:
-        return dispatch.part(scenario.flows[0].scheme, "crosscheck")
-    except ModuleNotFoundError as error:
-        if not (error.name or "").endswith(".crosscheck"):
-            raise
-        return None
+    return dispatch.optional_part(scenario.flows[0].scheme, "crosscheck")
 
 
 def tolerances_of(scenario: Scenario) -> dict[str, Tolerance]:

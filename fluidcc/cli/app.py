@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import fluidcc
-from fluidcc.cli import audit, crosscheck, equilibrium, reproduce, show, simulate, sweep, verify
+from fluidcc.cli import audit, crosscheck, equilibrium, reproduce, show, simulate, stability, sweep, verify
 from fluidcc.errors import InputError
 
 # Typer brings its own copy of click, or uses the installed one, depending on its version; its public
@@ -26,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for command in (simulate, crosscheck, equilibrium, sweep, audit, show, verify, reproduce):
+for command in (simulate, crosscheck, equilibrium, stability, sweep, audit, show, verify, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 

@@ -59,15 +59,18 @@ def _scenario_options(
 
 
 def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | None]:
-    """Decorator: a command ``(request, ...)`` gets the options that describe a scenario in place of the request."""
+    """Decorator: a command ``(request, ...)`` gets the options that describe a scenario in place of the request.
+
+    An option of its own by one of these names takes the place of the shared one.
+    """
     shared = inspect.signature(_scenario_options, eval_str=True)
     own = inspect.signature(command, eval_str=True)
     mine = [p.replace(kind=p.KEYWORD_ONLY) for p in list(own.parameters.values())[1:]]
-    theirs = [p.replace(kind=p.KEYWORD_ONLY) for p in shared.parameters.values()]
+    theirs = [p.replace(kind=p.KEYWORD_ONLY) for p in shared.parameters.values() if p.name not in own.parameters]
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> int | None:
-        request = Request(**{name: values.pop(name) for name in shared.parameters})
+        request = Request(**{p.name: values.pop(p.name) for p in theirs})
         return command(request, **values)
 
     wrapper.__signature__ = inspect.Signature([*theirs, *mine])  # type: ignore[attr-defined]

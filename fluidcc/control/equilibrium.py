@@ -10,7 +10,7 @@ from scipy.optimize import root_scalar
 
 from fluidcc.errors import InputError
 from fluidcc.scenario import Link, Scenario, resolve
-from fluidcc.schemes.dispatch import part
+from fluidcc.schemes.dispatch import optional_part
 
 _ROUNDS = 500  # of the iteration over links; two or three do for one link
 _SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
@@ -118,15 +118,13 @@ def _room(scheme: Any) -> Any:
     InputError
         If it has none.
     """
-    try:
-        return part(scheme, "equilibrium")
-    except ModuleNotFoundError as error:
-        if not (error.name or "").endswith(f".{scheme.name}.equilibrium"):
-            raise
+    room = optional_part(scheme, "equilibrium")
+    if room is None:
         raise InputError(
             f"equilibrium: {scheme.name} does not rest on a marking, so there is none to solve for; "
             f"see where it settles with: fluidcc simulate {scheme.name}"
-        ) from None
+        )
+    return room
 
 
 def _along(marks: list[float], path: tuple[int, ...]) -> float:

@@ -43,18 +43,27 @@ def parameters_of(name: str) -> Any:
     return package(name).Parameters
 
 
-def part(parameters: Any, room: str) -> ModuleType:
-    """A scheme's module, for example its ``fluid`` side, from its parameters.
-
-    Raises
-    ------
-    InputError
-        If it has no fluid side; any other missing module raises ModuleNotFoundError.
-    """
+def optional_part(parameters: Any, room: str) -> ModuleType | None:
+    """A scheme's module, for example its ``equilibrium``, from its parameters; None if it has none."""
     path = f"{SCHEMES[parameters.name]}.{room}"
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
-        if room != "fluid" or error.name != path:
+        if error.name != path:
             raise
-        raise InputError(f"scheme: {parameters.name} has no fluid model; run the packet engine instead") from None
+        return None
+
+
+def part(parameters: Any, room: str) -> ModuleType:
+    """A scheme's module that it cannot do without: its ``fluid`` or ``packet`` side.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    module = optional_part(parameters, room)
+    if module is None:
+        other = {"fluid": "; run the packet engine instead", "packet": "; run the fluid engine instead"}.get(room, "")
+        raise InputError(f"scheme: {parameters.name} has no {room} model{other}")
+    return module

@@ -1,6 +1,7 @@
 """The command line's contract: keys, exit codes, files, and that help is quick because nothing heavy loads."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -369,3 +370,29 @@ def test_the_packet_engine(fluidcc):
     assert found["packets"] == 2000
     status, out, _ = fluidcc(*arguments)
     assert "PFC pauses" in out
+
+
+def test_stability(fluidcc):
+    status, found, _ = fluidcc("stability", "dcqcn", "--flows", "8:9", "--json")
+    assert status == 0
+    eight, nine = found["points"]
+    assert (eight["flows"], nine["flows"]) == (8, 9)
+    assert eight["rightmost_root_per_s"] == pytest.approx([-47.73, 2754.1], rel=1e-4)
+    assert eight["phase_margin_deg"]["exact"] > nine["phase_margin_deg"]["exact"]
+    assert math.isfinite(eight["critical_feedback_delay_s"])
+    assert eight["fairness_root_per_s"][0] < eight["aggregate_root_per_s"][0]
+
+
+def test_stability_plots(fluidcc, tmp_path):
+    picture = tmp_path / "roots.png"
+    status, out, _ = fluidcc("stability", "dcqcn", "--flows", "2,20", "--plot", picture)
+    assert status == 0
+    assert "extended beyond kmax" in " ".join(out.split())
+    assert picture.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("flows", ["0", "2:1", "two", "1:99999", "2,"])
+def test_stability_refuses_what_is_no_count(fluidcc, flows):
+    status, _, err = fluidcc("stability", "dcqcn", "--flows", flows)
+    assert status == 2
+    assert "--flows" in err

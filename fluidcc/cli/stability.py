@@ -1,0 +1,106 @@
+"""``fluidcc stability``."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc import units
+from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.request import Request, scenario_of
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.control.stability import Stability
+
+_MOST_POINTS = 10_000
+
+
+@o.takes_scenario
+def command(
+    request: Request,
+    flows: Annotated[str, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders.")] = "2",
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw roots and margins over flows.")] = None,
+    json: o.Json = False,
+) -> None:
+    """Whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
+    counts = counts_of(flows)
+    if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
+        raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")
+    scenarios = [scenario_of(dataclasses.replace(request, flows=count)) for count in counts]
+    from fluidcc.control.stability import stability
+    from fluidcc.progress import Bar
+
+    points = []
+    with Bar("finding roots", len(scenarios), "points") as bar:
+        for done, scenario in enumerate(scenarios, 1):
+            points.append(stability(scenario))
+            bar(done / len(scenarios))
+    if plot is not None:
+        from fluidcc.control.plots import plot_stability
+
+        plot_stability(points, title=f"{request.scheme}: stability of the fixed point").write(plot)
+    if json:
+        output.print_json({"points": [point.as_dict() for point in points]})
+    else:
+        _print(request.scheme, points)
+
+
+def counts_of(text: str) -> list[int]:
+    """Numbers of flows from ``8``, ``2:20`` (ends inclusive) or ``2,8,32``.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    if re.fullmatch(r"\d{1,6}:\d{1,6}", text):
+        first, last = map(int, text.split(":"))
+        counts = list(range(first, last + 1))
+    elif re.fullmatch(r"\d{1,6}(,\d{1,6})*", text):
+        counts = [int(part) for part in text.split(",")]
+    else:
+        raise InputError(f"--flows: {text[:40]!r} is no list of numbers; write for example 8, 2:20 or 2,8,32")
+    if not counts or min(counts) < 1 or len(counts) > _MOST_POINTS:
+        raise InputError(f"--flows: {text[:40]!r}: give 1 to {_MOST_POINTS} numbers, from 1 flow on")
+    return counts
+
+
+def _print(scheme: str, points: list[Stability]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{scheme}: stability of the fixed point", box=None, title_justify="left")
+    for name in ("flows", "stable", "root [1/s]", "phase", "published", "gain", "delay", "critical"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for point in points:
+        root = point.rightmost_root
+        table.add_row(
+            f"{point.flows:g}",
+            "?" if point.stable is None else ("yes" if point.stable else "no") + ("" if point.on_ramp else "*"),
+            "" if root is None else f"{root.real:.4g}" + (f"±{root.imag:.4g}i" if root.imag else ""),
+            _number(point.phase_margin, "°"),
+            _number(point.paper_phase_margin, "°"),
+            _number(point.gain_margin, " dB"),
+            _time(point.delay_margin),
+            _time(point.critical_feedback_delay),
+        )
+    console = Console()
+    console.print(table)
+    console.print("phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much")
+    if any(not point.on_ramp and point.stable is not None for point in points):
+        console.print("* no fixed point on the RED ramp: values are those of its line extended beyond kmax")
+    for state in dict.fromkeys(point.state for point in points if point.state != "ok"):
+        console.print(state)
+
+
+def _number(value: float | None, unit: str) -> str:
+    return "" if value is None else f"{value:.2f}{unit}"
+
+
+def _time(value: Any) -> str:
+    return "" if value is None else units.show(value, units.TIME)

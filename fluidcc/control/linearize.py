@@ -1,0 +1,217 @@
+"""Linearisation of a fluid scenario about its equilibrium, exactly: derivatives of the model's own right-hand side.
+
+    x'(t) = A0 x(t) + sum_k A_k x(t - tau_k)
+
+x are the queues of the loaded links and the flows' states. The right-hand side is the one that is integrated, so there
+is nothing to derive by hand; automatic differentiation makes its Jacobians by the present state and by each lagged
+signal. Delays that depend on queues are frozen at the equilibrium.
+
+Flows interact through queues only. Equal flows are merged into one class, whose linearisation is the aggregate mode;
+differences between them follow the class's own block, the fairness mode, once for each flow but one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from fluidcc.control.delay_system import Array, DelaySystem
+from fluidcc.control.equilibrium import Equilibrium, equilibrium
+from fluidcc.control.roots import Roots, roots
+from fluidcc.errors import InputError
+from fluidcc.fluid.classes import system_of
+from fluidcc.fluid.kernel import Clock
+from fluidcc.fluid.network import Network, network_of, with_points
+from fluidcc.fluid.queues import QueueNetwork
+from fluidcc.fluid.state import State
+from fluidcc.scenario import Flow, Link, Scenario, resolve
+
+_SAME_DELAY = 1e-9  # relative: rounding apart
+_RESIDUAL = 1e-6  # of an equilibrium: largest rate of change, in parts of the state per fastest delay
+
+
+class NoEquilibriumError(InputError):
+    """There is no equilibrium to linearise about."""
+
+
+class Fairness(NamedTuple):
+    """How a difference between two equal flows moves: of a class with more than one."""
+
+    system: DelaySystem
+    modes: float  # of this kind: the class's flows but one
+
+
+@dataclasses.dataclass(frozen=True)
+class Linearization:
+    """A scenario near its equilibrium.
+
+    Parameters
+    ----------
+    states : tuple of str
+        Names of x in ``system``: queues [bytes], then each class's states.
+    system : DelaySystem
+        The aggregate: equal flows as one class.
+    fairness : tuple of Fairness
+    equilibrium : Equilibrium
+    """
+
+    states: tuple[str, ...]
+    system: DelaySystem
+    fairness: tuple[Fairness, ...]
+    equilibrium: Equilibrium
+
+    def roots(self, count: int = 10) -> Roots:
+        """Rightmost characteristic roots of all modes, as `control.roots.roots` gives them.
+
+        A fairness mode's roots are listed once for each class, however many flows it has.
+        """
+        parts = [roots(system, count) for system in (self.system, *(each.system for each in self.fairness))]
+        s: Array = np.concatenate([part.s for part in parts])
+        residual: Array = np.concatenate([part.residual for part in parts])
+        order = np.lexsort((-np.imag(s), -np.real(s)))
+        keep = order[: count + int(len(s) > count and np.imag(s[order[count - 1]]) > 0)]
+        worst = next((str(part.state) for part in parts if part.state != "ok"), "ok")
+        return Roots(s[keep], residual[keep], np.asarray(len(keep)), np.asarray(worst))
+
+
+def linearize(scenario: Scenario) -> Linearization:
+    """Linearise a scenario about its equilibrium.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of plain numbers; all flows count as active and long-lived. Where the marking that flows need exceeds pmax, the
+        RED line is extended beyond kmax (``equilibrium.on_ramp`` is false).
+
+    Raises
+    ------
+    NoEquilibriumError
+        If there is no equilibrium to linearise about; an `InputError`.
+    InputError
+        If the scenario makes no sense, or its scheme has no equilibrium by marking.
+    """
+    merged = _merged(resolve(scenario))
+    rest = equilibrium(merged)
+    for link, row in zip(merged.links, rest.links, strict=True):
+        if row["marking_probability"] > 0 and link.marking is not None and link.marking.kmax <= link.marking.kmin:
+            raise NoEquilibriumError(
+                f"linearize: {row['name']} marks by a cut-off, at which nothing rests; give kmax above kmin"
+            )
+    with jax.enable_x64(True):
+        network = with_points(network_of(_extended(merged)), "float64")
+        return _linearized(network, system_of(network, 1, jnp.asarray(np.inf)), rest)
+
+
+def _merged(scenario: Scenario) -> Scenario:
+    """Equal flows as one class, always active."""
+    classes: dict[Flow, list[float]] = {}
+    for flow in scenario.flows:
+        plain = dataclasses.replace(
+            flow, name="", source="", target="", start=0.0, size=np.inf, multiplicity=1.0, initial_rate=flow.line_rate
+        )
+        classes.setdefault(plain, []).append(flow.multiplicity)
+    flows = tuple(dataclasses.replace(flow, multiplicity=float(sum(n))) for flow, n in classes.items())
+    return dataclasses.replace(scenario, flows=flows)
+
+
+def _extended(scenario: Scenario) -> Scenario:
+    """The same ramps, up to a probability of 1: nothing jumps at kmax."""
+    return dataclasses.replace(scenario, links=tuple(_extended_link(link) for link in scenario.links))
+
+
+def _extended_link(link: Link) -> Link:
+    red = link.marking
+    if red is None or red.kmax <= red.kmin:
+        return link
+    top = red.kmin + (red.kmax - red.kmin) / red.pmax
+    return dataclasses.replace(link, marking=dataclasses.replace(red, kmax=top, pmax=1.0))
+
+
+def _linearized(network: Network, system: QueueNetwork, rest: Equilibrium) -> Linearization:
+    y, z = system.start(jnp.float64)
+    y = _at_rest(system, y, rest)
+    if z.wait is not None:
+        queue = jnp.asarray([[row["queue_bytes"]] for row in rest.links[: network.queues]])
+        at = jnp.asarray(system._path_queues)
+        z = z._replace(wait=(queue / network.capacity)[at], wait_growth=jnp.zeros((len(at), 1)))
+    flat, whole = ravel_pytree(y)
+    lags = system.lags(y, z, 0.0)
+    clock = Clock(jnp.int32(2**30), jnp.asarray(2.0**30), jnp.asarray(1.0))
+
+    def lagged_of(x: Any) -> tuple[Any, ...]:
+        signals = system.remembered(whole(x))
+        return tuple(signals[jnp.asarray(read.rows)] for read in system.reads)
+
+    def slope(x: Any, lagged: tuple[Any, ...]) -> Any:
+        full = tuple(
+            jnp.concatenate([values, jnp.zeros_like(values)]) if read.slopes else values
+            for read, values in zip(system.reads, lagged, strict=True)
+        )
+        return ravel_pytree(system.derivative(clock, whole(x), z, system.feedback(full)))[0]
+
+    lagged = lagged_of(flat)
+    present, past = jax.jacfwd(slope, argnums=(0, 1))(flat, lagged)
+    signals = jax.jacfwd(lagged_of)(flat)
+    names = _names(system, y)
+    # A link that is not loaded stays empty, and a flow that hears no marks at its limit: neither moves.
+    loaded = {f"queue {i}": row["marking_probability"] > 0 for i, row in enumerate(rest.links)}
+    marked = [flow["marking_probability"] > 0 for flow in rest.flows]
+    kept = np.array([loaded[name] if name in loaded else marked[int(name.split()[-1])] for name in names])
+    _check(np.asarray(slope(flat, lagged))[kept], np.asarray(flat)[kept], min(float(jnp.min(lag)) for lag in lags))
+    matrices: dict[float, np.ndarray] = {}
+    for by_signal, of_state, lag in zip(past, signals, lags, strict=True):
+        for row, delay in enumerate(np.broadcast_to(np.asarray(lag).reshape(-1), of_state.shape[0])):
+            same = next((d for d in matrices if abs(d - delay) <= _SAME_DELAY * delay), float(delay))
+            part = np.outer(np.asarray(by_signal)[:, row, 0], np.asarray(of_state)[row, 0])
+            matrices[same] = matrices.get(same, 0.0) + part
+    delays = sorted(matrices)
+    whole_system = DelaySystem(np.asarray(present), np.array([matrices[d] for d in delays]), np.array(delays))
+    fairness = []
+    for i, flow in enumerate(np.broadcast_to(network.multiplicity[:, 0], len(network.flows))):
+        own = [k for k, name in enumerate(names) if name.endswith(f" {i}") and not name.startswith("queue")]
+        if flow > 1 and marked[i]:
+            fairness.append(Fairness(_part(whole_system, own), float(flow) - 1.0))
+    inside = np.flatnonzero(kept)
+    return Linearization(tuple(names[k] for k in inside), _part(whole_system, inside.tolist()), tuple(fairness), rest)
+
+
+def _part(system: DelaySystem, rows: Sequence[Any]) -> DelaySystem:
+    """Some states of a system, the others at rest."""
+    inside = np.ix_(rows, rows)
+    A = np.array([matrix[inside] for matrix in system.A])
+    used = [k for k in range(len(A)) if A[k].any()]
+    return DelaySystem(system.A0[inside], A[used], system.tau[used])
+
+
+def _at_rest(system: QueueNetwork, y: State, rest: Equilibrium) -> State:
+    """The state that the equilibrium describes."""
+    queue = jnp.asarray([[row["queue_bytes"]] for row in rest.links[: system.network.queues]])
+    schemes = []
+    for group, state in zip(system.network.groups, y.schemes, strict=True):
+        values = {}
+        for name in state._fields:
+            key = name if name in rest.flows[0] else f"{name}_bytes_per_s"
+            values[name] = jnp.asarray([[rest.flows[i][key]] for i in group.flows])
+        schemes.append(type(state)(**values))
+    return y._replace(queue=queue, schemes=tuple(schemes))
+
+
+def _names(system: QueueNetwork, y: State) -> list[str]:
+    names = [f"queue {i}" for i in range(y.queue.shape[0])]
+    for group, state in zip(system.network.groups, y.schemes, strict=True):
+        names += [f"{field} {i}" for field in state._fields for i in group.flows]
+    return names
+
+
+def _check(slope: np.ndarray, state: np.ndarray, delay: float) -> None:
+    moved = np.abs(slope) * delay / np.maximum(np.abs(state), 1e-12)
+    if not np.all(moved < _RESIDUAL):
+        raise NoEquilibriumError(
+            f"linearize: the state found moves by {moved.max():.1e} of itself in a delay: it is no rest"
+        )

@@ -1,0 +1,197 @@
+"""Whether a scenario's equilibrium is stable, and by how much: roots of every mode, margins, critical delay."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.control.critical import critical_delay
+from fluidcc.control.delay_system import DelaySystem
+from fluidcc.control.equilibrium import Equilibrium
+from fluidcc.control.linearize import Linearization, NoEquilibriumError, linearize
+from fluidcc.control.response import DelayLoop
+from fluidcc.control.roots import Abscissa, abscissa
+from fluidcc.errors import InputError
+from fluidcc.scenario import Scenario, resolve
+from fluidcc.schemes.dispatch import optional_part
+
+
+@dataclasses.dataclass(frozen=True)
+class Stability:
+    """Stability of a scenario's equilibrium; numbers that there are none of are None.
+
+    Parameters
+    ----------
+    flows : float
+    exists, on_ramp : bool
+        As in `Equilibrium`. Where ``on_ramp`` is false the rest is of the RED line extended beyond kmax.
+    stable : bool or None
+        Whether all roots of all modes lie left of the axis.
+    aggregate_root, fairness_root : complex or None
+        Rightmost root of the merged flows, and of differences between equal flows [1/s].
+    phase_margin, paper_phase_margin : float or None
+        Of the loop cut at the most loaded queue [degrees]: exact, and of the scheme's published linearisation.
+    gain_margin : float or None
+        [dB]
+    delay_margin : float or None
+        Least delay [s] that, added at the cut, makes a stable loop swing for ever.
+    critical_feedback_delay : float or None
+        Where one feedback delay is given: its value at which the rightmost root crosses the axis, the equilibrium
+        being stable without delay [s].
+    crossing_frequency : float or None
+        Of that root [rad/s].
+    state : str
+        "ok", or why there are no numbers.
+    """
+
+    flows: float
+    exists: bool
+    on_ramp: bool
+    stable: bool | None = None
+    aggregate_root: complex | None = None
+    fairness_root: complex | None = None
+    phase_margin: float | None = None
+    paper_phase_margin: float | None = None
+    gain_margin: float | None = None
+    delay_margin: float | None = None
+    critical_feedback_delay: float | None = None
+    crossing_frequency: float | None = None
+    state: str = "ok"
+
+    @property
+    def rightmost_root(self) -> complex | None:
+        """Of all modes [1/s]."""
+        found = [root for root in (self.aggregate_root, self.fairness_root) if root is not None]
+        return max(found, key=lambda root: root.real, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A point of the CLI's ``stability``."""
+        pair = {name: _pair(getattr(self, name)) for name in ("rightmost_root", "aggregate_root", "fairness_root")}
+        return {
+            "flows": int(self.flows) if self.flows == int(self.flows) else self.flows,
+            "exists": self.exists,
+            "on_ramp": self.on_ramp,
+            "stable": self.stable,
+            **{f"{name}_per_s": value for name, value in pair.items()},
+            "phase_margin_deg": {"exact": self.phase_margin, "paper": self.paper_phase_margin},
+            "gain_margin_db": self.gain_margin,
+            "delay_margin_s": self.delay_margin,
+            "critical_feedback_delay_s": self.critical_feedback_delay,
+            "crossing_frequency_rad_per_s": self.crossing_frequency,
+            "state": self.state,
+        }
+
+
+def _pair(root: complex | None) -> list[float] | None:
+    return None if root is None else [root.real, root.imag]
+
+
+def stability(scenario: Scenario) -> Stability:
+    """Stability of a scenario's equilibrium, exact: no Padé approximation, no grid.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As for `linearize`.
+
+    Returns
+    -------
+    Stability
+        With ``state`` other than "ok" where there is no equilibrium to speak of.
+
+    Raises
+    ------
+    InputError
+        If the scenario itself makes no sense.
+
+    Examples
+    --------
+    >>> round(stability(fluidcc.incast(8, scheme=fluidcc.DCQCN())).aggregate_root.real, 2)
+    -47.73
+    """
+    scenario = resolve(scenario)
+    count = float(sum(flow.multiplicity for flow in scenario.flows))
+    try:
+        found = linearize(scenario)
+    except NoEquilibriumError as error:
+        return Stability(count, False, False, state=str(error))
+    return _of(scenario, found, count)
+
+
+def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
+    rest: Equilibrium = found.equilibrium
+    aggregate = abscissa(found.system)
+    fairness = [abscissa(each.system) for each in found.fairness]
+    worst = max(fairness, key=lambda each: float(each.value), default=None)
+    states = {str(each.state) for each in (aggregate, *fairness)} - {"ok"}
+    margins = loop_of(found).margins()
+    critical, crossing = _critical(found)
+    return Stability(
+        flows=count,
+        exists=rest.exists,
+        on_ramp=rest.on_ramp,
+        stable=max(float(each.value) for each in (aggregate, *fairness)) < 0,
+        aggregate_root=_root(aggregate),
+        fairness_root=None if worst is None else _root(worst),
+        phase_margin=_finite(math.degrees(margins.phase.value)),
+        paper_phase_margin=_published(scenario, count),
+        gain_margin=_finite(20 * math.log10(margins.gain.value)) if margins.gain.value > 0 else None,
+        delay_margin=_finite(margins.delay.value) if margins.stable else None,
+        critical_feedback_delay=critical,
+        crossing_frequency=crossing,
+        state=next(iter(states), "ok"),
+    )
+
+
+def loop_of(found: Linearization) -> DelayLoop:
+    """The merged flows' loop, cut where they hear of the most loaded queue.
+
+    The queue is the output; the input takes its place in all that is heard of it, so that -1 times the input closes
+    the loop.
+    """
+    links = found.equilibrium.links
+    most = max(range(len(links)), key=lambda i: links[i]["queue_bytes"])
+    at = found.states.index(f"queue {most}")
+    inner = found.system.A.copy()
+    heard = inner[:, :, at].copy()
+    inner[:, :, at] = 0.0
+    used = heard.any(axis=1)
+    output = np.zeros(found.system.order)
+    output[at] = 1.0
+    tau = found.system.tau
+    return DelayLoop(DelaySystem(found.system.A0, inner, tau), -heard[used], tau[used], output)
+
+
+def _critical(found: Linearization) -> tuple[float | None, float | None]:
+    """Least critical value of the one feedback delay over all modes, and its frequency; None if there are several."""
+    systems = [found.system, *(each.system for each in found.fairness)]
+    if any(len(system.tau) != 1 for system in systems):
+        return None, None
+    each = [critical_delay(system, 0) for system in systems]
+    least = min(each, key=lambda one: one.delay)
+    return _finite(least.delay), least.frequency
+
+
+def _published(scenario: Scenario, count: float) -> float | None:
+    """Phase margin of the scheme's published linearisation [degrees], if it has one for this scenario."""
+    (scheme, *mixed), (link, *more) = {flow.scheme for flow in scenario.flows}, scenario.links
+    module = optional_part(scheme, "published")
+    if module is None or mixed or more:
+        return None
+    packet = scenario.wire_packet_of(scenario.flows[0])
+    try:
+        loop = module.published(scheme, link.marking, flows=count, rate=link.rate, packet=packet)
+    except InputError:
+        return None
+    return _finite(loop.phase_margin())
+
+
+def _root(found: Abscissa) -> complex:
+    return complex(float(found.value), float(found.frequency))
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

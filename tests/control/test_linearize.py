@@ -1,0 +1,126 @@
+"""Linearisation of DCQCN's fluid against its own nonlinear run, finite differences, and independent numbers.
+
+Tolerances were set before anything was measured.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.control.linearize import linearize
+from fluidcc.control.roots import roots
+from fluidcc.errors import InputError
+from fluidcc.fluid.signals import Signals
+from fluidcc.scenario import resolve
+from fluidcc.schemes.dcqcn import fluid as model
+
+
+def dcqcn(flows: int, delay: str | None = "50us") -> fc.Scenario:
+    return fc.incast(flows, rate="40Gbps", scheme=fc.DCQCN(feedback_delay=delay))
+
+
+def dominant(signal: np.ndarray, spacing: float, modes: int) -> complex:
+    """Slowest oscillation of a sum of damped ones, by the matrix pencil method (Hua and Sarkar 1990) [1/s]."""
+    half = len(signal) // 2
+    rows = np.lib.stride_tricks.sliding_window_view(signal, half)
+    kept = np.linalg.svd(rows, full_matrices=False)[2][:modes].T
+    poles = np.log(np.linalg.eigvals(np.linalg.pinv(kept[:-1]) @ kept[1:]).astype(complex)) / spacing
+    swinging = poles[poles.imag > 1.0]
+    return complex(swinging[np.argmax(swinging.real)])
+
+
+def test_rightmost_root_is_how_the_nonlinear_run_decays() -> None:
+    """Eight flows: -47.73 +- 2754i; the run's queue, 100 to 170 ms after a line-rate start, to 1e-3."""
+    scenario = dcqcn(8)
+    root = linearize(scenario).roots(1).s[0]
+    assert root.real == pytest.approx(-47.73, abs=0.005)
+    rest = fc.equilibrium(scenario).as_dict()["queue_bytes"]
+    run = fc.simulate(scenario, "170ms", dt="1us", sample_interval="10us", estimate_error=False)
+    late = run["time"].values >= 100e-3
+    found = dominant(run["queue"].values[late, 0][::10] - rest, 1e-4, 6)
+    assert found.real == pytest.approx(root.real, rel=1e-3)
+    assert found.imag == pytest.approx(root.imag, rel=1e-3)
+
+
+@pytest.mark.parametrize(("delay", "unstable"), [("50us", range(0)), ("85us", range(3, 21))])
+def test_stability_over_the_number_of_flows(delay: str, unstable: range) -> None:
+    """At 50 us all are stable. At 85 us, 3 to 14 flows on the ramp are not, nor up to 20 on the line beyond it."""
+    for flows in range(2, 24):
+        found = linearize(dcqcn(flows, delay))
+        assert (found.roots(1).s[0].real > 0) == (flows in unstable), flows
+        assert found.equilibrium.on_ramp == (flows <= 14)
+
+
+def test_equal_flows_are_merged_without_loss() -> None:
+    """Three flows, told apart by a rounding of line rates: the merged one's roots, and twice the fairness mode's."""
+    merged = linearize(fc.incast(3, rate="40Gbps", scheme=fc.DCQCN()))
+    assert len(merged.states) == 4
+    (fairness,) = merged.fairness
+    assert fairness.modes == 2.0
+    rates = [5e9, 5e9 * (1 + 1e-13), 5e9 * (1 - 1e-13)]
+    apart = linearize(fc.incast(3, rate="40Gbps", scheme=fc.DCQCN(), line_rate=rates, initial_rate="1Gbps"))
+    assert len(apart.states) == 10
+    assert apart.fairness == ()
+    both = np.concatenate([roots(merged.system, 8).s, np.repeat(roots(fairness.system, 8).s, 2)])
+    found = apart.roots(9).s
+    both, found = (s[np.lexsort((s.imag, -np.round(s.real, 3)))] for s in (both, found))
+    np.testing.assert_allclose(found, both[: len(found)], rtol=1e-6)
+
+
+def test_jacobians_against_finite_differences() -> None:
+    """x' = f(x, x(t - tau)), f written here from the scheme's functions; central differences, to 1e-5 of each row."""
+    scenario = resolve(dcqcn(8))
+    scheme, found = scenario.flows[0].scheme, linearize(scenario)
+    assert found.states == ("queue 0", "rate 0", "target_rate 0", "alpha 0")
+    assert found.system.tau == pytest.approx([50e-6])
+    rest = found.equilibrium.as_dict()
+    keys = ("queue_bytes", "rate_bytes_per_s", "target_rate_bytes_per_s", "alpha")
+    x = np.array([rest[key] for key in keys])
+
+    def f(now: np.ndarray, past: np.ndarray) -> np.ndarray:
+        marking = (past[0] - 5e3) / 195e3 * 0.01
+        one = jnp.ones((1, 1))
+        heard = model.feedback(scheme, Signals(marking * one, past[1] * one, 1000.0 * one))
+        moved = model.derivative(scheme, model.State(*(value * one for value in now[1:])), heard)
+        return np.array([8 * now[1] - 5e9, *(float(leaf[0, 0]) for leaf in moved)])
+
+    with jax.enable_x64(True):
+        assert np.abs(f(x, x) * 50e-6 / x).max() < 1e-9
+        for which, exact in ((0, found.system.A0), (1, found.system.A[0])):
+            columns = []
+            for k in range(4):
+                step = np.zeros(4)
+                step[k] = 1e-5 * x[k]
+                low, high = ((x - step, x), (x + step, x)) if which == 0 else ((x, x - step), (x, x + step))
+                columns.append((f(*high) - f(*low)) / (2 * step[k]))
+            # In shares of the state, so that rows of bytes, bytes/s and 1 are alike.
+            measured, computed = (matrix * x / x[:, None] for matrix in (np.array(columns).T, exact))
+            np.testing.assert_allclose(measured, computed, atol=1e-5 * np.abs(computed).max(axis=1).max())
+
+
+def test_delays_of_paths() -> None:
+    """With propagation and waits: forward to the queue, and back with what packets waited at rest."""
+    found = linearize(dcqcn(8, None))
+    rest = found.equilibrium.as_dict()["queue_bytes"] / 5e9
+    assert found.system.tau == pytest.approx([1e-6, 50e-6 + 3e-6 + rest, 50e-6 + 4e-6 + rest])
+
+
+def test_flows_and_links_that_differ() -> None:
+    """A parking lot: both queues, three classes, no fairness mode; and a link that nobody fills leaves x."""
+    lot = fc.parking_lot(3, rate="40Gbps", scheme=fc.DCQCN())
+    assert [name for name in linearize(lot).states if name.startswith("queue")] == ["queue 0", "queue 1"]
+    wide = dataclasses.replace(lot, links=(lot.links[0], dataclasses.replace(lot.links[1], rate="400Gbps")))
+    assert [name for name in linearize(wide).states if name.startswith("queue")] == ["queue 0"]
+    assert "rate 2" not in linearize(wide).states  # alone on the wide link, at its line rate
+    assert linearize(wide).roots(1).s[0].real < 0
+
+
+def test_what_has_no_rest_is_refused() -> None:
+    with pytest.raises(InputError, match="hpcc"):
+        linearize(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()))

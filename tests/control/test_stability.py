@@ -1,0 +1,81 @@
+"""Stability of DCQCN's fixed point: margins, critical delays, the published linearisation beside them, and edges."""
+
+from __future__ import annotations
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.control.linearize import linearize
+from fluidcc.control.roots import abscissa
+from fluidcc.control.stability import loop_of, stability
+from fluidcc.schemes.dcqcn.published import published
+
+
+def dcqcn(flows: int, delay: str | None = "50us") -> fc.Scenario:
+    return fc.incast(flows, rate="40Gbps", scheme=fc.DCQCN(feedback_delay=delay))
+
+
+def test_least_margin_is_at_nine_flows() -> None:
+    """1.92 degrees at 8, 1.845 at 9, to the digits of an independent computation."""
+    margins = {n: stability(dcqcn(n)).phase_margin for n in range(2, 15)}
+    assert all(margin is not None for margin in margins.values())
+    assert min(margins, key=lambda n: margins[n] or 0.0) == 9
+    assert margins[8] == pytest.approx(1.92, abs=0.005)
+    assert margins[9] == pytest.approx(1.845, abs=0.0005)
+
+
+@pytest.mark.parametrize(("flows", "critical"), [(2, 85.57e-6), (8, 62.17e-6)])
+def test_critical_feedback_delay(flows: int, critical: float) -> None:
+    """85.57 us at 2 flows, 62.17 us at 8, to a hundredth; there and nowhere before the rightmost root crosses."""
+    found = stability(dcqcn(flows)).critical_feedback_delay
+    assert found == pytest.approx(critical, abs=0.01e-6)
+    roots = [float(abscissa(linearize(dcqcn(flows, f"{share * found}s")).system).value) for share in (0.999, 1.001)]
+    assert roots[0] < 0 < roots[1]
+
+
+def test_the_simulated_queue_swings_beyond_the_critical_delay_only() -> None:
+    """Two flows, 5 % below and above 85.57 us: the late standard deviation of the queue, under 1 and over 1000 B."""
+    deviations = [
+        fc.simulate(dcqcn(2, delay), "1s", window="900ms:1s", estimate_error=False).summary["queue_bytes"]["std"]
+        for delay in ("81us", "90us")
+    ]
+    assert deviations[0] < 1.0
+    assert deviations[1] > 1000.0
+
+
+def test_the_loop_closes_to_the_system_it_was_cut_from() -> None:
+    """With u = -y the loop's roots are the aggregate mode's."""
+    found = linearize(dcqcn(8))
+    closed = loop_of(found).closed()
+    assert float(abscissa(closed).value) == pytest.approx(float(abscissa(found.system).value), rel=1e-9)
+
+
+def test_margins_in_time_and_in_phase_agree() -> None:
+    """The delay margin is the phase margin over its frequency; added at the cut it takes the root to the axis."""
+    found = linearize(dcqcn(9))
+    loop = loop_of(found)
+    margins = loop.margins()
+    assert margins.delay.value * margins.phase.frequency == pytest.approx(margins.phase.value, rel=1e-9)
+    at = abscissa(loop.closed(delay=margins.delay.value))
+    assert float(at.value) == pytest.approx(0.0, abs=1e-6 * float(at.frequency))
+
+
+def test_the_published_margin_stands_beside_the_exact_one() -> None:
+    found = stability(dcqcn(4))
+    assert found.phase_margin == pytest.approx(4.16, abs=0.005)
+    assert found.paper_phase_margin == pytest.approx(published(flows=4).phase_margin())
+    assert found.paper_phase_margin < 0
+    assert stability(dcqcn(4, None)).paper_phase_margin is None  # its loop has one constant delay
+
+
+def test_off_the_ramp_says_so() -> None:
+    found = stability(dcqcn(20))
+    assert (found.exists, found.on_ramp, found.stable) == (False, False, True)
+
+
+def test_no_equilibrium_is_a_state_not_an_error() -> None:
+    cut_off = fc.incast(2, rate="40Gbps", scheme=fc.DCQCN(), marking=fc.RED("40KB", "40KB", 1.0))
+    found = stability(cut_off)
+    assert found.stable is None
+    assert "cut-off" in found.state
+    assert found.rightmost_root is None
