@@ -9,7 +9,7 @@ import sympy
 from _equilibria import formulas
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "theory" / "equilibria.md"
-BLOCK = re.compile(r"<!-- ([a-z_.]+) -->\n\$\$\n.*?\n\$\$\n", re.DOTALL)
+BLOCK = re.compile(r"<!-- ([a-z_.]+) -->\n\$\$\n(?:[^$]+\n)?\$\$\n")
 
 
 def written(page: str) -> str:

@@ -75,8 +75,8 @@ def scaled_targets() -> Finding:
         },
         ways,
         restricted=bool(single) and equal,
-        conditions=f"windows between fs_min and fs_max, here of {np.ceil(fewest):.0f} to {most:.0f} flows: equal ones are the "
-        "one rest; beyond, targets are equal and any split rests",
+        conditions=f"windows between fs_min and fs_max, here of {np.ceil(fewest):.0f} to {most:.0f} flows: equal ones "
+        "are the one rest; beyond, targets are equal and any split rests",
     )
 
 
@@ -118,8 +118,8 @@ def continuum(flows: int = 3) -> Finding:
             ),
         ],
         restricted=moves[True] < 1e-12,
-        conditions="the increase only at g < 0; at g <= 0, as printed, rates grow by delta/tau* at each of these points, and "
-        "there is no fixed point",
+        conditions="the increase only at g < 0; at g <= 0, as printed, rates grow by delta/tau* at each of these, "
+        "and there is no fixed point",
     )
 
 

@@ -1,0 +1,109 @@
+"""The symbolic equilibria: the same as numeric ones, and the same as on the documentation page."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import fluidcc as fc
+from fluidcc.verify import claims
+
+ROOT = Path(__file__).parents[1]
+TABLE_14 = {"C": 5e6, "tau": 50e-6, "tauprime": 55e-6, "T": 55e-6, "R_AI": 5e3, "B": 1e4, "F": 5}
+
+
+@pytest.fixture(scope="module")
+def proof() -> Iterator[Any]:
+    """proofs/equilibria.py, as the proofs import each other."""
+    claims()
+    sys.path.insert(0, str(ROOT / "proofs"))
+    yield importlib.import_module("equilibria")
+    sys.path.remove(str(ROOT / "proofs"))
+
+
+@pytest.fixture(scope="module")
+def found(proof: Any) -> dict[str, sympy.Eq]:
+    return proof.formulas()
+
+
+def test_the_page_shows_what_the_code_derives(found: dict[str, sympy.Eq]) -> None:
+    page = (ROOT / "docs" / "theory" / "equilibria.md").read_text(encoding="utf-8")
+    shown = re.findall(r"<!-- (\S+) -->\n\$\$\n(.*)\n\$\$\n", page)
+    assert dict(shown) == {name: sympy.latex(formula) for name, formula in found.items()}
+    assert len(shown) == len(found)
+    writer = importlib.import_module("_equilibria_page")
+    assert writer.written(page) == page
+
+
+@pytest.mark.parametrize("flows", [2, 5, 14])
+def test_dcqcn_rests_where_the_formulas_say(proof: Any, found: dict[str, sympy.Eq], flows: int) -> None:
+    """At fc.equilibrium's marking both sides are equal; 1e-9, the accuracy of its root."""
+    rest = fc.equilibrium(fc.incast(1, multiplicity=flows)).as_dict()
+    at = TABLE_14 | {"N": flows, "p": rest["marking_probability"]}
+    at["R"] = proof.value(found["dcqcn.rate"].rhs, **at)
+    assert 1e3 * at["R"] == pytest.approx(rest["rate_bytes_per_s"], rel=1e-9)
+    at["alpha"] = proof.value(found["dcqcn.alpha"].rhs, **at)
+    assert at["alpha"] == pytest.approx(rest["alpha"], rel=1e-9)
+    short = importlib.import_module("_equilibria").SHORT
+    left, right, gap = (
+        proof.value(side.subs(short), **at) for side in (*found["dcqcn.marking"].args, found["dcqcn.target_rate"].rhs)
+    )
+    assert left == pytest.approx(right, rel=1e-9)
+    assert 1e3 * (at["R"] + gap) == pytest.approx(rest["target_rate_bytes_per_s"], rel=1e-9)
+
+
+@pytest.mark.parametrize(("flows", "too_high"), [(2, 0.19), (8, 0.28), (32, 0.44)])
+def test_small_p_is_too_high_by(proof: Any, found: dict[str, sympy.Eq], flows: int, too_high: float) -> None:
+    """Half a percent: what is stated has whole percents. Beyond 14 flows the line is extended beyond kmax."""
+    rest = fc.equilibrium(fc.incast(1, multiplicity=flows)).as_dict()
+    at = TABLE_14 | {"R": TABLE_14["C"] / flows}
+    at["A"] = proof.value(found["dcqcn.small.sum"].rhs, **at)
+    leading = proof.value(found["dcqcn.small.leading"].rhs, **at) ** (1 / 3)
+    assert leading / rest["marking_probability"] - 1 == pytest.approx(too_high, abs=0.005)
+    assert rest["on_ramp"] is (flows <= 14)
+
+
+def test_hpcc_in_numbers(found: dict[str, sympy.Eq]) -> None:
+    """A tenth of the headroom by hand: lambdified, so that the formulas can be used so."""
+    one_link, windows, rates, queue = (
+        sympy.lambdify(sorted(found[name].rhs.free_symbols, key=str), found[name].rhs)
+        for name in ("hpcc.one_link", "hpcc.class.windows", "hpcc.class.rates", "hpcc.class.queue")
+    )
+    assert one_link(100.0, 16, 0.95, 0.5) == pytest.approx(0.95 + 0.08)  # C, N, U_target, a
+    assert windows(100.0, 16, 2.0, 1.0, 0.95) == pytest.approx(0.95 + 0.08)  # B, N, T, W_AI, eta
+    assert rates(60.0, 16, 0.5, 0.95) == pytest.approx(0.95 / (1 - 8 / 60))  # A, N, a, eta
+    assert queue(60.0, 100.0, 2.0, 1.03) == pytest.approx((1.03 - 0.6) * 200)  # A, B, T, U
+
+
+def test_swift_s_scaling_ends_where_it_should(proof: Any, found: dict[str, sympy.Eq]) -> None:
+    at = {"fs_range": 9e-6, "fs_min": 0.1, "fs_max": 50.0}
+    at["alpha_fs"] = proof.value(found["swift.slope"].rhs, **at)
+    offset = proof.value(found["swift.offset"].rhs, **at)
+    assert at["alpha_fs"] == pytest.approx(9e-6 / (0.1**-0.5 - 50**-0.5))
+    assert at["alpha_fs"] / 0.1**0.5 + offset == pytest.approx(9e-6)
+    assert at["alpha_fs"] / 50**0.5 + offset == pytest.approx(0, abs=1e-18)
+
+
+def test_patched_timely_in_numbers(proof: Any, found: dict[str, sympy.Eq]) -> None:
+    """10 Gb/s, beta 0.008, delta 10 Mb/s, T_low 50 us: q* = q' (1 + N/8)."""
+    at = {"C": 1.25e9, "beta": 0.008, "delta": 1.25e6, "qprime": 62.5e3, "T_low": 50e-6, "T_high": 500e-6}
+    assert proof.value(found["patched.queue"].rhs, **at, N=4) == pytest.approx(62.5e3 * 1.5)
+    assert proof.value(found["patched.most"].rhs, **at) == pytest.approx(72)
+
+
+def test_dctcp_is_a_quarter_of_alpha_squared(proof: Any, found: dict[str, sympy.Eq]) -> None:
+    """DCTCP (6): alpha^2 (1 - alpha/4) = (2 W + 1)/(W + 1)^2, and sqrt(2/W) for large W: within 2 % at 1e4."""
+    W, peak, alpha = (sympy.Symbol(name, positive=True) for name in ("W", "W_peak", "alpha"))
+    shown: Any = found["dctcp.alpha"]
+    printed = alpha**2 * (1 - alpha / 4) - (2 * W + 1) / (W + 1) ** 2
+    assert sympy.simplify((shown.lhs - shown.rhs).subs(peak, W + 1) - printed) == 0
+    at = [value for value in np.roots([-0.25, 1, 0, -(2e4 + 1) / (1e4 + 1) ** 2]) if 0 < value.real < 1]
+    assert proof.value(found["dctcp.alpha.leading"].rhs, W=1e4) == pytest.approx(at[0].real, rel=0.02)
