@@ -107,3 +107,13 @@ def test_dctcp_is_a_quarter_of_alpha_squared(proof: Any, found: dict[str, sympy.
     assert sympy.simplify((shown.lhs - shown.rhs).subs(peak, W + 1) - printed) == 0
     at = [value for value in np.roots([-0.25, 1, 0, -(2e4 + 1) / (1e4 + 1) ** 2]) if 0 < value.real < 1]
     assert proof.value(found["dctcp.alpha.leading"].rhs, W=1e4) == pytest.approx(at[0].real, rel=0.02)
+
+
+@pytest.mark.slow
+def test_the_published_loop_is_explained_to_the_last_coefficient() -> None:
+    """0.01 degree: a grid of frequencies; the equations' own margins were found before by an independent pass."""
+    found = claims()["dcqcn-conext-loop"].check()
+    assert found.agrees
+    assert found.evidence["coefficients_that_are"] == ["AA", "DD", "FF", "GG"]
+    assert found.evidence["margin_degrees"][8]["equations"] == pytest.approx(1.92, abs=0.01)
+    assert found.evidence["margin_degrees"][10]["equations"] == pytest.approx(1.86, abs=0.01)
