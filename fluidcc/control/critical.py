@@ -11,6 +11,8 @@ from fluidcc.control.delay_system import Array, DelaySystem
 from fluidcc.control.roots import abscissa, roots
 from fluidcc.errors import InputError
 
+_ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
+
 
 class CriticalDelay(NamedTuple):
     """Where stability is lost.
@@ -69,11 +71,13 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
         raise InputError(f"index: {index}; the system has delays 0 to {count - 1}")
     if not start >= 0:
         raise InputError(f"start: {start} s; give a delay of 0 s or more")
+    scaled, (unit,) = _with(system, index, start).normalised()  # or the rank below is one of the states' units
+    system, start = scaled[0], start / unit
     begun = abscissa(_with(system, index, start), threads=1)
     if begun.state != "ok":
-        return CriticalDelay(start, None, 0.0, "unresolved")
+        return CriticalDelay(start * unit, None, 0.0, "unresolved")
     if begun.value >= 0:
-        return CriticalDelay(start, float(begun.frequency), float(begun.residual), "unstable")
+        return CriticalDelay(start * unit, float(begun.frequency) / unit, float(begun.residual), "unstable")
     others = np.arange(count) != index
     rest = DelaySystem(system.A0, system.A[others], system.tau[others])
     U, V = _factored(system.A[index])
@@ -91,13 +95,14 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
 
     best = CriticalDelay(np.inf, None, 0.0, "never")
     sampled = grid(roots(rest, 2 * rest.order, threads=1).s, float(rest.tau.max(initial=0.0)), 1.0001 * high)
-    for w, branch in crossings(gains, sampled):
-        turn = float(np.angle(loops(np.array([w]))[0, branch]))
-        delay = turn / w + 2 * np.pi / w * np.ceil((start - turn / w) * w / (2 * np.pi))
-        if delay < best.delay:
+    for w, _ in crossings(gains, sampled):
+        mu = loops(np.array([w]))[0]
+        turns = np.angle(mu[np.abs(np.abs(mu) - 1) < _ON_CIRCLE])  # several, where curves coincide
+        delay = float((turns / w + 2 * np.pi / w * np.ceil((start - turns / w) * w / (2 * np.pi))).min(initial=np.inf))
+        if delay * unit < best.delay:
             there = _with(system, index, delay)
             smallest = np.linalg.svd(there.characteristic(1j * w), compute_uv=False)[-1]
-            best = CriticalDelay(float(delay), w, float(smallest / there.size(1j * w)), "ok")
+            best = CriticalDelay(delay * unit, w / unit, float(smallest / there.size(1j * w)), "ok")
     return best
 
 

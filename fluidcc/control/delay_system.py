@@ -17,7 +17,7 @@ from fluidcc.errors import InputError
 
 Array = np.ndarray[Any, Any]
 
-_SWEEPS = 4  # of balancing; two do unless rows differ by many orders of magnitude
+_SWEEPS = 20  # of balancing at most; two or three do unless few states act on each other and units differ widely
 _BOUND_ROUNDS = 4  # each gives a bound, and a lower one than the round before
 
 
@@ -153,8 +153,7 @@ class DelaySystem:
 
         Roots times unit are roots of the normalised systems; without delays the unit is 1 / |A0|. What one state does
         to another that has no effect on it in turn is left out: by blocks the matrices are triangular, and the
-        determinant does not depend on it. Scaling by powers of two (Osborne 1960; Parlett and Reinsch 1969) makes rows
-        and columns alike, whatever the states' units are.
+        determinant does not depend on it.
         """
         n, count = self.order, self.tau.shape[-1]
         batch = math.prod(self.shape)
@@ -162,15 +161,23 @@ class DelaySystem:
         tau = self.tau.reshape(batch, count)
         mutual = _mutual((A0 != 0) | (A != 0).any(axis=-3))
         A0, A = A0 * mutual, A * mutual[:, None]
-        read = np.where(A.any(axis=(-2, -1)), tau, 0.0)
-        scale = _balance(np.abs(A0) + np.abs(A).sum(axis=-3))
-        ratio = scale[:, None, :] / scale[:, :, None]
-        A0, A = A0 * ratio, A * ratio[:, None]
-        norm = np.linalg.norm(A0, axis=(-2, -1)) + np.linalg.norm(A, axis=(-2, -1)).sum(axis=-1)
-        longest = read.max(axis=-1, initial=0.0)
+        even = DelaySystem(A0, A, np.where(A.any(axis=(-2, -1)), tau, 0.0)).balanced(np.zeros(batch))
+        norm = np.linalg.norm(even.A0, axis=(-2, -1)) + np.linalg.norm(even.A, axis=(-2, -1)).sum(axis=-1)
+        longest = even.tau.max(axis=-1, initial=0.0)
         unit = np.where(longest > 0, longest, 1 / np.where(norm > 0, norm, 1.0))
-        scaled = DelaySystem(A0 * unit[:, None, None], A * unit[:, None, None, None], read / unit[:, None])
-        return scaled, unit
+        scale = unit[:, None, None]
+        return DelaySystem(even.A0 * scale, even.A * scale[:, None], even.tau / unit[:, None]), unit
+
+    def balanced(self, sigma: Array) -> DelaySystem:
+        """States of a batch (batch,) scaled by powers of two such that |A0| + sum |A_k| e^(-sigma tau_k) is balanced.
+
+        Rows and columns are then alike, whatever the states' units are, and norms say something (Osborne 1960; Parlett
+        and Reinsch 1969).
+        """
+        weights = np.exp(-sigma[:, None] * self.tau)
+        scale = balance(np.abs(self.A0) + (weights[..., None, None] * np.abs(self.A)).sum(axis=-3))
+        ratio = scale[:, None, :] / scale[:, :, None]
+        return DelaySystem(self.A0 * ratio, self.A * ratio[:, None], self.tau)
 
     def __getitem__(self, index: Any) -> DelaySystem:
         """Some systems of the batch."""
@@ -238,16 +245,19 @@ def _mutual(acts: Array) -> Array:
     return reach & reach.swapaxes(-1, -2)
 
 
-def _balance(moduli: Array) -> Array:
+def balance(moduli: Array) -> Array:
     """Scales (batch, n), powers of two, such that row i and column i of scale_j / scale_i M_ij are alike."""
     n = moduli.shape[-1]
     moduli = moduli * (1 - np.eye(n))
     scale = np.ones(moduli.shape[:-1])
     for _ in range(_SWEEPS):
+        before = scale.copy()
         for i in range(n):
             row = (moduli[:, i] * scale).sum(axis=-1) / scale[:, i]
             column = (moduli[:, :, i] / scale).sum(axis=-1) * scale[:, i]
             both = (row > 0) & (column > 0)
             step = np.sqrt(np.where(both, row, 1.0) / np.where(both, column, 1.0))
             scale[:, i] *= np.exp2(np.round(np.log2(step)))
+        if (scale == before).all():
+            break
     return scale

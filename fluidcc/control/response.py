@@ -8,13 +8,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.control.crossings import crossings, grid
-from fluidcc.control.delay_system import Array, DelaySystem, real
+from fluidcc.control.delay_system import Array, DelaySystem, balance, real
 from fluidcc.control.roots import abscissa, roots
 from fluidcc.errors import InputError
 
@@ -109,8 +110,9 @@ class DelayLoop:
             Complex, the same shape.
         """
         s = 1j * np.asarray(frequency, float)
-        driven = np.exp(-s[..., None] * self.input_delay) @ self.B
-        return np.linalg.solve(self.system.characteristic(s), driven[..., None])[..., 0] @ self.C
+        system, B, C = self._balanced
+        driven = np.exp(-s[..., None] * self.input_delay) @ B
+        return np.linalg.solve(system.characteristic(s), driven[..., None])[..., 0] @ C
 
     def closed(self, gain: float = 1.0, delay: float = 0.0) -> DelaySystem:
         """The system with u(t) = -gain y(t - delay)."""
@@ -187,10 +189,22 @@ class DelayLoop:
         frequency = np.asarray(frequency, float)
         return frd(self.response(frequency), frequency)
 
+    @functools.cached_property
+    def _balanced(self) -> tuple[DelaySystem, Array, Array]:
+        """System, B and C with states scaled such that the loop's rows and columns are alike."""
+        closed = self.closed()
+        (scale,) = balance((np.abs(closed.A0) + np.abs(closed.A).sum(axis=0))[None])
+        ratio = scale / scale[:, None]
+        return (
+            DelaySystem(self.system.A0 * ratio, self.system.A * ratio, self.system.tau),
+            self.B / scale,
+            self.C * scale,
+        )
+
     def _static(self) -> float:
         """L(0); 0 where the open loop has a root there."""
-        at_zero = self.system.characteristic(0.0)
-        if np.linalg.svd(at_zero, compute_uv=False)[-1] <= 1e-12 * self.system.size(0.0):
+        system = self._balanced[0]
+        if np.linalg.svd(system.characteristic(0.0), compute_uv=False)[-1] <= 1e-12 * system.size(0.0):
             return 0.0
         return float(self.response(0.0).real)
 

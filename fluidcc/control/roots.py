@@ -109,7 +109,7 @@ def roots(system: DelaySystem, count: int = 10, *, threads: int | None = None) -
             s[part], residual[part], number[part], complete, needed = found
             resolved[part] = complete & (needed <= nodes[part])
             nodes[part] = np.where(
-                resolved[part] | (nodes[part] == largest), -1, _ladder(np.maximum(needed, nodes[part] * 5 // 4 + 1))
+                resolved[part] | (nodes[part] == largest), -1, _ladder(np.maximum(needed, nodes[part] * 3 // 2 + 1))
             )
         pending = np.flatnonzero(nodes >= 0)
     width = int(number.max(initial=0)) if not system.shape else count + 1
@@ -154,7 +154,7 @@ def newton(system: DelaySystem, s: Array) -> tuple[Array, Array]:
     best, least = s.copy(), np.full(s.shape, np.inf)
     at = s.copy()
     rows, slots = np.nonzero(np.isfinite(s) & (s.real > _FAR_LEFT))
-    one = system[rows]
+    one = system[rows].balanced(s.real[rows, slots])  # far left e^(-s tau) is large: the residual must not hide there
     for _ in range(_NEWTON_STEPS):
         here = at[rows, slots]
         u, sigma, vh = np.linalg.svd(one.characteristic(here))
@@ -195,7 +195,7 @@ def _confirmed(system: DelaySystem, values: Array, count: int) -> tuple[Array, A
     values = np.take_along_axis(values, np.argsort(-values.real, axis=-1), axis=-1)[:, : count + 2]
     start: Array = np.where(np.isneginf(values.real), complex(np.nan, 0), values)
     s, residual = newton(system, start)
-    s.imag[np.abs(s.imag) < 1e-14 * (1 + np.abs(s))] = 0
+    s.imag[start.imag == 0] = 0  # up to rounding it is
     room = _MOVED * (1 + np.abs(start))
     good = (residual < _CONVERGED) & (np.abs(s - start) <= room)
     same = np.abs(s[:, :, None] - s[:, None, :]) < 1e-9 * (1 + np.abs(s[:, :, None]))

@@ -51,6 +51,8 @@ def count_right(system: DelaySystem, sigma: ArrayLike = 0.0) -> Array:
 def _count(system: DelaySystem, line: float) -> int:
     n = system.order
     with np.errstate(over="ignore"):
+        if np.isfinite(np.exp(-line * system.tau)).all():
+            system = system.balanced(np.array([line]))
         norms = np.linalg.norm(system.A, axis=(-2, -1))[0] * np.exp(-line * system.tau[0])
     reach = np.linalg.norm(system.A0[0] - line * np.eye(n)) + norms.sum()
     steepest = 1 + (system.tau[0] * norms).sum()

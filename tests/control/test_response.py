@@ -135,6 +135,15 @@ def test_critical_delay_of_second_order(a, b):
     assert (found.delay, found.frequency) == pytest.approx((np.arctan2(a, w) / w, w), rel=EXACT)
 
 
+@given(st.floats(0.1, 2), st.floats(1.1, 5))
+def test_critical_delay_where_curves_coincide(a, ratio):
+    """x' = -a x + k y(t - tau), y' = -a y - k x(t - tau): mu = +-i k / (s + a), and w tau = atan(a / w) of the one."""
+    k = ratio * a
+    found = critical_delay(DelaySystem(-a * np.eye(2), [[[0, k], [-k, 0]]], [1.0]), 0)
+    w = np.sqrt(k**2 - a**2)
+    assert (found.delay, found.frequency) == pytest.approx((np.arctan2(a, w) / w, w), rel=EXACT)
+
+
 def test_critical_delay_with_matrices_of_full_rank():
     """Several eigenvalue curves, another delay beside: the root is on the axis there, and never before."""
     rng = np.random.default_rng(2)
@@ -188,3 +197,25 @@ def test_python_control_is_optional():
     data = integrator(1.0, 0.5).to_control(w)
     assert isinstance(data, control.FrequencyResponseData)
     np.testing.assert_allclose(np.squeeze(data.complex), integrator(1.0, 0.5).response(w))
+
+
+@given(st.integers(0, 100), st.floats(-9, 9), st.floats(-18, 18))
+def test_units_do_not_matter(seed, time, state):
+    """Margins and critical delays in nanoseconds, of states whose sizes differ by up to eighteen decades."""
+    rng = np.random.default_rng(seed)
+    system = DelaySystem(rng.normal(size=(3, 3)) - 3 * np.eye(3), rng.normal(size=(2, 3, 3)), rng.uniform(0, 1, 2))
+    B, delays, C = 3 * rng.normal(size=(1, 3)), np.array([0.3]), rng.normal(size=3)
+    unit = 10.0**time
+    scale = 10.0 ** (state * np.array([0, 0.5, 1]))
+    similar = scale / scale[:, None] / unit
+    other = DelaySystem(system.A0 * similar, system.A * similar, system.tau * unit)
+    a, b = critical_delay(system, 0), critical_delay(other, 0)
+    assert a.state == b.state
+    assert b.delay / unit == pytest.approx(a.delay, rel=1e-8)  # rounding times the condition of a random system
+    assert b.residual < 1e-9
+    loops = DelayLoop(system, B, delays, C), DelayLoop(other, B / scale / unit, delays * unit, C * scale)
+    one, two = (loop.margins() for loop in loops)
+    assert one.stable == two.stable
+    assert two.gain.value == pytest.approx(one.gain.value, rel=1e-8)
+    assert two.phase.value == pytest.approx(one.phase.value, rel=1e-8)
+    assert two.delay.value / unit == pytest.approx(one.delay.value, rel=1e-8)

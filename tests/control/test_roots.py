@@ -60,6 +60,30 @@ def test_lambert_w():
         assert distance(found.s * tau, expected * tau) < EXACT
 
 
+def test_rings():
+    """Each state drives the next, one of them late: (s + 1)^n = b e^(-s T), Lambert's W once more, weak and strong.
+
+    Eigenvalues of the collocated matrix are known to its rounding, 1e-13, times e^(-T Re s): down to T Re s = -20 that
+    is less than Newton may move a root, 1e-3. Roots farther left may be unresolved; what is found is right anyway.
+    """
+    rng = np.random.default_rng(8)
+    resolved = 0
+    for _ in range(60):
+        n, T = int(rng.integers(2, 6)), rng.uniform(0.2, 2)
+        gains = 10 ** rng.uniform(-3, 2, size=n) * rng.choice([-1, 1], size=n)
+        A0, A = -np.eye(n) + np.diag(gains[:-1], -1), np.zeros((1, n, n))
+        A[0, 0, -1] = gains[-1]
+        found = roots(DelaySystem(A0, A, [T]), 8)
+        b = np.prod(gains)
+        each = np.abs(b) ** (1 / n) * np.exp(1j * (np.pi * (b < 0) + 2 * np.pi * np.arange(n)) / n)
+        expected = (-1 + n / T * lambertw(T / n * each * np.exp(T / n), np.arange(-40, 41)[:, None])).ravel()
+        expected = expected[np.argsort(-expected.real)]
+        assert found.state == "ok" or expected[7].real * T < -20
+        assert distance(found.s * T, expected[: found.number] * T) < EXACT
+        resolved += int(found.state == "ok")
+    assert resolved > 40
+
+
 def test_random_systems():
     """Residuals, and none missed: the argument principle counts as many roots right of a line between two of them."""
     rng = np.random.default_rng(2)
