@@ -75,9 +75,9 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
     system, start = scaled[0], start / unit
     begun = abscissa(_with(system, index, start), threads=1)
     if begun.state != "ok":
-        return CriticalDelay(start * unit, None, 0.0, "unresolved")
+        return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
     if begun.value >= 0:
-        return CriticalDelay(start * unit, float(begun.frequency) / unit, float(begun.residual), "unstable")
+        return CriticalDelay(float(start * unit), float(begun.frequency / unit), float(begun.residual), "unstable")
     others = np.arange(count) != index
     rest = DelaySystem(system.A0, system.A[others], system.tau[others])
     U, V = _factored(system.A[index])
@@ -102,7 +102,7 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
         if delay * unit < best.delay:
             there = _with(system, index, delay)
             smallest = np.linalg.svd(there.characteristic(1j * w), compute_uv=False)[-1]
-            best = CriticalDelay(delay * unit, w / unit, float(smallest / there.size(1j * w)), "ok")
+            best = CriticalDelay(float(delay * unit), float(w / unit), float(smallest / there.size(1j * w)), "ok")
     return best
 
 
