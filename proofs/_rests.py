@@ -82,7 +82,7 @@ def swift_rhs(windows: Array, own: Swift) -> Array:
 
 
 def dctcp_trace(
-    flows: float, C: float, D: float, K: float, g: float = 1 / 16, round_trips: int = 3000
+    flows: float, C: float, D: float, K: float, g: float = 1 / 16, round_trips: int = 1500
 ) -> tuple[Array, Array, Array]:
     """Time, window and queue of the fluid of DCTCP's analysis, by Heun's method, 100 steps in a round trip.
 

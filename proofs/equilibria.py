@@ -111,7 +111,7 @@ def _hpcc(flows: int, rate_ai: float, *, served: float = 1.0, until: float, **op
     scheme = fc.HPCC(rate_ai=rate_ai, multiq="class" if served < 1 else "off", **options)
     link = fc.Link("100Gbps", "1us", None, "bottleneck", "switch", "receiver")
     share = {"initial_rate": 0.95 * served * LINE / flows}
-    made = [fc.Flow((0,), scheme, "100Gbps", source=f"host {i}", **share) for i in range(flows)]
+    made = [fc.Flow((0,), scheme, "100Gbps", multiplicity=flows, **share)]
     if served < 1:
         rest = {"initial_rate": LINE * (1 - served), "traffic_class": 1}
         made.append(fc.Flow((0,), fc.NoControl(), "100Gbps", source="other", **rest))
@@ -130,8 +130,7 @@ def hpcc_rest(flows: int = 4) -> Finding:
     cases = {  # N a/B, service, formula of U, and what the fluid is told
         "rates below the link's": (0.02, 1.0, "one_link", {"form": "rate", "until": 3e-3}),
         # Rates behind a queue are two integrators in a loop, stable only if it is far shorter than T.
-        "rates behind a queue": (0.07, 1.0, "class.rates", {"form": "rate", "base_rtt": 1e-3, "until": 0.4}),
-        "windows behind a queue": (0.08, 1.0, "class.windows", {"until": 3e-3}),
+        "rates behind a queue": (0.07, 1.0, "class.rates", {"form": "rate", "base_rtt": 1e-3, "until": 0.3}),
         "windows served at 0.6": (0.08, 0.6, "class.windows", {"until": 3e-3}),
     }
     ways, evidence, readings = [], {}, {"rates": True, "windows, R = W/T": True}

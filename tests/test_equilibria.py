@@ -109,6 +109,29 @@ def test_dctcp_is_a_quarter_of_alpha_squared(proof: Any, found: dict[str, sympy.
     assert proof.value(found["dctcp.alpha.leading"].rhs, W=1e4) == pytest.approx(at[0].real, rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("name", "formula"),
+    [
+        ("dcqcn-conext-fixed-point", "dcqcn.target_rate"),
+        ("dcqcn-conext-small-p", "dcqcn.small.slope"),
+        ("vai-2-fbs", "swift.slope"),
+        ("timely-conext-continuum", "timely.printed"),
+        ("timely-conext-patched", "patched.queue"),
+        ("timely-conext-patched", "patched.fairness"),
+        ("dctcp-analysis-no-rest", "dctcp.marked"),
+    ],
+)
+def test_a_wrong_formula_is_found_out(
+    found: dict[str, sympy.Eq], monkeypatch: pytest.MonkeyPatch, name: str, formula: str
+) -> None:
+    """One percent more on its right side, and the claim's two ways no longer agree."""
+    wrong = found | {formula: sympy.Eq(found[formula].lhs, found[formula].rhs * sympy.Rational(101, 100))}
+    check = claims()[name].check
+    assert check().agrees
+    monkeypatch.setattr(sys.modules[check.__module__], "formulas", lambda: wrong)
+    assert not check().agrees
+
+
 @pytest.mark.slow
 def test_the_published_loop_is_explained_to_the_last_coefficient() -> None:
     """0.01 degree: a grid of frequencies; the equations' own margins were found before by an independent pass."""
