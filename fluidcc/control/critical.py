@@ -11,6 +11,7 @@ from fluidcc.control.delay_system import Array, DelaySystem
 from fluidcc.control.roots import abscissa, roots
 from fluidcc.errors import InputError
 
+_ROUNDING = 1e-13  # of a root, relative to the bound on roots: nearer to the axis it is on it
 _ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
 
 
@@ -26,8 +27,8 @@ class CriticalDelay(NamedTuple):
     residual : float
         Relative backward error of that root, as in `fluidcc.control.roots.Roots`; 0 without one.
     state : str
-        "ok", "never" (stable for every greater delay), "unstable" (at ``start``) or "unresolved" (the roots at
-        ``start`` are not known).
+        "ok", "never" (stable for every greater delay), "unstable" (at ``start``, or a root is on the axis there) or
+        "unresolved" (the roots at ``start`` are not known).
     """
 
     delay: float
@@ -76,12 +77,12 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
     begun = abscissa(_with(system, index, start), threads=1)
     if begun.state != "ok":
         return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
-    if begun.value >= 0:
+    high = float(system.bound(0.0))
+    if begun.value >= -_ROUNDING * high:
         return CriticalDelay(float(start * unit), float(begun.frequency / unit), float(begun.residual), "unstable")
     others = np.arange(count) != index
     rest = DelaySystem(system.A0, system.A[others], system.tau[others])
     U, V = _factored(system.A[index])
-    high = float(system.bound(0.0))
     if not U.size or high == 0:
         return CriticalDelay(np.inf, None, 0.0, "never")
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from fluidcc.control.crossings import crossings, grid
 from fluidcc.control.delay_system import Array, DelaySystem, balance, real
 from fluidcc.control.roots import abscissa, roots
+from fluidcc.control.winding import count_right
 from fluidcc.errors import InputError
 
 _GAIN_STEP, _LARGEST_GAIN = 10.0, 1e6  # gain margins beyond are reported as none
@@ -108,11 +109,19 @@ class DelayLoop:
         -------
         ndarray
             Complex, the same shape.
+
+        Raises
+        ------
+        InputError
+            If the response is infinite.
         """
         s = 1j * np.asarray(frequency, float)
         system, B, C = self._balanced
         driven = np.exp(-s[..., None] * self.input_delay) @ B
-        return np.linalg.solve(system.characteristic(s), driven[..., None])[..., 0] @ C
+        try:
+            return np.linalg.solve(system.characteristic(s), driven[..., None])[..., 0] @ C
+        except np.linalg.LinAlgError:
+            raise InputError("frequency: the open loop has a root at one of them; leave it out") from None
 
     def closed(self, gain: float = 1.0, delay: float = 0.0) -> DelaySystem:
         """The system with u(t) = -gain y(t - delay)."""
@@ -171,8 +180,7 @@ class DelayLoop:
             factors = 1 / np.abs(self.response(negative))
             i = int(np.argmin(np.abs(np.log(factors))))
             least = Margin(float(factors[i]), float(negative[i]))
-        stable = bool(abscissa(self.closed(), threads=1).value < 0)
-        return Margins(stable, least, phase, delay, unit, negative)
+        return Margins(self._stable(), least, phase, delay, unit, negative)
 
     def to_control(self, frequency: ArrayLike) -> Any:
         """The response at these frequencies (m,) [rad/s] as `control.FrequencyResponseData`, for its plots.
@@ -188,6 +196,11 @@ class DelayLoop:
             raise InputError("to_control: python-control is not installed; pip install control") from None
         frequency = np.asarray(frequency, float)
         return frd(self.response(frequency), frequency)
+
+    def _stable(self) -> bool:
+        closed = self.closed()
+        found = abscissa(closed, threads=1)
+        return bool(found.value < 0 and (found.state == "ok" or count_right(closed) == 0))
 
     @functools.cached_property
     def _balanced(self) -> tuple[DelaySystem, Array, Array]:

@@ -149,13 +149,13 @@ def abscissa(system: DelaySystem, *, threads: int | None = None) -> Abscissa:
     )
 
 
-def newton(system: DelaySystem, s: Array) -> tuple[Array, Array]:
+def newton(system: DelaySystem, s: Array, steps: int = _NEWTON_STEPS) -> tuple[Array, Array]:
     """Correct approximate roots (batch, m) of normalised systems; the roots, and their residuals."""
     best, least = s.copy(), np.full(s.shape, np.inf)
     at = s.copy()
     rows, slots = np.nonzero(np.isfinite(s) & (s.real > _FAR_LEFT))
     one = system[rows].balanced(s.real[rows, slots])  # far left e^(-s tau) is large: the residual must not hide there
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(1 + steps):
         here = at[rows, slots]
         u, sigma, vh = np.linalg.svd(one.characteristic(here))
         error = sigma[:, -1] / np.maximum(one.size(here), np.finfo(float).tiny)
@@ -179,7 +179,7 @@ def _attempt(work: tuple[DelaySystem, int, int]) -> tuple[Array, Array, Array, A
     values: Array = np.linalg.eigvals(generator(system, nodes)).astype(complex)
     values = np.where(values.imag >= 0, values, -np.inf)  # the mates follow
     total = min(count, system.order) if nodes == 0 else count
-    found = _confirmed(system, values, count)
+    found = _confirmed(system, values, count, exact=nodes == 0)
     short = np.flatnonzero(found[2] < total)
     if short.size:
         again = _confirmed(system[short], _possible(system[short], values[short]), count)
@@ -190,16 +190,23 @@ def _attempt(work: tuple[DelaySystem, int, int]) -> tuple[Array, Array, Array, A
     return s, residual, number, number >= total, needed
 
 
-def _confirmed(system: DelaySystem, values: Array, count: int) -> tuple[Array, Array, Array, Array]:
-    """The rightmost eigenvalues corrected: roots and residuals (batch, count + 1), their number, the last abscissa."""
+def _confirmed(system: DelaySystem, values: Array, count: int, exact: bool = False) -> tuple[Array, ...]:
+    """The rightmost eigenvalues corrected: roots and residuals (batch, count + 1), their number, the last abscissa.
+
+    Without delays they are the roots, and stay as they are where Newton's method would merge them (defective ones).
+    """
     values = np.take_along_axis(values, np.argsort(-values.real, axis=-1), axis=-1)[:, : count + 2]
     start: Array = np.where(np.isneginf(values.real), complex(np.nan, 0), values)
+    s: Array
     s, residual = newton(system, start)
     s.imag[start.imag == 0] = 0  # up to rounding it is
     room = _MOVED * (1 + np.abs(start))
     good = (residual < _CONVERGED) & (np.abs(s - start) <= room)
     same = np.abs(s[:, :, None] - s[:, None, :]) < 1e-9 * (1 + np.abs(s[:, :, None]))
     good &= ~(same & (np.abs(start[:, :, None] - start[:, None, :]) > room[:, :, None])).any(axis=-1)
+    if exact:
+        s, residual = np.where(good, s, start), np.where(good, residual, newton(system, start, steps=0)[1])
+        good = np.isfinite(start)
     # What lies right of an eigenvalue that is no root cannot be complete without it.
     good = np.logical_and.accumulate(good, axis=-1)
     order = np.argsort(np.where(good, -s.real, np.inf), axis=-1, kind="stable")

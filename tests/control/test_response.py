@@ -170,6 +170,20 @@ def test_critical_delay_says_where_there_is_none():
     assert critical_delay(falling, 0, start=1.5).delay == pytest.approx(np.pi / 2, rel=EXACT)
 
 
+def test_a_root_on_the_axis_is_not_stable():
+    """Rounding must not decide: (1, 2) is a rest of these, and so is every multiple, whatever the delay."""
+    neutral = DelaySystem([[-1, 0.5], [2, -1]], [[[-1.0, 0.5], [0, 0]]], [0.3])
+    assert critical_delay(neutral, 0).state == "unstable"
+
+
+def test_stability_where_the_roots_are_unresolved():
+    """A delay of 1 s beside 0.1 ms: thousands of roots near the axis, and the argument principle decides."""
+    loop = DelayLoop(DelaySystem([[0.0]], [[[-5e3]]], [1e-4]), [[1.0]], [1.0], [2e3])
+    assert abscissa(loop.closed()).state == "unresolved"
+    assert loop._stable()
+    assert not DelayLoop(loop.system, 3 * loop.B, loop.input_delay, loop.C)._stable()
+
+
 def test_bad_input():
     one = undelayed(-1.0)
     batch = DelaySystem(np.zeros((2, 1, 1)), np.zeros((1, 1, 1)), [1.0])
@@ -185,6 +199,8 @@ def test_bad_input():
             DelayLoop(*arguments)
     with pytest.raises(InputError, match="batch"):
         critical_delay(batch, 0)
+    with pytest.raises(InputError, match="open loop has a root"):
+        integrator(1.0, 1.0).response([1.0, 0.0])
     with pytest.raises(InputError, match="index: 1"):
         critical_delay(batch[0], 1)
     with pytest.raises(InputError, match="start"):

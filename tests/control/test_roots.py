@@ -178,6 +178,23 @@ def test_double_root():
     assert count_right(scalar(0, -np.exp(-1)), -1.1) == 2
 
 
+def test_defective_eigenvalues_without_delay():
+    """(s + 1)^6, hidden by a similarity: the rounding to its sixth root, 3e-3, is more than Newton may move a root."""
+    rng = np.random.default_rng(9)
+    hidden, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    found = roots(DelaySystem(hidden @ (np.eye(6, k=1) - np.eye(6)) @ hidden.T, np.zeros((0, 6, 6)), []), 6)
+    assert found.state == "ok"
+    assert found.number == 6
+    assert found.residual.max() < RESIDUAL
+    assert np.abs(found.s + 1).max() < 0.02
+
+
+def test_empty_batch():
+    nothing = DelaySystem(np.zeros((0, 2, 2)), np.zeros((0, 1, 2, 2)), np.zeros((0, 1)))
+    assert abscissa(nothing).value.shape == (0,)
+    assert roots(nothing, 3).number.shape == (0,)
+
+
 def test_one_way_coupling_adds_no_root():
     """A delay on the way from one state to another that does not act back: n roots, whatever is asked."""
     found = roots(DelaySystem([[-1, 0], [0, -2]], [[[0, 1], [0, 0]]], [1.0]), 6)
