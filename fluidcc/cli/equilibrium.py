@@ -33,7 +33,7 @@ def command(
     ]
     skip = {"exists", "on_ramp", "marking_probability", "queue_bytes", "links", "flows"}
     rows += [
-        (key.removesuffix("_bytes_per_s").replace("_", " "), _shown(key, v))
+        (key.removesuffix("_per_s").removesuffix("_bytes").replace("_", " "), _shown(key, v))
         for key, v in found.items()
         if key not in skip
     ]
@@ -43,4 +43,6 @@ def command(
 def _shown(key: str, value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_shown(key, v) for v in value)
+    if key.endswith("_bytes"):
+        return units.show(value, units.SIZE)
     return units.show(value, units.RATE) if key.endswith("_bytes_per_s") else f"{value:.6g}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from scipy.optimize import root_scalar
 
+from fluidcc.control.utilisation import rests
 from fluidcc.errors import InputError
 from fluidcc.scenario import Link, Scenario, resolve
 from fluidcc.schemes.dispatch import optional_part
@@ -26,7 +27,7 @@ class Equilibrium:
         Whether the model as printed rests there: on every loaded link the RED ramp reaches the probability.
         Where it does not, queues are those of the ramp extended beyond kmax.
     on_ramp : bool
-        Whether every loaded link marks on its ramp (0 < p <= pmax).
+        Whether every link that must mark does so on its ramp (0 < p <= pmax).
     links : tuple of dict
         Per link: name, ``marking_probability``, ``queue_bytes`` and ``utilisation``.
     flows : tuple of dict
@@ -64,6 +65,9 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     it is not loaded and marks nothing. The rate at rest falls with the marking, so each link's equation has
     one root given the others; they are iterated to agreement. Delays, starts and g do not enter.
 
+    For HPCC: R = a/(1 - eta/U), links filled from the lowest rate on (A.3); queues are those of windows that hold more
+    than the links do.
+
     Parameters
     ----------
     scenario : Scenario
@@ -82,9 +86,14 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     scenario = resolve(scenario)
     packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
     rooms = [_room(flow.scheme) for flow in scenario.flows]
+    if any(hasattr(room, "balances") for room in rooms):
+        if len({flow.scheme.name for flow in scenario.flows}) > 1:
+            raise InputError("equilibrium: marking and utilisation together have none that we solve for; simulate")
+        links, flows = rests(scenario, rooms[0])
+        return Equilibrium(True, True, tuple(links), tuple(flows))
     probabilities = [0.0] * len(scenario.links)
 
-    def rests(marks: list[float]) -> list[Any]:
+    def marked(marks: list[float]) -> list[Any]:
         return [
             room.rest(flow.scheme, _along(marks, flow.path), flow.line_rate, packet)
             for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
@@ -107,7 +116,7 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
             break
     else:
         raise InputError("equilibrium: the links' markings do not settle; simulate instead")
-    return _described(scenario, probabilities, rests(probabilities))
+    return _described(scenario, probabilities, marked(probabilities))
 
 
 def _room(scheme: Any) -> Any:

@@ -4,7 +4,7 @@
 
 x are the queues of the loaded links and the flows' states. The right-hand side is the one that is integrated, so there
 is nothing to derive by hand; automatic differentiation makes its Jacobians by the present state and by each lagged
-signal. Delays that depend on queues are frozen at the equilibrium.
+signal (`control.taps`). Delays that depend on queues are frozen at the equilibrium.
 
 Flows interact through queues only. Equal flows are merged into one class, whose linearisation is the aggregate mode;
 differences between them follow the class's own block, the fairness mode, once for each flow but one.
@@ -24,13 +24,14 @@ from jax.flatten_util import ravel_pytree
 from fluidcc.control.delay_system import Array, DelaySystem
 from fluidcc.control.equilibrium import Equilibrium, equilibrium
 from fluidcc.control.roots import Roots, roots
+from fluidcc.control.taps import taps_of
 from fluidcc.errors import InputError
 from fluidcc.fluid.classes import system_of
-from fluidcc.fluid.kernel import Clock
 from fluidcc.fluid.network import Network, network_of, with_points
 from fluidcc.fluid.queues import QueueNetwork
 from fluidcc.fluid.state import State
 from fluidcc.scenario import Flow, Link, Scenario, resolve
+from fluidcc.schemes.dispatch import part
 
 _SAME_DELAY = 1e-9  # relative: rounding apart
 _RESIDUAL = 1e-6  # of an equilibrium: largest rate of change, in parts of the state per fastest delay
@@ -137,76 +138,93 @@ def _linearized(network: Network, system: QueueNetwork, rest: Equilibrium) -> Li
     y, z = system.start(jnp.float64)
     y = _at_rest(system, y, rest)
     if z.wait is not None:
-        queue = jnp.asarray([[row["queue_bytes"]] for row in rest.links[: network.queues]])
         at = jnp.asarray(system._path_queues)
-        z = z._replace(wait=(queue / network.capacity)[at], wait_growth=jnp.zeros((len(at), 1)))
-    flat, whole = ravel_pytree(y)
-    lags = system.lags(y, z, 0.0)
-    clock = Clock(jnp.int32(2**30), jnp.asarray(2.0**30), jnp.asarray(1.0))
+        z = z._replace(wait=(y.queue / network.capacity)[at], wait_growth=jnp.zeros((len(at), 1)))
+    heard = taps_of(system, y, z)
+    flat, whole = ravel_pytree((y.queue, y.schemes))
 
-    def lagged_of(x: Any) -> tuple[Any, ...]:
-        signals = system.remembered(whole(x))
-        return tuple(signals[jnp.asarray(read.rows)] for read in system.reads)
+    def state_of(x: Any) -> State:
+        queue, schemes = whole(x)
+        return heard.complete(y._replace(queue=queue, schemes=schemes))
 
-    def slope(x: Any, lagged: tuple[Any, ...]) -> Any:
-        full = tuple(
-            jnp.concatenate([values, jnp.zeros_like(values)]) if read.slopes else values
-            for read, values in zip(system.reads, lagged, strict=True)
-        )
-        return ravel_pytree(system.derivative(clock, whole(x), z, system.feedback(full)))[0]
+    def values_of(x: Any) -> Any:
+        return heard.signals(state_of(x))[jnp.asarray([tap.row for tap in heard.taps])]
 
-    lagged = lagged_of(flat)
-    present, past = jax.jacfwd(slope, argnums=(0, 1))(flat, lagged)
-    signals = jax.jacfwd(lagged_of)(flat)
-    names = _names(system, y)
-    # A link that is not loaded stays empty, and a flow that hears no marks at its limit: neither moves.
-    loaded = {f"queue {i}": row["marking_probability"] > 0 for i, row in enumerate(rest.links)}
-    marked = [flow["marking_probability"] > 0 for flow in rest.flows]
-    kept = np.array([loaded[name] if name in loaded else marked[int(name.split()[-1])] for name in names])
-    _check(np.asarray(slope(flat, lagged))[kept], np.asarray(flat)[kept], min(float(jnp.min(lag)) for lag in lags))
-    matrices: dict[float, np.ndarray] = {}
-    for by_signal, of_state, lag in zip(past, signals, lags, strict=True):
-        for row, delay in enumerate(np.broadcast_to(np.asarray(lag).reshape(-1), of_state.shape[0])):
-            same = next((d for d in matrices if abs(d - delay) <= _SAME_DELAY * delay), float(delay))
-            part = np.outer(np.asarray(by_signal)[:, row, 0], np.asarray(of_state)[row, 0])
-            matrices[same] = matrices.get(same, 0.0) + part
-    delays = sorted(matrices)
-    whole_system = DelaySystem(np.asarray(present), np.array([matrices[d] for d in delays]), np.array(delays))
+    def slope(x: Any, values: Any) -> Any:
+        moved = heard.slope(state_of(x), values)
+        return ravel_pytree((moved.queue, moved.schemes))[0]
+
+    values = values_of(flat)
+    present, past = jax.jacfwd(slope, argnums=(0, 1))(flat, values)
+    of_state = np.asarray(jax.jacfwd(values_of)(flat))[:, 0]
+    names, moving = _names(system, rest)
+    inside = np.flatnonzero(moving)
+    shortest = min(tap.delay for tap in heard.taps)
+    _check(np.asarray(slope(flat, values))[inside], np.asarray(flat)[inside], shortest)
+    parts = [
+        (tap, np.outer(by_tap, of_state[k]))
+        for k, (tap, by_tap) in enumerate(zip(heard.taps, np.asarray(past)[:, :, 0].T, strict=True))
+    ]
+    together = _joined(np.asarray(present), [(tap.delay, part) for tap, part in parts])
+    # What flows hear by its sum is the same for equal ones, and leaves their difference alone.
+    alone = _joined(np.asarray(present), [(tap.delay, part) for tap, part in parts if not tap.summed])
     fairness = []
     for i, flow in enumerate(np.broadcast_to(network.multiplicity[:, 0], len(network.flows))):
-        own = [k for k, name in enumerate(names) if name.endswith(f" {i}") and not name.startswith("queue")]
-        if flow > 1 and marked[i]:
-            fairness.append(Fairness(_part(whole_system, own), float(flow) - 1.0))
-    inside = np.flatnonzero(kept)
-    return Linearization(tuple(names[k] for k in inside), _part(whole_system, inside.tolist()), tuple(fairness), rest)
+        own = [k for k in inside if names[k].endswith(f" {i}") and not names[k].startswith("queue")]
+        if flow > 1 and own:
+            fairness.append(Fairness(_part(alone, own), float(flow) - 1.0))
+    return Linearization(tuple(names[k] for k in inside), _part(together, inside.tolist()), tuple(fairness), rest)
+
+
+def _joined(present: Array, parts: list[tuple[float, Array]]) -> DelaySystem:
+    """A system from its present part and lagged ones, of which equal delays are one."""
+    matrices: dict[float, Array] = {}
+    for delay, matrix in parts:
+        same = next((d for d in matrices if abs(d - delay) <= _SAME_DELAY * d), delay)
+        matrices[same] = matrices.get(same, 0.0) + matrix
+    delays = sorted(matrices)
+    return DelaySystem(present, np.array([matrices[d] for d in delays]), np.array(delays))
 
 
 def _part(system: DelaySystem, rows: Sequence[Any]) -> DelaySystem:
     """Some states of a system, the others at rest."""
     inside = np.ix_(rows, rows)
-    A = np.array([matrix[inside] for matrix in system.A])
+    A = np.array([matrix[inside] for matrix in system.A]).reshape(-1, len(rows), len(rows))
     used = [k for k in range(len(A)) if A[k].any()]
     return DelaySystem(system.A0[inside], A[used], system.tau[used])
 
 
 def _at_rest(system: QueueNetwork, y: State, rest: Equilibrium) -> State:
-    """The state that the equilibrium describes."""
+    """The state that the equilibrium describes.
+
+    Raises
+    ------
+    NoEquilibriumError
+        If a scheme changes its state in jumps.
+    """
     queue = jnp.asarray([[row["queue_bytes"]] for row in rest.links[: system.network.queues]])
     schemes = []
-    for group, state in zip(system.network.groups, y.schemes, strict=True):
-        values = {}
-        for name in state._fields:
-            key = name if name in rest.flows[0] else f"{name}_bytes_per_s"
-            values[name] = jnp.asarray([[rest.flows[i][key]] for i in group.flows])
-        schemes.append(type(state)(**values))
+    for group in system.network.groups:
+        room, parameters = part(group.parameters, "equilibrium"), group.parameters
+        if not room.smooth(parameters):
+            raise NoEquilibriumError(
+                f"linearize: {parameters.name}'s windows change in jumps, so there is nothing to linearise; "
+                "for appendix A.3's rates write form='rate'"
+            )
+        schemes.append(room.state([rest.flows[i] for i in group.flows]))
     return y._replace(queue=queue, schemes=tuple(schemes))
 
 
-def _names(system: QueueNetwork, y: State) -> list[str]:
-    names = [f"queue {i}" for i in range(y.queue.shape[0])]
-    for group, state in zip(system.network.groups, y.schemes, strict=True):
-        names += [f"{field} {i}" for field in state._fields for i in group.flows]
-    return names
+def _names(system: QueueNetwork, rest: Equilibrium) -> tuple[list[str], list[bool]]:
+    """Names of all states, and which of them move: a link without a queue stays so, and a flow at its limit too."""
+    links, groups = rest.links[: system.network.queues], system.network.groups
+    names, moving = [f"queue {i}" for i in range(len(links))], [row["queue_bytes"] > 0 for row in links]
+    for group in groups:
+        room = part(group.parameters, "equilibrium")
+        for field in room.STATE._fields:
+            names += [f"{field} {i}" for i in group.flows]
+            moving += [field in room.MOVES and not room.held(rest.flows[i]) for i in group.flows]
+    return names, moving
 
 
 def _check(slope: np.ndarray, state: np.ndarray, delay: float) -> None:

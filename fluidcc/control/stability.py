@@ -127,7 +127,9 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
     fairness = [abscissa(each.system) for each in found.fairness]
     worst = max(fairness, key=lambda each: float(each.value), default=None)
     states = {str(each.state) for each in (aggregate, *fairness)} - {"ok"}
-    margins = loop_of(found).margins()
+    loop = loop_of(found)
+    margins = None if loop is None else loop.margins()
+    gain = 0.0 if margins is None else margins.gain.value
     critical, crossing = _critical(found)
     return Stability(
         flows=count,
@@ -136,24 +138,26 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
         stable=max(float(each.value) for each in (aggregate, *fairness)) < 0,
         aggregate_root=_root(aggregate),
         fairness_root=None if worst is None else _root(worst),
-        phase_margin=_finite(math.degrees(margins.phase.value)),
+        phase_margin=None if margins is None else _finite(math.degrees(margins.phase.value)),
         paper_phase_margin=_published(scenario, count),
-        gain_margin=_finite(20 * math.log10(margins.gain.value)) if margins.gain.value > 0 else None,
-        delay_margin=_finite(margins.delay.value) if margins.stable else None,
+        gain_margin=_finite(20 * math.log10(gain)) if gain > 0 else None,
+        delay_margin=None if margins is None or not margins.stable else _finite(margins.delay.value),
         critical_feedback_delay=critical,
         crossing_frequency=crossing,
         state=next(iter(states), "ok"),
     )
 
 
-def loop_of(found: Linearization) -> DelayLoop:
-    """The merged flows' loop, cut where they hear of the most loaded queue.
+def loop_of(found: Linearization) -> DelayLoop | None:
+    """The merged flows' loop, cut where they hear of the most loaded queue; None where no queue stands.
 
     The queue is the output; the input takes its place in all that is heard of it, so that -1 times the input closes
     the loop.
     """
     links = found.equilibrium.links
     most = max(range(len(links)), key=lambda i: links[i]["queue_bytes"])
+    if f"queue {most}" not in found.states:
+        return None
     at = found.states.index(f"queue {most}")
     inner = found.system.A.copy()
     heard = inner[:, :, at].copy()
@@ -167,8 +171,8 @@ def loop_of(found: Linearization) -> DelayLoop:
 
 def _critical(found: Linearization) -> tuple[float | None, float | None]:
     """Least critical value of the one feedback delay over all modes, and its frequency; None if there are several."""
-    systems = [found.system, *(each.system for each in found.fairness)]
-    if any(len(system.tau) != 1 for system in systems):
+    systems = [system for system in (found.system, *(each.system for each in found.fairness)) if len(system.tau)]
+    if not systems or any(len(system.tau) > 1 for system in systems):
         return None, None
     each = [critical_delay(system, 0) for system in systems]
     least = min(each, key=lambda one: one.delay)

@@ -6,6 +6,7 @@ Tolerances were set before anything was measured.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.control.linearize import linearize
+from fluidcc.base_rtt import largest_base_rtt
+from fluidcc.control.critical import critical_delay
+from fluidcc.control.linearize import NoEquilibriumError, linearize
 from fluidcc.control.roots import roots
 from fluidcc.errors import InputError
 from fluidcc.fluid.signals import Signals
@@ -121,6 +124,53 @@ def test_flows_and_links_that_differ() -> None:
     assert linearize(wide).roots(1).s[0].real < 0
 
 
-def test_what_has_no_rest_is_refused() -> None:
-    with pytest.raises(InputError, match="hpcc"):
+def test_what_has_nothing_to_linearise_is_refused() -> None:
+    with pytest.raises(NoEquilibriumError, match="form='rate'"):
         linearize(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()))
+    with pytest.raises(InputError, match="fluidcc simulate dctcp"):
+        linearize(fc.incast(2, rate="100Gbps", scheme=fc.DCTCP()))
+
+
+# -- HPCC's rates (appendix A.3) -------------------------------------------------------------------------------
+
+
+def rates(flows: int, w_ai: float) -> fc.Scenario:
+    return fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(form="rate", w_ai=w_ai))
+
+
+@pytest.mark.parametrize(("flows", "w_ai"), [(2, 80.0), (16, 100.0)])
+def test_hpccs_modes_in_closed_form(flows: int, w_ai: float) -> None:
+    """T s' = -(1 - l) s - l s(t - D) for the sum, T x' = -(1 - l) x for differences, l = eta/U: to rounding."""
+    scenario = rates(flows, w_ai)
+    found = linearize(scenario)
+    T = largest_base_rtt(resolve(scenario))
+    lam = 0.95 / (0.95 + flows * w_ai / (12.5e9 * T))
+    assert found.states == ("reference_window 0",)
+    assert found.system.tau == pytest.approx([T])
+    assert [found.system.A0.item() * T, found.system.A.item() * T] == pytest.approx([lam - 1, -lam], rel=1e-9)
+    (fairness,) = found.fairness
+    assert fairness.modes == flows - 1
+    assert roots(fairness.system, 1).s[0].real * T == pytest.approx(lam - 1, rel=1e-9)
+    critical = math.acos(-(1 - lam) / lam) / math.sqrt(lam**2 - (1 - lam) ** 2)
+    assert critical_delay(found.system, 0).delay / T == pytest.approx(critical, rel=1e-9)
+
+
+def test_hpccs_critical_delay_at_the_boundary() -> None:
+    """W_AI = (1 - eta) C T/N makes l = 0.95: 1.711269 T; just within it, so that no queue stands."""
+    T = largest_base_rtt(resolve(rates(4, 80.0)))
+    found = linearize(rates(4, 0.05 * 12.5e9 * T / 4 * (1 - 1e-9)))
+    assert critical_delay(found.system, 0).delay / T == pytest.approx(1.711269, abs=1e-6)
+
+
+def test_hpccs_flows_over_several_links() -> None:
+    """A parking lot: the slowest root is how its shares settle in the nonlinear run, to 1 %."""
+    scheme, start = fc.HPCC(form="rate", w_ai="800B"), ["20Gbps", "60Gbps", "60Gbps"]
+    lot = fc.parking_lot(3, rate="100Gbps", scheme=scheme, initial_rate=start)
+    found = linearize(lot)
+    slowest = found.roots(1).s[0]
+    assert slowest.imag == 0
+    run = fc.simulate(lot, "3ms", estimate_error=False, sample_interval="20us")
+    gap = run["pacing_rate"].values[:, 0] - found.equilibrium.flows[0]["rate_bytes_per_s"]
+    late = run["time"].values >= 1e-3
+    decay = np.polyfit(run["time"].values[late][:60], np.log(np.abs(gap[late][:60])), 1)[0]
+    assert decay == pytest.approx(slowest.real, rel=0.01)

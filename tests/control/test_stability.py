@@ -46,7 +46,9 @@ def test_the_simulated_queue_swings_beyond_the_critical_delay_only() -> None:
 def test_the_loop_closes_to_the_system_it_was_cut_from() -> None:
     """With u = -y the loop's roots are the aggregate mode's."""
     found = linearize(dcqcn(8))
-    closed = loop_of(found).closed()
+    loop = loop_of(found)
+    assert loop is not None
+    closed = loop.closed()
     assert float(abscissa(closed).value) == pytest.approx(float(abscissa(found.system).value), rel=1e-9)
 
 
@@ -54,6 +56,7 @@ def test_margins_in_time_and_in_phase_agree() -> None:
     """The delay margin is the phase margin over its frequency; added at the cut it takes the root to the axis."""
     found = linearize(dcqcn(9))
     loop = loop_of(found)
+    assert loop is not None
     margins = loop.margins()
     assert margins.delay.value * margins.phase.frequency == pytest.approx(margins.phase.value, rel=1e-9)
     at = abscissa(loop.closed(delay=margins.delay.value))
@@ -79,3 +82,17 @@ def test_no_equilibrium_is_a_state_not_an_error() -> None:
     assert found.stable is None
     assert "cut-off" in found.state
     assert found.rightmost_root is None
+
+
+def test_hpccs_rates_have_no_queue_to_cut_at() -> None:
+    found = stability(fc.incast(4, rate="100Gbps", scheme=fc.HPCC(form="rate")))
+    assert found.stable
+    assert found.phase_margin is None
+    assert found.critical_feedback_delay is not None
+    assert found.paper_phase_margin is None
+
+
+def test_hpccs_windows_are_a_state_not_an_error() -> None:
+    found = stability(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
+    assert found.stable is None
+    assert "form='rate'" in found.state

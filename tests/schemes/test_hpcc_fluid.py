@@ -245,8 +245,6 @@ def test_algorithm_1_step_by_step() -> None:
 def test_bad_input() -> None:
     with pytest.raises(InputError, match="float64"):
         fc.simulate(incast(2), until="100us", dtype="float32")
-    with pytest.raises(InputError, match="fluidcc simulate hpcc"):
-        fc.equilibrium(incast(2))
 
 
 def test_mixes_with_a_scheme_without_windows() -> None:

@@ -6,10 +6,12 @@ Written in plain floats, apart from the fluid model, so that each checks the oth
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 from scipy.optimize import root_scalar
 
+from fluidcc.schemes.dcqcn.fluid import State
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 
@@ -84,3 +86,23 @@ def _balance(p: DCQCN, marking: float, rate: float, packet: float) -> tuple[floa
 def _one_over_expm1(x: float) -> float:
     """1/(e^x - 1), 0 where e^x overflows."""
     return 0.0 if x > 700 else 1.0 / math.expm1(x)
+
+
+STATE = State
+MOVES = State._fields
+
+
+def smooth(parameters: DCQCN) -> bool:
+    """Whether nothing changes in jumps at rest, so that there is something to linearise."""
+    return True
+
+
+def state(flows: list[dict[str, Any]]) -> State:
+    """The fluid's state at rest, of flows as the equilibrium describes them."""
+    keys = ("rate_bytes_per_s", "target_rate_bytes_per_s", "alpha")
+    return State(*(jnp.asarray([[flow[key]] for flow in flows]) for key in keys))
+
+
+def held(flow: dict[str, Any]) -> bool:
+    """Whether a flow rests at a limit: one that hears no marks, at its line rate."""
+    return not flow["marking_probability"] > 0

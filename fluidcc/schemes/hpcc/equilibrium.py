@@ -1,0 +1,87 @@
+"""Where HPCC rests: R = a/(1 - eta/U), with U of the most loaded link of the path (appendix A.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from fluidcc.errors import InputError
+from fluidcc.scenario import Flow, Scenario
+from fluidcc.schemes.hpcc.fluid import State, settled
+from fluidcc.schemes.hpcc.parameters import HPCC
+
+
+class Balance(NamedTuple):
+    """What a flow's rest follows from.
+
+    Parameters
+    ----------
+    target : float
+        eta, what U would be without increase.
+    increase : float
+        a, W_AI/T [bytes/s].
+    base_rtt : float
+        T, over which a queue counts in U [s].
+    windows : bool
+        Whether bytes in flight rest, rather than rates: then a queue's bytes are among them.
+    least_window : float
+        Which W does not fall below [bytes].
+    """
+
+    target: float
+    increase: float
+    base_rtt: float
+    windows: bool
+    least_window: float
+
+
+def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
+    """Balance of each HPCC flow of a resolved scenario of plain numbers.
+
+    Raises
+    ------
+    InputError
+        If the flows have registers per link or per-class utilisations.
+    """
+    fill = settled(scenario)
+
+    def of(flow: Flow) -> Balance:
+        p: Any = fill(flow)
+        for name, solved in (("registers", "one"), ("multiq", "off")):
+            if getattr(p, name) != solved:
+                raise InputError(f"equilibrium: HPCC's is solved for {name}={solved} only; simulate instead")
+        least = scenario.wire_packet_of(flow) if scenario.window_unit == "wire" else scenario.packet_size
+        windows = p.form == "window"
+        return Balance(float(p.eta), float(p.w_ai / p.base_rtt), float(p.base_rtt), windows, least if windows else 0.0)
+
+    return of
+
+
+def observables(rate: float, utilisation: float, base_rtt: float) -> dict[str, float]:
+    """Keys as `fluidcc equilibrium` shows them."""
+    return {"window_bytes": rate * base_rtt, "utilisation_estimate": utilisation}
+
+
+def smooth(parameters: HPCC) -> bool:
+    """Whether nothing changes in jumps at rest, so that there is something to linearise."""
+    return parameters.form == "rate"
+
+
+def state(flows: list[dict[str, Any]]) -> State:
+    """The fluid's state at rest, of flows as the equilibrium describes them."""
+    rate, window, U = (
+        jnp.asarray([[flow[key]] for flow in flows])
+        for key in ("rate_bytes_per_s", "window_bytes", "utilisation_estimate")
+    )
+    return State(rate, window, window[None], U[None], 0.0 * U[None], 0.0 * rate)
+
+
+STATE = State
+MOVES = ("reference_window",)  # by itself; all else follows from it in jumps
+
+
+def held(flow: dict[str, Any]) -> bool:
+    """Whether a flow rests at a limit: none here, as a > 0 pulls every rate."""
+    return False
