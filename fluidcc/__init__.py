@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from fluidcc.compare import ensemble as ensemble
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.control.equilibrium import equilibrium as equilibrium
+    from fluidcc.control.linearize import Linearization as Linearization
+    from fluidcc.control.linearize import linearize as linearize
+    from fluidcc.control.stability import Stability as Stability
+    from fluidcc.control.stability import stability as stability
     from fluidcc.errors import InputError as InputError
     from fluidcc.fluid.measure import measure as measure
     from fluidcc.recursion.additive import additive_increase as additive_increase
@@ -69,10 +73,12 @@ _HOMES = {
     "HPCCRx": "fluidcc.schemes.hpcc_rx",
     "Flow": "fluidcc.scenario",
     "InputError": "fluidcc.errors",
+    "Linearization": "fluidcc.control.linearize",
     "Link": "fluidcc.scenario",
     "NoControl": "fluidcc.schemes.none",
     "RED": "fluidcc.scenario",
     "Scenario": "fluidcc.scenario",
+    "Stability": "fluidcc.control.stability",
     "SweepResult": "fluidcc.sweep",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
@@ -88,12 +94,14 @@ _HOMES = {
     "equilibrium": "fluidcc.control.equilibrium",
     "fat_tree": "fluidcc.topologies",
     "incast": "fluidcc.topologies",
+    "linearize": "fluidcc.control.linearize",
     "measure": "fluidcc.fluid.measure",
     "oscillation": "fluidcc.trace",
     "pareto": "fluidcc.recursion.pareto",
     "parking_lot": "fluidcc.topologies",
     "settling_time": "fluidcc.trace",
     "simulate": "fluidcc.simulate",
+    "stability": "fluidcc.control.stability",
     "sweep": "fluidcc.sweep",
     "wai_sweep": "fluidcc.sweep.wai",
 }
