@@ -1,12 +1,14 @@
-"""Spectral abscissae of 10 000 random systems with delays at once: ``python -m benchmarks.control``."""
+"""Spectral abscissae of 10 000 random systems with delays, and charts of DCQCN: ``python -m benchmarks.control``."""
 
 from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import numpy as np
 
+import fluidcc as fc
 from fluidcc.control.delay_system import DelaySystem
 from fluidcc.control.roots import abscissa
 from fluidcc.control.winding import count_right
@@ -15,7 +17,8 @@ SYSTEMS, ORDER, DELAYS = 10_000, 4, 2
 LONGEST = 2.0  # of the delays, in units of one over a matrix entry's standard deviation
 CHECKED = 200  # of them also counted by the argument principle
 ROUNDS = 3
-AIM = 20.0  # s on two cores
+AIM = 20.0  # s on two cores, for the random systems and for as many points of DCQCN
+SIDE, CHART_AIM = 64, 10.0  # points of a side of the chart, and s for it with its boundary
 
 
 def measure(systems: int = SYSTEMS) -> dict[str, float]:
@@ -44,5 +47,22 @@ def measure(systems: int = SYSTEMS) -> dict[str, float]:
     }
 
 
+def dcqcn(n: Any, tau: Any) -> fc.Scenario:
+    return fc.incast(1, multiplicity=n, scheme=fc.DCQCN(feedback_delay=tau))
+
+
+def charts() -> dict[str, float]:
+    """Seconds for 10 000 points of DCQCN and for a chart with its boundary, the first time and again."""
+    found = {}
+    line = {"n": list(np.linspace(2, 40, SYSTEMS))}
+    square = {"n": list(np.linspace(2, 40, SIDE)), "tau": list(np.linspace(10e-6, 150e-6, SIDE))}
+    for name, make, over in (("points", lambda n: dcqcn(n, 50e-6), line), ("chart", dcqcn, square)):
+        for again in ("", "_again"):
+            start = time.perf_counter()
+            fc.stability_chart(make, over)
+            found[f"{name}_seconds{again}"] = time.perf_counter() - start
+    return found
+
+
 if __name__ == "__main__":
-    print(json.dumps(measure() | {"aim": AIM}, indent=2))
+    print(json.dumps(measure() | {"aim": AIM} | charts() | {"chart_aim": CHART_AIM}, indent=2))

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from fluidcc.compare import Comparison as Comparison
     from fluidcc.compare import compare as compare
     from fluidcc.compare import ensemble as ensemble
+    from fluidcc.control.chart import StabilityChart as StabilityChart
+    from fluidcc.control.chart import stability_chart as stability_chart
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.control.linearize import Linearization as Linearization
@@ -79,6 +81,7 @@ _HOMES = {
     "RED": "fluidcc.scenario",
     "Scenario": "fluidcc.scenario",
     "Stability": "fluidcc.control.stability",
+    "StabilityChart": "fluidcc.control.chart",
     "SweepResult": "fluidcc.sweep",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
@@ -102,6 +105,7 @@ _HOMES = {
     "settling_time": "fluidcc.trace",
     "simulate": "fluidcc.simulate",
     "stability": "fluidcc.control.stability",
+    "stability_chart": "fluidcc.control.chart",
     "sweep": "fluidcc.sweep",
     "wai_sweep": "fluidcc.sweep.wai",
 }

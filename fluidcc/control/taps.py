@@ -56,12 +56,17 @@ class Plain:
 
     def slope(self, y: State, values: Array) -> State:
         """The right-hand side from the present state and the taps' values, (taps, 1)."""
-        lagged, first = [], 0
-        for read in self.system.reads:
-            part = values[first : first + len(read.rows)]
-            lagged.append(jnp.concatenate([part, jnp.zeros_like(part)]) if read.slopes else part)
-            first += len(read.rows)
-        return self.system.derivative(_LATE, y, self.z, self.system.feedback(tuple(lagged)))
+        return slope_of(self.system, self.z, y, values)
+
+
+def slope_of(system: QueueNetwork, z: Memory, y: State, values: Array) -> State:
+    """The right-hand side from the present state and the values of all that is read, (rows of all reads, points)."""
+    lagged, first = [], 0
+    for read in system.reads:
+        part = values[first : first + len(read.rows)]
+        lagged.append(jnp.concatenate([part, jnp.zeros_like(part)]) if read.slopes else part)
+        first += len(read.rows)
+    return system.derivative(_LATE, y, z, system.feedback(tuple(lagged)))
 
 
 class Tracked:

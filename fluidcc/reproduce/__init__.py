@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import os
 
 _DCQCN = "DCQCN, SIGCOMM 2015"
+_CONEXT = "ECN or Delay, CoNEXT 2016"
 _HPCC = "HPCC, SIGCOMM 2019"
 _HPCC_PLUS = "HPCC++, IETF slides"
 
@@ -39,6 +40,7 @@ FIGURES: dict[str, Figure] = {
             "dcqcn-incast-totals", _DCQCN, "section 6.1: total and queue of K:1 incast, K = 1 to 19", "dcqcn_incast"
         ),
         Figure("dcqcn-table14", _DCQCN, "Figure 14 (table): what each parameter does", "dcqcn_table14"),
+        Figure("dcqcn-margins", _CONEXT, "phase margin over flows, published and exact", "dcqcn_margins"),
         Figure("hpcc-fig6", _HPCC, "Figure 6: txRate against rxRate", "hpcc_fig6"),
         Figure("hpcc-fig9ab", _HPCC, "Figure 9(a), (b): a short flow joins a long one", "hpcc_fig9ab"),
         Figure("hpcc-fig9cd", _HPCC, "Figure 9(c), (d): seven senders join a long flow", "hpcc_fig9cd"),

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from scipy.optimize import root_scalar
 
-from fluidcc.schemes.dcqcn.fluid import State
+from fluidcc.fluid.signals import Signals
+from fluidcc.schemes.dcqcn.fluid import State, feedback
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 
@@ -106,3 +107,28 @@ def state(flows: list[dict[str, Any]]) -> State:
 def held(flow: dict[str, Any]) -> bool:
     """Whether a flow rests at a limit: one that hears no marks, at its line rate."""
     return not flow["marking_probability"] > 0
+
+
+def marking_at(parameters: DCQCN, marking: Any, rate: Any, packet: Any) -> tuple[Any, State]:
+    """How much faster a flow's rate grows than it is cut, and its other states at rest, for arrays of points.
+
+    Parameters
+    ----------
+    parameters : DCQCN
+        Columns, (1, points) or (1, 1), as all arguments.
+    marking, rate, packet : array
+        Probability of a mark, R_C [bytes/s], packet on the wire [bytes].
+
+    Returns
+    -------
+    surplus : array
+        Positive where less is marked than R_C needs to stay, (1, points) [bytes/s^2].
+    state : State
+        With R_T by (8) and alpha by (7).
+    """
+    heard = feedback(parameters, Signals(marking, rate, packet))
+    gap = heard.increase / heard.cut
+    depth = jnp.minimum(parameters.decrease_gain * heard.marked, parameters.max_decrease)
+    shape = jnp.broadcast_shapes(jnp.shape(marking), jnp.shape(rate))
+    states = (jnp.broadcast_to(value, shape) for value in (rate, rate + gap, heard.marked))
+    return gap * heard.recovery - rate * depth * heard.cut, State(*states)  # (9)

@@ -1,0 +1,100 @@
+"""Stability over grids: every point as alone, the boundary where the critical delay is, points that have no rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.control.chart import stability_chart
+from fluidcc.errors import InputError
+
+FLOWS, DELAYS = [2.0, 8.0, 14.0, 20.0, 40.0], [20e-6, 50e-6, 85e-6, 120e-6]
+
+
+def dcqcn(n: Any, tau: Any) -> fc.Scenario:
+    return fc.incast(1, rate="40Gbps", multiplicity=n, scheme=fc.DCQCN(feedback_delay=tau))
+
+
+@pytest.fixture(scope="module")
+def chart() -> Any:
+    return stability_chart(dcqcn, {"n": FLOWS, "tau": DELAYS})
+
+
+def test_every_point_as_alone(chart: Any) -> None:
+    """Roots to 1e-6, where the equilibrium of one point is solved in another way; marking and queue to 1e-9."""
+    for n in FLOWS:
+        for tau in DELAYS:
+            here = chart.dataset.sel(n=n, tau=tau)
+            alone = fc.stability(dcqcn(n, tau))
+            rest = fc.equilibrium(dcqcn(n, tau)).as_dict()
+            assert float(here.root) == pytest.approx(alone.rightmost_root.real, rel=1e-6)
+            assert float(here.fairness_root) == pytest.approx(alone.fairness_root.real, rel=1e-6)
+            assert bool(here.stable) == alone.stable
+            assert bool(here.on_ramp) == alone.on_ramp
+            assert float(here.marking_probability) == pytest.approx(rest["marking_probability"], rel=1e-9)
+            assert float(here.queue_bytes) == pytest.approx(rest["queue_bytes"], rel=1e-9)
+
+
+def test_the_boundary_is_the_critical_delay(chart: Any) -> None:
+    """On the edges along tau; those along n lie between, at the delays of the grid."""
+    edge = chart.dataset.boundary.values
+    found = {n: tau for n, tau in edge if n in FLOWS}
+    for n in FLOWS:
+        critical = fc.stability(dcqcn(n, "50us")).critical_feedback_delay
+        if min(DELAYS) < critical < max(DELAYS):
+            assert found.pop(n) == pytest.approx(critical, rel=1e-6)
+    assert not found
+    assert all(np.isclose(tau, DELAYS).any() for n, tau in edge if n not in FLOWS)
+
+
+def test_delays_of_paths_and_other_parameters() -> None:
+    """Queueing delay in the lags, and gain g swept over decades: as alone, to 1e-6."""
+
+    def make(g: Any, delay: Any) -> fc.Scenario:
+        return fc.incast(1, rate="40Gbps", delay=delay, multiplicity=8, scheme=fc.DCQCN(g=g, feedback_delay=None))
+
+    chart = stability_chart(make, {"g": ["1/1024", "1/256", "1/16"], "delay": ["1us", "10us"]})
+    for g in chart.dataset.g.values:
+        for delay in chart.dataset.delay.values:
+            alone = fc.stability(make(g, delay)).rightmost_root
+            assert float(chart.dataset.root.sel(g=g, delay=delay)) == pytest.approx(alone.real, rel=1e-6)
+
+
+def test_bad_points_harm_no_other() -> None:
+    def make(kmin: Any, n: Any) -> fc.Scenario:
+        return fc.incast(1, rate="40Gbps", multiplicity=n, marking=fc.RED(kmin, "200KB", 0.01), scheme=fc.DCQCN())
+
+    chart = stability_chart(make, {"kmin": [5e3, 200e3, 300e3], "n": [1.0, 2.0]}).dataset
+    assert str(chart.reason.values[0, 1]) == "ok"
+    assert "cut-off" in str(chart.reason.values[1, 1])  # kmin = kmax
+    assert "kmin" in str(chart.reason.values[2, 1])
+    assert "line rate" in str(chart.reason.values[0, 0])  # one flow hears no marks
+    assert np.isnan(chart.root.values[1:]).all()
+    assert float(chart.root[0, 1]) == pytest.approx(-64.898, abs=1e-3)
+
+
+def test_one_name_has_no_boundary_and_no_picture() -> None:
+    chart = stability_chart(lambda n: dcqcn(n, 50e-6), {"n": range(2, 5)})
+    assert "boundary" not in chart.dataset
+    with pytest.raises(InputError, match="two"):
+        chart.plot()
+
+
+def test_picture(chart: Any, tmp_path: Any) -> None:
+    chart.plot(labels={"n": "flows", "tau": "feedback delay [s]"}).write(tmp_path / "chart.png")
+    assert (tmp_path / "chart.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda n: fc.incast(2, scheme=fc.DCQCN(), multiplicity=n), "one class"),
+        (lambda n: fc.incast(1, rate="100Gbps", scheme=fc.HPCC(), multiplicity=n), "hpcc"),
+    ],
+)
+def test_what_it_is_not_built_for(make: Any, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        stability_chart(make, {"n": [2.0, 3.0]})
