@@ -185,3 +185,15 @@ def test_bad_input(tmp_path, capsys):
         assert captured.err.count("\n") == 1
     assert run(["reproduce", "dcqcn-fig10", "--out", "a\0b"]) == 2
     assert run(["reproduce"]) == 2
+
+
+def test_margins_published_and_exact(tmp_path):
+    result = reproduce("dcqcn-margins", tmp_path, quick=True)
+    failing = {key: (result.values[key], c) for key, c in result.expected.items() if not c.holds(result.values[key])}
+    assert not failing
+    assert result.values["published_margin_has_not"] > 0
+    with xr.open_dataset(result.files[1], engine="h5netcdf") as data:
+        at = data.sel(delay=50e-6)
+        assert (at.exact > 0).all()
+        assert float(at.exact.min()) < 2.0
+        assert (at.root < 0).all()
