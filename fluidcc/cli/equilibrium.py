@@ -25,12 +25,13 @@ def command(
     if json:
         output.print_json(found)
         return
-    rows = [
-        ("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax"),
-        ("on the RED ramp", "yes" if found["on_ramp"] else "no"),
-        ("marking probability", f"{found['marking_probability']:.6g}"),
-        ("queue", units.show(found["queue_bytes"], units.SIZE)),
-    ]
+    rows = [("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax")]
+    if found["marking_probability"] > 0:
+        rows += [
+            ("on the RED ramp", "yes" if found["on_ramp"] else "no"),
+            ("marking probability", f"{found['marking_probability']:.6g}"),
+        ]
+    rows.append(("queue", units.show(found["queue_bytes"], units.SIZE)))
     skip = {"exists", "on_ramp", "marking_probability", "queue_bytes", "links", "flows"}
     rows += [
         (key.removesuffix("_per_s").removesuffix("_bytes").replace("_", " "), _shown(key, v))

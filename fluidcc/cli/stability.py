@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fluidcc.control.stability import Stability
 
 _MOST_POINTS = 10_000
+_WIDTH = 100  # characters: a row fits
 
 
 @o.takes_scenario
@@ -89,7 +90,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
             _time(point.delay_margin),
             _time(point.critical_feedback_delay),
         )
-    console = Console()
+    console = Console(width=max(Console().width, _WIDTH))
     console.print(table)
     console.print("phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much")
     if any(not point.on_ramp and point.stable is not None for point in points):

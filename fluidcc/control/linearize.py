@@ -159,6 +159,8 @@ def _linearized(network: Network, system: QueueNetwork, rest: Equilibrium) -> Li
     of_state = np.asarray(jax.jacfwd(values_of)(flat))[:, 0]
     names, moving = _names(system, rest)
     inside = np.flatnonzero(moving)
+    if not len(inside):
+        raise NoEquilibriumError("linearize: no link is filled, so the flows stay at their line rate; give more flows")
     shortest = min(tap.delay for tap in heard.taps)
     _check(np.asarray(slope(flat, values))[inside], np.asarray(flat)[inside], shortest)
     parts = [

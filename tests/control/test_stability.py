@@ -96,3 +96,10 @@ def test_hpccs_windows_are_a_state_not_an_error() -> None:
     found = stability(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
     assert found.stable is None
     assert "form='rate'" in found.state
+
+
+def test_a_single_flow_fills_nothing() -> None:
+    """It is never marked and stays at its line rate: nothing moves."""
+    found = stability(dcqcn(1))
+    assert found.stable is None
+    assert "line rate" in found.state
