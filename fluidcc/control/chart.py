@@ -273,7 +273,7 @@ def _boundary(make_scenario: Callable[..., Scenario], grid: Grid, root: Array) -
     share = low
     for _ in range(_SECANTS):
         before, share = share, (low * at_high - high * at_low) / (at_high - at_low)
-        if np.abs(share - before).max() < _ON_BOUNDARY:
+        if np.nanmax(np.abs(share - before)) < _ON_BOUNDARY:
             break
         value = _roots_at(make_scenario, (first, second), start + share[:, None] * (end - start))
         as_low = value * at_low > 0
@@ -281,7 +281,8 @@ def _boundary(make_scenario: Callable[..., Scenario], grid: Grid, root: Array) -
         at_high = np.where(as_low, np.where(moved == 1, at_high / 2, at_high), value)
         at_low = np.where(as_low, value, np.where(moved == 2, at_low / 2, at_low))
         low, high, moved = np.where(as_low, share, low), np.where(as_low, high, share), np.where(as_low, 1, 2)
-    return start + share[:, None] * (end - start)
+    found = start + share[:, None] * (end - start)
+    return found[np.isfinite(share)]  # an edge may cross where there is no rest
 
 
 def _roots_at(make_scenario: Callable[..., Scenario], names: tuple[str, str], places: Array) -> Array:

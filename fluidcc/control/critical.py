@@ -61,7 +61,7 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
     Notes
     -----
     With A_index = U V of full rank, i w is a root for delay tau if an eigenvalue mu of V Delta_rest(i w)^-1 U is e^(i
-    w tau): |mu| = 1 gives every w at which that can be, independently of tau, and then arg mu = w tau (mod 2 pi)
+    w tau): ``|mu| = 1`` gives every w at which that can be, independently of tau, and then arg mu = w tau (mod 2 pi)
     gives the delays (the frequency sweep of Gu, Kharitonov and Chen, Stability of Time-Delay Systems, 2003, section
     2.3). Nothing is read off a grid.
     """

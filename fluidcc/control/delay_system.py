@@ -111,7 +111,7 @@ class DelaySystem:
         return np.abs(at) + own + (np.abs(factors) * norms).sum(axis=-1)
 
     def bound(self, sigma: ArrayLike) -> Array:
-        """R such that every root s with Re s >= sigma has |s - sigma| <= R.
+        """R such that every root s with Re s >= sigma has ``|s - sigma| <= R``.
 
         Parameters
         ----------
@@ -125,12 +125,13 @@ class DelaySystem:
 
         Notes
         -----
-        From s x = (A0 + sum A_k e^(-s tau_k)) x, row by row, |s - a_ii| |x_i| <= sum_j M_ij |x_j|, where M has the
-        moduli of A0's other entries and of A_k e^(-sigma tau_k). With z = s - sigma, |s - a_ii| is at least the square
-        root of |z|^2 + (sigma - a_ii)^2 if a_ii <= sigma, else at least |z| - (a_ii - sigma). So |z| is at most the
-        spectral radius of a matrix without negative entries (Horn and Johnson, Matrix Analysis, 8.1.18 and 8.3.1) that
-        grows with |z|: iterated from above, every iterate is a bound. Wu and Michiels (2012) bound |s| by a sampled
-        spectrum; this is coarser, costs a few n x n eigenvalue problems, and does not depend on the states' units.
+        From ``s x = (A0 + sum A_k e^(-s tau_k)) x``, row by row, ``|s - a_ii| |x_i| <= sum_j M_ij |x_j|``, where M has
+        the moduli of A0's other entries and of ``A_k e^(-sigma tau_k)``. With z = s - sigma, ``|s - a_ii|`` is at least
+        the square root of ``|z|^2 + (sigma - a_ii)^2`` if a_ii <= sigma, else at least ``|z| - (a_ii - sigma)``. So the
+        modulus of z is at most the spectral radius of a matrix without negative entries (Horn and Johnson, Matrix
+        Analysis, 8.1.18 and 8.3.1) that grows with it: iterated from above, every iterate is a bound. Wu and Michiels
+        (2012) bound that of s by a sampled spectrum; this is coarser, costs a few n x n eigenvalue problems, and does
+        not depend on the states' units.
         """
         line = np.broadcast_to(np.asarray(sigma, float), self.shape)
         n = self.order

@@ -37,10 +37,10 @@ def count_right(system: DelaySystem, sigma: ArrayLike = 0.0) -> Array:
     Notes
     -----
     Mikhailov's form of the principle: f(s) = det Delta(s) turns by n pi / 2 - pi Z along the upper half of the line.
-    Between two points h apart Delta changes by at most h L with L = 1 + sum tau_k |A_k| e^(-sigma tau_k), so that
+    Between two points h apart Delta changes by at most h L with ``L = 1 + sum tau_k |A_k| e^(-sigma tau_k)``, so that
     each eigenvalue of Delta(a)^-1 Delta(b) is within h L / smin(Delta(a)) of 1; intervals are halved until n times
     the arcsine of that is less than half a turn, and the change of the argument is then known, not guessed. From
-    where all the matrices together are smaller than |s| to infinity it is a closed form.
+    where all the matrices together are smaller than ``|s|`` to infinity it is a closed form.
     """
     scaled, unit = system.normalised()
     lines = np.broadcast_to(np.asarray(sigma, float), system.shape).reshape(-1) * unit
