@@ -23,6 +23,7 @@ from jax.flatten_util import ravel_pytree
 
 from fluidcc.control.delay_system import Array, DelaySystem
 from fluidcc.control.equilibrium import Equilibrium, equilibrium
+from fluidcc.control.response import DelayLoop
 from fluidcc.control.roots import Roots, roots
 from fluidcc.control.taps import taps_of
 from fluidcc.errors import InputError
@@ -79,6 +80,31 @@ class Linearization:
         keep = order[: count + int(len(s) > count and np.imag(s[order[count - 1]]) > 0)]
         worst = next((str(part.state) for part in parts if part.state != "ok"), "ok")
         return Roots(s[keep], residual[keep], np.asarray(len(keep)), np.asarray(worst))
+
+    def loop(self) -> DelayLoop | None:
+        """The aggregate's loop, cut where flows hear of the most loaded queue; None where no queue stands.
+
+        The queue is the output; the input takes its place in all that is heard of it, so that -1 times the input
+        closes the loop.
+        """
+        links, system = self.equilibrium.links, self.system
+        most = max(range(len(links)), key=lambda i: links[i]["queue_bytes"])
+        if f"queue {most}" not in self.states:
+            return None
+        at = self.states.index(f"queue {most}")
+        inner = system.A.copy()
+        heard = inner[:, :, at].copy()
+        inner[:, :, at] = 0.0
+        used = heard.any(axis=1)
+        output = np.zeros(system.order)
+        output[at] = 1.0
+        return DelayLoop(DelaySystem(system.A0, inner, system.tau), -heard[used], system.tau[used], output)
+
+    def plot(self, count: int = 20, *, title: str | None = None) -> Any:
+        """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes."""
+        from fluidcc.control.plots import plot_roots
+
+        return plot_roots(self, count, title=title)
 
 
 def linearize(scenario: Scenario) -> Linearization:

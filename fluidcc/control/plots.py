@@ -14,6 +14,8 @@ from fluidcc.plots import Picture, figure
 
 if TYPE_CHECKING:
     from fluidcc.control.chart import StabilityChart
+    from fluidcc.control.linearize import Linearization
+    from fluidcc.control.response import DelayLoop
     from fluidcc.control.stability import Stability
 
 
@@ -75,4 +77,53 @@ def plot_chart(chart: StabilityChart, *, title: str | None = None, labels: Mappi
         axis.legend(fontsize=8)
     axis.set(xlabel=labels.get(x, f"{x} [SI]"), ylabel=labels.get(y, f"{y} [SI]"))
     picture.suptitle("red: unstable; hatched: beyond the RED ramp" if title is None else title)
+    return picture
+
+
+def plot_roots(found: Linearization, count: int, *, title: str | None = None) -> Picture:
+    """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes."""
+    from fluidcc.control.roots import roots
+
+    picture, axes = figure(1, 1, size=(6.5, 5.0))
+    (axis,) = axes[0]
+    sets = [("aggregate", "o", found.system), *(("fairness", "x", each.system) for each in found.fairness)]
+    for k, (name, mark, system) in enumerate(sets):
+        s = roots(system, count).s
+        axis.plot(s.real, s.imag, mark, color=f"C{k}", mfc="none", label=f"{name} mode")
+    axis.axvline(0, color="0.3", ls="--", lw=0.8)
+    axis.set_xscale("symlog", linthresh=100.0)
+    axis.set_yscale("symlog", linthresh=100.0)
+    axis.set(xlabel="real part [1/s]", ylabel="imaginary part [1/s]")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    picture.suptitle("rightmost characteristic roots" if title is None else title)
+    return picture
+
+
+def plot_loop(loop: DelayLoop, frequency: np.ndarray | None, *, title: str | None = None) -> Picture:
+    """Bode and Nyquist diagrams with the crossings that the margins come from."""
+    margins = loop.margins()
+    crossings = np.concatenate([margins.gain_crossings, margins.phase_crossings])
+    crossings = crossings[crossings > 0]
+    middle = crossings if crossings.size else np.array([1.0])
+    w = np.geomspace(middle.min() / 100, middle.max() * 10, 2000) if frequency is None else frequency
+    L = loop.response(w)
+    picture, axes = figure(2, 2, size=(11.0, 6.6))
+    (gain, nyquist), (phase, close) = axes
+    gain.semilogx(w, 20 * np.log10(np.abs(L)), lw=1)
+    phase.semilogx(w, np.degrees(np.unwrap(np.angle(L))), lw=1)
+    gain.plot(margins.gain_crossings, np.zeros(len(margins.gain_crossings)), "o", color="C1", ms=4)
+    gain.set(ylabel="gain [dB]", xlabel="frequency [rad/s]", title="Bode")
+    phase.set(ylabel="phase [degrees]", xlabel="frequency [rad/s]")
+    for axis, reach in ((nyquist, 5.0), (close, 1.5)):
+        axis.plot(L.real, L.imag, lw=1)
+        axis.plot(-1, 0, "r+", ms=10, label="-1")
+        axis.plot(np.cos(turn := np.linspace(0, 2 * np.pi, 200)), np.sin(turn), color="0.7", lw=0.8)
+        axis.set(xlim=(-reach, reach), ylim=(-reach, reach), xlabel="Re L", ylabel="Im L", aspect="equal")
+    nyquist.set(title="Nyquist, and near -1 below")
+    nyquist.legend(fontsize=8)
+    for axis in axes.flat:
+        axis.grid(alpha=0.3)
+    least = "" if not np.isfinite(margins.phase.value) else f": phase margin {np.degrees(margins.phase.value):.2f}°"
+    picture.suptitle(f"open loop{least}" if title is None else title)
     return picture

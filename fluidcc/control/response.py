@@ -182,6 +182,15 @@ class DelayLoop:
             least = Margin(float(factors[i]), float(negative[i]))
         return Margins(self._stable(), least, phase, delay, unit, negative)
 
+    def plot(self, frequency: ArrayLike | None = None, *, title: str | None = None) -> Any:
+        """Bode and Nyquist diagrams with the crossings that the margins come from.
+
+        ``frequency`` (m,) [rad/s]: two decades below the crossings to one above if not given.
+        """
+        from fluidcc.control.plots import plot_loop
+
+        return plot_loop(self, None if frequency is None else np.asarray(frequency, float), title=title)
+
     def to_control(self, frequency: ArrayLike) -> Any:
         """The response at these frequencies (m,) [rad/s] as `control.FrequencyResponseData`, for its plots.
 

@@ -6,13 +6,9 @@ import dataclasses
 import math
 from typing import Any
 
-import numpy as np
-
 from fluidcc.control.critical import critical_delay
-from fluidcc.control.delay_system import DelaySystem
 from fluidcc.control.equilibrium import Equilibrium
 from fluidcc.control.linearize import Linearization, NoEquilibriumError, linearize
-from fluidcc.control.response import DelayLoop
 from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.errors import InputError
 from fluidcc.scenario import Scenario, resolve
@@ -127,7 +123,7 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
     fairness = [abscissa(each.system) for each in found.fairness]
     worst = max(fairness, key=lambda each: float(each.value), default=None)
     states = {str(each.state) for each in (aggregate, *fairness)} - {"ok"}
-    loop = loop_of(found)
+    loop = found.loop()
     margins = None if loop is None else loop.margins()
     gain = 0.0 if margins is None else margins.gain.value
     critical, crossing = _critical(found)
@@ -146,27 +142,6 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
         crossing_frequency=crossing,
         state=next(iter(states), "ok"),
     )
-
-
-def loop_of(found: Linearization) -> DelayLoop | None:
-    """The merged flows' loop, cut where they hear of the most loaded queue; None where no queue stands.
-
-    The queue is the output; the input takes its place in all that is heard of it, so that -1 times the input closes
-    the loop.
-    """
-    links = found.equilibrium.links
-    most = max(range(len(links)), key=lambda i: links[i]["queue_bytes"])
-    if f"queue {most}" not in found.states:
-        return None
-    at = found.states.index(f"queue {most}")
-    inner = found.system.A.copy()
-    heard = inner[:, :, at].copy()
-    inner[:, :, at] = 0.0
-    used = heard.any(axis=1)
-    output = np.zeros(found.system.order)
-    output[at] = 1.0
-    tau = found.system.tau
-    return DelayLoop(DelaySystem(found.system.A0, inner, tau), -heard[used], tau[used], output)
 
 
 def _critical(found: Linearization) -> tuple[float | None, float | None]:

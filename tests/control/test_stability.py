@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import fluidcc as fc
 from fluidcc.control.linearize import linearize
 from fluidcc.control.roots import abscissa
-from fluidcc.control.stability import loop_of, stability
+from fluidcc.control.stability import stability
 from fluidcc.schemes.dcqcn.published import published
 
 
@@ -46,7 +48,7 @@ def test_the_simulated_queue_swings_beyond_the_critical_delay_only() -> None:
 def test_the_loop_closes_to_the_system_it_was_cut_from() -> None:
     """With u = -y the loop's roots are the aggregate mode's."""
     found = linearize(dcqcn(8))
-    loop = loop_of(found)
+    loop = found.loop()
     assert loop is not None
     closed = loop.closed()
     assert float(abscissa(closed).value) == pytest.approx(float(abscissa(found.system).value), rel=1e-9)
@@ -55,7 +57,7 @@ def test_the_loop_closes_to_the_system_it_was_cut_from() -> None:
 def test_margins_in_time_and_in_phase_agree() -> None:
     """The delay margin is the phase margin over its frequency; added at the cut it takes the root to the axis."""
     found = linearize(dcqcn(9))
-    loop = loop_of(found)
+    loop = found.loop()
     assert loop is not None
     margins = loop.margins()
     assert margins.delay.value * margins.phase.frequency == pytest.approx(margins.phase.value, rel=1e-9)
@@ -103,3 +105,12 @@ def test_a_single_flow_fills_nothing() -> None:
     found = stability(dcqcn(1))
     assert found.stable is None
     assert "line rate" in found.state
+
+
+def test_pictures(tmp_path: Path) -> None:
+    found = linearize(dcqcn(8))
+    loop = found.loop()
+    assert loop is not None
+    for name, picture in (("roots", found.plot()), ("loop", loop.plot())):
+        picture.write(tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
