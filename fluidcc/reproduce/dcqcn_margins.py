@@ -1,6 +1,6 @@
 """ECN or Delay (CoNEXT 2016), DCQCN's phase margin over the number of flows: as published, and of the model itself.
 
-The published linearisation calls 4 to 20 flows unstable at tau* = 50 us. The model's own roots say that all are stable,
+The published linearisation calls 4 to 21 flows unstable at tau* = 50 us. The model's own roots say that all are stable,
 and so do its runs.
 """
 
