@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from fluidcc.compare import Comparison as Comparison
     from fluidcc.compare import compare as compare
     from fluidcc.compare import ensemble as ensemble
-    from fluidcc.control.chart import StabilityChart as StabilityChart
-    from fluidcc.control.chart import stability_chart as stability_chart
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.control.linearize import Linearization as Linearization
@@ -49,6 +47,8 @@ if TYPE_CHECKING:
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
+    from fluidcc.sweep.chart import StabilityChart as StabilityChart
+    from fluidcc.sweep.chart import stability_chart as stability_chart
     from fluidcc.sweep.wai import WaiSweep as WaiSweep
     from fluidcc.sweep.wai import wai_sweep as wai_sweep
     from fluidcc.topologies import chain as chain
@@ -81,7 +81,7 @@ _HOMES = {
     "RED": "fluidcc.scenario",
     "Scenario": "fluidcc.scenario",
     "Stability": "fluidcc.control.stability",
-    "StabilityChart": "fluidcc.control.chart",
+    "StabilityChart": "fluidcc.sweep.chart",
     "SweepResult": "fluidcc.sweep",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
@@ -105,7 +105,7 @@ _HOMES = {
     "settling_time": "fluidcc.trace",
     "simulate": "fluidcc.simulate",
     "stability": "fluidcc.control.stability",
-    "stability_chart": "fluidcc.control.chart",
+    "stability_chart": "fluidcc.sweep.chart",
     "sweep": "fluidcc.sweep",
     "wai_sweep": "fluidcc.sweep.wai",
 }

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from fluidcc.errors import InputError
 from fluidcc.plots import Picture, figure
 
 if TYPE_CHECKING:
-    from fluidcc.control.chart import StabilityChart
     from fluidcc.control.linearize import Linearization
     from fluidcc.control.response import DelayLoop
     from fluidcc.control.stability import Stability
@@ -46,37 +44,6 @@ def plot_stability(points: Sequence[Stability], *, title: str | None = None) -> 
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8, title="hollow: off the RED ramp", title_fontsize=8)
     picture.suptitle("stability of the fixed point" if title is None else title)
-    return picture
-
-
-def plot_chart(chart: StabilityChart, *, title: str | None = None, labels: Mapping[str, str]) -> Picture:
-    """Rightmost root over two names, with the boundary; hatched where p* is beyond the RED ramp.
-
-    Raises
-    ------
-    InputError
-        If not two names were swept.
-    """
-    data = chart.dataset
-    names = data["root"].dims
-    if len(names) != 2:
-        raise InputError(f"plot: the chart is over {len(names)} names; it can be drawn over two")
-    x, y = (str(name) for name in names)
-    picture, axes = figure(1, 1, size=(7.0, 5.0))
-    (axis,) = axes[0]
-    values = data["root"].values.T
-    most = float(np.nanpercentile(np.abs(values), 90))
-    mesh = axis.pcolormesh(data[x], data[y], values, cmap="RdBu_r", vmin=-most, vmax=most, shading="nearest")
-    picture.colorbar(mesh, ax=axis, label="real part of the rightmost root [1/s]", extend="both")
-    beyond = np.nan_to_num(1.0 - data["on_ramp"].values.T)
-    if beyond.max() > 0 and min(beyond.shape) > 1:
-        axis.contourf(data[x], data[y], beyond, levels=[0.5, 1.5], colors="none", hatches=["//"])
-    edge = data["boundary"].values
-    if len(edge):
-        axis.plot(edge[:, 0], edge[:, 1], "k.", ms=3, label="boundary of stability")
-        axis.legend(fontsize=8)
-    axis.set(xlabel=labels.get(x, f"{x} [SI]"), ylabel=labels.get(y, f"{y} [SI]"))
-    picture.suptitle("red: unstable; hatched: beyond the RED ramp" if title is None else title)
     return picture
 
 

@@ -122,6 +122,8 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
     aggregate = abscissa(found.system)
     fairness = [abscissa(each.system) for each in found.fairness]
     worst = max(fairness, key=lambda each: float(each.value), default=None)
+    highest = max(float(each.value) for each in (aggregate, *fairness))
+    # Where roots may be missed, the highest that was found is a lower bound: it can say unstable, not stable.
     states = {str(each.state) for each in (aggregate, *fairness)} - {"ok"}
     loop = found.loop()
     margins = None if loop is None else loop.margins()
@@ -131,7 +133,7 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
         flows=count,
         exists=rest.exists,
         on_ramp=rest.on_ramp,
-        stable=max(float(each.value) for each in (aggregate, *fairness)) < 0,
+        stable=None if states and highest < 0 else highest < 0,
         aggregate_root=_root(aggregate),
         fairness_root=None if worst is None else _root(worst),
         phase_margin=None if margins is None else _finite(math.degrees(margins.phase.value)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.control.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fluid.metrics import METRICS
 from fluidcc.fluid.network import REASONS
@@ -107,7 +107,7 @@ def sweep(
             samples=SAMPLES,
             queueing_allowance=QUEUEING_ALLOWANCE,
         )
-        threads = workers or _cores()
+        threads = workers or cores()
         chunk = chunk_size(batch, plan, grid.points, threads)
         keep = None if store is None else Store(store, grid, chunk, _signature(batch, plan, grid), resume)
         started = time.perf_counter()
@@ -117,13 +117,6 @@ def sweep(
         if estimate_error:
             error = sampled_error(batch, plan, results)
     return SweepResult(_dataset(batch, grid, results, compile_s, integrated, error))
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _signature(batch: Batch, plan: Plan, grid: Grid) -> str:

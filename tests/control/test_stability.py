@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.control.linearize import linearize
-from fluidcc.control.roots import abscissa
+from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.control.stability import stability
 from fluidcc.schemes.dcqcn.published import published
 
@@ -114,3 +115,15 @@ def test_pictures(tmp_path: Path) -> None:
     for name, picture in (("roots", found.plot()), ("loop", loop.plot())):
         picture.write(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(("found", "stable"), [(-1.0, None), (1.0, False)])
+def test_roots_that_may_be_missed_never_make_it_stable(
+    monkeypatch: pytest.MonkeyPatch, found: float, stable: bool | None
+) -> None:
+    """An unresolved abscissa is a lower bound: right of the axis it decides, left of it it does not."""
+    one = Abscissa(*map(np.asarray, (found, 0.0, 0.0, "unresolved")))
+    monkeypatch.setattr("fluidcc.control.stability.abscissa", lambda system: one)
+    got = stability(dcqcn(8))
+    assert got.stable is stable
+    assert got.state == "unresolved"

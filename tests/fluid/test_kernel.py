@@ -29,6 +29,7 @@ STEPS = 1e-8  # RK4 with h = 0.01 on rates of order one: h^4 = 1e-8, method of s
 DIFFERENCES = 1e-7  # central differences in double precision: rounding/step + step^2 = 1e-16/1e-5 + 1e-10
 ONE_SIDED = 1e-4  # one-sided differences with a step of 1e-6: 1e-6 times the curvature
 
+# JiTCDDE, an oracle here, writes C and compiles it; where that cannot be, closed forms still check the kernel.
 compiler = pytest.mark.skipif(
     not (shutil.which("cc") or shutil.which("gcc")), reason="JiTCDDE needs a C compiler, and there is none"
 )

@@ -147,7 +147,7 @@ def test_a_store_is_not_overwritten_nor_mixed_up(tmp_path):
 
 
 def test_dask_gives_the_same(result):
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed", reason="Dask is an optional extra")
     with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
         again = fc.sweep(make, OVER, until=UNTIL, dask=client, estimate_error=False)
     np.testing.assert_allclose(again["queue_bytes.mean"].values, result["queue_bytes.mean"].values, rtol=SAME)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.control.chart import stability_chart
+from fluidcc.control.delay_system import DelaySystem
+from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.errors import InputError
+from fluidcc.sweep.chart import stability_chart
 
 FLOWS, DELAYS = [2.0, 8.0, 14.0, 20.0, 40.0], [20e-6, 50e-6, 85e-6, 120e-6]
 
@@ -98,3 +101,15 @@ def test_picture(chart: Any, tmp_path: Any) -> None:
 def test_what_it_is_not_built_for(make: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         stability_chart(make, {"n": [2.0, 3.0]})
+
+
+def test_roots_that_may_be_missed_leave_a_hole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unresolved(system: DelaySystem) -> Abscissa:
+        state = np.where(np.arange(len(system.A0)) == 1, "unresolved", "ok")
+        return abscissa(system)._replace(state=state)
+
+    monkeypatch.setattr(importlib.import_module("fluidcc.sweep.chart"), "abscissa", unresolved)
+    chart = stability_chart(lambda n: dcqcn(n, 50e-6), {"n": [2.0, 8.0, 9.0]}).dataset
+    assert np.isnan(chart.root.values).tolist() == [False, True, False]
+    assert np.isnan(chart.stable.values[1])
+    assert str(chart.reason.values[1]).startswith("unresolved")

@@ -47,10 +47,11 @@ class Points(NamedTuple):
     marking: Array
     queue: Array  # [bytes]
     on_ramp: Array  # bool
-    reason: Array  # index into `REASONS`, len(REASONS) where there is no rest
+    reason: Array  # index into `REASONS`, `NO_REST` and `UNRESOLVED`
 
 
 NO_REST = "no rest: a cut-off marks all or nothing, or the line rate does not fill the link"
+UNRESOLVED = "unresolved: the rightmost root may be missed, because too many lie near"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -76,7 +77,7 @@ class StabilityChart(Labelled):
 
         ``labels`` are those of the axes, by name.
         """
-        from fluidcc.control.plots import plot_chart
+        from fluidcc.sweep.chart_plot import plot_chart
 
         return plot_chart(self, title=title, labels=labels or {})
 
@@ -123,7 +124,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
         "stable": (np.where(known, root < 0, np.nan), "1", "whether all roots lie left of the axis"),
         "on_ramp": (np.where(known, found.on_ramp, np.nan), "1", "whether p* lies on the RED ramp"),
     }
-    texts = np.array([*REASONS, NO_REST])[found.reason]
+    texts = np.array([*REASONS, NO_REST, UNRESOLVED])[found.reason]
     data = xr.Dataset(
         {
             **{
@@ -152,6 +153,7 @@ def _points(make_scenario: Callable[..., Scenario], grid: Grid) -> Points:
         numbers = {k: np.asarray(v) for k, v in _linearized(network, room.marking_at, grid.points).items()}
     usable = numbers["exists"] & (batch.reasons == 0)
     aggregate, frequency, fairness = (np.full(grid.points, np.nan) for _ in range(3))
+    missed = np.zeros(grid.points, bool)
     at = np.flatnonzero(usable)
     with Bar("finding roots", grid.points, "points") as bar:
         for part in np.array_split(at, max(1, -(-len(at) // _CHUNK))):
@@ -160,15 +162,16 @@ def _points(make_scenario: Callable[..., Scenario], grid: Grid) -> Points:
                 whole = abscissa(DelaySystem(A0, A, tau))
                 apart = abscissa(DelaySystem(A0[:, 1:, 1:], A[:, :, 1:, 1:], tau))
                 aggregate[part], frequency[part], fairness[part] = whole.value, whole.frequency, apart.value
+                missed[part] = (whole.state != "ok") | (apart.state != "ok")
                 bar((int(np.searchsorted(at, part[-1])) + 1) / max(len(at), 1))
     return Points(
-        aggregate,
-        frequency,
-        np.where(numbers["flows"] > 1, fairness, np.nan),
+        np.where(missed, np.nan, aggregate),
+        np.where(missed, np.nan, frequency),
+        np.where((numbers["flows"] > 1) & ~missed, fairness, np.nan),
         np.where(usable, numbers["marking"], np.nan),
         np.where(usable, numbers["queue"], np.nan),
         numbers["on_ramp"],
-        np.where(batch.reasons != 0, batch.reasons, np.where(usable, 0, len(REASONS))),
+        np.select([batch.reasons != 0, ~usable, missed], [batch.reasons, len(REASONS), len(REASONS) + 1], 0),
     )
 
 
