@@ -38,7 +38,12 @@ def ack_delay(scenario: Scenario, flow: Flow) -> Any:
 
 def loaded_base_rtt(scenario: Scenario, flow: Flow) -> Any:
     """Round trip [s] of a data packet and its ACK through empty queues: propagation, and storing at every hop."""
-    return _propagation(scenario, flow) + sum(data_delays(scenario, flow)) + ack_delay(scenario, flow)
+    return _propagation(scenario, flow) + stored_rtt(scenario, flow)
+
+
+def stored_rtt(scenario: Scenario, flow: Flow) -> Any:
+    """Of a round trip, the time [s] in which a data packet and its ACK are stored at their hops."""
+    return sum(data_delays(scenario, flow)) + ack_delay(scenario, flow)
 
 
 def payload_base_rtt(scenario: Scenario, flow: Flow) -> Any:

@@ -93,22 +93,20 @@ def simulate(
     if seed is not None or log:
         raise InputError("seed, log: belong to the packet engine; leave them out, or write engine='packet'")
     network = network_of(scenario)
-    plan = plan_of(
-        network,
-        until=until,
-        window=window,
-        dt=dt,
-        method=method,
-        dtype=dtype,
-        sample_interval=sample_interval,
-        halving=estimate_error,
-    )
+    options = {"until": until, "window": window, "dt": dt, "method": method, "dtype": dtype}
+    options |= {"sample_interval": sample_interval, "halving": estimate_error}
+    plan = plan_of(network, **options)
     seconds = quantity(until, TIME, "until")
     work = 3 if estimate_error else 1
     with Bar(f"simulating {show(seconds, TIME)}", plan.steps * work, "steps") as bar:
         outcome, compile_s, wall_s = execute(
             network, plan, full=True, segments=SEGMENTS, report=lambda share: bar(share / work)
         )
+        # Few runs need it, so the history is made for longer queues only once they are seen.
+        while (waited := longest_wait(network, outcome)) > plan.allowance:
+            plan = plan_of(network, **options, queueing_allowance=2 * waited)
+            outcome, again_s, wall_s = execute(network, plan, full=True, segments=SEGMENTS)
+            compile_s += again_s
         error = {"queue_rel": None, "rate_rel": None}
         if estimate_error:
             # Half the step has the same shapes, so this does not compile again.
@@ -119,6 +117,14 @@ def simulate(
     summary = _summary(scenario, network, plan, outcome, seconds)
     summary |= {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     return Trace(_dataset(scenario, network, plan, outcome, summary))
+
+
+def longest_wait(network: Network, outcome: Outcome) -> float:
+    """Bound on what a packet of a run waited in queues [s]."""
+    longest = outcome.summary.queue_max_whole_run / np.reshape(network.link_capacity, (-1, 1))
+    return float(
+        np.max([np.sum(longest[sorted({q // len(network.priorities) for q in path})]) for path in network.paths])
+    )
 
 
 def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[str, float | None]:

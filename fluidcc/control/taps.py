@@ -13,7 +13,8 @@ import numpy as np
 from jax import Array
 
 from fluidcc.fluid.kernel import Clock
-from fluidcc.fluid.queues import QueueNetwork, rows_of
+from fluidcc.fluid.queues import QueueNetwork
+from fluidcc.fluid.rows import rows_of
 from fluidcc.fluid.state import Feedback, Memory, State
 from fluidcc.fluid.windows import WindowNetwork
 

@@ -152,7 +152,12 @@ class Loop:
                 feedback = self._shared(feedbacks, history, n, y, z, node)
             slopes.append(system.derivative(Clock(n, time + node * self.dt, self.dt), stage, z, feedback))
         new = _combine(y, self.dt, method.weights, slopes)
-        ahead = feedback if system.state_dependent_lags else self._shared(feedbacks, history, n, y, z, 1.0)
+        if not system.state_dependent_lags:
+            ahead = self._shared(feedbacks, history, n, y, z, 1.0)
+        elif method.nodes[-1] == 1.0:
+            ahead = feedback
+        else:
+            ahead = self._feedback(history, n, self._places(new, z, 1.0))
         new, z = system.jump(Clock(n + 1, time + self.dt, self.dt), new, z, ahead)
         interval = carry.interval
         if not self.aligned:

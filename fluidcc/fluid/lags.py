@@ -26,8 +26,9 @@ def lags_of(scenario: Scenario, flow: Flow) -> Lags:
     fixed = flow.scheme.feedback_delay
     hops = len(flow.path)
     windowed = "inflight" in needs(flow.scheme)
-    # Windows are set for round trips that include storing the packet at every hop.
-    stored, ack = (data_delays(scenario, flow), ack_delay(scenario, flow)) if windowed else ([0.0] * (hops + 1), 0.0)
+    # Windows are set for round trips that include storing the packet at every hop, and delays are measured over these.
+    whole = windowed or (fixed is None and "delay" in needs(flow.scheme))
+    stored, ack = (data_delays(scenario, flow), ack_delay(scenario, flow)) if whole else ([0.0] * (hops + 1), 0.0)
     if fixed is not None:
         lag = fixed + (sum(stored) + ack)
         return Lags((lag,) * hops, lag, (0.0,) * hops, not windowed)
@@ -48,7 +49,7 @@ def view_key(flow: Flow, lags: Lags) -> Any:
         return flow.path, flow.traffic_class, lags.fixed, lags.marking, lags.own if is_concrete(lags.own) else None
     scheme = flow.scheme
     parts = (flow.access_delay, flow.egress_delay, scheme.feedback_delay, scheme.feedback_pause)
-    if "inflight" in needs(scheme):
+    if needs(scheme) & {"inflight", "delay"}:
         parts += (flow.line_rate, scheme.int_bytes)
     return flow.path, flow.traffic_class, lags.fixed, tuple(map(identity, parts))
 

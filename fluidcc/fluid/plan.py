@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from fluidcc.errors import InputError
 from fluidcc.fluid.history import ring_depth
+from fluidcc.fluid.lags import needs
 from fluidcc.fluid.methods import method_named
 from fluidcc.fluid.network import Network
 from fluidcc.schemes.dispatch import part
@@ -51,6 +52,8 @@ class Plan:
         The trace keeps each ``thin``-th sample.
     depth : int
         Records of history.
+    allowance : float
+        Queueing delay that it holds beside the lags [s]; inf if none is followed.
     aligned : bool
         Whether all lags are whole numbers of steps.
     method : str
@@ -66,6 +69,7 @@ class Plan:
     every: int
     thin: int
     depth: int
+    allowance: float
     aligned: bool
     method: str
     dtype: str
@@ -181,6 +185,7 @@ def plan_of(
     if queueing_allowance is None:
         queueing_allowance = _longest_wait(network)
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
+    longest += _longest_interval(network) if longest_lag is None else 0.0
     finest = step / (2 if halving else 1)
     rows = remembered_rows(network) * (1 if aligned else 4)
     if longest / finest * rows * 8 > _MOST_HISTORY:
@@ -198,6 +203,7 @@ def plan_of(
         every=every,
         thin=thin,
         depth=ring_depth(longest, finest),
+        allowance=queueing_allowance if network.queueing else math.inf,
         aligned=aligned and method != "rk4",
         method=method,
         dtype=dtype,
@@ -208,6 +214,17 @@ def remembered_rows(network: Network) -> int:
     """Signals that the history keeps: queue (and traffic) of every link, rate (or bytes) of every flow."""
     rows = (3 if network.tracked else 1) * network.queues + len(network.flows)
     return rows if len(network.priorities) == 1 else rows + 2 * network.queues + 3 * network.links
+
+
+def _longest_interval(network: Network) -> float:
+    """Bound on the time between two packets whose delays a scheme compares [s]; 0 if none does."""
+    groups = [group for group in network.groups if "delay" in needs(group.parameters)]
+    if any(isinstance(leaf, Tracer) for group in groups for leaf in jax.tree.leaves(group.parameters)):
+        raise InputError(
+            "longest_lag: parameters of a scheme that compares delays are traced; give a bound on all lags"
+        )
+    found = [part(group.parameters, "fluid").longest_interval(group.parameters) for group in groups]
+    return max((float(np.nanmax(np.asarray(each))) for each in found), default=0.0)
 
 
 def _longest_wait(network: Network) -> float:

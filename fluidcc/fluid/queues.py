@@ -16,8 +16,10 @@ from fluidcc.fluid.history import History
 from fluidcc.fluid.kernel import Clock, Read
 from fluidcc.fluid.marking import along_path, red
 from fluidcc.fluid.network import Network
+from fluidcc.fluid.rows import rows_of
 from fluidcc.fluid.signals import Signals
 from fluidcc.fluid.state import Feedback, Memory, State
+from fluidcc.fluid.waits import Earlier
 from fluidcc.schemes.dispatch import part
 
 _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
@@ -63,13 +65,20 @@ class QueueNetwork:
 
     @property
     def state_dependent_lags(self) -> bool:
-        """False: queueing delays are memory (`_waited`), so stages can share feedback."""
-        return False
+        """Whether some scheme compares delays over an interval of its state's.
+
+        Queueing delays are memory (`_waited`), so stages can share feedback otherwise.
+        """
+        return bool(self._earlier.flows)
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """Queues and own rates for the feedback, and rates for the arrivals if they travel."""
-        return self._reads
+        """Queues and own rates for the feedback, rates for the arrivals if they travel, and queues of earlier packets."""
+        return (*self._reads, self._earlier.read) if self._earlier.flows else self._reads
+
+    @cached_property
+    def _earlier(self) -> Earlier:
+        return Earlier(self.network, self._fluid)
 
     @cached_property
     def _reads(self) -> tuple[Read, ...]:
@@ -99,6 +108,12 @@ class QueueNetwork:
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
         """Lags of `reads`: propagation, and what the packets waited."""
+        lags = self._lags(y, z, node)
+        if self._earlier.flows:
+            lags.append(self._earlier.lags(y, lags[0]))
+        return tuple(jnp.minimum(lag, self.limit) for lag in lags)
+
+    def _lags(self, y: State, z: Memory, node: float) -> list[Array]:
         net = self.network
         lags = [net.marking_lag] if net.own_lag is None else [net.marking_lag, net.own_lag]
         if z.wait is not None and z.wait_growth is not None:
@@ -113,7 +128,7 @@ class QueueNetwork:
             lags[1] = lags[1] + rows_of(whole, tuple(view for view, _ in net.flows))
         if net.arrival_lag is not None:
             lags.append(net.arrival_lag)
-        return tuple(jnp.minimum(lag, self.limit) for lag in lags)
+        return lags
 
     @cached_property
     def _first_hop(self) -> tuple[int, ...]:
@@ -128,6 +143,7 @@ class QueueNetwork:
         """Marks along each path, and what the schemes make of them."""
         net = self.network
         count, _ = self._count
+        lagged, before = (lagged[:-1], lagged[-1]) if self._earlier.flows else (lagged, None)
         arrivals = lagged[-1] if net.arrival_lag is not None else None
         if net.own_lag is None:
             queues, rates = lagged[0][:count], lagged[0][count:]
@@ -137,7 +153,8 @@ class QueueNetwork:
         heard = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             seen = rows_of(marking, tuple(net.flows[i][0] for i in group.flows))
-            signals = Signals(seen, rows_of(rates, group.flows), rows_of(net.packet, group.flows))
+            waits = self._earlier.waits(group, queues, before)
+            signals = Signals(seen, rows_of(rates, group.flows), rows_of(net.packet, group.flows), waits=waits)
             heard.append(fluid.feedback(group.parameters, signals))
         return Feedback(tuple(heard), arrivals, queues if net.queueing else None)
 
@@ -300,10 +317,3 @@ class QueueNetwork:
             fluid.project(group.parameters, state, group.line_rate)
             for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True)
         )
-
-
-def rows_of(column: Array, rows: tuple[int, ...]) -> Array:
-    """Rows of a column; one of a single row stands for any."""
-    if column.shape[0] == 1 or rows == tuple(range(column.shape[0])):
-        return column
-    return column[jnp.asarray(rows)]

@@ -3,6 +3,8 @@
 A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it hears marks and is rate-based:
 
 - ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
+- ``"delay"``: `Signals.waits`, what packets waited in queues. The module then has ``interval(parameters, state)`` [s]
+  between the two packets whose waits it compares, and ``longest_interval(parameters)`` [s];
 - ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress, heard)``
   in place of ``project``, ``window(parameters, state)`` [bytes], ``largest_window(parameters)`` [bytes], and
   ``settled(scenario)``, which returns a function from a flow to its parameters with what they leave to the scenario
@@ -46,6 +48,13 @@ class Progress(NamedTuple):
     own: Array  # (hops, flows, 1) 1 for each hop of `Telemetry`, 0 where a shorter path repeats its last
 
 
+class Waits(NamedTuple):
+    """Time [s] that two packets of a flow spent in queues, each (flows, points)."""
+
+    now: Array  # of the one whose ACK arrives now
+    before: Array  # of the one sent an interval before it
+
+
 class Signals(NamedTuple):
     """Lagged signals as a group of flows sees them when it reacts.
 
@@ -59,9 +68,12 @@ class Signals(NamedTuple):
         Packet size on the wire [bytes].
     telemetry : Telemetry or None
         If the scheme needs it.
+    waits : Waits or None
+        If the scheme needs delays.
     """
 
     marking: Array
     rate: Array
     packet: Array
     telemetry: Telemetry | None = None
+    waits: Waits | None = None

@@ -18,7 +18,8 @@ from jax import Array
 
 from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock, Read
-from fluidcc.fluid.queues import QueueNetwork, rows_of
+from fluidcc.fluid.queues import QueueNetwork
+from fluidcc.fluid.rows import rows_of
 from fluidcc.fluid.signals import Progress, Signals, Telemetry
 from fluidcc.fluid.state import Feedback, Memory, State
 
@@ -51,16 +52,16 @@ class WindowNetwork(QueueNetwork):
         assert y.traffic is not None
         return jnp.concatenate([y.queue, y.traffic, y.sent])
 
-    def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
+    def _lags(self, y: State, z: Memory, node: float) -> list[Array]:
         """As in the base, and telemetry's: stamped when a packet leaves, so that it has waited in later queues only."""
-        marks, own = super().lags(y, z, node)[:2]
+        marks, own = (jnp.minimum(lag, self.limit) for lag in super()._lags(y, z, node)[:2])
         wait = self._wait(z, node)
         left = marks - jnp.minimum(wait, marks)
         if all(len(path) == 1 for path in self.network.paths):
             left = jnp.minimum(self.network.marking_lag, self.limit)  # constant
         parts = len(self._telemetry_rows) // len(self._path_queues)
         telemetry = left if left.shape[0] == 1 else jnp.concatenate([left] * parts)
-        return marks, own, telemetry
+        return [marks, own, telemetry]
 
     def _wait(self, z: Memory, node: float) -> Array:
         assert z.wait is not None
@@ -141,7 +142,7 @@ class WindowNetwork(QueueNetwork):
     def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
         """Marks and telemetry along each path, and what the schemes make of them."""
         net = self.network
-        queues, own, telemetry = lagged
+        queues, own, telemetry, *before = lagged
         rates = own[len(own) // 2 :]
         marking = self._marking(queues)
         heard = []
@@ -152,6 +153,7 @@ class WindowNetwork(QueueNetwork):
                 rows_of(rates, group.flows),
                 rows_of(net.packet, group.flows),
                 self._telemetry(telemetry, views),
+                self._earlier.waits(group, queues, before[0] if before else None),
             )
             heard.append(fluid.feedback(group.parameters, signals))
         return Feedback(tuple(heard), None, None)

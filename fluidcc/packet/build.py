@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.base_rtt import largest_base_rtt, payload_base_rtt
+from fluidcc.base_rtt import largest_base_rtt, payload_base_rtt, stored_rtt
 from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
 from fluidcc.packet.buffers import nodes_of, set_thresholds
@@ -18,7 +18,7 @@ from fluidcc.packet.network import Topology, topology_of
 from fluidcc.packet.reroute import reroutes
 from fluidcc.packet.switch import CONTROL_BYTES
 from fluidcc.packet.wires import ports_of, ticks_of, weights_of
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario import Flow, Scenario, base_rtt
 from fluidcc.units import SIZE, show
 
 _LARGEST_PACKET = 1 << 16
@@ -33,6 +33,7 @@ class Around:
     base_rtt: float  # s
     path_rate: float  # of its slowest link, bytes/s
     packet: float  # on the wire, bytes
+    own_rtt: float  # of the flow's empty path, s
     share: float  # of a link that its class is guaranteed among those of its priority
 
 
@@ -208,7 +209,11 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
                 )
             slowest = min([flow.line_rate, *(scenario.links[i].rate for i in flow.path)])
             arounds[m] = Around(
-                rtts[simulator], slowest, float(_bytes(scenario.wire_packet_of(flow))), _share(scenario, flow)
+                base_rtt=rtts[simulator],
+                path_rate=slowest,
+                packet=float(_bytes(scenario.wire_packet_of(flow))),
+                own_rtt=base_rtt(scenario, flow) + stored_rtt(scenario, flow),
+                share=_share(scenario, flow),
             )
         sim.flows[f] = blank[0]
         row = sim.flows[f]

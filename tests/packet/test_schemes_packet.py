@@ -304,7 +304,6 @@ def test_schedules_that_are_none(schedule: Any) -> None:
         fc.incast(1, scheme=fc.NoControl(schedule=schedule))
 
 
-@pytest.mark.parametrize("scheme", [fc.TIMELY(), fc.HPCCRx()])
-def test_the_fluid_engine_says_what_it_lacks(scheme: Any) -> None:
+def test_the_fluid_engine_says_what_it_lacks() -> None:
     with pytest.raises(fc.InputError, match="fluid"):
-        fc.simulate(fc.incast(2, scheme=scheme), "1ms")
+        fc.simulate(fc.incast(2, scheme=fc.HPCCRx()), "1ms")

@@ -3,6 +3,7 @@
 A completion event is the ACK that completes a segment, its RTT that of the packet answered, from the start of its
 transmission at the NIC. HPCC's "TIMELY+win" is ``win``. ``variant="hpcc-sim"`` is what the HPCC authors' public
 simulator does instead: one update per window of data, and hyperactive increase after five increases of any kind.
+``patched`` is Algorithm 2 of Zhu et al. (CoNEXT 2016), its reference RTT T_low.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ STATE = np.dtype(
         ("segment", _F),
         ("min_rate", _F),
         ("base_rtt", _F),  # s
+        ("empty", _F),  # round trip that delays are counted from
+        ("patched", _I),
         ("win", _I),
         ("sim", _I),
         # state
@@ -51,6 +54,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.hai_gain, me.hai_steps = p.hai_gain, round(p.hai_steps)
     me.t_low, me.t_high, me.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
     me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
+    me.patched, me.empty = p.patched, around.own_rtt * 1e9 if p.thresholds == "queueing" else 0.0
     me.sim, me.segment = p.variant == "hpcc-sim", p.segment
     me.completes = 0.0 if me.sim else p.segment
 
@@ -87,14 +91,20 @@ def completed(core: Any, flow: Any, me: Any, rtt: Any) -> None:
     gradient = me.rtt_difference / me.min_rtt
     if not me.sim:
         me.streak = me.streak + 1 if gradient <= 0.0 else 0
-    if rtt < me.t_low or (rtt <= me.t_high and gradient <= 0.0):
-        hyper = me.streak >= me.hai_steps and (me.sim or rtt >= me.t_low)
+    delay = rtt - me.empty
+    if me.patched and me.t_low <= delay <= me.t_high:
+        weight = min(max(2.0 * gradient + 0.5, 0.0), 1.0)
+        error = (delay - me.t_low) / me.t_low
+        rate = flow.rate * (1.0 - me.beta * weight * error) + (1.0 - weight) * me.rate_ai
+        flow.rate = min(max(rate, me.min_rate), flow.line_rate)
+    elif delay < me.t_low or (delay <= me.t_high and gradient <= 0.0):
+        hyper = me.streak >= me.hai_steps and (me.sim or delay >= me.t_low)
         if me.sim:
             me.streak += 1
         rate = flow.rate + me.rate_ai * (me.hai_gain if hyper else 1.0)
         flow.rate = min(rate, flow.line_rate)
     else:
-        excess = gradient if rtt <= me.t_high else 1.0 - me.t_high / rtt
+        excess = gradient if delay <= me.t_high else 1.0 - me.t_high / delay
         rate = flow.rate * max(1.0 - me.beta * excess, 0.0)
         if me.sim:
             me.streak = 0

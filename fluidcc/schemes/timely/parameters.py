@@ -17,7 +17,7 @@ _ALGORITHM = "TIMELY Algorithm 1"
 class TIMELY:
     """Parameters of a TIMELY sender (Mittal et al., SIGCOMM 2015, Algorithm 1).
 
-    The values are TIMELY's as Zhu et al. (CoNEXT 2016, "ECN or Delay") restate them. What Algorithm 1 leaves open:
+    ``patched`` is Zhu et al.'s patched TIMELY. The values are TIMELY's as Zhu et al. (CoNEXT 2016, "ECN or Delay") restate them. What Algorithm 1 leaves open:
     the first completion only records its RTT, and rates stay between ``min_rate`` and the line rate.
     """
 
@@ -75,6 +75,19 @@ class TIMELY:
     feedback_delay: Any = parameter(
         TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
     )
+    thresholds: str = parameter(
+        "choice",
+        "what T_low and T_high bound: round trips (Algorithm 1), or the time in queues (ECN or Delay's equations)",
+        default="rtt",
+        choices=("rtt", "queueing"),
+    )
+    patched: bool = parameter(
+        "on|off",
+        "between the thresholds, both rules at once by a weight, and the excess over T_low in place of the gradient",
+        default=False,
+        source="ECN or Delay",
+        choices=(False, True),
+    )
     base_rtt: Any = win_base_rtt()
     win: bool = win_switch()
     variant: str = parameter(
@@ -98,6 +111,9 @@ class TIMELY:
 # The public simulator's script scales the step with the NIC; here it is that of 100 Gb/s.
 PRESETS = {
     "paper": Preset(TIMELY()),
+    # The equations of ECN or Delay, which have no hyperactive increase; their patch takes a hundredth of beta.
+    "fluid": Preset(TIMELY(thresholds="queueing", hai_gain=1.0)),
+    "patched": Preset(TIMELY(thresholds="queueing", hai_gain=1.0, patched=True, beta=0.008)),
     "hpcc-sim": Preset(TIMELY(variant="hpcc-sim", rate_ai="100Mbps", min_rate="1Gbps"), None, SIMULATOR),
     "hpcc-eval": Preset(TIMELY(), None, EVALUATION),
 }
