@@ -122,9 +122,8 @@ def simulate(
 def longest_wait(network: Network, outcome: Outcome) -> float:
     """Bound on what a packet of a run waited in queues [s]."""
     longest = outcome.summary.queue_max_whole_run / np.reshape(network.link_capacity, (-1, 1))
-    return float(
-        np.max([np.sum(longest[sorted({q // len(network.priorities) for q in path})]) for path in network.paths])
-    )
+    paths = [[queue // len(network.priorities) for queue in path] for path in network.paths]
+    return max(float(longest[path].sum()) for path in paths)
 
 
 def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[str, float | None]:

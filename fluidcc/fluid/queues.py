@@ -73,7 +73,7 @@ class QueueNetwork:
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """Queues and own rates for the feedback, rates for the arrivals if they travel, and queues of earlier packets."""
+        """Queues and own rates for the feedback, rates for arrivals that travel, and queues of earlier packets."""
         return (*self._reads, self._earlier.read) if self._earlier.flows else self._reads
 
     @cached_property

@@ -1,7 +1,7 @@
-"""TIMELY's fluid model: the equations of Zhu et al., "ECN or Delay", CoNEXT 2016, with Algorithm 1's hyperactive increase.
+"""TIMELY's fluid model: the equations of Zhu et al., "ECN or Delay", CoNEXT 2016, and hyperactive increase.
 
-q(t - tau') and q(t - tau' - tau*) there, over C, are here what two packets sent tau* apart waited; tau' is not frozen at
-the present queue but solved for along the way, as everywhere in this engine. Without hyperactive increase
+q(t - tau') and q(t - tau' - tau*) there, over C, are here what two packets sent tau* apart waited; tau' is not frozen
+at the present queue but solved for along the way, as everywhere in this engine. Without hyperactive increase
 (``hai_gain=1``) and with ``thresholds="queueing"`` these are their equations.
 """
 
@@ -107,7 +107,7 @@ def derivative(parameters: TIMELY, state: State, heard: Heard) -> State:
 
 
 def project(parameters: TIMELY, state: State, line_rate: Array) -> State:
-    """R stays between the least rate and the line rate (Algorithm 1 does not say); a rising round trip ends a streak."""
+    """R stays between the least rate and the line rate (ours); a rising round trip ends a streak."""
     low = jnp.minimum(parameters.min_rate, line_rate)
     streak = jnp.where(state.gradient <= 0, state.streak, 0.0)
     return State(jnp.clip(state.rate, low, line_rate), state.gradient, streak)

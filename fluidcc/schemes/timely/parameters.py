@@ -17,8 +17,9 @@ _ALGORITHM = "TIMELY Algorithm 1"
 class TIMELY:
     """Parameters of a TIMELY sender (Mittal et al., SIGCOMM 2015, Algorithm 1).
 
-    ``patched`` is Zhu et al.'s patched TIMELY. The values are TIMELY's as Zhu et al. (CoNEXT 2016, "ECN or Delay") restate them. What Algorithm 1 leaves open:
-    the first completion only records its RTT, and rates stay between ``min_rate`` and the line rate.
+    The values are TIMELY's as Zhu et al. (CoNEXT 2016, "ECN or Delay") restate them; ``patched`` is their repair. What
+    Algorithm 1 leaves open: the first completion only records its RTT, and rates stay between ``min_rate`` and the
+    line rate.
     """
 
     ewma: Any = parameter(
