@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.hpcc_multiq import HPCCMultiQ as HPCCMultiQ
     from fluidcc.schemes.hpcc_rx import HPCCRx as HPCCRx
     from fluidcc.schemes.none import NoControl as NoControl
+    from fluidcc.schemes.swift import Swift as Swift
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
@@ -83,6 +84,7 @@ _HOMES = {
     "Stability": "fluidcc.control.stability",
     "StabilityChart": "fluidcc.sweep.chart",
     "SweepResult": "fluidcc.sweep",
+    "Swift": "fluidcc.schemes.swift",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
     "WaiSweep": "fluidcc.sweep.wai",

@@ -20,6 +20,11 @@ def _hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
     return [flow.line_rate, *(scenario.links[i].rate for i in flow.path), *([flow.line_rate] if beyond else [])]
 
 
+def switches(scenario: Scenario, flow: Flow) -> int:
+    """Switches on a flow's path: each of its packets is stored once in its NIC, and then once in each."""
+    return len(_hop_rates(scenario, flow)) - 1
+
+
 def _propagation(scenario: Scenario, flow: Flow) -> Any:
     fixed = flow.scheme.feedback_delay
     return base_rtt(scenario, flow) if fixed is None else fixed

@@ -46,6 +46,7 @@ class Progress(NamedTuple):
     wire_packet: Array  # a packet on the wire [bytes]
     line_rate: Array  # [bytes/s]
     own: Array  # (hops, flows, 1) 1 for each hop of `Telemetry`, 0 where a shorter path repeats its last
+    rtt: Array  # round trip, with what it waited in queues, of the packet whose ACK arrives at the step's end [s]
 
 
 class Waits(NamedTuple):

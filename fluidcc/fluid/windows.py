@@ -233,6 +233,7 @@ class WindowNetwork(QueueNetwork):
         assert z.acked is not None
         assert z.newly is not None
         states = []
+        rtt = self._round_trips(z)
         for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
             if not hasattr(fluid, "jump"):
                 states.append(fluid.project(group.parameters, state, group.line_rate))
@@ -245,9 +246,17 @@ class WindowNetwork(QueueNetwork):
                 wire_packet=rows_of(net.packet, group.flows),
                 line_rate=group.line_rate,
                 own=self._own_hops(group.flows),
+                rtt=rows_of(rtt, group.flows),
             )
             states.append(fluid.jump(group.parameters, state, progress, heard))
         return tuple(states)
+
+    def _round_trips(self, z: Memory) -> Array:
+        """Round trips (flows, points) [s] that ACKs measure at a step's end: waits count even where no lag has them."""
+        net, wait = self.network, self._wait(z, 1.0)
+        firsts = zip(self._first_hop, net.paths, strict=True)
+        views = jnp.stack([jnp.sum(wait[first : first + len(path)], axis=0) for first, path in firsts])
+        return net.own_lag + rows_of(views, tuple(view for view, _ in net.flows))
 
 
 def search(ends: Callable[[Array], tuple[Array, Array]], target: Array, left: Array, begin: Array) -> Array:

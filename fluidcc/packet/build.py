@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.base_rtt import largest_base_rtt, payload_base_rtt, stored_rtt
+from fluidcc.base_rtt import largest_base_rtt, payload_base_rtt, stored_rtt, switches
 from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
 from fluidcc.packet.buffers import nodes_of, set_thresholds
@@ -34,6 +34,7 @@ class Around:
     path_rate: float  # of its slowest link, bytes/s
     packet: float  # on the wire, bytes
     own_rtt: float  # of the flow's empty path, s
+    switches: int  # on its path
     share: float  # of a link that its class is guaranteed among those of its priority
 
 
@@ -213,6 +214,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
                 path_rate=slowest,
                 packet=float(_bytes(scenario.wire_packet_of(flow))),
                 own_rtt=base_rtt(scenario, flow) + stored_rtt(scenario, flow),
+                switches=switches(scenario, flow),
                 share=_share(scenario, flow),
             )
         sim.flows[f] = blank[0]

@@ -16,13 +16,14 @@ from fluidcc.schemes.dctcp import packet as dctcp
 from fluidcc.schemes.hpcc import packet as hpcc
 from fluidcc.schemes.hpcc_rx import packet as hpcc_rx
 from fluidcc.schemes.none import packet as none
+from fluidcc.schemes.swift import packet as swift
 from fluidcc.schemes.timely import packet as timely
 
-MODULES = {"dcqcn": dcqcn, "hpcc": hpcc, "dctcp": dctcp, "timely": timely, "none": none}
+MODULES = {"dcqcn": dcqcn, "hpcc": hpcc, "dctcp": dctcp, "timely": timely, "swift": swift, "none": none}
 # Schemes that run another's rules with other parameters.
 ALIASES = {"hpcc-multiq": "hpcc", "hpcc-rx": "hpcc"}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
-_DCQCN, _HPCC, _DCTCP, _TIMELY, _NONE = range(5)
+_DCQCN, _HPCC, _DCTCP, _TIMELY, _SWIFT, _NONE = range(6)
 
 
 class Senders(NamedTuple):
@@ -32,6 +33,7 @@ class Senders(NamedTuple):
     hpcc: Any
     dctcp: Any
     timely: Any
+    swift: Any
     none: Any
 
 
@@ -62,6 +64,8 @@ def begin(sim: Any, f: Any) -> None:
         dctcp.begin(sim.core[0], flow, sim.senders.dctcp[flow.row])
     elif flow.scheme == _TIMELY:
         timely.begin(flow, sim.senders.timely[flow.row])
+    elif flow.scheme == _SWIFT:
+        swift.begin(sim.core[0], flow, sim.senders.swift[flow.row])
     else:
         none.begin(sim, f, flow, sim.senders.none[flow.row])
 
@@ -78,6 +82,8 @@ def acknowledged(sim: Any, f: Any, k: Any) -> None:
         dctcp.acknowledged(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.packets[k])
     elif flow.scheme == _TIMELY:
         timely.acknowledged(sim.core[0], flow, sim.senders.timely[flow.row], sim.packets[k])
+    elif flow.scheme == _SWIFT:
+        swift.acknowledged(sim.core[0], flow, sim.senders.swift[flow.row], sim.packets[k])
 
 
 @kernel
@@ -132,3 +138,5 @@ def observe(sim: Any, f: Any, row: Any) -> None:
         dctcp.observe(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.flow_samples, row, f)
     elif flow.scheme == _TIMELY:
         timely.observe(sim.senders.timely[flow.row], sim.flow_samples, row, f)
+    elif flow.scheme == _SWIFT:
+        swift.observe(sim.core[0], flow, sim.senders.swift[flow.row], sim.flow_samples, row, f)

@@ -15,6 +15,7 @@ SCHEMES = {
     "hpcc-multiq": "fluidcc.schemes.hpcc_multiq",
     "hpcc-rx": "fluidcc.schemes.hpcc_rx",
     "none": "fluidcc.schemes.none",
+    "swift": "fluidcc.schemes.swift",
     "timely": "fluidcc.schemes.timely",
 }
 

@@ -303,7 +303,7 @@ BAD = [
     (["sweep", "dcqcn", "--over", "g=1/256", "--until", "1ms", "--out", "s.xls"], ".csv"),
     (["audit"], "--sonic"),
     (["audit", "--sonic", "/nowhere.json"], "/nowhere.json"),
-    (["show", "swift"], "dcqcn"),
+    (["show", "swoop"], "dcqcn"),
 ]
 
 

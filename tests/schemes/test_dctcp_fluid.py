@@ -35,7 +35,8 @@ def test_queue_as_in_packets(flows: int) -> None:
 def step(state: model.State, acked: float, sent: float, newly: float, marked: float) -> model.State:
     scheme = fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T)
     one = jnp.ones((1, 1))
-    heard = Progress(sent * one, acked * one, newly * one, PACKET * one, PACKET * one, CAPACITY * one, one[None])
+    sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
+    heard = Progress(sent * one, acked * one, newly * one, *sizes, T * one)
     new = model.jump(scheme, model.State(*(jnp.asarray(leaf) for leaf in state)), heard, marked * one)
     return model.State(*(np.asarray(leaf).item() for leaf in new))
 

@@ -216,7 +216,7 @@ def numbers(state: model.State) -> model.State:
 
 def step_of(scheme: HPCC, state: model.State, acked: float, sent: float) -> model.State:
     one = jnp.ones((1, 1))
-    heard = Progress(sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None])
+    heard = Progress(sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None], T * one)
     return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), heard, one[None]))
 
 

@@ -1,0 +1,155 @@
+"""Swift's fluid model: Algorithm 1 of Kumar et al., SIGCOMM 2020, per flow class.
+
+The delay is the round trip of the bytes whose ACKs arrive when a step ends. All of a step's ACKs have it; they raise
+the window together, or cut it once for what had been sent by then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt, switches
+from fluidcc.fluid.signals import Progress, Signals
+from fluidcc.scenario import Flow, Scenario
+from fluidcc.schemes.swift.parameters import Swift, largest_useful_window, scaling
+
+NEEDS = frozenset({"inflight"})
+_STEPS_PER_BASE_RTT = 40
+
+
+class State(NamedTuple):
+    """Each (flows, points); it changes in jumps only."""
+
+    rate: Array  # line rate, or below one packet that of the pacer [bytes/s]
+    window: Array  # W [bytes]
+    rtt: Array  # [s]
+    target: Array  # that it was compared with [s]
+    cut_end: Array  # a cut holds for the data up to this [bytes]
+
+
+def settled(scenario: Scenario) -> Callable[[Flow], Swift]:
+    """Fill in what parameters leave to the scenario: T, windows, the increase, and the target of the path.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Resolved; values may be traced.
+
+    Returns
+    -------
+    callable
+        From a flow to its parameters, with ``base_rtt``, ``initial_window``, ``max_window`` and ``ai`` given, and in
+        ``base_target`` what the switches on the path add to it.
+    """
+    longest = largest_base_rtt(scenario, loaded_base_rtt)
+
+    def of(flow: Flow) -> Swift:
+        p = flow.scheme
+        packet = scenario.wire_packet_of(flow)
+        counted = packet if scenario.window_unit == "wire" else scenario.packet_size
+        base_rtt = longest if p.base_rtt is None else p.base_rtt
+        fixed = p.base_target + switches(scenario, flow) * p.hop_target
+        useful = largest_useful_window(p, fixed, flow.line_rate, packet)
+        return dataclasses.replace(
+            p,
+            base_rtt=base_rtt,
+            initial_window=flow.line_rate * base_rtt if p.initial_window is None else p.initial_window,
+            max_window=useful if p.max_window is None else p.max_window,
+            ai=p.ai if p.rate_ai is None else p.rate_ai * base_rtt / counted,
+            rate_ai=None,
+            base_target=fixed,
+            hop_target=0.0,
+        )
+
+    return of
+
+
+def start(parameters: Swift, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
+    """State before the first ACK: the first window, or what an initial rate is of it."""
+    p = parameters
+    window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
+    none = jnp.zeros(shape, window.dtype)
+    return State(jnp.broadcast_to(initial_rate, shape), window, none, none + p.base_target, none)
+
+
+def rate(state: State) -> Array:
+    """Pacing rate [bytes/s]."""
+    return state.rate
+
+
+def window(parameters: Swift, state: State) -> Array:
+    """Limit W of the bytes in flight."""
+    return state.window
+
+
+def largest_window(parameters: Swift) -> Any:
+    """The first window, or the largest later one [bytes]."""
+    return np.maximum(parameters.initial_window, parameters.max_window)
+
+
+def feedback(parameters: Swift, signals: Signals) -> Array:
+    """Nothing: the delay comes with the ACKs (`Progress.rtt`)."""
+    return jnp.zeros_like(signals.rate)
+
+
+def derivative(parameters: Swift, state: State, heard: Array) -> State:
+    """Nothing moves between ACKs."""
+    return State(*(jnp.zeros_like(leaf) for leaf in state))
+
+
+def target_delay(parameters: Swift, packets: Array) -> Any:
+    """Target of a path, and what flow scaling adds for a small window [s]; NaN unless fs_min is below fs_max."""
+    p = parameters
+    if not p.flow_scaling:
+        return p.base_target
+    slope, offset = scaling(p)
+    added = jnp.clip(slope * packets**-0.5 + offset, 0.0, p.fs_range)
+    return p.base_target + jnp.where(p.fs_min < p.fs_max, added, jnp.nan)
+
+
+def jump(parameters: Swift, state: State, progress: Progress, heard: Array) -> State:
+    """Algorithm 1 for the ACKs of a step."""
+    p, s, packet = parameters, state, progress.packet
+    newly, per_packet = progress.newly, packet / progress.wire_packet
+    W, delay = s.window / packet, progress.rtt
+    target = jnp.broadcast_to(target_delay(p, W), W.shape)
+    below = delay < target
+    # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
+    inflight = (progress.sent - progress.acked + newly) * per_packet
+    held = (s.rate < progress.line_rate) | (inflight >= s.window)
+    grown = W + jnp.where(held, p.ai * newly / progress.wire_packet / jnp.maximum(W, 1.0), 0.0)
+    cuts = ~below & (newly > 0) & (progress.acked > s.cut_end)
+    cut = W * jnp.maximum(1.0 - p.beta * (delay - target) / delay, p.max_mdf)
+    new = jnp.where(cuts, cut, jnp.where(below, grown, W))
+    new = jnp.where(progress.acked > 0, jnp.maximum(jnp.minimum(new, p.max_window / packet), p.min_cwnd), W)
+    paced = jnp.where(new < 1.0, new * progress.wire_packet / delay, progress.line_rate)
+    return State(
+        rate=jnp.where(progress.acked > 0, jnp.minimum(paced, progress.line_rate), s.rate),
+        window=new * packet,
+        rtt=jnp.broadcast_to(delay, W.shape),
+        target=target,
+        cut_end=jnp.where(cuts, progress.sent, s.cut_end),
+    )
+
+
+OBSERVABLES = {
+    "window": ("bytes", "window W"),
+    "rtt": ("s", "last RTT"),
+    "target_delay": ("s", "target that it was compared with"),
+}
+
+
+def observables(state: State) -> dict[str, Array]:
+    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    return {"window": state.window, "rtt": state.rtt, "target_delay": state.target}
+
+
+def time_scale(parameters: Swift, line_rate: Any) -> Any:
+    """Time [s] from which the step is chosen, four of which are taken in it: events fall between steps."""
+    return np.asarray(parameters.base_rtt) * (4 / _STEPS_PER_BASE_RTT)

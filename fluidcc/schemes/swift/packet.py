@@ -1,0 +1,110 @@
+"""Swift at packet level: Algorithm 1 of Kumar et al., SIGCOMM 2020.
+
+The delay is that of the packet answered, from the start of its transmission at the NIC to its ACK, against one target
+for all of it. What the text leaves open: a decrease is answered by the packets sent since, so "once per RTT" lets the
+first of these cut again; a window that holds nothing back, of a flow at line rate with less in flight, does not grow
+(as RFC 7661); flows start at line rate (Snyder and Lebeck, III-D). Losses, and delays within hosts, are not modelled.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.packet.jit import inlined, kernel
+from fluidcc.packet.pacing import inflight, repace
+from fluidcc.schemes.swift.parameters import largest_useful_window, scaling
+
+_I, _F = np.int64, np.float64
+
+STATE = np.dtype(
+    [
+        ("ai", _F),  # packets in an RTT
+        ("w_ai", _F),  # the same in bytes; negative if given in packets
+        ("beta", _F),
+        ("max_mdf", _F),
+        ("fixed", _F),  # target of the path, s
+        ("slope", _F),  # of flow scaling, s; zero, as are the next two, without it
+        ("offset", _F),
+        ("range", _F),
+        ("w_init", _F),  # bytes
+        ("w_most", _F),  # bytes
+        ("least", _F),  # packets
+        ("most", _F),  # packets
+        ("packet", _F),  # in the bytes that windows count
+        # state
+        ("W", _F),  # packets
+        ("rtt", _F),  # s
+        ("target", _F),  # s
+        ("decreased", _I),  # when W was last cut
+    ],
+    align=True,
+)
+
+OBSERVABLES = {
+    "window": ("bytes", "window W"),
+    "rtt": ("s", "last RTT"),
+    "target_delay": ("s", "target that it was compared with"),
+    "inflight": ("bytes", "bytes in flight"),
+}
+
+
+def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+    """Write a flow's parameters and first state; ``around`` has its base RTT, packet and switches."""
+    p = parameters
+    T = around.base_rtt if p.base_rtt is None else p.base_rtt
+    me.ai, me.w_ai = p.ai, -1.0 if p.rate_ai is None else p.rate_ai * T
+    me.beta, me.max_mdf = p.beta, p.max_mdf
+    me.fixed = p.base_target + around.switches * p.hop_target
+    me.slope, me.offset = scaling(p) if p.flow_scaling else (0.0, 0.0)
+    me.range = p.fs_range if p.flow_scaling else 0.0
+    me.w_init = flow.line_rate * T if p.initial_window is None else p.initial_window
+    useful = largest_useful_window(p, me.fixed, flow.line_rate, around.packet)
+    me.w_most, me.least = useful if p.max_window is None else p.max_window, p.min_cwnd
+
+
+@kernel
+def begin(core: Any, flow: Any, me: Any) -> None:
+    """Start at line rate, or at the share of W_init that an initial rate is of it."""
+    me.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
+    me.most = me.w_most / me.packet
+    if me.w_ai >= 0.0:
+        me.ai = me.w_ai / me.packet
+    me.W = max(me.w_init * (flow.rate / flow.line_rate) / me.packet, me.least)
+    me.target = target_delay(me)
+    flow.window = me.W * me.packet
+
+
+@kernel
+def target_delay(me: Any) -> Any:
+    """Target of a path, and what flow scaling adds for a small window [s]."""
+    return me.fixed + max(0.0, min(me.slope / me.W**0.5 + me.offset, me.range))
+
+
+@inlined
+def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+    """Algorithm 1, on an ACK."""
+    me.rtt = (core.now - ack.sent) * 1e-12
+    me.target = target_delay(me)
+    if me.rtt < me.target:
+        if flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet:
+            me.W += me.ai * ack.covers / max(me.W, 1.0)
+    elif ack.sent >= me.decreased:
+        me.W *= max(1.0 - me.beta * (me.rtt - me.target) / me.rtt, me.max_mdf)
+        me.decreased = core.now
+    me.W = max(min(me.W, me.most), me.least)
+    flow.window = me.W * me.packet
+    # Below one packet: one in rtt/W.
+    paced = me.W * (flow.payload + flow.overhead) / me.rtt if me.W < 1.0 else flow.line_rate
+    flow.rate = min(paced, flow.line_rate)
+    repace(core, flow)
+
+
+@kernel
+def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
+    """In the order of `OBSERVABLES`."""
+    samples[row, f, 3] = me.W * me.packet
+    samples[row, f, 4] = me.rtt
+    samples[row, f, 5] = me.target
+    samples[row, f, 6] = inflight(core, flow)
