@@ -13,7 +13,7 @@ import fluidcc
 from fluidcc import scenario_file
 from fluidcc.base_rtt import ack_delay, data_delays
 from fluidcc.errors import InputError
-from fluidcc.fluid.engine import Outcome, execute
+from fluidcc.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.fluid.metrics import METRICS, metrics_of, queue_statistics
 from fluidcc.fluid.network import Network, network_of
 from fluidcc.fluid.plan import Plan, plan_of
@@ -103,7 +103,7 @@ def simulate(
             network, plan, full=True, segments=SEGMENTS, report=lambda share: bar(share / work)
         )
         # Few runs need it, so the history is made for longer queues only once they are seen.
-        while (waited := longest_wait(network, outcome)) > plan.allowance:
+        while (waited := longest_wait(network, outcome.summary)) > plan.allowance:
             plan = plan_of(network, **options, queueing_allowance=2 * waited)
             outcome, again_s, wall_s = execute(network, plan, full=True, segments=SEGMENTS)
             compile_s += again_s
@@ -117,13 +117,6 @@ def simulate(
     summary = _summary(scenario, network, plan, outcome, seconds)
     summary |= {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     return Trace(_dataset(scenario, network, plan, outcome, summary))
-
-
-def longest_wait(network: Network, outcome: Outcome) -> float:
-    """Bound on what a packet of a run waited in queues [s]."""
-    longest = outcome.summary.queue_max_whole_run / np.reshape(network.link_capacity, (-1, 1))
-    paths = [[queue // len(network.priorities) for queue in path] for path in network.paths]
-    return max(float(longest[path].sum()) for path in paths)
 
 
 def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[str, float | None]:

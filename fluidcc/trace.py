@@ -75,12 +75,12 @@ class Trace(Labelled):
     # -- metrics, from the samples ---------------------------------------------------------------------------
 
     def queue_statistics(self, link: str | None = None) -> dict[str, float]:
-        """Mean, standard deviation and percentiles of a queue [bytes], time-weighted over the samples."""
+        """Mean, standard deviation, percentiles and extremes of a queue [bytes], time-weighted over the samples."""
         queue = self["queue"].sel(link=link or self.bottleneck())
         mean = float(time_mean(queue))
         quantiles = {f"p{p}": weighted_percentile(queue, p) for p in (5, 50, 95, 99)}
         std = float(np.sqrt(time_mean((queue - mean) ** 2)))
-        return {"mean": mean, "std": std, **quantiles, "max": float(queue.max())}
+        return {"mean": mean, "std": std, **quantiles, "min": float(queue.min()), "max": float(queue.max())}
 
     def utilisation(self, link: str | None = None) -> float:
         """Share of a link's capacity that was used, from the bytes it sent."""
@@ -198,9 +198,14 @@ def oscillation(signal: xr.DataArray) -> Oscillation:
     """Amplitude and period of one signal, the period from its upward crossings of its mean."""
     times, values = signal.time.values, signal.values
     swing = float(np.ptp(values)) / 2
-    centred = values - float(time_mean(signal))
-    up = np.flatnonzero((centred[:-1] < 0) & (centred[1:] >= 0))
-    if len(up) < 2 or swing <= 1e-9 * max(1.0, float(np.abs(values).max())):
+    crossings = upward_crossings(times, values, float(time_mean(signal)))
+    if len(crossings) < 2 or swing <= 1e-9 * max(1.0, float(np.abs(values).max())):
         return Oscillation(swing, float("nan"))
-    crossings = times[up] - centred[up] * (times[up + 1] - times[up]) / (centred[up + 1] - centred[up])
     return Oscillation(swing, float((crossings[-1] - crossings[0]) / (len(crossings) - 1)))
+
+
+def upward_crossings(times: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
+    """Times at which values (times,) pass a level upwards, on lines between the samples."""
+    centred = values - level
+    up = np.flatnonzero((centred[:-1] < 0) & (centred[1:] >= 0))
+    return times[up] - centred[up] * (times[up + 1] - times[up]) / (centred[up + 1] - centred[up])

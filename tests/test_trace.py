@@ -220,7 +220,7 @@ def test_summary_is_json_without_nan(run: Trace) -> None:
 def test_summary_agrees_with_the_samples(run: Trace) -> None:
     inside, summary = run.window("30ms", "90ms"), run.summary
     stats = inside.queue_statistics()
-    for name in ("mean", "p5", "p50", "p95", "p99", "max"):
+    for name in ("mean", "p5", "p50", "p95", "p99", "min", "max"):
         assert stats[name] == pytest.approx(summary["queue_bytes"][name], rel=SAMPLED), name
     assert stats["std"] == pytest.approx(summary["queue_bytes"]["std"], rel=10 * SAMPLED)
     assert inside.utilisation() == pytest.approx(summary["utilisation"], rel=1e-9)

@@ -186,3 +186,106 @@ def _joined(parts: list[Outcome], samples: int) -> Outcome:
     queue = np.concatenate([part.queue for part in parts])[:samples]
     trace = {name: np.concatenate([part.trace[name] for part in parts])[:samples] for name in parts[0].trace}
     return parts[-1]._replace(queue=queue, trace=trace)
+
+
+def longest_wait(network: Network, summary: tallies.Summary) -> float:
+    """Bound on what a packet of a run waited in queues, the longest of all points [s]."""
+    capacity = np.asarray(network.link_capacity, float)
+    longest = summary.queue_max_whole_run / (capacity[:, None] if capacity.ndim == 1 else capacity)
+    paths = [[queue // len(network.priorities) for queue in path] for path in network.paths]
+    return max(float(longest[path].sum(axis=0).max()) for path in paths)
+
+
+class OutgrownError(Exception):
+    """A packet waited longer than the history holds."""
+
+    def __init__(self, waited: float) -> None:
+        super().__init__(waited)
+        self.waited = waited
+
+
+def with_room(job: Callable[[float | None], Any], allowance: float | None = None) -> Any:
+    """Do ``job(queueing allowance)`` with `Continued` runs; again with more, if they outgrow it: few do."""
+    while True:
+        try:
+            return job(allowance)
+        except OutgrownError as error:
+            allowance = 2 * error.waited
+
+
+_BLOCK = 4096  # steps kept at once by `Continued.follow`
+
+
+class Continued:
+    """A run that goes on from window to window, its numbers changed in between if one likes.
+
+    State, memory and history are carried on, so that a number changes for a running network as it would for a real
+    one. Networks of equal shapes go into the same compiled loop.
+
+    Parameters
+    ----------
+    network : Network
+        Of plain numbers; columns with or without a points axis.
+    plan : Plan
+        Step, method and depth of the history are taken from it.
+    points : int
+        Length of the points axis.
+
+    Raises
+    ------
+    OutgrownError
+        By `window` and `follow`, if a packet waited longer than the plan allows for; see `with_room`.
+    """
+
+    def __init__(self, network: Network, plan: Plan, points: int = 1) -> None:
+        self._plan = plan
+        self._static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
+        self.steps = 0
+        self.change(network)
+        with jax.enable_x64(plan.dtype == "float64"):
+            self._progress = _begin(self._network, numbers_of(plan), full=False, **self._static)
+
+    def change(self, network: Network) -> None:
+        """Go on with other numbers, of the same shapes."""
+        with jax.enable_x64(self._plan.dtype == "float64"):
+            self._network = with_points(network, np.dtype(self._plan.dtype))
+
+    def kick(self, share: float) -> None:
+        """Make the queues longer by a share, but not where bytes in flight are counted: there it would be none's."""
+        carry = self._progress.carry
+        if not self._network.tracked:
+            with jax.enable_x64(self._plan.dtype == "float64"):
+                y = carry.y._replace(queue=carry.y.queue * (1.0 + share))
+            self._progress = self._progress._replace(carry=carry._replace(y=y))
+
+    def window(self, steps: int) -> tallies.Summary:
+        """Take steps; what they come to, as NumPy arrays."""
+        return self._take(steps, 1, steps, False)[-1].summary
+
+    def follow(self, steps: int) -> tuple[Outcome, np.ndarray]:
+        """Take steps, and keep each: the outcome, its samples one for each step, and their times [s].
+
+        Steps are rounded up to whole blocks of 4096.
+        """
+        first = self.steps
+        parts = self._take(-(-steps // _BLOCK) * _BLOCK, _BLOCK, 1, True)
+        joined = _joined(parts, self.steps - first)
+        return joined, np.arange(first, self.steps) * self._plan.dt
+
+    def _take(self, steps: int, samples: int, stride: int, full: bool) -> list[Outcome]:
+        with jax.enable_x64(self._plan.dtype == "float64"):
+            last = self.steps + steps - 1  # a step is observed before it is taken
+            numbers = numbers_of(self._plan)._replace(first=jnp.int32(self.steps), last=jnp.int32(last))
+            progress = self._progress._replace(tally=tallies.cleared(self._progress.tally))
+            parts = []
+            for _ in range(steps // (samples * stride)):
+                progress, outcome = _proceed(
+                    self._network, numbers, progress, jnp.int32(stride), samples=samples, full=full, **self._static
+                )
+                parts.append(jax.tree.map(np.asarray, outcome))
+            self._progress = progress
+        waited = longest_wait(self._network, parts[-1].summary)
+        if waited > self._plan.allowance:
+            raise OutgrownError(waited)
+        self.steps += steps
+        return parts

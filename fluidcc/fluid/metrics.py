@@ -11,7 +11,7 @@ from fluidcc.fluid.network import Network
 from fluidcc.fluid.plan import Plan
 
 PERCENTILES = (5, 50, 95, 99)
-QUEUE_STATISTICS = ("mean", "std", "p5", "p50", "p95", "p99", "max", "max_whole_run")
+QUEUE_STATISTICS = ("mean", "std", "p5", "p50", "p95", "p99", "min", "max", "max_whole_run")
 
 METRICS: dict[str, tuple[str, str]] = {
     **{f"queue_bytes.{name}": ("bytes", f"queue of the most loaded link, {name}") for name in QUEUE_STATISTICS},
@@ -33,7 +33,7 @@ def queue_statistics(plan: Plan, outcome: Outcome) -> dict[str, np.ndarray]:
     quantiles = np.percentile(inside, PERCENTILES, axis=0)
     stats = {"mean": s.queue_mean, "std": s.queue_std}
     stats |= {f"p{p}": values for p, values in zip(PERCENTILES, quantiles, strict=True)}
-    return stats | {"max": s.queue_max, "max_whole_run": s.queue_max_whole_run}
+    return stats | {"min": s.queue_min, "max": s.queue_max, "max_whole_run": s.queue_max_whole_run}
 
 
 def most_loaded(outcome: Outcome) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -21,6 +22,7 @@ class Tally(NamedTuple):
     weight: Array
     queue: Array  # sum of weight * queue
     queue_squared: Array
+    queue_min: Array
     queue_max: Array
     queue_max_whole_run: Array
     rate: Array  # sum of weight * sending rate
@@ -31,7 +33,15 @@ class Tally(NamedTuple):
 def start(links: int, flows: int, points: int, dtype: jnp.dtype) -> Tally:
     """Tally before the first step."""
     link = jnp.zeros((links, points), dtype)
-    return Tally(jnp.zeros((), dtype), link, link, link, link, jnp.zeros((flows, points), dtype), link, link)
+    rate = jnp.zeros((flows, points), dtype)
+    return Tally(jnp.zeros((), dtype), link, link, link + jnp.inf, link, link, rate, link, link)
+
+
+def cleared(tally: Tally) -> Tally:
+    """The tally of a window that opens now, in buffers of its own; the whole run's maximum is kept."""
+    new = jax.tree.map(jnp.zeros_like, tally)
+    kept = tally.queue_max_whole_run
+    return new._replace(queue_min=jnp.full_like(kept, jnp.inf), queue_max_whole_run=kept)
 
 
 def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry: Carry, dt: Array) -> Tally:
@@ -46,6 +56,7 @@ def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry
         weight=tally.weight + weight,
         queue=tally.queue + weight * queue,
         queue_squared=tally.queue_squared + weight * queue**2,
+        queue_min=jnp.minimum(tally.queue_min, jnp.where(inside, queue, jnp.inf)),
         queue_max=jnp.maximum(tally.queue_max, jnp.where(inside, queue, 0.0)),
         queue_max_whole_run=jnp.maximum(tally.queue_max_whole_run, queue),
         rate=tally.rate + weight * rate,
@@ -59,6 +70,7 @@ class Summary(NamedTuple):
 
     queue_mean: Any
     queue_std: Any
+    queue_min: Any
     queue_max: Any
     queue_max_whole_run: Any
     rate_mean: Any  # per flow of a class
@@ -73,6 +85,7 @@ def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:
     return Summary(
         queue_mean=mean,
         queue_std=jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0),
+        queue_min=tally.queue_min,
         queue_max=tally.queue_max,
         queue_max_whole_run=tally.queue_max_whole_run,
         rate_mean=tally.rate / tally.weight,

@@ -255,6 +255,7 @@ def edge(sim: Any, opens: Any) -> None:
         if opens:
             link.sent_open = port.sent
             link.most_in_window = port.queued
+            link.least_in_window = port.queued
         else:
             link.sent_close = port.sent
     for f in range(len(sim.flows)):

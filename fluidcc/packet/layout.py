@@ -223,6 +223,7 @@ LINK = np.dtype(
         ("changed", _I),  # when the queue last changed
         ("most", _I),
         ("most_in_window", _I),
+        ("least_in_window", _I),
         ("sent_open", _I),
         ("sent_close", _I),
         ("area", _F),  # integral of the queue over the window

@@ -38,6 +38,8 @@ def account(core: Any, links: Any, row: Any, queue: Any) -> None:
         area = weight * queue
         link.area += area
         link.area2 += area * queue
+        if queue < link.least_in_window:
+            link.least_in_window = queue
         at = bin_of(queue)
         link.time[at] += weight
         link.area_in[at] += area

@@ -154,6 +154,7 @@ def link_statistics(sim: Sim, times: Times) -> list[dict[str, Any]]:
                     "mean": _number(mean),
                     "std": _number(math.sqrt(max(link.area2 / span - mean * mean, 0.0))),
                     **{f"p{p}": _number(percentile(link, p)) for p in (5, 50, 95, 99)},
+                    "min": float(link.least_in_window),
                     "max": float(link.most_in_window),
                     "max_whole_run": float(link.most),
                 },

@@ -32,7 +32,7 @@ def test_each_point_equals_a_single_run(result):
         for g in result.dataset.g.values:
             point = result.dataset.sel(kmin=kmin, g=g)
             summary = fc.simulate(make(float(kmin), float(g)), UNTIL, estimate_error=False).summary
-            for name in ("mean", "std", "max", "max_whole_run"):
+            for name in ("mean", "std", "min", "max", "max_whole_run"):
                 assert float(point[f"queue_bytes.{name}"]) == pytest.approx(summary["queue_bytes"][name], rel=SAME)
             for name in ("utilisation", "jain", "rate_gap_bytes_per_s"):
                 assert float(point[name]) == pytest.approx(summary[name], rel=SAME)
