@@ -1,4 +1,4 @@
-"""Fixed points of a scenario: link by link the marking that makes the flows fill it."""
+"""Fixed points of a scenario."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import dataclasses
 import math
 from typing import Any
 
-from scipy.optimize import root_scalar
+import jax
+import jax.numpy as jnp
+import numpy as np
 
-from fluidcc.control.utilisation import rests
-from fluidcc.errors import InputError
+from fluidcc.control.local import Local, searches
+from fluidcc.control.marking import along, marked_rests
+from fluidcc.control.states import NO_REST, NoEquilibriumError, States
+from fluidcc.control.utilisation import utilised_rests
+from fluidcc.fluid.network import network_of
 from fluidcc.scenario import Link, Scenario, resolve
-from fluidcc.schemes.dispatch import optional_part
+from fluidcc.schemes.dispatch import optional_part, part
 
-_ROUNDS = 500  # of the iteration over links; two or three do for one link
-_SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
+_SAME = 1e-6  # relative: two searches that ended at one rest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,6 +72,8 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     For HPCC: R = a/(1 - eta/U), links filled from the lowest rate on (A.3); queues are those of windows that hold more
     than the links do.
 
+    For other schemes, and for mixtures: Newton's method on the fluid's own right-hand side, as in `equilibria`.
+
     Parameters
     ----------
     scenario : Scenario
@@ -84,86 +90,108 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
         everything is marked.
     """
     scenario = resolve(scenario)
-    packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
-    rooms = [_room(flow.scheme) for flow in scenario.flows]
-    if any(hasattr(room, "balances") for room in rooms):
-        if len({flow.scheme.name for flow in scenario.flows}) > 1:
-            raise InputError("equilibrium: marking and utilisation together have none that we solve for; simulate")
-        links, flows = rests(scenario, rooms[0])
+    rooms = [optional_part(flow.scheme, "equilibrium") for flow in scenario.flows]
+    if all(hasattr(room, "rest") for room in rooms):
+        probabilities, states = marked_rests(scenario, rooms)
+        links, exists, on_ramp = _links(scenario, probabilities, [at.rate for at in states])
+        flows = _flows(scenario, probabilities, [(at.rate, at.observables()) for at in states])
+        return Equilibrium(exists, on_ramp, links, flows)
+    if all(hasattr(room, "balances") for room in rooms) and len({flow.scheme.name for flow in scenario.flows}) == 1:
+        links, flows = utilised_rests(scenario, rooms[0])
         return Equilibrium(True, True, tuple(links), tuple(flows))
-    probabilities = [0.0] * len(scenario.links)
-
-    def marked(marks: list[float]) -> list[Any]:
-        return [
-            room.rest(flow.scheme, _along(marks, flow.path), flow.line_rate, packet)
-            for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
-        ]
-
-    def excess(link: int, p: float) -> float:
-        marks = [*probabilities[:link], p, *probabilities[link + 1 :]]
-        load = sum(
-            flow.multiplicity * room.rest(flow.scheme, _along(marks, flow.path), flow.line_rate, packet).rate
-            for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
-            if link in flow.path
-        )
-        return load / scenario.links[link].rate - 1.0
-
-    for _ in range(_ROUNDS):
-        before = list(probabilities)
-        for link in range(len(scenario.links)):
-            probabilities[link] = _root(scenario.links[link], link, lambda p, i=link: excess(i, p))
-        if all(abs(p - q) <= 1e-13 * q for p, q in zip(before, probabilities, strict=True)):
-            break
-    else:
-        raise InputError("equilibrium: the links' markings do not settle; simulate instead")
-    return _described(scenario, probabilities, marked(probabilities))
+    found = equilibria(scenario)
+    if not found:
+        raise NoEquilibriumError(NO_REST)
+    return found[0]
 
 
-def _room(scheme: Any) -> Any:
-    """The scheme's ``equilibrium`` module.
+def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
+    """All fixed points that Newton's method finds, on the fluid's own right-hand side and from several starts.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        As for `equilibrium`; its flows are told apart, so that unequal shares of equal flows are found.
+
+    Returns
+    -------
+    tuple of Equilibrium
+        Empty if no search ends at a fixed point: the flows cycle, or a cut-off marks all or nothing.
 
     Raises
     ------
     InputError
-        If it has none.
+        If the scenario makes no sense, or a scheme changes its state in jumps.
     """
-    room = optional_part(scheme, "equilibrium")
-    if room is None:
-        raise InputError(
-            f"equilibrium: {scheme.name} does not rest on a marking, so there is none to solve for; "
-            f"see where it settles with: fluidcc simulate {scheme.name}"
-        )
-    return room
+    scenario = resolve(scenario)
+    endless = tuple(dataclasses.replace(flow, start=0.0, size=math.inf) for flow in scenario.flows)
+    scenario = dataclasses.replace(scenario, flows=endless)
+    ends: list[Local] = []
+    for end in searches(network_of(scenario)):
+        if not end.exists[0]:
+            continue
+        size = np.maximum(np.abs(end.slopes.x[0]), 1.0)
+        if all((np.abs(end.slopes.x[0] - other.slopes.x[0]) > _SAME * size).any() for other in ends):
+            ends.append(end)
+    return tuple(described(scenario, end) for end in ends)
 
 
-def _along(marks: list[float], path: tuple[int, ...]) -> float:
-    if len(path) == 1:  # exact where 1 - (1 - p) is not
-        return marks[path[0]]
-    return 1.0 - math.prod(1.0 - marks[i] for i in path)
+def described(scenario: Scenario, found: Local) -> Equilibrium:
+    """The rest of a single point, whose network was made of the scenario."""
+    network = found.states.system.network
+    with jax.enable_x64(True):
+        states = States(found.states.system)
+        x = jnp.asarray(found.slopes.x[0])[:, None]
+        y = states.state(x)
+        rates = np.asarray(states.rates(x))[:, 0]
+        shown = {name: np.asarray(values)[:, 0] for name, values in states.system.observables(y).items()}
+    queues = np.asarray(network.by_link(found.slopes.x[0][: network.queues, None]))[:, 0]
+    queues = np.pad(queues, (0, len(scenario.links) - len(queues)))
+    probabilities = [_marking(link, float(queue)) for link, queue in zip(scenario.links, queues, strict=True)]
+    links, exists, on_ramp = _links(scenario, probabilities, rates.tolist(), queues.tolist())
+    flows = _flows(
+        scenario,
+        probabilities,
+        [
+            (
+                float(rates[i]),
+                {
+                    _key(scenario, i, name): float(values[i])
+                    for name, values in shown.items()
+                    if math.isfinite(values[i])
+                },
+            )
+            for i in range(len(rates))
+        ],
+    )
+    return Equilibrium(exists, on_ramp, links, flows)
 
 
-def _root(link: Link, index: int, excess: Any) -> float:
-    if excess(0.0) <= 1e-12:
+def _key(scenario: Scenario, flow: int, name: str) -> str:
+    """An observable as `as_dict` names it, with its unit."""
+    unit, _ = part(scenario.flows[flow].scheme, "fluid").OBSERVABLES[name]
+    return name + {"bytes/s": "_bytes_per_s", "bytes": "_bytes", "s": "_s"}.get(unit, "")
+
+
+def _marking(link: Link, queue: float) -> float:
+    """Of the RED line, extended beyond kmax; of a cut-off nothing, as no queue rests on it."""
+    red = link.marking
+    if red is None or red.kmax <= red.kmin:
         return 0.0
-    name = link.name or f"link {index}"
-    if link.marking is None:
-        raise InputError(f"equilibrium: {name} is overloaded and marks nothing; give it marking=RED(kmin, kmax, pmax)")
-    if excess(_LARGEST) > 0:
-        raise InputError(f"equilibrium: the flows exceed {name} even if all is marked; lower min_rate or the flows")
-    if excess(_SMALLEST) <= 0:
-        return 0.0
-    span = math.log(_SMALLEST), math.log(_LARGEST)
-    return math.exp(root_scalar(lambda x: excess(math.exp(x)), bracket=span, xtol=1e-14, rtol=1e-14).root)
+    return max(0.0, (queue - red.kmin) / (red.kmax - red.kmin) * red.pmax)
 
 
-def _described(scenario: Scenario, probabilities: list[float], rests: list[Any]) -> Equilibrium:
-    links, exists, on_ramp = [], True, False
+def _links(
+    scenario: Scenario, probabilities: list[float], rates: list[float], queues: list[float] | None = None
+) -> tuple[tuple[dict[str, Any], ...], bool, bool]:
+    """Rows of links, and whether the rest exists on the RED ramps and lies on them."""
+    links, exists, on_ramp = [], True, not any(link.marking for link in scenario.links)
     for i, (link, p) in enumerate(zip(scenario.links, probabilities, strict=True)):
-        load = sum(f.multiplicity * r.rate for f, r in zip(scenario.flows, rests, strict=True) if i in f.path)
-        queue: float = 0.0
+        load = sum(f.multiplicity * rate for f, rate in zip(scenario.flows, rates, strict=True) if i in f.path)
+        queue = 0.0 if queues is None else queues[i]
         if p > 0 and link.marking is not None:
             red = link.marking
-            queue = red.kmin + p / red.pmax * (red.kmax - red.kmin)
+            queue = red.kmin + p / red.pmax * (red.kmax - red.kmin) if queues is None else queue
             ramp = p <= red.pmax and red.kmax > red.kmin
             exists = exists and ramp
             on_ramp = ramp if not any(q > 0 for q in probabilities[:i]) else on_ramp and ramp
@@ -175,13 +203,19 @@ def _described(scenario: Scenario, probabilities: list[float], rests: list[Any])
                 "utilisation": load / link.rate,
             }
         )
-    flows = [
+    return tuple(links), exists, on_ramp
+
+
+def _flows(
+    scenario: Scenario, probabilities: list[float], states: list[tuple[float, dict[str, float]]]
+) -> tuple[dict[str, Any], ...]:
+    """Rows of flows from their rates and what else their schemes show."""
+    return tuple(
         {
             "name": flow.name or f"flow {i}",
-            "marking_probability": _along(probabilities, flow.path),
-            "rate_bytes_per_s": at.rate,
-            **at.observables(),
+            "marking_probability": along(probabilities, flow.path),
+            "rate_bytes_per_s": rate,
+            **shown,
         }
-        for i, (flow, at) in enumerate(zip(scenario.flows, rests, strict=True))
-    ]
-    return Equilibrium(exists, on_ramp, tuple(links), tuple(flows))
+        for i, (flow, (rate, shown)) in enumerate(zip(scenario.flows, states, strict=True))
+    )

@@ -11,7 +11,7 @@ from fluidcc.recursion.optimal import equilibrium as filled
 from fluidcc.scenario import Scenario
 
 
-def rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def utilised_rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Links and flows at rest, as `Equilibrium` describes them.
 
     Parameters

@@ -151,7 +151,7 @@ def network_of(scenario: Scenario) -> Network:
     view_lags = [lags[first[v]] for v in range(len(views))]
     queues = [_queues(scenario, flow) for flow in scenario.flows]
     paths = tuple(queues[first[v]] for v in range(len(views)))
-    tracked = any(needs(flow.scheme) for flow in scenario.flows) or len(scenario.classes) > 1
+    tracked = any(needs(flow.scheme) - {"delay"} for flow in scenario.flows) or len(scenario.classes) > 1
     queueing = tracked or not all(lag.fixed for lag in lags)
     one_lag = not queueing and len(views) == 1 and _same([*view_lags[0].marking, view_lags[0].own])
     arrivals = [lag for each in lags for lag in each.arrival]

@@ -89,46 +89,9 @@ def _one_over_expm1(x: float) -> float:
     return 0.0 if x > 700 else 1.0 / math.expm1(x)
 
 
-STATE = State
 MOVES = State._fields
 
 
 def smooth(parameters: DCQCN) -> bool:
     """Whether nothing changes in jumps at rest, so that there is something to linearise."""
     return True
-
-
-def state(flows: list[dict[str, Any]]) -> State:
-    """The fluid's state at rest, of flows as the equilibrium describes them."""
-    keys = ("rate_bytes_per_s", "target_rate_bytes_per_s", "alpha")
-    return State(*(jnp.asarray([[flow[key]] for flow in flows]) for key in keys))
-
-
-def held(flow: dict[str, Any]) -> bool:
-    """Whether a flow rests at a limit: one that hears no marks, at its line rate."""
-    return not flow["marking_probability"] > 0
-
-
-def marking_at(parameters: DCQCN, marking: Any, rate: Any, packet: Any) -> tuple[Any, State]:
-    """How much faster a flow's rate grows than it is cut, and its other states at rest, for arrays of points.
-
-    Parameters
-    ----------
-    parameters : DCQCN
-        Columns, (1, points) or (1, 1), as all arguments.
-    marking, rate, packet : array
-        Probability of a mark, R_C [bytes/s], packet on the wire [bytes].
-
-    Returns
-    -------
-    surplus : array
-        Positive where less is marked than R_C needs to stay, (1, points) [bytes/s^2].
-    state : State
-        With R_T by (8) and alpha by (7).
-    """
-    heard = feedback(parameters, Signals(marking, rate, packet))
-    gap = heard.increase / heard.cut
-    depth = jnp.minimum(parameters.decrease_gain * heard.marked, parameters.max_decrease)
-    shape = jnp.broadcast_shapes(jnp.shape(marking), jnp.shape(rate))
-    states = (jnp.broadcast_to(value, shape) for value in (rate, rate + gap, heard.marked))
-    return gap * heard.recovery - rate * depth * heard.cut, State(*states)  # (9)

@@ -69,19 +69,10 @@ def smooth(parameters: HPCC) -> bool:
     return parameters.form == "rate"
 
 
-def state(flows: list[dict[str, Any]]) -> State:
-    """The fluid's state at rest, of flows as the equilibrium describes them."""
-    rate, window, U = (
-        jnp.asarray([[flow[key]] for flow in flows])
-        for key in ("rate_bytes_per_s", "window_bytes", "utilisation_estimate")
-    )
-    return State(rate, window, window[None], U[None], 0.0 * U[None], 0.0 * rate)
+def late(state: State) -> State:
+    """A state that has seen ACKs."""
+    return state._replace(last_update=0.0 * state.last_update, stage=0.0 * state.stage)
 
 
-STATE = State
 MOVES = ("reference_window",)  # by itself; all else follows from it in jumps
-
-
-def held(flow: dict[str, Any]) -> bool:
-    """Whether a flow rests at a limit: none here, as a > 0 pulls every rate."""
-    return False
+SMOOTH_INSTEAD = "for appendix A.3's rates write form='rate'"

@@ -1,0 +1,16 @@
+"""What of TIMELY's fluid moves near a rest.
+
+Patched TIMELY rests where the excess over T_low takes what the increase gives. TIMELY's own rule has no rest: at a
+gradient of 0 it increases (docs/theory/equilibria.md).
+"""
+
+from __future__ import annotations
+
+from fluidcc.schemes.timely.parameters import TIMELY
+
+MOVES = ("rate", "gradient")
+
+
+def smooth(parameters: TIMELY) -> bool:
+    """Whether nothing changes in jumps at rest, so that there is something to linearise."""
+    return True
