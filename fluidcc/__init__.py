@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from fluidcc.compare import ensemble as ensemble
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.control.equilibrium import equilibrium as equilibrium
+    from fluidcc.control.limit_cycle import LimitCycle as LimitCycle
+    from fluidcc.control.limit_cycle import limit_cycle as limit_cycle
     from fluidcc.control.linearize import Linearization as Linearization
     from fluidcc.control.linearize import linearize as linearize
     from fluidcc.control.stability import Stability as Stability
@@ -48,8 +50,12 @@ if TYPE_CHECKING:
     from fluidcc.simulate import simulate as simulate
     from fluidcc.sweep import SweepResult as SweepResult
     from fluidcc.sweep import sweep as sweep
+    from fluidcc.sweep.branches import Branches as Branches
     from fluidcc.sweep.chart import StabilityChart as StabilityChart
     from fluidcc.sweep.chart import stability_chart as stability_chart
+    from fluidcc.sweep.hysteresis import bistability as bistability
+    from fluidcc.sweep.hysteresis import from_rest as from_rest
+    from fluidcc.sweep.hysteresis import hysteresis as hysteresis
     from fluidcc.sweep.wai import WaiSweep as WaiSweep
     from fluidcc.sweep.wai import wai_sweep as wai_sweep
     from fluidcc.topologies import chain as chain
@@ -64,6 +70,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Audit": "fluidcc.audit",
+    "Branches": "fluidcc.sweep.branches",
     "Comparison": "fluidcc.compare",
     "DCQCN": "fluidcc.schemes.dcqcn",
     "DCTCP": "fluidcc.schemes.dctcp",
@@ -76,6 +83,7 @@ _HOMES = {
     "HPCCRx": "fluidcc.schemes.hpcc_rx",
     "Flow": "fluidcc.scenario",
     "InputError": "fluidcc.errors",
+    "LimitCycle": "fluidcc.control.limit_cycle",
     "Linearization": "fluidcc.control.linearize",
     "Link": "fluidcc.scenario",
     "NoControl": "fluidcc.schemes.none",
@@ -91,6 +99,7 @@ _HOMES = {
     "additive_increase": "fluidcc.recursion.additive",
     "alpha_fair": "fluidcc.recursion.registers",
     "audit": "fluidcc.audit",
+    "bistability": "fluidcc.sweep.hysteresis",
     "chain": "fluidcc.topologies",
     "clos": "fluidcc.topologies",
     "clos_testbed": "fluidcc.topologies",
@@ -98,7 +107,10 @@ _HOMES = {
     "ensemble": "fluidcc.compare",
     "equilibrium": "fluidcc.control.equilibrium",
     "fat_tree": "fluidcc.topologies",
+    "from_rest": "fluidcc.sweep.hysteresis",
+    "hysteresis": "fluidcc.sweep.hysteresis",
     "incast": "fluidcc.topologies",
+    "limit_cycle": "fluidcc.control.limit_cycle",
     "linearize": "fluidcc.control.linearize",
     "measure": "fluidcc.fluid.measure",
     "oscillation": "fluidcc.trace",
