@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -49,42 +49,60 @@ class Batch(NamedTuple):
     scenario: Scenario
 
 
-def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
-    """Call ``make_scenario`` once, with a traced scalar per name, for all points of a grid.
+class Builder:
+    """Makes batches of one function's scenarios; batches of equal length compile once.
 
-    Points whose values make no sense get a reason, and the columns of a valid point in place of theirs, so
-    that they can harm neither the plan nor their neighbours.
+    Parameters
+    ----------
+    make_scenario : callable
+        As for `sweep`.
     """
-    shape: dict[str, Any] = {}
 
-    def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:
-        scenario = resolve(make_scenario(**values))
-        leaves, shape["treedef"] = jax.tree.flatten(network_of(scenario))
-        shape["plain"] = [None if isinstance(leaf, Tracer) else leaf for leaf in leaves]
-        payload = jnp.asarray(scenario.packet_size)
-        parts, shape["scenario"] = jax.tree.flatten(scenario)
-        shape["parts"] = [None if isinstance(part, Tracer) else part for part in parts]
-        traced = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
-        traced_parts = [part for part in parts if isinstance(part, Tracer)]
-        return traced, (reason_of(scenario), payload), traced_parts
+    def __init__(self, make_scenario: Callable[..., Scenario]) -> None:
+        self._shape: dict[str, Any] = {}
 
-    with jax.enable_x64(True):
-        columns = {name: jnp.asarray(values) for name, values in grid.columns().items()}
-        try:
-            out = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))(columns)
-        except jax.errors.ConcretizationTypeError as error:
-            raise InputError(
-                f"make_scenario: needs the value of something that is swept ({', '.join(columns)}), but is called "
-                "once for all values; write jnp.where in place of if, and pass numbers on without float() or int()"
-            ) from error
-        traced, (reasons, payload), parts = jax.tree.map(np.asarray, out)
-    valid = np.flatnonzero(reasons == 0)
-    first = int(valid[0]) if len(valid) else 0
-    source = np.where(reasons == 0, np.arange(grid.points), first)
-    network = jax.tree.unflatten(shape["treedef"], _merged(shape["plain"], [column[..., source] for column in traced]))
-    example = [float(part[first]) for part in parts]
-    scenario = jax.tree.unflatten(shape["scenario"], _merged(shape["parts"], example))
-    return Batch(network, reasons, payload, scenario)
+        def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:
+            scenario, shape = resolve(make_scenario(**values)), self._shape
+            leaves, shape["treedef"] = jax.tree.flatten(network_of(scenario))
+            shape["plain"] = [None if isinstance(leaf, Tracer) else leaf for leaf in leaves]
+            payload = jnp.asarray(scenario.packet_size)
+            parts, shape["scenario"] = jax.tree.flatten(scenario)
+            shape["parts"] = [None if isinstance(part, Tracer) else part for part in parts]
+            traced = [leaf for leaf in leaves if isinstance(leaf, Tracer)]
+            traced_parts = [part for part in parts if isinstance(part, Tracer)]
+            return traced, (reason_of(scenario), payload), traced_parts
+
+        self._build = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))
+
+    def __call__(self, columns: Mapping[str, np.ndarray]) -> Batch:
+        """The batch of some points, from the value of every name at each.
+
+        Points whose values make no sense get a reason, and the columns of a valid point in place of theirs, so that
+        they can harm neither the plan nor their neighbours.
+        """
+        with jax.enable_x64(True):
+            try:
+                out = self._build({name: jnp.asarray(values) for name, values in columns.items()})
+            except jax.errors.ConcretizationTypeError as error:
+                raise InputError(
+                    f"make_scenario: needs the value of something that is swept ({', '.join(columns)}), but is called "
+                    "once for all values; write jnp.where in place of if, and pass numbers on without float() or int()"
+                ) from error
+            traced, (reasons, payload), parts = jax.tree.map(np.asarray, out)
+        shape = self._shape
+        valid = np.flatnonzero(reasons == 0)
+        first = int(valid[0]) if len(valid) else 0
+        source = np.where(reasons == 0, np.arange(len(reasons)), first)
+        columns_of_valid = [column[..., source] for column in traced]
+        network = jax.tree.unflatten(shape["treedef"], _merged(shape["plain"], columns_of_valid))
+        example = [float(part[first]) for part in parts]
+        scenario = jax.tree.unflatten(shape["scenario"], _merged(shape["parts"], example))
+        return Batch(network, reasons, payload, scenario)
+
+
+def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
+    """Call ``make_scenario`` once, with a traced scalar per name, for all points of a grid, as `Builder` does."""
+    return Builder(make_scenario)(grid.columns())
 
 
 def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:

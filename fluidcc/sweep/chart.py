@@ -1,41 +1,32 @@
-"""Stability over a grid of parameters, all points at once, and the boundary between its halves refined to rounding.
+"""Stability over a grid of parameters, all points at once, and its boundary.
 
-The same linearisation as `control.linearize`, for one link and flows that are all equal: then each has C/N at rest, and
-only the marking is to be found. Points lie on the last axis throughout; one compilation serves any grid of a shape.
+The same linearisation as `control.linearize`, with points on the last axis throughout; chunks are of one size, so that
+one compilation serves any grid and any point between.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from fluidcc.control.delay_system import Array, DelaySystem
+from fluidcc.control.delay_system import Array
+from fluidcc.control.local import Local, local
 from fluidcc.control.roots import abscissa
-from fluidcc.control.taps import slope_of
-from fluidcc.errors import InputError
-from fluidcc.fluid.lags import needs
-from fluidcc.fluid.network import REASONS, Network, with_points
-from fluidcc.fluid.queues import QueueNetwork
-from fluidcc.fluid.state import State
+from fluidcc.control.states import smooth_part
+from fluidcc.fluid.network import REASONS
 from fluidcc.labelled import Labelled
 from fluidcc.progress import Bar
 from fluidcc.scenario import Scenario
-from fluidcc.schemes.dispatch import optional_part
-from fluidcc.sweep.batch import batch_of
-from fluidcc.sweep.grid import Grid, grid_of
+from fluidcc.sweep.batch import Batch, Builder
+from fluidcc.sweep.boundary import traced
+from fluidcc.sweep.grid import grid_of
 
-_HALVINGS = 60  # of an interval of log p in 35 e-folds: to rounding
-_SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
-_SECANTS = 40  # steps to the boundary; a third do for most
-_ON_BOUNDARY = 1e-10  # change of a share of an edge that counts as none
-_CHUNK = 2048  # points between two reports
+_CHUNK = 512  # points at once
+_MOST = 1 << 21  # numbers in a Jacobian of a chunk
 
 
 class Points(NamedTuple):
@@ -49,8 +40,13 @@ class Points(NamedTuple):
     on_ramp: Array  # bool
     reason: Array  # index into `REASONS`, `NO_REST` and `UNRESOLVED`
 
+    @property
+    def root(self) -> Array:
+        """Real part of the rightmost root of all modes [1/s]."""
+        return np.fmax(self.aggregate, self.fairness)
 
-NO_REST = "no rest: a cut-off marks all or nothing, or the line rate does not fill the link"
+
+NO_REST = "no rest: flows cycle, a cut-off marks all or nothing, or the line rate does not fill the link"
 UNRESOLVED = "unresolved: the rightmost root may be missed, because too many lie near"
 
 
@@ -63,8 +59,8 @@ class StabilityChart(Labelled):
     dataset : xarray.Dataset
         Over the names that were swept: ``root`` (real part of the rightmost root of all modes) and ``frequency``
         [1/s], ``fairness_root`` [1/s], ``marking_probability``, ``queue_bytes``, ``stable`` and ``on_ramp`` (1, 0 or
-        NaN), ``reason`` (text; "ok"). ``boundary`` (point, name), if two names were swept: where the root crosses the
-        axis between neighbours of the grid.
+        NaN), ``reason`` (text; "ok"). If two names were swept, ``boundary`` (point, name): where the root crosses the
+        axis, in order along each curve, whose number is ``curve`` (point).
     """
 
     def __repr__(self) -> str:
@@ -88,8 +84,8 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     Parameters
     ----------
     make_scenario : callable
-        Called once with a traced value per name, as in `sweep`; it makes one link and one class of flows, whose number
-        is its ``multiplicity``. The scheme rests on a marking.
+        Called once with a traced value per name, as in `sweep`: the number of flows of a class is its
+        ``multiplicity``. Any network, of schemes that move without jumps.
     over : mapping of str to sequence
         Names and values; numbers in SI, or text with units.
 
@@ -101,7 +97,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     Raises
     ------
     InputError
-        If the scenario has several links or classes of flows, or its scheme does not rest on a marking.
+        If a scheme changes its state in jumps: then nothing is linear, and `limit_cycles` measures.
 
     Examples
     --------
@@ -111,17 +107,18 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     ... )
     """
     grid = grid_of({name: list(values) if isinstance(values, range) else values for name, values in over.items()})
-    found = _points(make_scenario, grid)
+    points = _Points(make_scenario)
+    with Bar("finding roots", grid.points, "points") as bar:
+        found = points(grid.columns(), bar)
     names = list(grid.axes)
-    root = np.fmax(found.aggregate, found.fairness)
-    known = np.isfinite(root)
+    known = np.isfinite(found.root)
     columns = {
-        "root": (root, "1/s", "real part of the rightmost root"),
+        "root": (found.root, "1/s", "real part of the rightmost root"),
         "frequency": (found.frequency, "1/s", "imaginary part of the aggregate's rightmost root"),
         "fairness_root": (found.fairness, "1/s", "real part of the fairness modes' rightmost root"),
-        "marking_probability": (found.marking, "1", "marking probability p*"),
-        "queue_bytes": (found.queue, "bytes", "queue at rest"),
-        "stable": (np.where(known, root < 0, np.nan), "1", "whether all roots lie left of the axis"),
+        "marking_probability": (found.marking, "1", "marking probability p* of the most loaded link"),
+        "queue_bytes": (found.queue, "bytes", "queue at rest of the most loaded link"),
+        "stable": (np.where(known, found.root < 0, np.nan), "1", "whether all roots lie left of the axis"),
         "on_ramp": (np.where(known, found.on_ramp, np.nan), "1", "whether p* lies on the RED ramp"),
     }
     texts = np.array([*REASONS, NO_REST, UNRESOLVED])[found.reason]
@@ -136,165 +133,90 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
         coords=dict(grid.axes),
     )
     if len(names) == 2:
-        edge = _boundary(make_scenario, grid, root.reshape(grid.shape))
-        data["boundary"] = (("point", "name"), edge)
+
+        def root(places: Array) -> Array:
+            return points(dict(zip(names, places.T, strict=True))).root
+
+        first, second = grid.axes.values()
+        curves = traced(root, (first, second), found.root.reshape(grid.shape))
+        data["boundary"] = (("point", "name"), np.concatenate([np.empty((0, 2)), *curves]))
+        data["curve"] = ("point", np.repeat(np.arange(len(curves)), [len(curve) for curve in curves]))
         data = data.assign_coords(name=names)
     return StabilityChart(data)
 
 
-def _points(make_scenario: Callable[..., Scenario], grid: Grid) -> Points:
-    """Numbers of every point of a grid."""
-    batch = batch_of(make_scenario, grid)
-    room = _checked(batch.scenario)
-    with jax.enable_x64(True):
-        network = jax.tree.map(
-            lambda a: jnp.broadcast_to(a, (a.shape[0], grid.points)), with_points(batch.network, np.dtype("float64"))
-        )
-        numbers = {k: np.asarray(v) for k, v in _linearized(network, room.marking_at, grid.points).items()}
-    usable = numbers["exists"] & (batch.reasons == 0)
-    aggregate, frequency, fairness = (np.full(grid.points, np.nan) for _ in range(3))
-    missed = np.zeros(grid.points, bool)
-    at = np.flatnonzero(usable)
-    with Bar("finding roots", grid.points, "points") as bar:
-        for part in np.array_split(at, max(1, -(-len(at) // _CHUNK))):
-            if len(part):
-                A0, A, tau = (numbers[name][part] for name in ("A0", "A", "tau"))
-                whole = abscissa(DelaySystem(A0, A, tau))
-                apart = abscissa(DelaySystem(A0[:, 1:, 1:], A[:, :, 1:, 1:], tau))
-                aggregate[part], frequency[part], fairness[part] = whole.value, whole.frequency, apart.value
-                missed[part] = (whole.state != "ok") | (apart.state != "ok")
-                bar((int(np.searchsorted(at, part[-1])) + 1) / max(len(at), 1))
+class _Points:
+    """Numbers of any points of one function's scenarios."""
+
+    def __init__(self, make_scenario: Callable[..., Scenario]) -> None:
+        self._build = Builder(make_scenario)
+        self._size = 0
+
+    def __call__(self, columns: Mapping[str, Array], report: Callable[[float], None] | None = None) -> Points:
+        count = len(next(iter(columns.values())))
+        if not self._size:
+            self._size = _size(self._build({name: values[:1] for name, values in columns.items()}).scenario)
+        parts = []
+        for first in range(0, count, self._size):
+            some = np.arange(first, first + self._size)  # always as many; the last chunk repeats its last point
+            batch = self._build({name: values[np.minimum(some, count - 1)] for name, values in columns.items()})
+            parts.append(Points(*(values[: count - first] for values in _found(batch))))
+            if report is not None:
+                report(min(first + self._size, count) / count)
+        return Points(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+def _found(batch: Batch) -> Points:
+    points = len(batch.reasons)
+    found = local(batch.network, points)
+    aggregate, frequency, fairness = (np.full(points, np.nan) for _ in range(3))
+    missed, usable = np.zeros(points, bool), np.zeros(points, bool)
+    many = np.broadcast_to(np.asarray(found.states.system.network.multiplicity), (len(batch.network.flows), points))
+    for modes in found.modes():
+        at = modes.points[batch.reasons[modes.points] == 0]
+        some = np.isin(modes.points, at)
+        if not len(at):
+            continue
+        whole = abscissa(modes.aggregate[some])
+        usable[at], missed[at] = True, whole.state != "ok"
+        aggregate[at], frequency[at] = whole.value, whole.frequency
+        for flow, system in modes.fairness:
+            apart = abscissa(system[some])
+            several = many[flow][at] > 1
+            fairness[at] = np.where(several, np.fmax(fairness[at], apart.value), fairness[at])
+            missed[at] |= several & (apart.state != "ok")
+    marking, queue, on_ramp = _links(batch, found)
+    nothing = ~usable | missed
+    reason = np.select([batch.reasons != 0, ~usable, missed], [batch.reasons, len(REASONS), len(REASONS) + 1], 0)
     return Points(
-        np.where(missed, np.nan, aggregate),
-        np.where(missed, np.nan, frequency),
-        np.where((numbers["flows"] > 1) & ~missed, fairness, np.nan),
-        np.where(usable, numbers["marking"], np.nan),
-        np.where(usable, numbers["queue"], np.nan),
-        numbers["on_ramp"],
-        np.select([batch.reasons != 0, ~usable, missed], [batch.reasons, len(REASONS), len(REASONS) + 1], 0),
+        np.where(nothing, np.nan, aggregate),
+        np.where(nothing, np.nan, frequency),
+        np.where(nothing, np.nan, fairness),
+        np.where(usable, marking, np.nan),
+        np.where(usable, queue, np.nan),
+        on_ramp,
+        reason,
     )
 
 
-def _checked(scenario: Scenario) -> Any:
-    scheme = scenario.flows[0].scheme
-    room = optional_part(scheme, "equilibrium")
-    (link, *links), (_, *flows) = scenario.links, scenario.flows
-    if links or flows:
-        raise InputError(
-            "stability_chart: expected one link and one class of flows; write fluidcc.incast(1, multiplicity=8, ...)"
-        )
-    if room is None or not hasattr(room, "marking_at") or needs(scheme):
-        raise InputError(f"stability_chart: {scheme.name} does not rest on a marking; it is built for dcqcn")
-    if link.marking is None:
-        raise InputError("stability_chart: the link marks nothing; give it marking=RED(kmin, kmax, pmax)")
-    return room
+def _links(batch: Batch, found: Local) -> tuple[Array, Array, Array]:
+    """Marking and queue of the most loaded link, and whether all that mark do so on their ramps; each (points,)."""
+    net, points = batch.network, len(batch.reasons)
+    queues = found.slopes.x[:, : net.queues].T
+    kmin, kmax, pmax = (
+        np.broadcast_to(np.reshape(c, (len(c), -1)), queues.shape) for c in (net.kmin, net.kmax, net.pmax)
+    )
+    ramp = np.isfinite(kmin) & (kmax > kmin)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = np.where(ramp, np.maximum(queues - kmin, 0.0) / (kmax - kmin) * pmax, 0.0)
+    most = queues.argmax(axis=0), np.arange(points)
+    marks = (p > 0).any(axis=0) | ~np.isfinite(kmin).any(axis=0)
+    return p[most], queues[most], np.asarray(marks & (p <= pmax).all(axis=0))
 
 
-@partial(jax.jit, static_argnames=("marking_at", "points"))
-def _linearized(network: Network, marking_at: Any, points: int) -> dict[str, Any]:
-    """Rest and linearisation of every point; arrays with the points first."""
-    rate = jnp.minimum(network.capacity / network.multiplicity, network.line_rate)
-    (group,) = network.groups
-    low, high = jnp.log(jnp.full((1, points), _SMALLEST)), jnp.log(jnp.full((1, points), _LARGEST))
-
-    def halve(_: int, ends: tuple[Any, Any]) -> tuple[Any, Any]:
-        middle = (ends[0] + ends[1]) / 2
-        rises = marking_at(group.parameters, jnp.exp(middle), rate, network.packet)[0] > 0
-        return jnp.where(rises, middle, ends[0]), jnp.where(rises, ends[1], middle)
-
-    low, high = jax.lax.fori_loop(0, _HALVINGS, halve, (low, high))
-    marking = jnp.exp((low + high) / 2)
-    _, state = marking_at(group.parameters, marking, rate, network.packet)
-    width = network.kmax - network.kmin
-    queue = network.kmin + marking / network.pmax * width
-    exists = (width > 0) & (rate < network.line_rate) & (marking > 2 * _SMALLEST) & (marking < 1 - 1e-9)
-    longer = jnp.where(width > 0, width / network.pmax, 1.0)
-    extended = dataclasses.replace(network, kmax=network.kmin + longer, pmax=jnp.ones_like(network.pmax))
-    system = QueueNetwork(extended, points, jnp.asarray(np.inf))
-    y, z = system.start(jnp.float64)
-    y = y._replace(queue=jnp.broadcast_to(queue, (1, points)), schemes=(state,))
-    if z.wait is not None:
-        z = z._replace(wait=y.queue / network.capacity, wait_growth=jnp.zeros((1, points)))
-    reads = system.reads
-    lags = [
-        jnp.broadcast_to(lag, (len(read.rows), points)) for read, lag in zip(reads, system.lags(y, z, 0.0), strict=True)
-    ]
-    taps = jnp.asarray([row for read in reads for row in read.rows])
-    rows = jnp.concatenate([y.queue, *state])
-
-    def state_of(x: Any) -> State:
-        return y._replace(queue=x[:1], schemes=(type(state)(*(x[k : k + 1] for k in range(1, len(x)))),))
-
-    def heard(x: Any) -> Any:
-        return system.remembered(state_of(x))[taps]
-
-    def slope(x: Any, values: Any) -> Any:
-        moved = slope_of(system, z, state_of(x), values)
-        return jnp.concatenate([moved.queue, *moved.schemes[0]])
-
-    values = heard(rows)
-
-    # Points do not know of each other: one tangent of ones per row is that row's column for all of them.
-    def columns(of: Any, at: Any) -> Any:
-        ones = jnp.eye(at.shape[0])[:, :, None] * jnp.ones(points)
-        return jnp.stack([jax.jvp(of, (at,), (one,))[1] for one in ones], axis=1)
-
-    present = columns(lambda x: slope(x, values), rows)  # (n, n, points)
-    past = columns(lambda v: slope(rows, v), values)  # (n, taps, points)
-    of_state = columns(heard, rows)  # (taps, n, points)
-    A = jnp.einsum("ikp,kjp->pkij", past, of_state)
-    return {
-        "A0": jnp.moveaxis(present, -1, 0),
-        "A": A,
-        "tau": jnp.concatenate(lags).T,
-        "marking": marking[0],
-        "queue": queue[0],
-        "on_ramp": (marking <= network.pmax)[0],
-        "exists": exists[0],
-        "flows": jnp.broadcast_to(network.multiplicity, (1, points))[0],
-    }
-
-
-def _boundary(make_scenario: Callable[..., Scenario], grid: Grid, root: Array) -> Array:
-    """Where the rightmost root crosses the axis, (n, 2): one point on each edge of the grid whose ends differ in sign.
-
-    By the Illinois method along the edge, all edges at once.
-    """
-    (x, y), (first, second) = grid.axes.values(), grid.axes
-    ends = []
-    for axis in (0, 1):
-        a = np.take(root, range(root.shape[axis] - 1), axis=axis)
-        b = np.take(root, range(1, root.shape[axis]), axis=axis)
-        i, j = np.nonzero(a * b < 0)
-        step = (1, 0) if axis == 0 else (0, 1)
-        ends += [((x[p], y[q]), (x[p + step[0]], y[q + step[1]]), a[p, q], b[p, q]) for p, q in zip(i, j, strict=True)]
-    if not ends:
-        return np.empty((0, 2))
-    start, end = (np.array([edge[k] for edge in ends]) for k in (0, 1))
-    low, high, moved = np.zeros(len(ends)), np.ones(len(ends)), np.zeros(len(ends))
-    at_low, at_high = (np.array([edge[k] for edge in ends]) for k in (2, 3))
-    share = low
-    for _ in range(_SECANTS):
-        before, share = share, (low * at_high - high * at_low) / (at_high - at_low)
-        if np.nanmax(np.abs(share - before)) < _ON_BOUNDARY:
-            break
-        value = _roots_at(make_scenario, (first, second), start + share[:, None] * (end - start))
-        as_low = value * at_low > 0
-        # An end that stays twice in a row counts half, or the other would creep.
-        at_high = np.where(as_low, np.where(moved == 1, at_high / 2, at_high), value)
-        at_low = np.where(as_low, value, np.where(moved == 2, at_low / 2, at_low))
-        low, high, moved = np.where(as_low, share, low), np.where(as_low, high, share), np.where(as_low, 1, 2)
-    found = start + share[:, None] * (end - start)
-    return found[np.isfinite(share)]  # an edge may cross where there is no rest
-
-
-def _roots_at(make_scenario: Callable[..., Scenario], names: tuple[str, str], places: Array) -> Array:
-    """Rightmost roots at places (n, 2) that form no grid."""
-    columns = jnp.asarray(places)
-
-    def make(_place: Any) -> Scenario:
-        here = columns[_place.astype(jnp.int32)]
-        return make_scenario(**{names[0]: here[0], names[1]: here[1]})
-
-    found = _points(make, Grid({"_place": np.arange(len(places), dtype=float)}))
-    return np.fmax(found.aggregate, found.fairness)
+def _size(scenario: Scenario) -> int:
+    """Points at once, of a scenario that can be linearised."""
+    for flow in scenario.flows:
+        smooth_part(flow.scheme)
+    rows = len(scenario.links) + 4 * len(scenario.flows)
+    return max(1, min(_CHUNK, _MOST // rows**2))

@@ -36,9 +36,11 @@ def plot_chart(chart: StabilityChart, *, title: str | None = None, labels: Mappi
     beyond = np.nan_to_num(1.0 - data["on_ramp"].values.T)
     if beyond.max() > 0 and min(beyond.shape) > 1:
         axis.contourf(data[x], data[y], beyond, levels=[0.5, 1.5], colors="none", hatches=["//"])
-    edge = data["boundary"].values
+    edge, curve = data["boundary"].values, data["curve"].values
+    for number in np.unique(curve):
+        label = "boundary of stability" if number == 0 else None
+        axis.plot(*edge[curve == number].T, "k-", lw=1.5, label=label)
     if len(edge):
-        axis.plot(edge[:, 0], edge[:, 1], "k.", ms=3, label="boundary of stability")
         axis.legend(fontsize=8)
     axis.set(xlabel=labels.get(x, f"{x} [SI]"), ylabel=labels.get(y, f"{y} [SI]"))
     picture.suptitle("red: unstable; hatched: beyond the RED ramp" if title is None else title)

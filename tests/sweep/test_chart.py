@@ -12,6 +12,7 @@ import fluidcc as fc
 from fluidcc.control.delay_system import DelaySystem
 from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.errors import InputError
+from fluidcc.sweep.boundary import traced
 from fluidcc.sweep.chart import stability_chart
 
 FLOWS, DELAYS = [2.0, 8.0, 14.0, 20.0, 40.0], [20e-6, 50e-6, 85e-6, 120e-6]
@@ -42,15 +43,41 @@ def test_every_point_as_alone(chart: Any) -> None:
 
 
 def test_the_boundary_is_the_critical_delay(chart: Any) -> None:
-    """On the edges along tau; those along n lie between, at the delays of the grid."""
-    edge = chart.dataset.boundary.values
-    found = {n: tau for n, tau in edge if n in FLOWS}
-    for n in FLOWS:
+    """At every point of the curve, on the grid's edges and between; the curve is one, from rim to rim."""
+    edge, curve = chart.dataset.boundary.values, chart.dataset.curve.values
+    assert set(curve) == {0}
+    ends = [np.isclose(n, [2, 40]).any() or np.isclose(tau, [20e-6, 120e-6]).any() for n, tau in edge]
+    assert ends[0] or ends[-1]
+    assert len(edge) > 8
+    for n, tau in edge:
         critical = fc.stability(dcqcn(n, "50us")).critical_feedback_delay
-        if min(DELAYS) < critical < max(DELAYS):
-            assert found.pop(n) == pytest.approx(critical, rel=1e-6)
-    assert not found
-    assert all(np.isclose(tau, DELAYS).any() for n, tau in edge if n not in FLOWS)
+        assert tau == pytest.approx(critical, rel=1e-6)
+
+
+def test_a_circle_is_followed_around() -> None:
+    """x^2 + y^2 = 1 on grids that see it well, and hardly; points lie on it to 1e-9, and the curve is closed."""
+    for count in (41, 9):
+        axis = np.linspace(-2, 2, count)
+        x, y = np.meshgrid(axis, axis + 0.07, indexing="ij")
+        (curve,) = traced(lambda at: at[:, 0] ** 2 + at[:, 1] ** 2 - 1, (axis, axis + 0.07), x**2 + y**2 - 1)
+        np.testing.assert_allclose(np.hypot(*curve.T), 1.0, atol=1e-9)
+        np.testing.assert_array_equal(curve[0], curve[-1])
+        angle = np.unwrap(np.arctan2(curve[:, 1], curve[:, 0]))
+        assert abs(angle[-1] - angle[0]) == pytest.approx(2 * np.pi)
+        assert (np.diff(angle) * np.sign(angle[-1]) > 0).all() or (np.diff(angle) * -np.sign(angle[-1]) > 0).all()
+
+
+def test_curves_of_any_number_and_uneven_values() -> None:
+    """sin(3 x) = y/10 on a geometric axis that falls: a line for each half turn; and where nothing is zero, none."""
+    x, y = np.geomspace(5.0, 0.5, 60), np.linspace(-1, 1, 12)
+    f = lambda at: np.sin(3 * at[:, 0]) - at[:, 1] / 10  # noqa: E731
+    values = f(np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)).reshape(60, 12)
+    curves = traced(f, (x, y), values)
+    assert len(curves) == 4
+    for curve in curves:
+        np.testing.assert_allclose(f(curve), 0.0, atol=1e-8)
+        assert np.ptp(curve[:, 1]) == pytest.approx(2.0, abs=1e-9)
+    assert traced(f, (x, y), np.ones((60, 12))) == []
 
 
 def test_delays_of_paths_and_other_parameters() -> None:
@@ -94,7 +121,7 @@ def test_picture(chart: Any, tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda n: fc.incast(2, scheme=fc.DCQCN(), multiplicity=n), "one class"),
+        (lambda n: fc.incast(1, rate="10Gbps", scheme=fc.DCTCP(), multiplicity=n), "dctcp"),
         (lambda n: fc.incast(1, rate="100Gbps", scheme=fc.HPCC(), multiplicity=n), "hpcc"),
     ],
 )
