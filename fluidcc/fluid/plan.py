@@ -14,7 +14,7 @@ from fluidcc.errors import InputError
 from fluidcc.fluid.history import ring_depth
 from fluidcc.fluid.lags import needs
 from fluidcc.fluid.methods import method_named
-from fluidcc.fluid.network import Network
+from fluidcc.fluid.network import Group, Network
 from fluidcc.schemes.dispatch import part
 from fluidcc.units import TIME, interval, quantity, show
 
@@ -161,7 +161,9 @@ def plan_of(
         raise InputError(
             f"dt: {show(step, TIME)} exceeds the shortest lag {show(shortest, TIME)}; give a dt of at most that"
         )
-    aligned = longest_lag is None and not network.queueing and max(lags) - shortest <= 1e-12 * shortest
+    # An interval between two packets (`fluid.waits`) is no whole number of steps.
+    one_lag = longest_lag is None and not network.queueing and max(lags) - shortest <= 1e-12 * shortest
+    aligned = one_lag and not _comparing(network)
     if aligned:
         step = float(f"{shortest / math.ceil(shortest / step * (1 - 1e-9)):.15g}")
     steps = math.ceil(until / step * (1 - 1e-9))
@@ -216,9 +218,14 @@ def remembered_rows(network: Network) -> int:
     return rows if len(network.priorities) == 1 else rows + 2 * network.queues + 3 * network.links
 
 
+def _comparing(network: Network) -> list[Group]:
+    """Groups whose scheme compares the delays of two packets."""
+    return [group for group in network.groups if "delay" in needs(group.parameters)]
+
+
 def _longest_interval(network: Network) -> float:
     """Bound on the time between two packets whose delays a scheme compares [s]; 0 if none does."""
-    groups = [group for group in network.groups if "delay" in needs(group.parameters)]
+    groups = _comparing(network)
     if any(isinstance(leaf, Tracer) for group in groups for leaf in jax.tree.leaves(group.parameters)):
         raise InputError(
             "longest_lag: parameters of a scheme that compares delays are traced; give a bound on all lags"

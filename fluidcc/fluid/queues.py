@@ -282,7 +282,7 @@ class QueueNetwork:
         if feedback.arrivals is None:
             hops = rows_of(net.multiplicity * sending, self._hop_flows)
         else:
-            per_hop = len(self.reads[-1].rows) == len(self._hops)
+            per_hop = len(self._reads[-1].rows) == len(self._hops)
             there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
             reached = self.active(clock, z, net.arrival_lag)
             arriving = there if reached is None else jnp.where(reached, there, 0.0)
