@@ -90,9 +90,14 @@ def test_ten_flows_rest_from_line_rate() -> None:
     assert found.as_dict()["period_s"] is None
 
 
-def test_ten_flows_cycle_from_their_rates_at_rest() -> None:
+@pytest.fixture(scope="module")
+def cycling() -> fc.LimitCycle:
+    return fc.limit_cycle(ten(False))
+
+
+def test_ten_flows_cycle_from_their_rates_at_rest(cycling: fc.LimitCycle) -> None:
     """The independent pass found q in [0, 218] KB and a period of 1.90 ms: the digits given."""
-    found = fc.limit_cycle(ten(False))
+    found = cycling
     assert found.kind == "cycle"
     assert found.low == 0
     assert found.high / KB == pytest.approx(218, abs=0.5)
@@ -114,20 +119,34 @@ def test_neither_the_window_nor_an_output_grid_matters() -> None:
         assert queue["max"] - queue["min"] == pytest.approx(short.peak_to_peak, rel=STEP)
 
 
-def test_the_period_of_a_small_cycle_is_that_of_the_crossing_root() -> None:
-    """Two flows, 0.5 % beyond the critical delay: the period is within 3 % of 2 pi over the root's frequency there.
-
-    On the axis they are equal; the cycle's square, and the delay's excess, shift it in proportion.
-    """
+def beyond(excess: float) -> tuple[fc.LimitCycle, float]:
+    """The cycle of two flows beyond their critical delay, and the period of the root there."""
     margin = fc.stability(fc.incast(1, multiplicity=2))
     delay, frequency = margin.critical_feedback_delay, margin.crossing_frequency
     assert delay is not None
     assert frequency is not None
-    scenario = fc.incast(1, multiplicity=2, feedback_delay=1.005 * delay, initial_rate="20Gbps")
-    found = fc.limit_cycle(scenario, window="50ms", until="6s", **QUICK)
+    scenario = fc.incast(1, multiplicity=2, feedback_delay=(1 + excess) * delay, initial_rate="20Gbps")
+    return fc.limit_cycle(scenario, window="50ms", until="8s", **QUICK), 2 * math.pi / frequency
+
+
+def test_the_period_of_a_small_cycle_is_that_of_the_crossing_root() -> None:
+    """1 % beyond the critical delay it is within 3 % of 2 pi over the root's frequency on the axis.
+
+    On the axis they are equal; the delay's excess shifts the cycle's in proportion.
+    """
+    found, period = beyond(0.01)
     assert found.kind == "cycle"
     assert found.low > 0  # it does not reach the edge
-    assert found.period == pytest.approx(2 * math.pi / frequency, rel=0.03)
+    assert found.period == pytest.approx(period, rel=0.03)
+
+
+@pytest.mark.slow
+def test_a_cycle_grows_like_a_square_root() -> None:
+    """Twice the excess, 1.414 times the swing: to 3 %, a few times the excess."""
+    (small, period), (large, _) = beyond(0.005), beyond(0.01)
+    assert large.peak_to_peak / small.peak_to_peak == pytest.approx(math.sqrt(2), rel=0.03)
+    # And the period's excess in proportion: to 5 %.
+    assert (large.period - period) / (small.period - period) == pytest.approx(2, rel=0.05)
 
 
 def test_swings_that_have_no_time_to_settle() -> None:
@@ -156,8 +175,8 @@ def test_the_most_loaded_link_of_several() -> None:
     assert len(found.rates) == 3
 
 
-def test_picture_has_units() -> None:
-    found = fc.limit_cycle(ten(False), **QUICK)
+def test_picture_has_units(cycling: fc.LimitCycle) -> None:
+    found = cycling
     queue, rate, portrait = found.plot().axes
     assert queue.get_ylabel() == portrait.get_ylabel() == "queue [KB]"
     assert rate.get_ylabel() == "rate per flow [Gbps]"

@@ -1,0 +1,73 @@
+"""How far DCTCP's queue swings: the fluid against packets, and how often a flow of packets cuts its window.
+
+    python examples/dctcp_swing.py
+
+One line for each link rate, cut-off K and number of flows: fluid over packets for the largest less the smallest queue,
+the standard deviation and the mean; then, of the packets, window and cuts of each flow in each tooth of the queue.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+import fluidcc as fc
+
+SETTINGS = (("100Gbps", "300KB"), ("100Gbps", "100KB"), ("10Gbps", "60KB"), ("10Gbps", "30KB"))
+FLOWS = (2, 4, 8, 16)
+LENGTH = {"100Gbps": ("20ms", "0.5us"), "10Gbps": ("100ms", "2us")}  # run, and spacing of its samples
+PACKET = 1000.0  # bytes
+
+
+class Swing(NamedTuple):
+    """Ratios of the fluid to packets over the second half of a run, and how the packets' flows cut."""
+
+    peak_to_peak: float
+    std: float
+    mean: float
+    window: float  # of a flow of packets [packets]
+    cuts: float  # of a flow in a tooth
+
+
+def compared(rate: str, cut_off: str, flows: int) -> Swing:
+    """Run both engines."""
+    scenario = fc.incast(flows, rate=rate, scheme=fc.DCTCP(), marking=fc.RED(cut_off, cut_off, 1.0))
+    until, spacing = LENGTH[rate]
+    fluid = fc.simulate(scenario, until, estimate_error=False).summary["queue_bytes"]
+    packets = fc.simulate(scenario, until, engine="packet", sample_interval=spacing)
+    theirs = packets.summary["queue_bytes"]
+    half = packets.window(packets.summary["window_s"][0], packets.summary["window_s"][1])
+    window = half["window"].values
+    # A window falls by more than a tenth of a packet in a cut only.
+    cuts = (np.diff(window, axis=0) < -0.1 * PACKET).sum() / flows
+    return Swing(
+        (fluid["max"] - fluid["min"]) / (theirs["max"] - theirs["min"]),
+        fluid["std"] / theirs["std"],
+        fluid["mean"] / theirs["mean"],
+        float(window.mean()) / PACKET,
+        float(cuts) / teeth(half["queue"].values[:, 0]),
+    )
+
+
+def teeth(queue: np.ndarray) -> int:
+    """How often a queue goes from half a standard deviation above its mean to half a one below."""
+    centred = (queue - queue.mean()) / queue.std()
+    sides = np.sign(centred[np.abs(centred) > 0.5])
+    return int(np.sum(np.diff(sides) < 0))
+
+
+def main() -> None:
+    """Print the table."""
+    print("rate     K      flows  peak to peak  std   mean   window  cuts per tooth")
+    for rate, cut_off in SETTINGS:
+        for flows in FLOWS:
+            at = compared(rate, cut_off, flows)
+            print(
+                f"{rate:8} {cut_off:6} {flows:5}  {at.peak_to_peak:12.2f}  {at.std:.2f}  {at.mean:.3f}  "
+                f"{at.window:6.1f}  {at.cuts:.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
