@@ -1,4 +1,4 @@
-"""The one exception that bad input raises."""
+"""The one exception that bad input raises, and one that never reaches a user."""
 
 
 class InputError(ValueError):
@@ -7,3 +7,7 @@ class InputError(ValueError):
     Every public function raises it for values a person gave (never for a bug in fluidcc); the command
     line prints it as one line and exits with status 2.
     """
+
+
+class NoClosedFormError(Exception):
+    """A scheme's own solution of its fixed point does not cover this scenario; another way must be taken."""

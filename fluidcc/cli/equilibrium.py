@@ -25,14 +25,28 @@ def command(
     if json:
         output.print_json(found)
         return
-    rows = [("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax")]
-    if found["marking_probability"] > 0:
+    cycle = found["limit_cycle"]
+    if cycle is None:
+        rows = [("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax")]
+    elif found["exists"]:
+        rows = [("exists", "yes: the run rests there")]
+    else:
+        swing = [units.show(cycle["queue_bytes"][end], units.SIZE) for end in ("min", "max")]
+        rows = [
+            ("exists", f"no: values are means of a run, {cycle['kind']}"),
+            ("queue swings", f"between {swing[0]} and {swing[1]}"),
+        ]
+        if cycle["period_s"] is not None:
+            rows.append(("period", units.show(cycle["period_s"], units.TIME)))
+    if found["unique"] is not None:
+        rows.append(("unique", "yes" if found["unique"] else "no: flows may rest at others"))
+    if (found["marking_probability"] or 0.0) > 0:
         rows += [
             ("on the RED ramp", "yes" if found["on_ramp"] else "no"),
             ("marking probability", f"{found['marking_probability']:.6g}"),
         ]
     rows.append(("queue", units.show(found["queue_bytes"], units.SIZE)))
-    skip = {"exists", "on_ramp", "marking_probability", "queue_bytes", "links", "flows"}
+    skip = {"exists", "on_ramp", "unique", "marking_probability", "queue_bytes", "links", "flows", "limit_cycle"}
     rows += [
         (key.removesuffix("_per_s").removesuffix("_bytes").replace("_", " "), _shown(key, v))
         for key, v in found.items()

@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.control.limit_cycle import LimitCycle, limit_cycle
 from fluidcc.control.local import Local, searches
 from fluidcc.control.marking import along, marked_rests
-from fluidcc.control.states import NO_REST, NoEquilibriumError, States
+from fluidcc.control.states import NoEquilibriumError, States
 from fluidcc.control.utilisation import utilised_rests
+from fluidcc.errors import NoClosedFormError
 from fluidcc.fluid.network import network_of
 from fluidcc.scenario import Link, Scenario, resolve
 from fluidcc.schemes.dispatch import optional_part, part
@@ -23,7 +25,7 @@ _SAME = 1e-6  # relative: two searches that ended at one rest
 
 @dataclasses.dataclass(frozen=True)
 class Equilibrium:
-    """A fixed point of a scenario.
+    """A fixed point of a scenario, or what it does for want of one.
 
     Parameters
     ----------
@@ -36,12 +38,20 @@ class Equilibrium:
         Per link: name, ``marking_probability``, ``queue_bytes`` and ``utilisation``.
     flows : tuple of dict
         Per flow class: name, ``marking_probability`` along its path, ``rate_bytes_per_s`` and the scheme's own.
+    unique : bool or None
+        Whether it is the only one, where that is known: one link's marking has one solution, and searches from several
+        starts find one; None where nobody looked.
+    cycle : LimitCycle or None
+        Where there is no fixed point, or none can be solved for: how a run ends. Numbers of links and flows are then
+        its means.
     """
 
     exists: bool
     on_ramp: bool
     links: tuple[dict[str, Any], ...]
     flows: tuple[dict[str, Any], ...]
+    unique: bool | None = None
+    cycle: LimitCycle | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the CLI: the most loaded link, and the flows' values (one number if all are equal)."""
@@ -54,11 +64,13 @@ class Equilibrium:
         return {
             "exists": self.exists,
             "on_ramp": self.on_ramp,
+            "unique": self.unique,
             "marking_probability": link["marking_probability"],
             "queue_bytes": link["queue_bytes"],
             **shared,
             "links": list(self.links),
             "flows": list(self.flows),
+            "limit_cycle": None if self.cycle is None else self.cycle.as_dict(),
         }
 
 
@@ -72,7 +84,8 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     For HPCC: R = a/(1 - eta/U), links filled from the lowest rate on (A.3); queues are those of windows that hold more
     than the links do.
 
-    For other schemes, and for mixtures: Newton's method on the fluid's own right-hand side, as in `equilibria`.
+    For other schemes, and for mixtures: Newton's method on the fluid's own right-hand side, as in `equilibria`. Where
+    that finds none, or windows change in jumps, the fluid is run until it rests or swings steadily (`limit_cycle`).
 
     Parameters
     ----------
@@ -95,14 +108,18 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
         probabilities, states = marked_rests(scenario, rooms)
         links, exists, on_ramp = _links(scenario, probabilities, [at.rate for at in states])
         flows = _flows(scenario, probabilities, [(at.rate, at.observables()) for at in states])
-        return Equilibrium(exists, on_ramp, links, flows)
+        return Equilibrium(exists, on_ramp, links, flows, unique=len(links) == 1 or None)
     if all(hasattr(room, "balances") for room in rooms) and len({flow.scheme.name for flow in scenario.flows}) == 1:
-        links, flows = utilised_rests(scenario, rooms[0])
-        return Equilibrium(True, True, tuple(links), tuple(flows))
-    found = equilibria(scenario)
-    if not found:
-        raise NoEquilibriumError(NO_REST)
-    return found[0]
+        try:
+            links, flows = utilised_rests(scenario, rooms[0])
+            return Equilibrium(True, True, tuple(links), tuple(flows), unique=len(links) == 1 or None)
+        except NoClosedFormError:
+            pass
+    try:
+        found = equilibria(scenario)
+    except NoEquilibriumError:  # it changes its state in jumps
+        found = ()
+    return dataclasses.replace(found[0], unique=len(found) == 1) if found else _run(scenario)
 
 
 def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
@@ -123,9 +140,7 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     InputError
         If the scenario makes no sense, or a scheme changes its state in jumps.
     """
-    scenario = resolve(scenario)
-    endless = tuple(dataclasses.replace(flow, start=0.0, size=math.inf) for flow in scenario.flows)
-    scenario = dataclasses.replace(scenario, flows=endless)
+    scenario = _endless(resolve(scenario))
     ends: list[Local] = []
     for end in searches(network_of(scenario)):
         if not end.exists[0]:
@@ -134,6 +149,29 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
         if all((np.abs(end.slopes.x[0] - other.slopes.x[0]) > _SAME * size).any() for other in ends):
             ends.append(end)
     return tuple(described(scenario, end) for end in ends)
+
+
+def _endless(scenario: Scenario) -> Scenario:
+    """With all flows active and long-lived."""
+    flows = tuple(dataclasses.replace(flow, start=0.0, size=math.inf) for flow in scenario.flows)
+    return dataclasses.replace(scenario, flows=flows)
+
+
+def _run(scenario: Scenario) -> Equilibrium:
+    """Where a run ends: a rest of its own, or a limit cycle."""
+    scenario = _endless(scenario)
+    cycle = limit_cycle(scenario, estimate_error=False)
+    names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
+    queues = [cycle.mean if name == cycle.link else math.nan for name in names]
+    links, _, _ = _links(scenario, [0.0] * len(names), list(cycle.rates), queues)
+    links = tuple(
+        {**row, "marking_probability": None, "queue_bytes": row["queue_bytes"] if row["name"] == cycle.link else None}
+        for row in links
+    )
+    flows = _flows(scenario, [0.0] * len(names), [(rate, {}) for rate in cycle.rates])
+    flows = tuple({**row, "marking_probability": None} for row in flows)
+    rests = cycle.kind == "rest"
+    return Equilibrium(rests, rests, links, flows, cycle=cycle)
 
 
 def described(scenario: Scenario, found: Local) -> Equilibrium:

@@ -222,22 +222,25 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
         if not np.isfinite(queue).all():
             raise InputError("limit_cycle: the run is not finite; give a smaller dt")
         mean, low, high = float(np.mean(queue)), float(np.min(queue)), float(np.max(queue))
-        swings.append(high - low)
+        rate = outcome.trace["rate"][:, :, 0]
+        # An empty queue stands still while rates are on their way.
+        swings.append([high - low, *np.ptp(rate, axis=0)])
         scale = max(mean, packet)
         crossings = upward_crossings(times, queue, mean)
-        kind, settled = (found[0] for found in kinds(np.array(swings)[:, None], np.array([scale])))
+        found, known = kinds(np.array(swings), np.array([scale, *np.maximum(rate.mean(axis=0), 1.0)]))
+        kind = next((str(each) for each in found if each != "rest"), "rest")
+        settled = bool(known.all())
         ends = run.steps * plan.dt
         report(min(ends / horizon, 1.0))
-        enough = len(crossings) > _FEWEST or swings[-1] <= SMALLEST * scale
+        enough = len(crossings) > _FEWEST or high - low <= SMALLEST * scale
         if (settled and enough) or ends + steps * plan.dt > horizon:
             break
         if not enough and ends + 6 * steps * plan.dt <= horizon:  # three of twice the length
             steps, swings = 2 * steps, []
     report(1.0)
-    period, spread, regular = _period(crossings) if swings[-1] > SMALLEST * scale else (math.nan, math.nan, True)
+    period, spread, regular = _period(crossings) if high - low > SMALLEST * scale else (math.nan, math.nan, True)
     kind = "irregular" if kind == "cycle" and not regular else str(kind)
     whole = _whole(times, crossings)
-    rate = outcome.trace["rate"][:, :, 0]
     return _Found(
         kind, link, low, high, float(queue[whole].mean()), period, spread, rate[whole].mean(axis=0), times, queue, rate
     )

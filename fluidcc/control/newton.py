@@ -31,7 +31,8 @@ class Rest(NamedTuple):
     """Rests of all points."""
 
     x: Array  # (rows, points)
-    moved: Array  # (points,) of itself that the state which moves most does so in the shortest delay
+    moved: Array  # (points,) of itself that the state which moves most does so in the shortest delay; or, of a link's
+    # capacity, by how much its queue grows, if that is more
     held: Array  # (rows, points) whether a limit holds a state
 
 
@@ -64,7 +65,8 @@ def rest(states: States, x: Array) -> Rest:
     packet = jnp.max(states.system.network.packet)
     queues = states.system.network.queues
     least = jnp.where(x > 1.0, _LEAST * x, _LEAST).at[:queues].set(packet)
-    shortest = jnp.min(states.delays(x), axis=0)
+    delays = states.delays(x)
+    shortest = jnp.min(jnp.where(delays > 0, delays, jnp.max(delays, axis=0)), axis=0)
     x = states.projected(x)
 
     def F(x: Array) -> Array:
@@ -124,4 +126,8 @@ def rest(states: States, x: Array) -> Rest:
         return jnp.where(better, new, at[0]), jnp.where(better, after, at[1])
 
     x, end = lax.fori_loop(0, _LAST_STEPS, last, (at.x, at.speed))
-    return Rest(x, end * shortest, held(x, F(x)))
+    slope = F(x)
+    stays = held(x, slope)
+    # A queue that grows for ever does so ever less in shares of itself.
+    grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[:queues] / states.system.network.capacity, axis=0)
+    return Rest(x, jnp.maximum(end * shortest, grows), stays)

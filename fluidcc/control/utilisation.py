@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.errors import InputError
+from fluidcc.errors import NoClosedFormError
 from fluidcc.recursion.optimal import equilibrium as filled
 from fluidcc.scenario import Scenario
 
@@ -23,7 +23,7 @@ def utilised_rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]],
 
     Raises
     ------
-    InputError
+    NoClosedFormError
         If the flows differ, several links would be overloaded, or windows reach their least value on several links.
 
     Notes
@@ -35,7 +35,7 @@ def utilised_rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]],
     of = room.balances(scenario)
     balance, *others = {of(flow) for flow in scenario.flows}
     if others:
-        raise InputError("equilibrium: the flows' parameters differ; give all the same, or simulate instead")
+        raise NoClosedFormError("the flows' parameters differ")
     columns = [
         [float(i in flow.path) for i in range(len(scenario.links))]
         for flow in scenario.flows
@@ -48,11 +48,11 @@ def utilised_rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]],
     T, single = balance.base_rtt, bool(used.sum() == 1)
     if balance.least_window > 0 and R.min() * T < balance.least_window:
         if not single:
-            raise InputError("equilibrium: windows rest at a packet on several links; simulate instead")
+            raise NoClosedFormError("windows rest at a packet on several links")
         R = np.maximum(R, balance.least_window / T)
     U = A @ R / C
     if U.max() > 1 and not single:
-        raise InputError("equilibrium: the increase overloads one of several links; give a smaller w_ai, or simulate")
+        raise NoClosedFormError("the increase overloads one of several links")
     if U.max() > 1 and not balance.windows:
         R = np.full(len(R), C[used][0] / len(R))
         U = np.where(used, balance.target / (1 - balance.increase / R[0]), 0.0)

@@ -16,6 +16,7 @@ from fluidcc.control.delay_system import Array
 
 _SECANTS = 40  # steps to a start; a third do for most
 _CLOSE = 1e-9  # cells: a change that counts as none
+_JUMP = 1e-3  # of the lesser end's value: more is left where a function jumps
 _STEP = 0.25  # cells from point to point
 _CORRECTIONS = 6
 _ASIDE = 1e-4  # cells, for slopes
@@ -38,7 +39,8 @@ def traced(function: Callable[[Array], Array], axes: tuple[Array, Array], values
     Returns
     -------
     list of ndarray
-        Points (n, 2) in order along each curve; a closed one ends where it began.
+        Points (n, 2) in order along each curve; a closed one ends where it began. Where the function jumps from one
+        sign to the other there is nothing to follow: such points are curves of their own, (1, 2).
     """
     if min(values.shape) < 2:
         return []
@@ -48,15 +50,14 @@ def traced(function: Callable[[Array], Array], axes: tuple[Array, Array], values
         inside = ((cells >= 0) & (cells <= np.array(values.shape) - 1)).all(axis=1)
         return np.where(inside, function(np.stack(places, axis=1)), np.nan) if len(cells) else np.empty(0)
 
-    starts = _starts(at, values)
-    if not len(starts):
-        return []
-    curves = _chains(starts, *_followed(at, starts))
+    starts, jumps = _starts(at, values)
+    curves = _chains(starts, *_followed(at, starts)) if len(starts) else []
+    curves += [place[None] for place in jumps]
     return [np.stack([np.interp(c[:, k], np.arange(len(a)), a) for k, a in enumerate(axes)], axis=1) for c in curves]
 
 
-def _starts(at: Callable[[Array], Array], values: Array) -> Array:
-    """A zero on each edge whose ends differ in sign, (n, 2) in cells; by the Illinois method, all at once."""
+def _starts(at: Callable[[Array], Array], values: Array) -> tuple[Array, Array]:
+    """A zero or a jump on each edge whose ends differ in sign, (n, 2) in cells each; by the Illinois method."""
     low, high, at_low, at_high = [], [], [], []
     for axis in (0, 1):
         a = np.take(values, range(values.shape[axis] - 1), axis=axis)
@@ -68,6 +69,7 @@ def _starts(at: Callable[[Array], Array], values: Array) -> Array:
         at_high.append(b[tuple(found.T)])
     start, end = np.concatenate(low).astype(float), np.concatenate(high).astype(float)
     first, last = np.concatenate(at_low), np.concatenate(at_high)
+    size = np.minimum(np.abs(first), np.abs(last))
     count = len(start)
     left, right, moved, share = np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count)
     open_ = np.arange(count)
@@ -86,7 +88,10 @@ def _starts(at: Callable[[Array], Array], values: Array) -> Array:
         moved[o] = np.where(as_first, 1, 2)
         open_ = o[(np.abs(share[o] - before) >= _CLOSE) & (value != 0) & np.isfinite(value)]
     found = start + share[:, None] * (end - start)
-    return found[np.isfinite(share) & np.isfinite(at(found))]  # an edge may cross where nothing is defined
+    remains = at(found)
+    known = np.isfinite(share) & np.isfinite(remains)  # an edge may cross where nothing is defined
+    zero = np.abs(remains) < _JUMP * size
+    return found[known & zero], found[known & ~zero]
 
 
 def _slopes(at: Callable[[Array], Array], cells: Array) -> tuple[Array, Array]:

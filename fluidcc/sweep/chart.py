@@ -46,7 +46,7 @@ class Points(NamedTuple):
         return np.fmax(self.aggregate, self.fairness)
 
 
-NO_REST = "no rest: flows cycle, a cut-off marks all or nothing, or the line rate does not fill the link"
+NO_REST = "no rest: flows cycle, queues grow, a cut-off marks all or nothing, or the line rate does not fill the link"
 UNRESOLVED = "unresolved: the rightmost root may be missed, because too many lie near"
 
 

@@ -39,7 +39,8 @@ def plot_chart(chart: StabilityChart, *, title: str | None = None, labels: Mappi
     edge, curve = data["boundary"].values, data["curve"].values
     for number in np.unique(curve):
         label = "boundary of stability" if number == 0 else None
-        axis.plot(*edge[curve == number].T, "k-", lw=1.5, label=label)
+        style = "k-" if (curve == number).sum() > 1 else "k."  # a jump has no curve to follow
+        axis.plot(*edge[curve == number].T, style, lw=1.5, ms=3, label=label)
     if len(edge):
         axis.legend(fontsize=8)
     axis.set(xlabel=labels.get(x, f"{x} [SI]"), ylabel=labels.get(y, f"{y} [SI]"))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
-
-from fluidcc.errors import InputError
+from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.hpcc.fluid import State, settled
 from fluidcc.schemes.hpcc.parameters import HPCC
@@ -42,7 +40,7 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
 
     Raises
     ------
-    InputError
+    NoClosedFormError
         If the flows have registers per link or per-class utilisations.
     """
     fill = settled(scenario)
@@ -51,7 +49,7 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
         p: Any = fill(flow)
         for name, solved in (("registers", "one"), ("multiq", "off")):
             if getattr(p, name) != solved:
-                raise InputError(f"equilibrium: HPCC's is solved for {name}={solved} only; simulate instead")
+                raise NoClosedFormError(f"HPCC's rest is solved for {name}={solved} only")
         least = scenario.wire_packet_of(flow) if scenario.window_unit == "wire" else scenario.packet_size
         windows = p.form == "window"
         return Balance(float(p.eta), float(p.w_ai / p.base_rtt), float(p.base_rtt), windows, least if windows else 0.0)

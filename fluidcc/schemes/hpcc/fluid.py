@@ -105,7 +105,9 @@ def feedback(parameters: HPCC, signals: Signals) -> Array:
         u = class_utilisation(parameters, heard)
     else:
         flow = heard.output if parameters.u_rate == "tx" else heard.arriving
-        u = heard.queue / (heard.capacity * parameters.base_rtt) + flow / heard.capacity
+        u = flow / heard.capacity
+        if parameters.u_queue:
+            u = u + heard.queue / (heard.capacity * parameters.base_rtt)
     return u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True)
 
 

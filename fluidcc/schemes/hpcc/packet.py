@@ -37,6 +37,7 @@ STATE = np.dtype(
         ("format", _I),  # of telemetry
         ("multi", _I),
         ("sim", _I),
+        ("queued", _F),  # 1, or 0: the queue is left out of U
         ("per_link", _I),
         ("alpha_fair", _F),
         ("multiq", _I),
@@ -94,7 +95,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.w_init, me.w_least, me.min_rate = window, around.packet, p.min_rate
     me.reaction = _REACTIONS.index(p.reaction)
     me.format, me.multi = FORMATS.index(p.int_format), round(p.int_multi)
-    me.sim = p.variant == "hpcc-sim"
+    me.sim, me.queued = p.variant == "hpcc-sim", float(p.u_queue)
     me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
     me.multiq, me.share, me.min_backlog = RULES.index(p.multiq), around.share, p.min_backlog
     if p.name == "hpcc-rx":
@@ -136,7 +137,7 @@ def measure_inflight(ports: Any, me: Any, ack: Any, line_rate: Any) -> Any:
             queue = queue_read(me.format, me.multi, min(ack.telemetry[i, QLEN_CLASS], me.L[i, QLEN_CLASS]))
             hop = class_utilisation(me, rate, tx_rate, own, queue)
         else:
-            hop = queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
+            hop = me.queued * queue / (rate * me.base_rtt) + tx_rate / rate  # line 5
         if me.per_link:
             weight = min(seconds, me.base_rtt) / me.base_rtt
             me.U_link[i] = (1.0 - weight) * me.U_link[i] + weight * hop

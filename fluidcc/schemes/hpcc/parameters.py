@@ -132,6 +132,13 @@ class HPCC:
         source="HPCC 3.4, Fig. 6",
         choices=("tx", "rx"),
     )
+    u_queue: bool = parameter(
+        "on|off",
+        "whether U counts a link's queue, or its rate alone (then a queue that stands is not heard of)",
+        default=True,
+        source="HPCC 3.2, eq. (2)",
+        choices=(False, True),
+    )
     int_format: str = parameter(
         "choice",
         "telemetry: exact, or in the fields of HPCC's header, or of IFA's metadata",
