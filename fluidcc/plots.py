@@ -269,7 +269,7 @@ def _name_axis(axis: Axes, which: str, result: SweepResult, name: str) -> None:
     """Label an axis; few values are ticked one by one, logarithmic spacing makes a logarithmic axis."""
     values = result.dataset[name].values
     line = axis.xaxis if which == "x" else axis.yaxis
-    if _logarithmic(values):
+    if logarithmic(values):
         (axis.set_xscale if which == "x" else axis.set_yscale)("log")
     dimension = dimension_of(name)
     if len(values) <= _MOST_TICKS:
@@ -284,13 +284,13 @@ def _edges(values: np.ndarray) -> np.ndarray:
     """Borders of the cells around values, halfway between them as the axis shows them."""
     if len(values) == 1:
         return np.array([values[0] - 0.5, values[0] + 0.5])
-    at = np.log(values) if _logarithmic(values) else values
+    at = np.log(values) if logarithmic(values) else values
     middle = (at[1:] + at[:-1]) / 2
     edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
-    return np.exp(edges) if _logarithmic(values) else edges
+    return np.exp(edges) if logarithmic(values) else edges
 
 
-def _logarithmic(values: np.ndarray) -> bool:
+def logarithmic(values: np.ndarray) -> bool:
     """Whether positive values spread more evenly in the logarithm."""
     if len(values) < 3 or (values <= 0).any():
         return False

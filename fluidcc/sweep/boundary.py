@@ -16,6 +16,7 @@ from fluidcc.control.delay_system import Array
 
 _SECANTS = 40  # steps to a start; a third do for most
 _CLOSE = 1e-9  # cells: a change that counts as none
+_KINK = 1.0  # cells between two ends that are one
 _JUMP = 1e-3  # of the lesser end's value: more is left where a function jumps
 _STEP = 0.25  # cells from point to point
 _CORRECTIONS = 6
@@ -178,4 +179,18 @@ def _chains(starts: Array, paths: list[list[Array]], following: Array) -> list[A
         if at >= 0:
             curve.append(starts[at])
         curves.append(np.array(curve))
-    return curves
+    return _joined(curves)
+
+
+def _joined(curves: list[Array]) -> list[Array]:
+    """Curves of which one ends where another begins, but for a step or two: a kink, around which neither went."""
+    done: list[Array] = []
+    while curves:
+        curve = curves.pop(0)
+        gaps = [np.linalg.norm(curve[-1] - other[0]) for other in curves]
+        if len(curve) > 1 and not np.array_equal(curve[0], curve[-1]) and gaps and min(gaps) <= _KINK:
+            other = curves.pop(int(np.argmin(gaps)))
+            curves.insert(0, np.concatenate([curve, other]))
+        else:
+            done.append(curve)
+    return done

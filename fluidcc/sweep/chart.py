@@ -24,6 +24,7 @@ from fluidcc.scenario import Scenario
 from fluidcc.sweep.batch import Batch, Builder
 from fluidcc.sweep.boundary import traced
 from fluidcc.sweep.grid import grid_of
+from fluidcc.sweep.result import SweepResult
 
 _CHUNK = 512  # points at once
 _MOST = 1 << 21  # numbers in a Jacobian of a chunk
@@ -68,14 +69,26 @@ class StabilityChart(Labelled):
         sizes = ", ".join(f"{name}: {size}" for name, size in self.dataset["root"].sizes.items())
         return f"<StabilityChart {sizes}>"
 
-    def plot(self, *, title: str | None = None, labels: Mapping[str, str] | None = None) -> Any:
+    def plot(
+        self,
+        *,
+        title: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        swings: SweepResult | None = None,
+    ) -> Any:
         """The rightmost root over two names, with the boundary; hatched where p* is beyond the RED ramp.
 
-        ``labels`` are those of the axes, by name.
+        Parameters
+        ----------
+        title : str
+        labels : mapping of str to str
+            Of the axes, by name; one that ends in a unit, as in "feedback delay [us]", scales its axis to it.
+        swings : SweepResult
+            Of the same names, on a grid of its own: adds how far the queue swings in runs.
         """
         from fluidcc.sweep.chart_plot import plot_chart
 
-        return plot_chart(self, title=title, labels=labels or {})
+        return plot_chart(self, title=title, labels=labels or {}, swings=swings)
 
 
 def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -> StabilityChart:
