@@ -16,7 +16,7 @@ from fluidcc.control.states import STARTS, Start, States, extended
 from fluidcc.fluid.classes import system_of
 from fluidcc.fluid.network import Network, with_points
 
-_REST = 1e-6  # of itself that a state may move in the shortest delay, and count as at rest
+_REST = 1e-9  # of itself that a state may move in the shortest delay, and count as at rest: Newton leaves 1e-16
 _SAME_DELAY = 1e-9  # relative: rounding apart
 
 

@@ -23,6 +23,8 @@ _LEAST = 1e-6  # of a state's first value: what counts as its size if it is less
 _LARGEST_MOVE = 1.0  # of a state's size, in a step
 _LEAST_MOVE = 0.3  # of the fastest state's size
 _GROWTH = 3.0  # of the step, at most
+_ASIDE = 1e-6  # of the states: where it is compared with its linear part
+_BENT = 0.1  # of that: a larger difference is a jump
 _SETTLED = 1e-9  # of itself that a state may move in the shortest delay, before the last steps
 _LAST_STEPS = 4  # of Newton, which halve the digits that are missing
 
@@ -32,7 +34,7 @@ class Rest(NamedTuple):
 
     x: Array  # (rows, points)
     moved: Array  # (points,) of itself that the state which moves most does so in the shortest delay; or, of a link's
-    # capacity, by how much its queue grows, if that is more
+    # capacity, by how much its queue grows, if that is more; inf where the right-hand side jumps
     held: Array  # (rows, points) whether a limit holds a state
 
 
@@ -128,6 +130,16 @@ def rest(states: States, x: Array) -> Rest:
     x, end = lax.fori_loop(0, _LAST_STEPS, last, (at.x, at.speed))
     slope = F(x)
     stays = held(x, slope)
+    # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: that is no rest.
+    J, smooth = columns(F, x), True
+    for side in (-_ASIDE, _ASIDE):
+        aside = jnp.where(stays, 0.0, side * x)
+        linear = jnp.einsum("ijp,jp->ip", J, aside)
+        off, expected = (
+            jnp.max(jnp.where(stays, 0.0, jnp.abs(one)) / size(x), axis=0)
+            for one in (F(x + aside) - slope - linear, linear)
+        )
+        smooth = smooth & (off <= _BENT * expected)
     # A queue that grows for ever does so ever less in shares of itself.
     grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[:queues] / states.system.network.capacity, axis=0)
-    return Rest(x, jnp.maximum(end * shortest, grows), stays)
+    return Rest(x, jnp.where(smooth, jnp.maximum(end * shortest, grows), jnp.inf), stays)
