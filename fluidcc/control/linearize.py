@@ -13,7 +13,7 @@ differences between them follow the class's own block, the fairness mode, once f
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -23,8 +23,13 @@ from fluidcc.control.local import local
 from fluidcc.control.response import DelayLoop
 from fluidcc.control.roots import Roots, roots
 from fluidcc.control.states import NO_REST, NoEquilibriumError
+from fluidcc.errors import InputError
 from fluidcc.fluid.network import network_of
 from fluidcc.scenario import Flow, Scenario, resolve
+from fluidcc.schemes.dispatch import optional_part
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.dcqcn.published import PublishedLoop
 
 
 class Fairness(NamedTuple):
@@ -92,7 +97,11 @@ class Linearization:
         return plot_roots(self, count, title=title)
 
 
-def linearize(scenario: Scenario) -> Linearization:
+@overload
+def linearize(scenario: Scenario, method: Literal["exact"] = "exact") -> Linearization: ...
+@overload
+def linearize(scenario: Scenario, method: Literal["paper"]) -> PublishedLoop: ...
+def linearize(scenario: Scenario, method: str = "exact") -> Linearization | PublishedLoop:
     """Linearise a scenario about its equilibrium.
 
     Parameters
@@ -100,14 +109,28 @@ def linearize(scenario: Scenario) -> Linearization:
     scenario : Scenario
         Of plain numbers; all flows count as active and long-lived. Where the marking that flows need exceeds pmax, the
         RED line is extended beyond kmax (``equilibrium.on_ramp`` is false).
+    method : {"exact", "paper"}
+        The model's own, or the one that was published for the scheme, which need not be the same (DCQCN's is not): it
+        is there to be compared with.
+
+    Returns
+    -------
+    Linearization
+        By "exact".
+    PublishedLoop
+        By "paper": `fluidcc.schemes.dcqcn.published`.
 
     Raises
     ------
     NoEquilibriumError
         If there is no equilibrium to linearise about; an `InputError`.
     InputError
-        If the scenario makes no sense, or its scheme has no equilibrium by marking.
+        If the scenario or the method makes no sense, or nothing was published for the scenario.
     """
+    if method == "paper":
+        return _published(resolve(scenario))
+    if method != "exact":
+        raise InputError(f"method: {str(method)[:20]!r} is unknown; write exact or paper")
     merged = _merged(resolve(scenario))
     network = network_of(merged)
     found = local(network)
@@ -121,6 +144,15 @@ def linearize(scenario: Scenario) -> Linearization:
     fairness = [Fairness(system[0], float(many[flow]) - 1.0) for flow, system in modes.fairness]
     names = tuple(found.states.names[row] for row in modes.rows)
     return Linearization(names, modes.aggregate[0], tuple(fairness), described(merged, found))
+
+
+def _published(scenario: Scenario) -> PublishedLoop:
+    (scheme, *mixed), (link, *more) = {flow.scheme for flow in scenario.flows}, scenario.links
+    module = optional_part(scheme, "published")
+    if module is None or mixed or more:
+        raise InputError("method: paper: nothing was published but DCQCN's, for equal flows of one link; write exact")
+    flows, packet = sum(flow.multiplicity for flow in scenario.flows), scenario.wire_packet_of(scenario.flows[0])
+    return module.published(scheme, link.marking, flows=flows, rate=link.rate, packet=packet)
 
 
 def _merged(scenario: Scenario) -> Scenario:

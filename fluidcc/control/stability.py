@@ -12,7 +12,6 @@ from fluidcc.control.linearize import Linearization, NoEquilibriumError, lineari
 from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.errors import InputError
 from fluidcc.scenario import Scenario, resolve
-from fluidcc.schemes.dispatch import optional_part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,7 +136,7 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
         aggregate_root=_root(aggregate),
         fairness_root=None if worst is None else _root(worst),
         phase_margin=None if margins is None else _finite(math.degrees(margins.phase.value)),
-        paper_phase_margin=_published(scenario, count),
+        paper_phase_margin=_published(scenario),
         gain_margin=_finite(20 * math.log10(gain)) if gain > 0 else None,
         delay_margin=None if margins is None or not margins.stable else _finite(margins.delay.value),
         critical_feedback_delay=critical,
@@ -156,18 +155,12 @@ def _critical(found: Linearization) -> tuple[float | None, float | None]:
     return _finite(least.delay), least.frequency
 
 
-def _published(scenario: Scenario, count: float) -> float | None:
+def _published(scenario: Scenario) -> float | None:
     """Phase margin of the scheme's published linearisation [degrees], if it has one for this scenario."""
-    (scheme, *mixed), (link, *more) = {flow.scheme for flow in scenario.flows}, scenario.links
-    module = optional_part(scheme, "published")
-    if module is None or mixed or more:
-        return None
-    packet = scenario.wire_packet_of(scenario.flows[0])
     try:
-        loop = module.published(scheme, link.marking, flows=count, rate=link.rate, packet=packet)
+        return _finite(linearize(scenario, method="paper").phase_margin())
     except InputError:
         return None
-    return _finite(loop.phase_margin())
 
 
 def _root(found: Abscissa) -> complex:
