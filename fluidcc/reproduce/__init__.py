@@ -55,6 +55,7 @@ FIGURES: dict[str, Figure] = {
         Figure("hpcc-a1", _HPCC, "appendix A.1: queue of 50 periodic sources", "hpcc_a1"),
         Figure("hpcc-a2", _HPCC, "appendix A.2: steps to a Pareto optimum, as printed and repaired", "hpcc_a2"),
         Figure("hpcc-a3", _HPCC, "appendix A.3: additive increase, fairness and noise", "hpcc_a3"),
+        Figure("hpcc-stability", _HPCC, "no figure: where appendix A.3's rates are stable", "hpcc_stability"),
         Figure("hpcc-a4", _HPCC, "appendix A.4: 64-to-1 with and without window limits", "hpcc_a4"),
         Figure("hpcc-multiq", _HPCC_PLUS, "MultiQ: three classes at 15-to-1, before and after", "hpcc_multiq"),
         Figure("hpcc-rx", _HPCC_PLUS, "receiver-based HPCC: 2-to-1, 8-to-1, come and go", "hpcc_rx"),
