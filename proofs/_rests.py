@@ -59,7 +59,7 @@ class Swift:
     """Swift's constants: 100 Gb/s and 1 KB packets, one switch; the range of flow scaling is ours."""
 
     C: float = 12.5e6
-    fixed: float = 5e-6 + 2 * 2e-6  # base and two hops
+    fixed: float = 5e-6 + 2e-6  # base and one hop, the switch
     span: float = 9e-6
     least: float = 0.1
     most: float = 50.0

@@ -5,6 +5,7 @@ DCTCP's sawtooth is compared with fluidcc's fluid.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from scipy.optimize import brentq, root
 import fluidcc as fc
 from fluidcc.base_rtt import largest_base_rtt
 from fluidcc.scenario import resolve
+from fluidcc.schemes.timely import PRESETS
 from fluidcc.verify import ECN_OR_DELAY, VAI, Finding, Way, claim, main
 
 DCTCP = "DCTCP, SIGCOMM 2010"
@@ -60,10 +62,10 @@ def scaled_targets() -> Finding:
         start = window(flows) * rng.uniform(0.6, 1.4, flows)
         rested = root(lambda w: w.sum() / own.C - swift_targets(w, own), start, tol=1e-13, options={"xtol": 1e-13}).x
         equal &= bool(np.abs(rested / window(flows) - 1).max() < 1e-6)
-    # Beyond fs_max the targets are the same for all, and so is the delay: any split rests.
-    total = own.C * own.fixed
-    unequal = np.array([0.7, 0.3]) * total if 0.3 * total > own.most else np.array([own.most + 1, total - own.most - 1])
-    still = bool((swift_rhs(unequal * (1 + 1e-12), own) <= 0).all() and np.abs(swift_rhs(unequal, own)).max() < 1e-3)
+    # Beyond fs_max, on a faster link, the targets are the same for all, and so is the delay: any split rests.
+    fast = dataclasses.replace(own, C=4 * own.C)
+    unequal = np.array([0.7, 0.3]) * fast.C * fast.fixed
+    still = bool((swift_rhs(unequal * (1 + 1e-12), fast) <= 0).all() and np.abs(swift_rhs(unequal, fast)).max() < 1e-3)
     return Finding(
         {"whatever the windows": not still},
         {
@@ -164,6 +166,9 @@ def patched() -> Finding:
             rests.append(scale * root(timed, start, args=(scale, flows), method="lm", tol=1e-14).x)
         unique &= all(np.allclose(one / scale, [1, *[0] * flows, *[1] * flows], atol=1e-7) for one in rests)
         ways.append(Way(f"q* of {flows} flows: derived, root of the right-hand side", queue, float(rests[0][0]), 1e-9))
+        fluid = fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=PRESETS["patched"].scheme)
+        newton = fc.equilibrium(fluid).as_dict()["queue_bytes"]
+        ways.append(Way(f"q* of {flows} flows: derived, Newton on fluidcc's fluid", queue, newton, 1e-9))
         rest, h = np.concatenate([[queue], np.zeros(flows), np.full(flows, own.C / flows)]), 1e-4 * own.C / flows
         apart = np.zeros_like(rest)
         apart[flows + 1 : flows + 3] = h, -h

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import re
 import sys
@@ -9,11 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import sympy
 
 import fluidcc as fc
+from fluidcc.control.equilibrium import equilibria
+from fluidcc.scenario import resolve
+from fluidcc.schemes.swift import fluid as swift
+from fluidcc.schemes.timely import PRESETS as TIMELY
+from fluidcc.schemes.timely import fluid as timely
 from fluidcc.verify import claims
 
 ROOT = Path(__file__).parents[1]
@@ -97,6 +105,62 @@ def test_patched_timely_in_numbers(proof: Any, found: dict[str, sympy.Eq]) -> No
     at = {"C": 1.25e9, "beta": 0.008, "delta": 1.25e6, "qprime": 62.5e3, "T_low": 50e-6, "T_high": 500e-6}
     assert proof.value(found["patched.queue"].rhs, **at, N=4) == pytest.approx(62.5e3 * 1.5)
     assert proof.value(found["patched.most"].rhs, **at) == pytest.approx(72)
+
+
+@pytest.mark.parametrize("flows", [2, 8, 40])
+def test_patched_timely_rests_where_the_formulas_say(proof: Any, found: dict[str, sympy.Eq], flows: int) -> None:
+    """Symbolic, and the fluid's own by Newton, with other numbers than the defaults: to 1e-9."""
+    scheme = dataclasses.replace(TIMELY["patched"].scheme, rate_ai="8Mbps", t_low="60us", beta=0.01, segment="20KB")
+    scenario = fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=scheme)
+    at = {"C": 1.25e9, "N": flows, "beta": 0.01, "delta": 1e6, "T_low": 60e-6, "T_high": 500e-6, "qprime": 75e3}
+    rest = fc.equilibrium(scenario).as_dict()
+    at["q"] = proof.value(found["patched.queue"].rhs, **at)
+    assert rest["queue_bytes"] == pytest.approx(at["q"], rel=1e-9)
+    assert rest["rate_bytes_per_s"] == pytest.approx(proof.value(found["patched.rate"].rhs, **at), rel=1e-9)
+    mode = proof.value(found["patched.fairness"].rhs, **at, **{"tau^*": 20e3 * flows / 1.25e9})
+    assert fc.stability(scenario).fairness_root == pytest.approx(complex(mode), rel=1e-9)
+
+
+def test_the_most_flows_of_patched_timely(proof: Any, found: dict[str, sympy.Eq]) -> None:
+    """Newton finds a rest below N_most, and none above."""
+    scheme = dataclasses.replace(TIMELY["patched"].scheme, rate_ai="20Mbps")
+    at = {"C": 1.25e9, "beta": 0.008, "delta": 2.5e6, "T_low": 50e-6, "T_high": 500e-6}
+    most = proof.value(found["patched.most"].rhs, **at)
+    assert most == pytest.approx(36)
+    for flows, rests in ((35, 1), (37, 0)):
+        assert len(equilibria(fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=scheme))) == rests
+
+
+def test_the_proofs_right_hand_side_of_patched_timely_is_the_fluids(proof: Any) -> None:
+    """At an unmoving queue, in random states of three flows: to rounding."""
+    rests = importlib.import_module("_rests")
+    rng = np.random.default_rng(3)
+    scheme = resolve(fc.incast(1, rate="10Gbps", scheme=TIMELY["patched"].scheme)).flows[0].scheme
+    own = rests.Timely(beta=0.008)
+    with jax.enable_x64(True):
+        for _ in range(50):
+            q, g, R = own.C * rng.uniform(10e-6, 700e-6), rng.uniform(-0.4, 0.4, 3), own.C * rng.uniform(0.01, 1, 3)
+            state = timely.State(R[:, None], g[:, None], 0 * R[:, None])
+            moved = timely.derivative(scheme, state, timely.Heard(jnp.full((3, 1), q / own.C), jnp.zeros((3, 1))))
+            want = rests.patched_rhs(np.concatenate([[q], g, R]), 3, own)
+            assert np.ravel(moved.gradient) == pytest.approx(want[1:4], rel=1e-9)
+            assert np.ravel(moved.rate) == pytest.approx(want[4:], rel=1e-9, abs=1e-6 * own.C)
+
+
+def test_swift_s_targets_are_the_fluids(proof: Any) -> None:
+    """The proofs' constants and those of an incast, of one switch: 7 us, and targets of all windows to rounding."""
+    own = importlib.import_module("_rests").Swift()
+    scheme = fc.Swift(fs_range="9us", fs_max=50.0, beta=0.8)
+    scenario = resolve(fc.incast(2, rate="100Gbps", scheme=scheme))
+    p = swift.settled(scenario)(scenario.flows[0])
+    assert own.fixed == pytest.approx(7e-6)
+    assert p.base_target == pytest.approx(own.fixed, rel=1e-12)
+    assert scenario.links[0].rate / scenario.wire_packet_of(scenario.flows[0]) == own.C
+    windows = np.geomspace(0.01, 200, 40)
+    with jax.enable_x64(True):
+        found = swift.target_delay(p, jnp.asarray(windows))
+    targets = importlib.import_module("_rests").swift_targets(windows, own)
+    np.testing.assert_allclose(found, targets, rtol=1e-12)
 
 
 def test_dctcp_is_a_quarter_of_alpha_squared(proof: Any, found: dict[str, sympy.Eq]) -> None:
