@@ -43,6 +43,9 @@ FIGURES: dict[str, Figure] = {
         Figure("dcqcn-margins", _CONEXT, "phase margin over flows, published and exact", "dcqcn_margins"),
         Figure("dcqcn-stability", _DCQCN, "no figure: where its fixed point is stable", "dcqcn_stability"),
         Figure("dcqcn-bistability", _DCQCN, "no figure: a stable rest beside a large limit cycle", "dcqcn_bistability"),
+        Figure(
+            "timely-stability", _CONEXT, "no figure: where patched TIMELY is stable; TIMELY swings", "timely_stability"
+        ),
         Figure("hpcc-fig6", _HPCC, "Figure 6: txRate against rxRate", "hpcc_fig6"),
         Figure("hpcc-fig9ab", _HPCC, "Figure 9(a), (b): a short flow joins a long one", "hpcc_fig9ab"),
         Figure("hpcc-fig9cd", _HPCC, "Figure 9(c), (d): seven senders join a long flow", "hpcc_fig9cd"),
