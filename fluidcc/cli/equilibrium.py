@@ -16,7 +16,7 @@ def command(
     save_scenario: o.Save = None,
     json: o.Json = False,
 ) -> None:
-    """Solve for the fixed point: marking, queue, and the state of every flow."""
+    """Where it settles: the fixed point, or where there is none how a run swings."""
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.control.equilibrium import equilibrium
@@ -33,7 +33,8 @@ def command(
     else:
         swing = [units.show(cycle["queue_bytes"][end], units.SIZE) for end in ("min", "max")]
         rows = [
-            ("exists", f"no: values are means of a run, {cycle['kind']}"),
+            ("exists", "no"),
+            ("in the long run", cycle["kind"]),
             ("queue swings", f"between {swing[0]} and {swing[1]}"),
         ]
         if cycle["period_s"] is not None:
@@ -52,7 +53,8 @@ def command(
         for key, v in found.items()
         if key not in skip
     ]
-    output.print_table(f"{request.scheme}, fixed point", rows)
+    title = "fixed point" if cycle is None or found["exists"] else "no fixed point: means of a run"
+    output.print_table(f"{request.scheme}, {title}", rows)
 
 
 def _shown(key: str, value: Any) -> str:

@@ -92,11 +92,17 @@ def _print(scheme: str, points: list[Stability]) -> None:
         )
     console = Console(width=max(Console().width, _WIDTH))
     console.print(table)
-    console.print("phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much")
+    if any(point.rightmost_root is not None for point in points):
+        console.print(
+            "phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much"
+        )
     if any(not point.on_ramp and point.stable is not None for point in points):
         console.print("* no fixed point on the RED ramp: values are those of its line extended beyond kmax")
     for state in dict.fromkeys(point.state for point in points if point.state != "ok"):
-        console.print(state)
+        counts = ", ".join(f"{point.flows:g}" for point in points if point.state == state)
+        console.print(f"flows {counts}: {state}")
+    if any(point.rightmost_root is None for point in points):
+        console.print(f"where a run ends: fluidcc equilibrium {scheme} --flows N")
 
 
 def _number(value: float | None, unit: str) -> str:

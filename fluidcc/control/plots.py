@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import MaxNLocator
@@ -18,17 +19,19 @@ if TYPE_CHECKING:
 
 
 def plot_stability(points: Sequence[Stability], *, title: str | None = None) -> Picture:
-    """Rightmost roots and phase margins over the number of flows; off the RED ramp hollow."""
+    """Rightmost roots and phase margins over numbers of flows; hollow off the RED ramp, grey where there are none."""
     picture, axes = figure(1, 2, size=(11.0, 4.4))
     roots, margins = axes[0]
     flows = [point.flows for point in points]
 
-    def draw(axis: object, values: Sequence[float | None], color: str, name: str, mark: str = "o") -> None:
+    def draw(axis: Any, values: Sequence[float | None], color: str, name: str, mark: str = "o") -> None:
         known = [math.nan if value is None else value for value in values]
-        axis.plot(flows, known, "-", color=color, lw=1)  # type: ignore[attr-defined]
+        if all(value is None for value in values):
+            return
+        axis.plot(flows, known, "-", color=color, lw=1)
         for on_ramp, face in ((True, color), (False, "none")):
             here = [value if point.on_ramp == on_ramp else math.nan for point, value in zip(points, known, strict=True)]
-            axis.plot(flows, here, mark, color=color, mfc=face, ms=4, label=name if on_ramp else None)  # type: ignore[attr-defined]
+            axis.plot(flows, here, mark, color=color, mfc=face, ms=4, label=name if on_ramp else None)
 
     for name, color in (("aggregate", "C0"), ("fairness", "C2")):
         values = [getattr(point, f"{name}_root") for point in points]
@@ -38,13 +41,31 @@ def plot_stability(points: Sequence[Stability], *, title: str | None = None) -> 
         draw(margins, [point.paper_phase_margin for point in points], "C1", "published linearisation", "s")
     roots.set(xlabel="flows", ylabel="real part of the rightmost root [1/s]", title="below 0: stable")
     margins.set(xlabel="flows", ylabel="phase margin [degrees]", title="of the loop cut at the queue")
-    for axis in (roots, margins):
+    off_ramp = any(not point.on_ramp and point.aggregate_root is not None for point in points)
+    grey = [point.flows for point in points if point.aggregate_root is None]
+    for axis, nothing in (
+        (roots, _reasons(points)),
+        (margins, "" if len(grey) == len(flows) else "no queue to cut at"),
+    ):
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.axhline(0, color="0.3", ls="--", lw=0.8)
+        axis.set_xlim(min(flows) - 0.5, max(flows) + 0.5)
         axis.grid(alpha=0.3)
-        axis.legend(fontsize=8, title="hollow: off the RED ramp", title_fontsize=8)
+        for count in grey:
+            axis.axvspan(count - 0.5, count + 0.5, color="0.85", lw=0, zorder=0)
+        if axis.get_legend_handles_labels()[0]:
+            axis.axhline(0, color="0.3", ls="--", lw=0.8)
+            notes = ["hollow: off the RED ramp"] * off_ramp + ["grey: nothing to linearise"] * bool(grey)
+            axis.legend(fontsize=8, title="; ".join(notes), title_fontsize=8)
+        else:
+            axis.set_yticks([])
+            axis.text(0.5, 0.5, nothing, ha="center", va="center", transform=axis.transAxes)
     picture.suptitle("stability of the fixed point" if title is None else title)
     return picture
+
+
+def _reasons(points: Sequence[Stability]) -> str:
+    """Why there are no numbers, in short lines."""
+    return "\n".join(fill(text, 44) for text in dict.fromkeys(point.state for point in points))
 
 
 def plot_roots(found: Linearization, count: int, *, title: str | None = None) -> Picture:

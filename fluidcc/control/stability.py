@@ -6,10 +6,13 @@ import dataclasses
 import math
 from typing import Any
 
+import numpy as np
+
 from fluidcc.control.critical import critical_delay
 from fluidcc.control.equilibrium import Equilibrium
 from fluidcc.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.control.roots import Abscissa, abscissa
+from fluidcc.control.states import smooth_part
 from fluidcc.errors import InputError
 from fluidcc.scenario import Scenario, resolve
 
@@ -21,8 +24,9 @@ class Stability:
     Parameters
     ----------
     flows : float
-    exists, on_ramp : bool
-        As in `Equilibrium`. Where ``on_ramp`` is false the rest is of the RED line extended beyond kmax.
+    exists, on_ramp : bool or None
+        As in `Equilibrium`. Where ``on_ramp`` is false the rest is of the RED line extended beyond kmax. None where a
+        scheme changes its state in jumps: whether that rests is for `equilibrium` to say.
     stable : bool or None
         Whether all roots of all modes lie left of the axis.
     aggregate_root, fairness_root : complex or None
@@ -34,8 +38,8 @@ class Stability:
     delay_margin : float or None
         Least delay [s] that, added at the cut, makes a stable loop swing for ever.
     critical_feedback_delay : float or None
-        Where one feedback delay is given: its value at which the rightmost root crosses the axis, the equilibrium
-        being stable without delay [s].
+        Where all that is heard is equally old, as with one feedback delay: the age at which the rightmost root crosses
+        the axis, the equilibrium being stable without delay [s]. HPCC's includes a packet's time on the link.
     crossing_frequency : float or None
         Of that root [rad/s].
     state : str
@@ -43,8 +47,8 @@ class Stability:
     """
 
     flows: float
-    exists: bool
-    on_ramp: bool
+    exists: bool | None
+    on_ramp: bool | None
     stable: bool | None = None
     aggregate_root: complex | None = None
     fairness_root: complex | None = None
@@ -90,12 +94,13 @@ def stability(scenario: Scenario) -> Stability:
     Parameters
     ----------
     scenario : Scenario
-        As for `linearize`.
+        Of any schemes and links; all flows count as active and long-lived.
 
     Returns
     -------
     Stability
-        With ``state`` other than "ok" where there is no equilibrium to speak of.
+        With ``state`` other than "ok" where nothing rests, or nothing can be linearised: a swing, a queue that grows,
+        windows that change in jumps. `limit_cycle` shows what a run does then.
 
     Raises
     ------
@@ -109,10 +114,14 @@ def stability(scenario: Scenario) -> Stability:
     """
     scenario = resolve(scenario)
     count = float(sum(flow.multiplicity for flow in scenario.flows))
+    there: bool | None = None
     try:
+        for flow in scenario.flows:
+            smooth_part(flow.scheme)
+        there = False
         found = linearize(scenario)
     except NoEquilibriumError as error:
-        return Stability(count, False, False, state=str(error))
+        return Stability(count, there, there, state=str(error).removeprefix("linearize: "))
     return _of(scenario, found, count)
 
 
@@ -146,12 +155,14 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
 
 
 def _critical(found: Linearization) -> tuple[float | None, float | None]:
-    """Least critical value of the one feedback delay over all modes, and its frequency; None if there are several."""
-    systems = [system for system in (found.system, *(each.system for each in found.fairness)) if len(system.tau)]
-    if not systems or any(len(system.tau) > 1 for system in systems):
+    """Least critical value of the one delay over all modes, and its frequency; None if there are several."""
+    late = [
+        (system, np.flatnonzero(system.tau)) for system in (found.system, *(each.system for each in found.fairness))
+    ]
+    late = [(system, at) for system, at in late if len(at)]
+    if not late or any(len(at) > 1 for _, at in late):
         return None, None
-    each = [critical_delay(system, 0) for system in systems]
-    least = min(each, key=lambda one: one.delay)
+    least = min((critical_delay(system, int(at[0])) for system, at in late), key=lambda one: one.delay)
     return _finite(least.delay), least.frequency
 
 

@@ -391,6 +391,52 @@ def test_stability_plots(fluidcc, tmp_path):
     assert picture.stat().st_size > 10_000
 
 
+NO_NUMBERS = [
+    (["hpcc"], "jumps", None),
+    (["hpcc-multiq"], "jumps", None),
+    (["swift"], "jumps", None),
+    (["dctcp"], "jumps", None),
+    (["none"], "jumps", None),
+    (["timely"], "no fixed point", False),
+    (["timely", "--preset", "fluid"], "no fixed point", False),
+    (["hpcc", "--set", "form=rate", "--set", "u_queue=off", "--flows", "64"], "no fixed point", False),
+]
+
+
+@pytest.mark.parametrize(("arguments", "why", "exists"), NO_NUMBERS)
+def test_stability_answers_where_nothing_can_be_linearised(fluidcc, tmp_path, arguments, why, exists):
+    """A state in place of numbers, exit 0, a picture that says the same."""
+    picture = tmp_path / "s.png"
+    status, found, err = fluidcc("stability", *arguments, "--plot", picture, "--json")
+    assert (status, err) == (0, "")
+    (point,) = found["points"]
+    assert why in point["state"]
+    assert (point["exists"], point["stable"], point["rightmost_root_per_s"]) == (exists, None, None)
+    assert picture.stat().st_size > 10_000
+
+
+def test_stability_in_words_says_where_to_look_on(fluidcc):
+    status, out, err = fluidcc("stability", "timely", "--flows", "2,4")
+    assert (status, err) == (0, "")
+    assert "flows 2, 4: no fixed point" in out
+    assert "fluidcc equilibrium timely" in out
+    assert "margins" not in out  # there are none
+
+
+def test_equilibrium_of_what_cycles_is_no_fixed_point(fluidcc):
+    status, out, err = fluidcc("equilibrium", "dctcp", "--flows", "8")
+    assert (status, err) == (0, "")
+    title, *rows = out.splitlines()
+    assert "no fixed point" in title
+    assert any(row.split() == ["in", "the", "long", "run", "cycle"] for row in rows)
+    status, out, _ = fluidcc("equilibrium", "timely", "--preset", "patched", "--flows", "8")
+    assert "no fixed point" not in out
+    status, found, _ = fluidcc("equilibrium", "dctcp", "--flows", "8", "--json")
+    assert found["exists"] is False
+    assert found["limit_cycle"]["kind"] == "cycle"
+    assert found["queue_bytes"] == pytest.approx(found["limit_cycle"]["queue_bytes"]["mean"])
+
+
 @pytest.mark.parametrize("flows", ["0", "2:1", "two", "1:99999", "2,"])
 def test_stability_refuses_what_is_no_count(fluidcc, flows):
     status, _, err = fluidcc("stability", "dcqcn", "--flows", flows)

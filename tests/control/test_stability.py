@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.control.linearize import linearize
+from fluidcc.control.plots import plot_stability
 from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.control.stability import stability
 from fluidcc.schemes.dcqcn.published import published
@@ -95,10 +98,60 @@ def test_hpccs_rates_have_no_queue_to_cut_at() -> None:
     assert found.paper_phase_margin is None
 
 
+@pytest.mark.parametrize("increase", [0.06, 0.1, 0.3])
+@pytest.mark.parametrize("u_rate", ["tx", "rx"])
+def test_hpccs_rates_behind_a_queue(u_rate: str, increase: float) -> None:
+    """Critical delays by hand, to 1e-9: in units of T and C, with v = N a/C and k = (1 - v)^2/eta,
+
+    tx: s^2 + v s + k e^(-sD) = 0; rx: s^2 + v s + k (s + 1) e^(-sD) = 0, put s = i w.
+    """
+    T, C, v, k = 10e-6, 12.5e9, increase, (1 - increase) ** 2 / 0.95
+    scheme = fc.HPCC(form="rate", u_rate=u_rate, base_rtt=T, rate_ai=v * C / 8, feedback_delay=1e-6)
+    found = stability(fc.incast(1, multiplicity=8, rate="100Gbps", scheme=scheme))
+    if u_rate == "tx":
+        w = math.sqrt((math.sqrt(v**4 + 4 * k * k) - v * v) / 2)
+        delay = math.atan(v / w) / w
+    else:
+        b = k * k - v * v
+        w = math.sqrt((math.sqrt(b * b + 4 * k * k) + b) / 2)
+        delay = (math.atan(w) + math.atan(v / w)) / w
+    assert found.critical_feedback_delay == pytest.approx(delay * T, rel=1e-9)
+    assert found.crossing_frequency == pytest.approx(w / T, rel=1e-9)
+    assert found.gain_margin is not None  # there is a queue to cut at
+
+
 def test_hpccs_windows_are_a_state_not_an_error() -> None:
     found = stability(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
     assert found.stable is None
     assert "form='rate'" in found.state
+
+
+@pytest.mark.parametrize("scheme", [fc.HPCC(), fc.HPCCMultiQ(), fc.Swift(), fc.DCTCP()])
+def test_what_jumps_is_not_said_to_have_no_rest(scheme: object) -> None:
+    """HPCC's windows rest, DCTCP's do not: nothing was searched, so nothing is known."""
+    found = stability(fc.incast(4, rate="100Gbps", scheme=scheme))
+    assert (found.exists, found.on_ramp, found.stable) == (None, None, None)
+    assert "jumps" in found.state
+
+
+def test_timely_has_no_rest() -> None:
+    """At a gradient of 0 it increases; the patch makes a rest of it."""
+    plain, patched = (fc.TIMELY(thresholds="queueing", hai_gain=1.0, patched=on, beta=0.008) for on in (False, True))
+    found = stability(fc.incast(4, rate="10Gbps", scheme=plain))
+    assert (found.exists, found.stable) == (False, None)
+    assert found.state.startswith("no fixed point")
+    assert stability(fc.incast(4, rate="10Gbps", scheme=patched)).exists
+
+
+@pytest.mark.parametrize(("rate", "last"), [("5Gbps", 9), ("10Gbps", 18), ("20Gbps", 38)])
+def test_patched_timely_is_stable_for_few_flows(rate: str, last: int) -> None:
+    """The last stable number of flows; the differences between flows decay at delta/(2 Seg) whatever it is."""
+    scheme = fc.TIMELY(thresholds="queueing", hai_gain=1.0, patched=True, beta=0.008)
+    for flows, stable in ((last, True), (last + 1, False)):
+        found = stability(fc.incast(1, multiplicity=flows, rate=rate, scheme=scheme))
+        assert found.stable is stable
+        assert found.fairness_root is not None
+        assert found.fairness_root.real == pytest.approx(-1.25e6 / (2 * 16e3), rel=1e-6)
 
 
 def test_a_single_flow_fills_nothing() -> None:
@@ -115,6 +168,18 @@ def test_pictures(tmp_path: Path) -> None:
     for name, picture in (("roots", found.plot()), ("loop", loop.plot())):
         picture.write(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_pictures_say_where_nothing_rests() -> None:
+    """Grey, and in words where there is nothing to draw."""
+    jumps = stability(fc.incast(4, rate="100Gbps", scheme=fc.DCTCP()))
+    empty = plot_stability([jumps]).axes[0]
+    assert "jumps" in empty.texts[0].get_text()
+    assert not empty.lines
+    mixed = plot_stability([dataclasses.replace(jumps, flows=1.0), stability(dcqcn(2))]).axes[0]
+    (grey,) = mixed.patches
+    assert grey.get_extents().transformed(mixed.transData.inverted()).intervalx == pytest.approx((0.5, 1.5))
+    assert not mixed.texts
 
 
 @pytest.mark.parametrize(("found", "stable"), [(-1.0, None), (1.0, False)])

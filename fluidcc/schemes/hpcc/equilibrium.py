@@ -41,13 +41,13 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
     Raises
     ------
     NoClosedFormError
-        If the flows have registers per link or per-class utilisations.
+        If the flows have registers per link, per-class utilisations, or a U that hears of no queue.
     """
     fill = settled(scenario)
 
     def of(flow: Flow) -> Balance:
         p: Any = fill(flow)
-        for name, solved in (("registers", "one"), ("multiq", "off")):
+        for name, solved in (("registers", "one"), ("multiq", "off"), ("u_queue", True)):
             if getattr(p, name) != solved:
                 raise NoClosedFormError(f"HPCC's rest is solved for {name}={solved} only")
         least = scenario.wire_packet_of(flow) if scenario.window_unit == "wire" else scenario.packet_size
