@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fluidcc.compare import compare as compare
     from fluidcc.compare import ensemble as ensemble
     from fluidcc.control.equilibrium import Equilibrium as Equilibrium
+    from fluidcc.control.equilibrium import equilibria as equilibria
     from fluidcc.control.equilibrium import equilibrium as equilibrium
     from fluidcc.control.limit_cycle import LimitCycle as LimitCycle
     from fluidcc.control.limit_cycle import limit_cycle as limit_cycle
@@ -105,6 +106,7 @@ _HOMES = {
     "clos_testbed": "fluidcc.topologies",
     "compare": "fluidcc.compare",
     "ensemble": "fluidcc.compare",
+    "equilibria": "fluidcc.control.equilibrium",
     "equilibrium": "fluidcc.control.equilibrium",
     "fat_tree": "fluidcc.topologies",
     "from_rest": "fluidcc.sweep.hysteresis",
