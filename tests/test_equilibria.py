@@ -140,7 +140,7 @@ def test_the_proofs_right_hand_side_of_patched_timely_is_the_fluids(proof: Any) 
     with jax.enable_x64(True):
         for _ in range(50):
             q, g, R = own.C * rng.uniform(10e-6, 700e-6), rng.uniform(-0.4, 0.4, 3), own.C * rng.uniform(0.01, 1, 3)
-            state = timely.State(R[:, None], g[:, None], 0 * R[:, None])
+            state = timely.State(*(jnp.asarray(column)[:, None] for column in (R, g, 0 * R)))
             moved = timely.derivative(scheme, state, timely.Heard(jnp.full((3, 1), q / own.C), jnp.zeros((3, 1))))
             want = rests.patched_rhs(np.concatenate([[q], g, R]), 3, own)
             assert np.ravel(moved.gradient) == pytest.approx(want[1:4], rel=1e-9)

@@ -51,12 +51,15 @@ def test_patched_timely_rests_at_the_same_queue(flows: int) -> None:
 def test_timely_swings_about_t_low(flows: int, scheme: fc.TIMELY) -> None:
     """Mean within 50 %, 95th percentile within 25 %, peak after the start within 15 %, utilisation within 5 %.
 
-    The fluid's flows rise and fall together, packets' do not: Jain's index is 1 and less.
+    The fluid's flows rise and fall together, packets' do not: Jain's index is 1 and less. From equal rates and in
+    200 ms; later one of two flows of packets has nearly all, the queue stays up, and means differ by more.
     """
     runs = both(of(flows, scheme), "200ms")
     comparison = fc.compare(*runs)
-    assert {"queue_mean_rel", "queue_p95_rel", "queue_peak_rel"} == set(comparison.tolerance)
+    assert {"queue_p95_rel", "queue_peak_rel"} == set(comparison.tolerance)
     assert comparison.within, comparison
+    assert comparison.difference["queue_mean_rel"] is not None
+    assert comparison.difference["queue_mean_rel"] < 0.5
     fluid, packet = runs
     assert late_peak(fluid) == pytest.approx(late_peak(packet), rel=0.15)
     assert fluid.summary["utilisation"] == pytest.approx(packet.summary["utilisation"], rel=0.05)
@@ -75,6 +78,15 @@ def test_a_burst_lasts_as_long_as_segments_take_to_be_served(flows: int) -> None
     packet = fc.simulate(plain, "80ms", engine="packet").summary["queue_bytes"]["max_whole_run"]
     assert served == pytest.approx(packet, rel=0.1)
     assert (fluid < packet / 2) == (flows > 2)
+
+
+def test_two_flows_of_packets_part() -> None:
+    """From equal rates one has more than nine times the other's in the last 100 ms of 800; the fluid's stay equal."""
+    scenario = of(2, PLAIN)
+    rates = fc.simulate(scenario, "800ms", engine="packet", window="700ms:800ms").summary["rate_bytes_per_s"]
+    assert max(rates) > 9 * min(rates)
+    together = fc.simulate(scenario, "200ms", estimate_error=False)["rate"].values
+    assert together[:, 0] == pytest.approx(together[:, 1], rel=1e-9)
 
 
 def test_completions_of_the_burst_come_as_the_link_serves_them() -> None:
@@ -132,5 +144,5 @@ def test_what_has_no_tolerance() -> None:
     assert tolerance(of(8, PATCHED, "10Gbps")) == {"queue_mean_rel", "rate_rel_max"}
     assert tolerance(of(16, PATCHED, "10Gbps")) == set()
     assert tolerance(of(80, PATCHED)) == set()
-    assert tolerance(of(8, PLAIN, "10Gbps")) == {"queue_mean_rel", "queue_p95_rel"}
+    assert tolerance(of(8, PLAIN, "10Gbps")) == {"queue_p95_rel"}
     assert tolerance(fc.parking_lot(3, rate="10Gbps", scheme=PLAIN)) == set()
