@@ -188,12 +188,17 @@ def _joined(parts: list[Outcome], samples: int) -> Outcome:
     return parts[-1]._replace(queue=queue, trace=trace)
 
 
-def longest_wait(network: Network, summary: tallies.Summary) -> float:
-    """Bound on what a packet of a run waited in queues, the longest of all points [s]."""
+def longest_waits(network: Network, summary: tallies.Summary) -> np.ndarray:
+    """Bound on what a packet of a run waited in queues, (points,) [s]."""
     capacity = np.asarray(network.link_capacity, float)
     longest = summary.queue_max_whole_run / (capacity[:, None] if capacity.ndim == 1 else capacity)
     paths = [[queue // len(network.priorities) for queue in path] for path in network.paths]
-    return max(float(longest[path].sum(axis=0).max()) for path in paths)
+    return np.max([longest[path].sum(axis=0) for path in paths], axis=0)
+
+
+def longest_wait(network: Network, summary: tallies.Summary) -> float:
+    """The longest of all points [s]."""
+    return float(longest_waits(network, summary).max())
 
 
 class OutgrownError(Exception):

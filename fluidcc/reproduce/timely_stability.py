@@ -67,7 +67,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     stable = line.stable.sel(n=list(map(float, RUNS))).values == 1
     for n, far, rests in zip(RUNS, swing, stable, strict=True):
         say(f"run_of_{n}_flows_rests", bool(far < SWINGS), Check(bool(rests), 0, "the rightmost root"))
-    count = np.array((2, 4, 8) if quick else (1, 2, 3, 4, 6, 8, 12, 16))
+    count = np.array((2, 4, 8) if quick else (2, 3, 4, 6, 8, 12, 16))
     cycles = _cycles(count, quick)
     fluid, packets = cycles["fluid"], cycles["packets"]
     regular = bool((fluid > SWINGS).all() and (packets > SWINGS).all())

@@ -13,7 +13,7 @@ import numpy as np
 from jax.core import Tracer
 
 from fluidcc.errors import InputError
-from fluidcc.fluid.engine import execute
+from fluidcc.fluid.engine import execute, longest_waits
 from fluidcc.fluid.history import ring_depth
 from fluidcc.fluid.metrics import metrics_of
 from fluidcc.fluid.network import REASONS, Network, network_of, reason_of
@@ -130,15 +130,34 @@ def take(network: Network, indices: np.ndarray) -> Network:
 def run_chunk(network: Network, plan: Plan, payload: np.ndarray, points: int) -> dict[str, np.ndarray]:
     """Metrics of a chunk, by name, each (points,); ``rate_bytes_per_s`` is (points, flows).
 
-    Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``.
+    Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``. Points whose packets wait longer than the history
+    holds are run again with a longer one.
     """
     outcome, compile_s, wall_s = execute(network, plan, points=points)
-    found = metrics_of(network, plan, outcome, payload)
+    found: dict[str, Any] = metrics_of(network, plan, outcome, payload)
     found["rate_bytes_per_s"] = outcome.summary.rate_mean.T
     finite = np.asarray(np.isfinite([*outcome.summary.queue_mean, *outcome.summary.rate_mean]).all(axis=0))
     reason = np.where(finite, 0, NOT_FINITE).astype(np.int32)
     found = {name: np.where(_like(finite, values), values, np.nan) for name, values in found.items()}
-    return found | {"reason": reason, "compile_s": np.float64(compile_s), "wall_s": np.float64(wall_s)}
+    found |= {"reason": reason, "compile_s": np.float64(compile_s), "wall_s": np.float64(wall_s)}
+    waited = longest_waits(network, outcome.summary)
+    outgrown = np.flatnonzero(finite & (waited > plan.allowance))
+    if len(outgrown):
+        room = 2 * float(waited[outgrown].max())
+        depth = ring_depth(plan.lag_limit + room, plan.dt)
+        longer = dataclasses.replace(plan, depth=depth, allowance=plan.allowance + room)
+        rows = remembered_rows(network) * (1 if plan.aligned else 4)
+        size = max(1, min(points, _MEMORY // (depth * rows * np.dtype(plan.dtype).itemsize)))
+        for first in range(0, len(outgrown), size):
+            some = outgrown[first : first + size]
+            padded = np.resize(some, size if len(outgrown) > size else len(some))
+            again = run_chunk(take(network, padded), longer, np.broadcast_to(payload, points)[padded], len(padded))
+            for name, values in again.items():
+                if np.ndim(values):
+                    found[name][some] = values[: len(some)]
+                else:
+                    found[name] = found[name] + values
+    return found
 
 
 def _like(mask: np.ndarray, values: np.ndarray) -> np.ndarray:

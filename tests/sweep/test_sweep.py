@@ -205,3 +205,17 @@ def test_float32_is_close():
     double = fc.sweep(make, OVER, until=UNTIL, estimate_error=False)
     # 3000 steps of rounding at 6e-8 each, times the stiffness of a queue that integrates rates.
     np.testing.assert_allclose(single["utilisation"], double["utilisation"], rtol=1e-3)
+
+
+def test_points_that_wait_long_are_as_alone():
+    """Eight flows of patched TIMELY start at line rate: 15 ms in the queue, where the sweep holds 1 ms at first."""
+
+    def make(n):
+        return fc.incast(1, rate="10Gbps", multiplicity=n, scheme=fc.TIMELY(patched=True, beta=0.008))
+
+    swept = fc.sweep(make, {"n": [1.0, 2.0, 8.0]}, until="30ms", estimate_error=False).dataset
+    for n in (2.0, 8.0):
+        alone = fc.simulate(make(n), "30ms", estimate_error=False).summary["queue_bytes"]
+        assert float(swept["queue_bytes.max_whole_run"].sel(n=n)) == pytest.approx(alone["max_whole_run"], rel=1e-9)
+        assert float(swept["queue_bytes.mean"].sel(n=n)) == pytest.approx(alone["mean"], rel=1e-9)
+    assert float(swept["queue_bytes.max_whole_run"].sel(n=8.0)) > 5e-3 * 1.25e9
