@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _DCQCN = "DCQCN, SIGCOMM 2015"
 _CONEXT = "ECN or Delay, CoNEXT 2016"
+_DCTCP = "DCTCP, SIGCOMM 2010"
+_SWIFT = "Swift, SIGCOMM 2020"
 _HPCC = "HPCC, SIGCOMM 2019"
 _HPCC_PLUS = "HPCC++, IETF slides"
 
@@ -43,6 +45,8 @@ FIGURES: dict[str, Figure] = {
         Figure("dcqcn-margins", _CONEXT, "phase margin over flows, published and exact", "dcqcn_margins"),
         Figure("dcqcn-stability", _DCQCN, "no figure: where its fixed point is stable", "dcqcn_stability"),
         Figure("dcqcn-bistability", _DCQCN, "no figure: a stable rest beside a large limit cycle", "dcqcn_bistability"),
+        Figure("dctcp-swings", _DCTCP, "no figure: how far its queue swings", "window_swings"),
+        Figure("swift-swings", _SWIFT, "no figure: how far its queue swings", "window_swings"),
         Figure(
             "timely-stability", _CONEXT, "no figure: where patched TIMELY is stable; TIMELY swings", "timely_stability"
         ),
