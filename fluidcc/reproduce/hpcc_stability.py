@@ -33,6 +33,7 @@ CASES = {
     for rate in ("tx", "rx")
     for queue in (True, False)
 }
+LIMIT: dict[str, Any] = {"until": "10ms", "window": "0.5ms", "estimate_error": False}
 LABELS = {
     "share": "increase of all flows, N a, over the headroom (1 - eta) C",
     "delay": "feedback delay over T",
@@ -106,13 +107,13 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
             rests = bool((beyond.reason == "ok").any())
             say(f"{rate}_without_queue_rests_beyond", rests, Check(False, 0, f"{text}: the queue grows for ever"))
     for share, delay in RUNS:
-        run = limit_cycle(rates(share, delay), until="20ms", window="1ms", estimate_error=False)
+        run = limit_cycle(rates(share, delay), **LIMIT)
         stable = float(charts["tx", True].dataset.root.sel(share=share, delay=delay, method="nearest")) < 0
         say(f"run_rests_at_{share:g}_headroom_{delay:g}T", run.kind == "rest", Check(stable, 0, "the rightmost root"))
     far = rates(0.5, 1.0, start=0.9 * C / FLOWS)
-    run = limit_cycle(far, until="20ms", window="1ms", estimate_error=False)
+    run = limit_cycle(far, **LIMIT)
     say("run_rests_from_0.9_of_capacity", run.kind == "rest", Check(False, 0, "overshoots into the queue: two ends"))
-    windows = limit_cycle(rates(1.2, 1.0, form="window"), until="20ms", window="1ms", estimate_error=False)
+    windows = limit_cycle(rates(1.2, 1.0, form="window"), **LIMIT)
     say("windows_rest_at_1.2_headroom", windows.kind == "rest", Check(True, 0, "bytes in flight are bounded"))
     why = "l^n = 0.01 at the headroom, l = eta: 89.78 round trips"
     say("steps_to_one_percent", _settling(), Check(math.log(0.01) / math.log(ETA), 1e-6, why))
