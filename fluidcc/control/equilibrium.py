@@ -13,6 +13,7 @@ import numpy as np
 from fluidcc.control.limit_cycle import LimitCycle, limit_cycle
 from fluidcc.control.local import Local, searches
 from fluidcc.control.marking import along, marked_rests
+from fluidcc.control.merging import merged
 from fluidcc.control.states import NoEquilibriumError, States
 from fluidcc.control.utilisation import utilised_rests
 from fluidcc.errors import NoClosedFormError
@@ -20,6 +21,7 @@ from fluidcc.fluid.network import network_of
 from fluidcc.scenario import Link, Scenario, resolve
 from fluidcc.schemes.dispatch import optional_part, part
 
+_APART = 16  # flows; of more, equal ones are searched for as one class
 _SAME = 1e-6  # relative: two searches that ended at one rest
 
 
@@ -128,7 +130,7 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     Parameters
     ----------
     scenario : Scenario
-        As for `equilibrium`; its flows are told apart, so that unequal shares of equal flows are found.
+        As for `equilibrium`; up to 16 flows are told apart, so that unequal shares of equal ones are found.
 
     Returns
     -------
@@ -141,6 +143,9 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
         If the scenario makes no sense, or a scheme changes its state in jumps.
     """
     scenario = _endless(resolve(scenario))
+    whole, classes = scenario, tuple(range(len(scenario.flows)))
+    if len(scenario.flows) > _APART:
+        scenario, classes = merged(scenario)
     ends: list[Local] = []
     for end in searches(network_of(scenario)):
         if not end.exists[0]:
@@ -148,7 +153,14 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
         size = np.maximum(np.abs(end.slopes.x[0]), 1.0)
         if all((np.abs(end.slopes.x[0] - other.slopes.x[0]) > _SAME * size).any() for other in ends):
             ends.append(end)
-    return tuple(described(scenario, end) for end in ends)
+    return tuple(_expanded(described(scenario, end), whole, classes) for end in ends)
+
+
+def _expanded(found: Equilibrium, scenario: Scenario, classes: tuple[int, ...]) -> Equilibrium:
+    """A rest of classes as one of the scenario's flows."""
+    names = [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)]
+    rows = tuple({**found.flows[k], "name": name} for name, k in zip(names, classes, strict=True))
+    return dataclasses.replace(found, flows=rows)
 
 
 def _endless(scenario: Scenario) -> Scenario:

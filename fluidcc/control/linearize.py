@@ -20,12 +20,13 @@ import numpy as np
 from fluidcc.control.delay_system import Array, DelaySystem
 from fluidcc.control.equilibrium import Equilibrium, described
 from fluidcc.control.local import local
+from fluidcc.control.merging import merged
 from fluidcc.control.response import DelayLoop
 from fluidcc.control.roots import Roots, roots
 from fluidcc.control.states import NO_REST, NoEquilibriumError
 from fluidcc.errors import InputError
 from fluidcc.fluid.network import network_of
-from fluidcc.scenario import Flow, Scenario, resolve
+from fluidcc.scenario import Scenario, resolve
 from fluidcc.schemes.dispatch import optional_part
 
 if TYPE_CHECKING:
@@ -131,8 +132,8 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
         return _published(resolve(scenario))
     if method != "exact":
         raise InputError(f"method: {str(method)[:20]!r} is unknown; write exact or paper")
-    merged = _merged(resolve(scenario))
-    network = network_of(merged)
+    classes, _ = merged(resolve(scenario))
+    network = network_of(classes)
     found = local(network)
     if not found.exists[0]:
         raise NoEquilibriumError(f"linearize: {NO_REST}")
@@ -143,7 +144,7 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
     many = np.broadcast_to(np.ravel(network.multiplicity), len(network.flows))
     fairness = [Fairness(system[0], float(many[flow]) - 1.0) for flow, system in modes.fairness]
     names = tuple(found.states.names[row] for row in modes.rows)
-    return Linearization(names, modes.aggregate[0], tuple(fairness), described(merged, found))
+    return Linearization(names, modes.aggregate[0], tuple(fairness), described(classes, found))
 
 
 def _published(scenario: Scenario) -> PublishedLoop:
@@ -153,15 +154,3 @@ def _published(scenario: Scenario) -> PublishedLoop:
         raise InputError("method: paper: nothing was published but DCQCN's, for equal flows of one link; write exact")
     flows, packet = sum(flow.multiplicity for flow in scenario.flows), scenario.wire_packet_of(scenario.flows[0])
     return module.published(scheme, link.marking, flows=flows, rate=link.rate, packet=packet)
-
-
-def _merged(scenario: Scenario) -> Scenario:
-    """Equal flows as one class, always active."""
-    classes: dict[Flow, list[float]] = {}
-    for flow in scenario.flows:
-        plain = dataclasses.replace(
-            flow, name="", source="", target="", start=0.0, size=np.inf, multiplicity=1.0, initial_rate=flow.line_rate
-        )
-        classes.setdefault(plain, []).append(flow.multiplicity)
-    flows = tuple(dataclasses.replace(flow, multiplicity=float(sum(n))) for flow, n in classes.items())
-    return dataclasses.replace(scenario, flows=flows)

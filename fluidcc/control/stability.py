@@ -174,8 +174,9 @@ def _published(scenario: Scenario) -> float | None:
         return None
 
 
-def _root(found: Abscissa) -> complex:
-    return complex(float(found.value), float(found.frequency))
+def _root(found: Abscissa) -> complex | None:
+    """None where not one root was found."""
+    return complex(float(found.value), float(found.frequency)) if np.isfinite(found.value) else None
 
 
 def _finite(value: float) -> float | None:

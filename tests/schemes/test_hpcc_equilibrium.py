@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.errors import InputError
 
 
 def lot(**options: Any) -> fc.Scenario:

@@ -6,13 +6,11 @@ Written in plain floats, apart from the fluid model, so that each checks the oth
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax.numpy as jnp
 from scipy.optimize import root_scalar
 
-from fluidcc.fluid.signals import Signals
-from fluidcc.schemes.dcqcn.fluid import State, feedback
+from fluidcc.schemes.dcqcn.fluid import State
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 
