@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.control.equilibrium import equilibrium
-from fluidcc.control.settling import kinds
+from fluidcc.control.settling import AGREE, kinds
 from fluidcc.control.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fluid.engine import Continued, with_room
@@ -30,6 +30,7 @@ from fluidcc.sweep.grid import Grid, grid_of
 from fluidcc.units import TIME, quantity, show
 
 _PARTS = 4  # windows in a dwell; the last three say what it is
+_RATE = "rate"  # (flows, points) mean of a window [bytes/s]
 _PIECES = 100  # steps of a ramp
 _QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds, as in `sweep`
 
@@ -226,14 +227,20 @@ def from_rest(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -
     Raises
     ------
     InputError
-        If a scenario has no `equilibrium`.
+        If a scenario has no rest.
     """
     grid = _grid(over)
     columns = grid.columns()
     rows = []
     with Bar("finding rests", grid.points, "points") as bar:
         for i in range(grid.points):
-            rows.append(equilibrium(make_scenario(**{name: float(v[i]) for name, v in columns.items()})).flows)
+            scenario = make_scenario(**{name: float(v[i]) for name, v in columns.items()})
+            rest = equilibrium(scenario)
+            if rest.cycle is not None and rest.cycle.kind != "rest":
+                raise InputError(
+                    f"from_rest: {scenario.flows[0].scheme.name} has no rest here, it swings; give another start: other"
+                )
+            rows.append(rest.flows)
             bar((i + 1) / grid.points)
 
     def make(**values: Any) -> Scenario:
@@ -241,15 +248,15 @@ def from_rest(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -
         for name, axis in grid.axes.items():
             at = at * len(axis) + jnp.argmin(jnp.abs(jnp.asarray(axis) - values[name]))
 
-        def rest(flow: int, key: str) -> Any:
+        def resting(flow: int, key: str) -> Any:
             return jnp.asarray([row[flow][key] for row in rows])[at]
 
         scenario = make_scenario(**values)
         flows = []
         for i, flow in enumerate(scenario.flows):
             starts = {f"initial_{key}": key for key in rows[0][i] if hasattr(flow.scheme, f"initial_{key}")}
-            scheme = dataclasses.replace(flow.scheme, **{name: rest(i, key) for name, key in starts.items()})
-            flows.append(dataclasses.replace(flow, scheme=scheme, initial_rate=rest(i, "rate_bytes_per_s")))
+            scheme = dataclasses.replace(flow.scheme, **{name: resting(i, key) for name, key in starts.items()})
+            flows.append(dataclasses.replace(flow, scheme=scheme, initial_rate=resting(i, "rate_bytes_per_s")))
         return dataclasses.replace(scenario, flows=tuple(flows))
 
     return make
@@ -264,13 +271,25 @@ def _swings(summary: Summary) -> dict[str, np.ndarray]:
     link = np.argmax(np.nan_to_num(summary.queue_mean, nan=-1.0), axis=0)
     points = np.arange(len(link))
     low, high, mean = (v[link, points] for v in (summary.queue_min, summary.queue_max, summary.queue_mean))
-    return {"peak_to_peak": high - low, "queue_min": low, "queue_max": high, "queue_mean": mean}
+    return {
+        "peak_to_peak": high - low,
+        "queue_min": low,
+        "queue_max": high,
+        "queue_mean": mean,
+        _RATE: summary.rate_mean,
+    }
 
 
 def _judged(windows: list[dict[str, np.ndarray]], packet: float) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The last window's numbers with their kind, and which points are settled."""
-    last = windows[-1]
+    """The last window's numbers with their kind, and which points are settled.
+
+    An empty queue stands still while rates are on their way: then nothing is settled.
+    """
+    last = {key: values for key, values in windows[-1].items() if key != _RATE}
     kind, settled = kinds(np.stack([each["peak_to_peak"] for each in windows]), np.maximum(last["queue_mean"], packet))
+    rates = np.stack([each[_RATE] for each in windows[-2:]])
+    drifts = (np.ptp(rates, axis=0) > AGREE * np.abs(rates).max(axis=0)).any(axis=0) & (kind == "rest")
+    kind, settled = np.where(drifts, "unsettled", kind), settled & ~drifts
     finite = np.isfinite(last["peak_to_peak"])
     return {**last, "kind": np.where(finite, kind, REASONS[NOT_FINITE])}, settled
 

@@ -219,3 +219,16 @@ def test_pictures(two: fc.Branches) -> None:
     maps = branches_of(grid, {name: {**same, "kind": np.full(6, "cycle")} for name in ("given", "other")}).plot()
     assert maps.axes[0].get_xlabel() == "kmax [KB]"
     assert maps.axes[0].get_ylabel() == "n"
+
+
+def test_rates_on_their_way_are_no_rest() -> None:
+    """Four flows of TIMELY fall to their least rate at first, and take 100 ms to fill the link again; then they cycle."""
+    scheme = fc.TIMELY()
+    found = fc.bistability(
+        lambda n: fc.incast(1, rate="10Gbps", multiplicity=n, scheme=scheme),
+        {"n": [4.0]},
+        lambda n: fc.incast(1, rate="10Gbps", multiplicity=n, scheme=scheme, initial_rate="2Gbps"),
+        window="10ms",
+    ).dataset
+    assert (found["peak_to_peak"] > 50e3).all()
+    assert set(found["kind"].values.ravel()) <= {"cycle", "irregular"}
