@@ -102,7 +102,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
         counts = ", ".join(f"{point.flows:g}" for point in points if point.state == state)
         console.print(f"flows {counts}: {state}")
     if any(point.rightmost_root is None for point in points):
-        console.print(f"where a run ends: fluidcc equilibrium {scheme} --flows N")
+        console.print(f"where a run ends: fluidcc equilibrium {scheme}, with the same options")
 
 
 def _number(value: float | None, unit: str) -> str:
