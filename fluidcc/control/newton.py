@@ -23,6 +23,7 @@ _LEAST = 1e-6  # of a state's first value: what counts as its size if it is less
 _LARGEST_MOVE = 1.0  # of a state's size, in a step
 _LEAST_MOVE = 0.3  # of the fastest state's size
 _GROWTH = 3.0  # of the step, at most
+_INSTANT = 1e-6  # s: what a shorter delay counts as, or nothing would move in it
 _ASIDE = 1e-6  # of the states: where it is compared with its linear part
 _BENT = 0.1  # of that: a larger difference is a jump
 _SETTLED = 1e-9  # of itself that a state may move in the shortest delay, before the last steps
@@ -68,7 +69,7 @@ def rest(states: States, x: Array) -> Rest:
     queues = states.system.network.queues
     least = jnp.where(x > 1.0, _LEAST * x, _LEAST).at[:queues].set(packet)
     delays = states.delays(x)
-    shortest = jnp.min(jnp.where(delays > 0, delays, jnp.max(delays, axis=0)), axis=0)
+    shortest = jnp.maximum(jnp.min(jnp.where(delays > 0, delays, jnp.max(delays, axis=0)), axis=0), _INSTANT)
     x = states.projected(x)
 
     def F(x: Array) -> Array:

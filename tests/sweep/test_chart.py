@@ -140,3 +140,16 @@ def test_roots_that_may_be_missed_leave_a_hole(monkeypatch: pytest.MonkeyPatch) 
     assert np.isnan(chart.root.values).tolist() == [False, True, False]
     assert np.isnan(chart.stable.values[1])
     assert str(chart.reason.values[1]).startswith("unresolved")
+
+
+def test_hard_points_have_numbers_or_a_reason() -> None:
+    """No delay, almost none, one of a second, and a negative one; 200 flows extend the ramp, 10 000 exceed the link."""
+    chart = stability_chart(dcqcn, {"n": [8.0, 200.0, 10_000.0], "tau": [0.0, 1e-9, 50e-6, 1.0, -1.0]}).dataset
+    reasons = [[str(reason)[:10] for reason in row] for row in chart.reason.values]
+    assert reasons[0] == ["ok", "ok", "ok", "unresolved", "out of ran"]
+    assert reasons[1] == reasons[0]
+    assert all(reason == "no rest: f" for reason in reasons[2][:4])
+    assert float(chart.root[0, 0]) == pytest.approx(float(chart.root[0, 1]), rel=1e-3)
+    assert chart.on_ramp.values[0, 0] == 1
+    assert chart.on_ramp.values[1, 0] == 0
+    assert (np.isnan(chart.root.values) == (chart.reason.values != "ok")).all()
