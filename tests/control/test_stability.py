@@ -14,7 +14,10 @@ from fluidcc.control.linearize import linearize
 from fluidcc.control.plots import plot_stability
 from fluidcc.control.roots import Abscissa, abscissa
 from fluidcc.control.stability import stability
+from fluidcc.errors import NoClosedFormError
+from fluidcc.scenario import resolve
 from fluidcc.schemes.dcqcn.published import published
+from fluidcc.schemes.hpcc.equilibrium import balances
 
 
 def dcqcn(flows: int, delay: str | None = "50us") -> fc.Scenario:
@@ -118,6 +121,14 @@ def test_hpccs_rates_behind_a_queue(u_rate: str, increase: float) -> None:
     assert found.critical_feedback_delay == pytest.approx(delay * T, rel=1e-9)
     assert found.crossing_frequency == pytest.approx(w / T, rel=1e-9)
     assert found.gain_margin is not None  # there is a queue to cut at
+
+
+def test_a_u_that_hears_of_no_queue_is_not_solved_with_one() -> None:
+    """The closed form rests behind a queue that U counts; without that term there is no rest."""
+    scenario = resolve(fc.incast(64, rate="100Gbps", scheme=fc.HPCC(form="rate", u_queue=False)))
+    with pytest.raises(NoClosedFormError, match="u_queue"):
+        balances(scenario)(scenario.flows[0])
+    assert fc.equilibria(scenario) == ()
 
 
 def test_hpccs_windows_are_a_state_not_an_error() -> None:
