@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc.control.settling import SMALLEST, Array, kinds
+from fluidcc.control.settling import AGREE, SMALLEST, Array, kinds
 from fluidcc.errors import InputError
 from fluidcc.fluid.engine import Continued, with_room
 from fluidcc.fluid.network import Network, network_of
@@ -212,7 +212,7 @@ class _Found(NamedTuple):
 
 def _settle(network: Network, plan: Plan, width: float, horizon: float, report: Any) -> _Found:
     """Go on window by window until the swings are steady, or time is up."""
-    run, swings = Continued(network, plan), []
+    run, swings, courses = Continued(network, plan), [], []
     packet = float(np.max(network.packet))
     steps = round(width / plan.dt)
     while True:
@@ -230,6 +230,10 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
         found, known = kinds(np.array(swings), np.array([scale, *np.maximum(rate.mean(axis=0), 1.0)]))
         kind = next((str(each) for each in found if each != "rest"), "rest")
         settled = bool(known.all())
+        courses.append((float(times[0]), low, high))
+        if _grows(courses) and (np.ptp(rate, axis=0) <= AGREE * np.abs(rate).max(axis=0)).all():
+            kind = "growing"
+            break
         ends = run.steps * plan.dt
         report(min(ends / horizon, 1.0))
         enough = len(crossings) > _FEWEST or high - low <= SMALLEST * scale
@@ -244,6 +248,18 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
     return _Found(
         kind, link, low, high, float(queue[whole].mean()), period, spread, rate[whole].mean(axis=0), times, queue, rate
     )
+
+
+def _grows(ends: list[tuple[float, float, float]]) -> bool:
+    """Whether a queue rose as fast from each of four windows to the next: so it would for ever.
+
+    Of each window its beginning [s], and the least and largest queue.
+    """
+    if len(ends) < 4:
+        return False
+    times, lows, highs = np.array(ends[-4:]).T
+    speeds = np.diff(lows) / np.diff(times)
+    return bool((lows[1:] >= highs[:-1]).all() and np.ptp(speeds) <= AGREE * speeds.max())
 
 
 def _period(crossings: Array) -> tuple[float, float, bool]:

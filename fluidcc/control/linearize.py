@@ -23,7 +23,7 @@ from fluidcc.control.local import local
 from fluidcc.control.merging import merged
 from fluidcc.control.response import DelayLoop
 from fluidcc.control.roots import Roots, roots
-from fluidcc.control.states import NO_REST, NoEquilibriumError
+from fluidcc.control.states import NO_REST, NoEquilibriumError, UnfilledError
 from fluidcc.errors import InputError
 from fluidcc.fluid.network import network_of
 from fluidcc.scenario import Scenario, resolve
@@ -73,7 +73,7 @@ class Linearization:
         return Roots(s[keep], residual[keep], np.asarray(len(keep)), np.asarray(worst))
 
     def loop(self) -> DelayLoop | None:
-        """The aggregate's loop, cut where flows hear of the most loaded queue; None where no queue stands.
+        """The aggregate's loop, cut where flows hear of the most loaded queue; None where none stands or is heard of.
 
         The queue is the output; the input takes its place in all that is heard of it, so that -1 times the input
         closes the loop.
@@ -87,6 +87,8 @@ class Linearization:
         heard = inner[:, :, at].copy()
         inner[:, :, at] = 0.0
         used = heard.any(axis=1)
+        if not used.any():
+            return None
         output = np.zeros(system.order)
         output[at] = 1.0
         return DelayLoop(DelaySystem(system.A0, inner, system.tau), -heard[used], system.tau[used], output)
@@ -139,7 +141,7 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
         raise NoEquilibriumError(f"linearize: {NO_REST}")
     parts = found.modes()
     if not parts:
-        raise NoEquilibriumError("linearize: no link is filled, so the flows stay at their line rate; give more flows")
+        raise UnfilledError("linearize: no link is filled, so the flows stay at their line rate; give more flows")
     (modes,) = parts
     many = np.broadcast_to(np.ravel(network.multiplicity), len(network.flows))
     fairness = [Fairness(system[0], float(many[flow]) - 1.0) for flow, system in modes.fairness]

@@ -12,7 +12,7 @@ from fluidcc.control.critical import critical_delay
 from fluidcc.control.equilibrium import Equilibrium
 from fluidcc.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.control.roots import Abscissa, abscissa
-from fluidcc.control.states import smooth_part
+from fluidcc.control.states import UnfilledError, smooth_part
 from fluidcc.errors import InputError
 from fluidcc.scenario import Scenario, resolve
 
@@ -120,6 +120,8 @@ def stability(scenario: Scenario) -> Stability:
             smooth_part(flow.scheme)
         there = False
         found = linearize(scenario)
+    except UnfilledError as error:
+        return Stability(count, True, False, state=str(error).removeprefix("linearize: "))
     except NoEquilibriumError as error:
         return Stability(count, there, there, state=str(error).removeprefix("linearize: "))
     return _of(scenario, found, count)

@@ -23,12 +23,17 @@ _EMPTY = 1e-5  # bytes: a queue that is no more is none, or its link would count
 
 
 NO_REST = (
-    "no fixed point: a cut-off marks all or nothing, or the flows cycle; see them with fluidcc.limit_cycle(scenario)"
+    "no fixed point: a cut-off marks all or nothing, a queue grows for ever, or the flows cycle; "
+    "see which with fluidcc.limit_cycle(scenario)"
 )
 
 
 class NoEquilibriumError(InputError):
     """There is no equilibrium to linearise about."""
+
+
+class UnfilledError(NoEquilibriumError):
+    """All flows rest at their line rate, which leaves nothing to linearise."""
 
 
 def smooth_part(parameters: Any) -> Any:
@@ -43,7 +48,7 @@ def smooth_part(parameters: Any) -> Any:
     if room is None or not hasattr(room, "MOVES") or not room.smooth(parameters):
         hint = getattr(room, "SMOOTH_INSTEAD", f"see how it cycles with: fluidcc simulate {parameters.name}")
         raise NoEquilibriumError(
-            f"linearize: {parameters.name}'s windows change in jumps, so there is nothing to linearise; {hint}"
+            f"linearize: {parameters.name} changes its state in jumps, so there is nothing to linearise; {hint}"
         )
     return room
 

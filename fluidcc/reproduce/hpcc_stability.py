@@ -79,6 +79,18 @@ def critical(share: float) -> float:
     return math.acos(-(1 - lam) / lam) / math.sqrt(lam**2 - (1 - lam) ** 2)
 
 
+def critical_beyond(share: float, rate: str) -> float:
+    """Beyond the headroom, of queue y and sum x: y' = x, x' = -v x - k y(t - D), and - k x(t - D) with rxRate.
+
+    v = N a/C and k = (1 - v)^2/eta, times in T.
+    """
+    v = share * (1 - ETA)
+    k = (1 - v) ** 2 / ETA
+    hears = k**2 if rate == "rx" else 0.0
+    w = math.sqrt(((hears - v**2) + math.sqrt((hears - v**2) ** 2 + 4 * k**2)) / 2)
+    return (math.atan(v / w) + (math.atan(w) if rate == "rx" else 0.0)) / w
+
+
 def make(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     side = 12 if quick else 48
@@ -97,11 +109,18 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     off: float = max(abs((delay + _stored()) / critical(share) - 1) for share, delay in below)
     say("boundary_below_headroom_rel", off, Check(0.0, 1e-6, "closed form: arccos(-(1-l)/l)/sqrt(l^2-(1-l)^2)"))
     say("critical_delay_at_the_headroom", critical(1.0), Check(1.711269, 5e-7, "l = eta = 0.95"))
+    data = charts["rx", True].dataset
+    counts = np.bincount(data["curve"].values)
+    followed = counts[data["curve"].values] > 1  # a jump, at the headroom, is a point
+    over = data["boundary"].values[followed & (data["boundary"].values[:, 0] > 1.001)]
+    off = max(abs((delay + _stored()) / critical_beyond(share, "rx") - 1) for share, delay in over)
+    say("rx_boundary_beyond_rel", off, Check(0.0, 1e-6, "closed form of queue and sum, two equations"))
     for (rate, queue), text in CASES.items():
         beyond = charts[rate, queue].dataset.sel(share=slice(1.001, None))
         if queue:
             stable = bool((beyond.stable == 1).any())
-            why = "behind a queue txRate is C whatever comes: nothing damps" if rate == "tx" else "rxRate damps"
+            why = "behind a queue txRate is C whatever comes: it bears N a/C of T, less than storing takes"
+            why = why if rate == "tx" else "rxRate damps"
             say(f"{rate}_stable_somewhere_beyond", stable, Check(rate == "rx", 0, why))
         else:
             rests = bool((beyond.reason == "ok").any())

@@ -190,3 +190,14 @@ def test_picture_has_units(cycling: fc.LimitCycle) -> None:
 def test_options_that_make_no_sense(options: dict[str, str]) -> None:
     with pytest.raises(InputError):
         fc.limit_cycle(ten(), **options)
+
+
+def test_a_queue_that_grows_for_ever_is_no_cycle() -> None:
+    """HPCC's rates without the queue term, beyond the headroom; two senders that nobody holds back."""
+    nobody = fc.incast(2, scheme=fc.NoControl())
+    deaf = fc.incast(64, rate="100Gbps", scheme=fc.HPCC(form="rate", u_queue=False))
+    for scenario in (nobody, deaf):
+        found = fc.limit_cycle(scenario, estimate_error=False)
+        assert found.kind == "growing"
+        assert found.low > 1e6
+    assert not fc.equilibrium(nobody).exists
