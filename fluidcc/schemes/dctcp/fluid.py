@@ -2,7 +2,7 @@
 
 A packet is marked with a probability, so that a flow's first mark in a window has no time of its own: the flow cuts as
 soon as the marks that it would expect since the last cut was acknowledged reach one packet. A cut-off queue marks all,
-and then that is the first packet.
+and then that is the first packet. ``form="analysis"`` is another fluid, of `fluidcc.schemes.dctcp.analysis`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from jax import Array
 from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt
 from fluidcc.fluid.signals import Progress, Signals
 from fluidcc.scenario import Flow, Scenario
+from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp.parameters import DCTCP
 
 NEEDS = frozenset({"inflight"})
@@ -26,7 +27,7 @@ _STEPS_PER_BASE_RTT = 40
 
 
 class State(NamedTuple):
-    """Each (flows, points); it changes in jumps only."""
+    """Each (flows, points); it changes in jumps only, but W and alpha of the analysis."""
 
     rate: Array  # W/T [bytes/s]
     window: Array  # W [bytes]
@@ -36,6 +37,8 @@ class State(NamedTuple):
     expected: Array  # packets with marks since the last cut was acknowledged
     window_end: Array  # alpha's next update comes with data beyond this [bytes]
     cut_end: Array  # a cut holds for the data up to this [bytes]
+    round_trips: Array  # analysis: 1/RTT, and 0 before the first ACK [1/s]
+    growth: Array  # analysis: dW/dt without marks [bytes/s]
 
 
 def settled(scenario: Scenario) -> Callable[[Flow], DCTCP]:
@@ -68,7 +71,7 @@ def start(parameters: DCTCP, initial_rate: Array, shape: tuple[int, int], hops: 
     window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
     none = jnp.zeros(shape, window.dtype)
     alpha = jnp.broadcast_to(p.initial_alpha, shape)
-    return State(jnp.broadcast_to(initial_rate, shape), window, alpha, none, none, none, none, none)
+    return State(jnp.broadcast_to(initial_rate, shape), window, alpha, *[none] * 7)
 
 
 def rate(state: State) -> Array:
@@ -92,14 +95,20 @@ def feedback(parameters: DCTCP, signals: Signals) -> Array:
 
 
 def derivative(parameters: DCTCP, state: State, heard: Array) -> State:
-    """Nothing moves between ACKs."""
-    return State(*(jnp.zeros_like(leaf) for leaf in state))
+    """Nothing moves between ACKs, but W and alpha of the analysis."""
+    still = State(*(jnp.zeros_like(leaf) for leaf in state))
+    return analysis.derivative(parameters, state, heard, still) if parameters.form == "analysis" else still
 
 
 def jump(parameters: DCTCP, state: State, progress: Progress, heard: Array) -> State:
     """Section 3.1 for the ACKs of a step: (1) once per window of data; (2) at a mark; else the increase of TCP."""
     p, s, packet = parameters, state, progress.packet
+    # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
     newly, per_packet = progress.newly, progress.packet / progress.wire_packet
+    inflight = (progress.sent - progress.acked + newly) * per_packet
+    held = (s.rate < progress.line_rate) | (inflight >= s.window)
+    if p.form == "analysis":
+        return analysis.jump(p, s, progress, held)
     answered, marked = s.answered + newly, s.marked + heard * newly
     over = progress.acked > s.window_end
     counted = over & (s.window_end > 0)
@@ -109,13 +118,10 @@ def jump(parameters: DCTCP, state: State, progress: Progress, heard: Array) -> S
     free = progress.acked > s.cut_end
     expected = jnp.where(free, s.expected + heard * newly / progress.wire_packet, 0.0)
     cuts = free & (expected >= 1.0)
-    # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
-    inflight = (progress.sent - progress.acked + newly) * per_packet
-    held = (s.rate < progress.line_rate) | (inflight >= s.window)
     grows = free & ~cuts & held
     grown = s.window + jnp.where(grows, p.increase * packet * (1.0 - heard) * newly * per_packet / s.window, 0.0)
     window = jnp.where(cuts, jnp.maximum(s.window * (1.0 - alpha / 2.0), packet), grown)  # (2)
-    return State(
+    return s._replace(
         rate=jnp.minimum(window / p.base_rtt, progress.line_rate),
         window=window,
         alpha=alpha,

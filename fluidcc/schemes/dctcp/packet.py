@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.errors import InputError
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.pacing import inflight, repace
 
@@ -49,6 +50,11 @@ OBSERVABLES = {
 def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     """Write a flow's parameters and first state; ``around`` has its base RTT and path."""
     p = parameters
+    if p.form != "protocol":
+        raise InputError(
+            f"form: packets follow the protocol, and there is no form={p.form} of them; "
+            "write form=protocol, or engine='fluid'"
+        )
     me.sim = p.variant == "hpcc-sim"
     me.base_rtt = around.base_rtt if p.base_rtt is None else p.base_rtt
     line = around.path_rate if me.sim else flow.line_rate

@@ -59,6 +59,13 @@ class DCTCP:
     feedback_delay: Any = parameter(
         TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
     )
+    form: str = parameter(
+        "choice",
+        "cuts once per window, or the analysis' two differential equations (fluid engine)",
+        default="protocol",
+        source="SIGMETRICS 2011",
+        choices=("protocol", "analysis"),
+    )
     variant: str = parameter(
         "choice",
         "the window of DCTCP, or the rate of the HPCC authors' simulator (packet engine)",
