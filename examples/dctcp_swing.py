@@ -1,6 +1,6 @@
 """How far DCTCP's queue swings: the fluid against packets, and how often a flow of packets cuts its window.
 
-    python examples/dctcp_swing.py
+    python -m examples.dctcp_swing
 
 One line for each link rate, cut-off K, number of flows and form of the fluid: fluid over packets for the largest less
 the smallest queue, the standard deviation and the mean; then, of the packets, window and cuts of each flow in each
