@@ -259,7 +259,8 @@ def _grows(ends: list[tuple[float, float, float]]) -> bool:
         return False
     times, lows, highs = np.array(ends[-4:]).T
     speeds = np.diff(lows) / np.diff(times)
-    return bool((lows[1:] >= highs[:-1]).all() and np.ptp(speeds) <= AGREE * speeds.max())
+    rises = speeds.min() > 0 and lows[-1] > (1 + SMALLEST) * lows[-2] and (lows[1:] >= highs[:-1]).all()
+    return bool(rises and np.ptp(speeds) <= AGREE * speeds.max())
 
 
 def _period(crossings: Array) -> tuple[float, float, bool]:
