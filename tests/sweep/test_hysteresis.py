@@ -222,7 +222,7 @@ def test_pictures(two: fc.Branches) -> None:
 
 
 def test_rates_on_their_way_are_no_rest() -> None:
-    """Four flows of TIMELY fall to their least rate at first, and take 100 ms to fill the link again; then they cycle."""
+    """Four flows of TIMELY fall to their least rate, and take 100 ms to fill the link again; then they cycle."""
     scheme = fc.TIMELY()
     found = fc.bistability(
         lambda n: fc.incast(1, rate="10Gbps", multiplicity=n, scheme=scheme),
