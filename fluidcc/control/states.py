@@ -6,6 +6,7 @@ Rows: queues, then the `MOVES` fields of each group's scheme, flow by flow; poin
 from __future__ import annotations
 
 import dataclasses
+import math
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -111,10 +112,14 @@ class States:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the rows: "queue 0", then for example "rate 2"."""
-        groups = zip(self.system.network.groups, self._rooms, strict=True)
-        moving = [f"{field} {flow}" for group, room in groups for field in room.MOVES for flow in group.flows]
-        return (*(f"queue {i}" for i in range(self.system.network.queues)), *moving)
+        """Of the rows: "queue 0", then for example "rate 2"; with several registers "reference_window[1] 2"."""
+        names = [f"queue {i}" for i in range(self.system.network.queues)]
+        for group, room, state in zip(self.system.network.groups, self._rooms, self._begun[0].schemes, strict=True):
+            for field in room.MOVES:
+                registers = getattr(state, field).size // (len(group.flows) * self.system.points)
+                texts = [field] if registers == 1 else [f"{field}[{k}]" for k in range(registers)]
+                names += [f"{text} {flow}" for text in texts for flow in group.flows]
+        return tuple(names)
 
     @cached_property
     def flow(self) -> tuple[int, ...]:
@@ -146,8 +151,8 @@ class States:
     def rows(self, y: State) -> Array:
         """Rows of a state."""
         moving = [
-            jnp.reshape(getattr(state, field), (len(group.flows), -1))
-            for group, room, state in zip(self.system.network.groups, self._rooms, y.schemes, strict=True)
+            jnp.reshape(getattr(state, field), (-1, self.system.points))
+            for room, state in zip(self._rooms, y.schemes, strict=True)
             for field in room.MOVES
         ]
         return jnp.concatenate([y.queue, *moving])
@@ -155,11 +160,13 @@ class States:
     def _filled(self, x: Array) -> State:
         y, _ = self._begun
         schemes, at = [], self.system.network.queues
-        for group, room, state in zip(self.system.network.groups, self._rooms, y.schemes, strict=True):
-            new, flows = {}, len(group.flows)
+        for room, state in zip(self._rooms, y.schemes, strict=True):
+            new = {}
             for field in room.MOVES:
-                new[field] = jnp.reshape(x[at : at + flows], jnp.shape(getattr(state, field)))
-                at += flows
+                shape = jnp.shape(getattr(state, field))
+                rows = math.prod(shape[:-1])
+                new[field] = jnp.reshape(x[at : at + rows], shape)
+                at += rows
             schemes.append(state._replace(**new))
         return y._replace(queue=x[: self.system.network.queues], schemes=tuple(schemes))
 

@@ -174,3 +174,18 @@ def test_hpccs_flows_over_several_links() -> None:
     late = run["time"].values >= 1e-3
     decay = np.polyfit(run["time"].values[late][:60], np.log(np.abs(gap[late][:60])), 1)[0]
     assert decay == pytest.approx(slowest.real, rel=0.01)
+
+
+def test_hpccs_registers_per_link() -> None:
+    """Proportional fairness over a parking lot: half the rate on two links, and the run settles by the slowest root."""
+    scheme = fc.HPCC(form="rate", w_ai="800B", registers="per-link", alpha_fair=1.0)
+    lot = fc.parking_lot(3, rate="100Gbps", scheme=scheme, initial_rate=["20Gbps", "60Gbps", "60Gbps"])
+    found = linearize(lot)
+    rest = [flow["rate_bytes_per_s"] for flow in found.equilibrium.flows]
+    assert rest == pytest.approx([rest[1] / 2, rest[1], rest[1]], rel=1e-9)
+    assert len(found.states) == 6
+    slowest = found.roots(1).s[0]
+    run = fc.simulate(lot, "3ms", estimate_error=False, sample_interval="20us")
+    gap, late = run["pacing_rate"].values[:, 0] - rest[0], run["time"].values >= 0.5e-3
+    decay = np.polyfit(run["time"].values[late], np.log(np.abs(gap[late])), 1)[0]
+    assert decay == pytest.approx(slowest.real, rel=0.01)

@@ -72,5 +72,5 @@ def late(state: State) -> State:
     return state._replace(last_update=0.0 * state.last_update, stage=0.0 * state.stage)
 
 
-MOVES = ("reference_window",)  # by itself; all else follows from it in jumps
+MOVES = ("reference_window", "utilisation")  # by themselves; all else follows in jumps
 SMOOTH_INSTEAD = "for appendix A.3's rates write form='rate'"
