@@ -5,21 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.parameters import parameter
-from fluidcc.units import TIME
+from fluidcc.schemes.fields import base_rtt_field
 
 
 def win_base_rtt() -> Any:
     """Field ``base_rtt`` of a scheme with `win_switch`."""
-    return parameter(
-        TIME,
-        "base RTT that win fills; auto: the largest of the scenario",
-        default=None,
-        symbol="T",
-        source="HPCC 5.1",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
+    return base_rtt_field("base RTT that win fills", source="HPCC 5.1")
 
 
 def win_switch() -> Any:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
+from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+from fluidcc.units import COUNT, RATE, RATIO
 
 
 @register()
@@ -28,26 +29,8 @@ class DCTCP:
     increase: Any = parameter(
         COUNT, "packets that the window grows by in an RTT without marks", default=1.0, source="DCTCP 3.1", low=0
     )
-    base_rtt: Any = parameter(
-        TIME,
-        "base RTT; auto: the largest of the scenario",
-        default=None,
-        symbol="T",
-        source="HPCC 3.2",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
-    initial_window: Any = parameter(
-        SIZE,
-        "window at start; auto: line rate times base RTT",
-        default=None,
-        symbol="W_init",
-        source="HPCC 5.1",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
+    base_rtt: Any = base_rtt_field()
+    initial_window: Any = initial_window_field(source="HPCC 5.1")
     rate_ai: Any = parameter(
         RATE,
         "increase of the rate in a window without marks (variant hpcc-sim)",
@@ -56,9 +39,7 @@ class DCTCP:
         low=0,
     )
     min_rate: Any = parameter(RATE, "least rate (variant hpcc-sim)", default="1Gbps", low=0)
-    feedback_delay: Any = parameter(
-        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
-    )
+    feedback_delay: Any = feedback_delay_field()
     form: str = parameter(
         "choice",
         "cuts once per window, or the analysis' two differential equations (fluid engine)",

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
+from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+from fluidcc.units import COUNT, RATE, RATIO, SIZE
 
 _ALGORITHM = "HPCC Algorithm 1"
 
@@ -45,26 +46,8 @@ class HPCC:
         low=0,
         none_word="w_ai",
     )
-    base_rtt: Any = parameter(
-        TIME,
-        "base RTT; auto: the largest of the scenario",
-        default=None,
-        symbol="T",
-        source="HPCC 3.2",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
-    initial_window: Any = parameter(
-        SIZE,
-        "window at start; auto: line rate times base RTT",
-        default=None,
-        symbol="W_init",
-        source="HPCC 3.2",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
+    base_rtt: Any = base_rtt_field()
+    initial_window: Any = initial_window_field(source="HPCC 3.2")
     min_rate: Any = parameter(RATE, "least rate (variant hpcc-sim)", default=0.0, low=0)
     int_bytes: Any = parameter(
         SIZE, "telemetry in every data packet and ACK", default="42B", source="HPCC 4.1, 5.1", low=0
@@ -77,9 +60,7 @@ class HPCC:
         low=1,
         integer=True,
     )
-    feedback_delay: Any = parameter(
-        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
-    )
+    feedback_delay: Any = feedback_delay_field()
     reaction: str = parameter(
         "choice",
         "reaction to ACKs",

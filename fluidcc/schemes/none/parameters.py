@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from fluidcc.errors import InputError
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import PFC, RED
+from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import RATE, TIME, quantity
 
@@ -77,9 +78,7 @@ class NoControl:
         open_low=True,
         none_word="never",
     )
-    feedback_delay: Any = parameter(
-        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
-    )
+    feedback_delay: Any = feedback_delay_field()
 
     name: ClassVar[str] = "none"
     int_bytes: ClassVar[float] = 0.0  # collects no telemetry

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from fluidcc.errors import InputError
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
+from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete
 
@@ -96,29 +97,9 @@ class Swift:
         open_low=True,
         none_word="auto",
     )
-    initial_window: Any = parameter(
-        SIZE,
-        "window at start; auto: line rate times base RTT",
-        default=None,
-        symbol="W_init",
-        source=_VAI,
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
-    base_rtt: Any = parameter(
-        TIME,
-        "base RTT of the first window and of rate_ai; auto: the largest of the scenario",
-        default=None,
-        symbol="T",
-        source="HPCC 3.2",
-        low=0,
-        open_low=True,
-        none_word="auto",
-    )
-    feedback_delay: Any = parameter(
-        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
-    )
+    initial_window: Any = initial_window_field(source=_VAI)
+    base_rtt: Any = base_rtt_field("base RTT of the first window and of rate_ai")
+    feedback_delay: Any = feedback_delay_field()
 
     name: ClassVar[str] = "swift"
     int_bytes: ClassVar[float] = 0.0  # collects no telemetry

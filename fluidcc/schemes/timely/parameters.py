@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
+from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.schemes.win import win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
@@ -73,9 +74,7 @@ class TIMELY:
         low=0,
         open_low=True,
     )
-    feedback_delay: Any = parameter(
-        TIME, "control-loop delay; path: that of the path", default=None, low=0, none_word="path"
-    )
+    feedback_delay: Any = feedback_delay_field()
     thresholds: str = parameter(
         "choice",
         "what T_low and T_high bound: round trips (Algorithm 1), or the time in queues (ECN or Delay's equations)",
