@@ -30,9 +30,8 @@ DIFFERENCES = 1e-7  # central differences in double precision: rounding/step + s
 ONE_SIDED = 1e-4  # one-sided differences with a step of 1e-6: 1e-6 times the curvature
 
 # JiTCDDE, an oracle here, writes C and compiles it; where that cannot be, closed forms still check the kernel.
-compiler = pytest.mark.skipif(
-    not (shutil.which("cc") or shutil.which("gcc")), reason="JiTCDDE needs a C compiler, and there is none"
-)
+no_compiler = not (shutil.which("cc") or shutil.which("gcc"))
+compiler = pytest.mark.skipif(no_compiler, reason="JiTCDDE needs a C compiler, and there is none")
 
 
 @pytest.fixture(autouse=True)

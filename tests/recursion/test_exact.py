@@ -132,9 +132,8 @@ def compare(places, steps):
 
 
 # It comes with the extra `test`; where it is missing, 24 steps are still compared (test_recursion.py).
-needs_gmpy2 = pytest.mark.skipif(
-    importlib.util.find_spec("gmpy2") is None, reason="64 exact steps need gmpy2's fast gcd, an optional extra"
-)
+no_gmpy2 = importlib.util.find_spec("gmpy2") is None
+needs_gmpy2 = pytest.mark.skipif(no_gmpy2, reason="64 exact steps need gmpy2's fast gcd, an optional extra")
 
 
 @needs_gmpy2
