@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fluidcc.scenario import Link as Link
     from fluidcc.scenario import Scenario as Scenario
     from fluidcc.scenario import TrafficClass as TrafficClass
+    from fluidcc.schemes.acc import ACC as ACC
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
     from fluidcc.schemes.dctcp import DCTCP as DCTCP
     from fluidcc.schemes.hpcc import HPCC as HPCC
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from fluidcc.trace import settling_time as settling_time
 
 _HOMES = {
+    "ACC": "fluidcc.schemes.acc",
     "Audit": "fluidcc.audit",
     "Branches": "fluidcc.sweep.branches",
     "Comparison": "fluidcc.compare",

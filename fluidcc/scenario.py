@@ -21,7 +21,9 @@ class RED:
     """Marking of an egress queue by its instantaneous length (DCQCN, Fig. 5 and eq. (5)).
 
     Below ``kmin`` nothing is marked, between the thresholds a share that rises to ``pmax``, and everything
-    above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off.
+    above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off. With ``max_on`` this is one part of ternary congestion
+    detection (TCD, Zhang et al., SIGCOMM 2021): a port that flow control has stopped within that time is undetermined,
+    and marks UE in place of CE; packets are then marked as they leave (`fluidcc.packet.detection`).
     """
 
     kmin: Any = parameter(SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
@@ -42,6 +44,15 @@ class RED:
         default="arrival",
         source="DCQCN 3.1",
         choices=("arrival", "departure"),
+    )
+    max_on: Any = parameter(
+        TIME,
+        "TCD: time after a RESUME in which a port is undetermined; off: no TCD (packet engine)",
+        default=None,
+        symbol="max(T_on)",
+        source="TCD; ACC 6.1",
+        low=0,
+        none_word="off",
     )
 
 
@@ -284,6 +295,8 @@ def resolve_marking(marking: RED, where: str = "") -> RED:
             f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
             f"give kmin <= kmax (equal thresholds make a cut-off)"
         )
+    if marking.max_on is not None and marking.mark_on != "departure":
+        marking = dataclasses.replace(marking, mark_on="departure")
     return marking
 
 

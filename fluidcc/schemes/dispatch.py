@@ -9,6 +9,7 @@ from typing import Any
 from fluidcc.errors import InputError
 
 SCHEMES = {
+    "acc": "fluidcc.schemes.acc",
     "dcqcn": "fluidcc.schemes.dcqcn",
     "dctcp": "fluidcc.schemes.dctcp",
     "hpcc": "fluidcc.schemes.hpcc",

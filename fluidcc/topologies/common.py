@@ -12,6 +12,8 @@ from fluidcc.errors import InputError
 from fluidcc.scenario import RED, Flow, Link, Scenario, resolve
 
 MAX_FLOW_CLASSES = 4096
+# ACC 6.1: two packets, and max(T_on) of a fat tree.
+_TCD = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
 
 # Marking of all links, of each link by its rate, or (None) the scheme's own.
 Marking = RED | Callable[[Any], RED | None] | None
@@ -65,10 +67,14 @@ def scheme_of(scheme: Any, feedback_delay: Any) -> Any:
 
 
 def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
-    """Marking of a link of some rate."""
+    """Marking of a link of some rate; with TCD, if the scheme needs that."""
     if marking is None:
-        return scheme.default_marking
-    return marking(rate) if callable(marking) else marking
+        found = scheme.default_marking
+    else:
+        found = marking(rate) if callable(marking) else marking
+    if not getattr(scheme, "tcd", False) or (found is not None and found.max_on is not None):
+        return found
+    return _TCD if found is None else dataclasses.replace(found, mark_on="departure", max_on=_TCD.max_on)
 
 
 def scenario_of(links: Sequence[Link], flows: Sequence[Flow], network: dict[str, Any]) -> Scenario:

@@ -162,7 +162,7 @@ def chain(
     pfc: PFC | None = CHAIN_PFC,
     **network: Any,
 ) -> Scenario:
-    """ACC's Fig. 1(a): a victim flow behind a burst (Feng et al., NSDI 2024, section 2.3).
+    """ACC's Fig. 1(a): a victim flow behind a burst (Zhang et al., NSDI 2024, section 2.3).
 
     Switches SW1 to SW4 stand in a row. F0, from S0 to R0, and F1, from S1 to R1, share its links; hosts H1, H2,
     ... at SW4 send bursts to R1. The paper's ports P1, P2, P3 are the links SW1->SW2, SW2->SW3, SW3->SW4, and

@@ -1,0 +1,153 @@
+"""ACC's parameters and their presets."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from fluidcc.errors import InputError
+from fluidcc.parameters import parameter, register
+from fluidcc.scenario import RED
+from fluidcc.schemes.fields import feedback_delay_field
+from fluidcc.schemes.preset import EVALUATION, Preset
+from fluidcc.units import COUNT, RATE, RATIO, TIME, is_concrete, show
+
+_ALGORITHM = "ACC Algorithm 1"
+_SETUP = "ACC 6.1"
+_LOW, _HIGH = 1 / 250, 1 / 25  # RI_Low and RI_High of the line rate
+
+
+@register()
+class ACC:
+    """Parameters of an ACC sender (Zhang et al., NSDI 2024, Algorithm 1 and section 6.1).
+
+    What the paper leaves open is chosen here; docs/theory/acc.md gives the reasons. ``paper`` leaves the increments in
+    proportion to the line rate, as section 6.1 recommends.
+    """
+
+    period: Any = parameter(
+        TIME,
+        "control period; auto: the largest base RTT of the scenario",
+        default=None,
+        symbol="T",
+        source=_SETUP,
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    ri_low: Any = parameter(
+        RATE,
+        "rate increment of the first uncongested periods; auto: 1/250 of the line rate",
+        default=None,
+        symbol="RI_Low",
+        source=_SETUP,
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    ri_high: Any = parameter(
+        RATE,
+        "rate increment of the later ones; auto: 1/25 of the line rate",
+        default=None,
+        symbol="RI_High",
+        source=_SETUP,
+        low=0,
+        open_low=True,
+        none_word="auto",
+    )
+    low_periods: Any = parameter(
+        COUNT,
+        "uncongested periods in a row with RI_Low, before RI_High",
+        default=2.0,
+        source=f"{_ALGORITHM}, line 14",
+        low=0,
+        integer=True,
+    )
+    p_thresh: Any = parameter(
+        COUNT,
+        "periods in a row with UE, beyond which each halves the rate",
+        default=1.0,
+        symbol="P_thresh",
+        source=_SETUP,
+        low=0,
+        integer=True,
+    )
+    mark_fraction: Any = parameter(
+        RATIO,
+        "share of CE among a period's ACKs, above which a flow is congested",
+        default=0.9,
+        source="ACC 4.1",
+        low=0,
+        high=1,
+        open_low=True,
+    )
+    min_rate: Any = parameter(
+        RATE, "least rate of a flow, so that halvings end", default="10Mbps", low=0, open_low=True
+    )
+    halt: bool = parameter(
+        "on|off",
+        "halt until excessive packets have drained; off: only match the ACKs' rate (ACC w/o halt)",
+        default=True,
+        source="ACC 6.4",
+        choices=(False, True),
+    )
+    extension: str = parameter(
+        "choice",
+        "when t_Halt is extended: with it (all that t_extend needs is known), a period later as printed, or never",
+        default="at-once",
+        source=f"{_ALGORITHM}, lines 6-10",
+        choices=("at-once", "printed", "never"),
+    )
+    some_marks: str = parameter(
+        "choice",
+        "what a share of CE above 0, but not above mark_fraction, does to the rate",
+        default="hold",
+        source="ACC 4.1 leaves it open",
+        choices=("hold", "increase"),
+    )
+    feedback_delay: Any = feedback_delay_field()
+
+    name: ClassVar[str] = "acc"
+    tcd: ClassVar[bool] = True  # needs switches that tell congested from undetermined (`fluidcc.scenario.RED`)
+    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    # Two packets of the default size (section 6.1), as they leave; max(T_on) of the paper's fat tree.
+    default_marking: ClassVar[RED] = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
+    default_rate: ClassVar[str] = "100Gbps"
+    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+
+
+def period_of(p: ACC, longest: Any, own: Any) -> Any:
+    """Control period T of a flow [s].
+
+    Parameters
+    ----------
+    p : ACC
+    longest, own : float or Array
+        Largest base RTT of the scenario, and the flow's own [s].
+
+    Raises
+    ------
+    InputError
+        If T is below the flow's own base RTT: what a period sends is to be acknowledged in the next (section 6.1).
+        Not of traced values.
+    """
+    period = longest if p.period is None else p.period
+    if is_concrete(period) and is_concrete(own) and period < own * (1 - 1e-9):
+        raise InputError(
+            f"period: {show(period, TIME)} is shorter than the base RTT {show(own, TIME)}, so that a period's packets "
+            f"are not acknowledged in the next; give at least that, or leave it out"
+        )
+    return period
+
+
+def increments(p: ACC, line_rate: Any) -> tuple[Any, Any]:
+    """RI_Low and RI_High [bytes/s]."""
+    return (
+        line_rate * _LOW if p.ri_low is None else p.ri_low,
+        line_rate * _HIGH if p.ri_high is None else p.ri_high,
+    )
+
+
+PRESETS = {
+    "paper": Preset(ACC(), ACC.default_marking),
+    "hpcc-eval": Preset(ACC(), ACC.default_marking, EVALUATION),
+}
