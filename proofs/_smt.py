@@ -40,11 +40,14 @@ def load(rates: Sequence[Any], paths: Paths, link: int) -> Any:
     return sum(rate for rate, path in zip(rates, paths, strict=True) if link in path)
 
 
-def unknowns(name: str, count: int) -> list[Any]:
-    """Real unknowns."""
+def unknowns(context: Any, name: str, count: int) -> list[Any]:
+    """Real unknowns.
+
+    Each matrix has its own context of z3: its search, and so its time, depends on what else is in the context.
+    """
     import z3
 
-    return [z3.Real(f"{name}_{i}") for i in range(count)]
+    return [z3.Real(f"{name}_{i}", context) for i in range(count)]
 
 
 def follows(paths: Paths, capacities: Any, before: Sequence[Any], after: Any, path: int) -> list[Any]:
@@ -60,7 +63,7 @@ def impossible(questions: Sequence[Sequence[Any]]) -> bool:
     import z3
 
     for question in questions:
-        solver = z3.SolverFor("QF_NRA")
+        solver = z3.SolverFor("QF_NRA", ctx=question[0].ctx)
         solver.set("rlimit", EFFORT)
         solver.add(*question)
         if solver.check() != z3.unsat:
@@ -88,7 +91,7 @@ def saturated(links: int, paths: Paths) -> list[list[Any]]:
 def monotone(links: int, paths: Paths) -> list[list[Any]]:
     """Exceptions to (ii): R_j(2) < R_j(1), R(0) being anything."""
     capacities, _, after, step = _step(links, paths)
-    (again,) = unknowns("again", 1)
+    (again,) = unknowns(capacities[0].ctx, "again", 1)
     return [
         [*step, *follows(paths, capacities, after, again, j), again > 0, again < after[j]] for j in range(len(paths))
     ]
@@ -101,10 +104,10 @@ def repaired(links: int, paths: Paths) -> list[list[Any]]:
     """
     import z3
 
+    capacities, before, after, _ = _step(links, paths)
     found = []
     for count in range(1, len(paths) + 1):
         for free in itertools.combinations(range(len(paths)), count):
-            capacities, before, after, _ = _step(links, paths)
             frozen = [j for j in range(len(paths)) if j not in free]
             moving = tuple(paths[j] for j in free)
             used = sorted(set().union(*moving))
@@ -121,8 +124,11 @@ def repaired(links: int, paths: Paths) -> list[list[Any]]:
 
 def _step(links: int, paths: Paths) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     """Capacities, rates before and after a step, and the constraints that make them so."""
+    import z3
+
+    context = z3.Context()
     capacities, before, after = (
-        unknowns(name, count) for name, count in (("c", links), ("before", len(paths)), ("after", len(paths)))
+        unknowns(context, name, count) for name, count in (("c", links), ("before", len(paths)), ("after", len(paths)))
     )
     step = [x > 0 for x in (*capacities, *before, *after)]
     for j in range(len(paths)):
@@ -197,8 +203,9 @@ def unsettled(links: int, paths: Paths) -> Counterexample | None:
     """
     import z3
 
-    capacities = unknowns("c", links)
-    run = [unknowns(f"r{n}", len(paths)) for n in range(links + 2)]
+    context = z3.Context()
+    capacities = unknowns(context, "c", links)
+    run = [unknowns(context, f"r{n}", len(paths)) for n in range(links + 2)]
     positive = [x > 0 for x in (*capacities, *itertools.chain(*run))]
     moves = z3.Or([a != b for a, b in zip(run[-2], run[-1], strict=True)])
     steps = [
@@ -209,7 +216,7 @@ def unsettled(links: int, paths: Paths) -> Counterexample | None:
     ]
 
     def ask(*more: Any, effort: int = EFFORT) -> Any:
-        solver = z3.SolverFor("QF_NRA")
+        solver = z3.SolverFor("QF_NRA", ctx=context)
         solver.set("rlimit", effort)
         solver.add(*positive, *steps, moves, *more)
         return solver.check(), solver
