@@ -1,5 +1,7 @@
 """Settings for all tests."""
 
+import gc
+
 from hypothesis import settings
 
 # No deadline: the first example of a test may compile. The same examples at each run, so that a failure
@@ -7,3 +9,6 @@ from hypothesis import settings
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("repeatable")
+
+# Compiling makes many objects that stay; to look through them for garbage at every 700th takes a twentieth of the time.
+gc.set_threshold(100_000, 50, 100)
