@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from fluidcc.scenario import Scenario as Scenario
     from fluidcc.scenario import TrafficClass as TrafficClass
     from fluidcc.schemes.acc import ACC as ACC
+    from fluidcc.schemes.acc.period_map import acc_map as acc_map
+    from fluidcc.schemes.acc.period_map import acc_maps as acc_maps
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
     from fluidcc.schemes.dctcp import DCTCP as DCTCP
     from fluidcc.schemes.hpcc import HPCC as HPCC
@@ -99,6 +101,8 @@ _HOMES = {
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.trace",
     "WaiSweep": "fluidcc.sweep.wai",
+    "acc_map": "fluidcc.schemes.acc.period_map",
+    "acc_maps": "fluidcc.schemes.acc.period_map",
     "additive_increase": "fluidcc.recursion.additive",
     "alpha_fair": "fluidcc.recursion.registers",
     "audit": "fluidcc.audit",
