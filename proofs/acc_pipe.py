@@ -52,25 +52,30 @@ def ack_rate() -> Finding:
 @claim("acc-32-excess", ACC, "3.2", "excessive packets backlogged = packets in flight - pipe capacity")
 def excess(trip: int = 400, every: int = 21) -> Finding:
     """A flow whose link serves one of its packets in `every` slots, sending at different rates meanwhile."""
-    queue: int = 0
+    queue = sent = acknowledged = 0
     flying: deque[int] = deque()  # when each packet or its ACK is back
     apart = steady = 0
     for slot in range(20_000):
         sends = slot % (7 if 3000 < slot < 9000 else every) == 0
         queue += sends
+        sent += sends
         if slot % every == 0 and queue:
             queue -= 1
             flying.append(slot + trip)
         while flying and flying[0] <= slot:
             flying.popleft()
-        inflight = queue + len(flying)
+            acknowledged += 1
+        inflight = sent - acknowledged  # as a sender counts: snd_nxt - snd_una
         if slot > 3500:  # the pipe is full
             apart = max(apart, abs(inflight - queue - trip // every))
             steady += 1
     return Finding(
         {"to one packet, while the bottleneck is busy": apart <= 1},
         {"largest_difference_packets": apart, "pipe_packets": Fraction(trip, every), "slots": steady},
-        [Way("the pipe: trip over the gap of departures, counted in flight", trip // every, len(flying), 0.06)],
+        [
+            Way("in flight: sequence numbers, queue and wire", sent - acknowledged, queue + len(flying)),
+            Way("the pipe: trip over the gap of departures, counted in flight", trip // every, len(flying), 0.06),
+        ],
     )
 
 
