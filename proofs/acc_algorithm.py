@@ -298,7 +298,7 @@ def model() -> Finding:
         ways.append(Way(f"appendix's peak over C T, N = {flows}, r = {r}: map, r(N-1)", printed.peak, x))
         for run_ in (printed, algorithm):
             evidence[f"utilisation_{run_.form}_r_{r}_N_{flows}"] = F(run_.utilization)
-            evidence[f"cycle_periods_{run_.form}_r_{r}_N_{flows}"] = F(run_.cycle.item())
+            evidence[f"cycle_periods_{run_.form}_r_{r}_N_{flows}"] = F(run_.cycle)
     return Finding(
         {"as printed": all(same)},
         evidence,

@@ -98,12 +98,12 @@ class AccMap:
     def cycle(self) -> Array:
         """Length of the last cycle [s], (...): from the end of a halt to that of the next; inf where there is none."""
         complete, first, last = self._last_cycle
-        return np.where(complete, _at(self.time, last) - _at(self.time, first), np.inf)
+        return np.where(complete, _at(self.time, last) - _at(self.time, first), np.inf)[()]
 
     @cached_property
     def cycle_periods(self) -> Array:
         """Length of the last cycle over T, (...); inf where there is none."""
-        return np.where(self._last_cycle[0], np.where(self._last_cycle[0], self.cycle, 0) / self.period, np.inf)
+        return np.where(self._last_cycle[0], self.cycle / self.period, np.inf)[()]
 
     @cached_property
     def utilization(self) -> Array:
@@ -155,7 +155,7 @@ class AccMap:
         found = lasting.any(axis=0)
         cycles = np.where(start > 0, _at(self.cycles, np.maximum(start - 1, 0)), 0)
         spent = (_at(self.time, first) - _at(self.time, start)) / self.period
-        return Fair(np.where(found, _at(self.cycles, first) - cycles, np.inf), np.where(found, spent, np.inf))
+        return Fair(np.where(found, _at(self.cycles, first) - cycles, np.inf)[()], np.where(found, spent, np.inf)[()])
 
     def summary(self, tol: float = 0.01) -> dict[str, Array]:
         """Utilisation, peak queue [bytes, and over C T], cycle [s, and over T], and when shares are fair (`fair`)."""
