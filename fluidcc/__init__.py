@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fluidcc.scenario import Flow as Flow
     from fluidcc.scenario import Link as Link
     from fluidcc.scenario import Scenario as Scenario
+    from fluidcc.scenario import Storm as Storm
     from fluidcc.scenario import TrafficClass as TrafficClass
     from fluidcc.schemes.acc import ACC as ACC
     from fluidcc.schemes.acc.period_map import acc_map as acc_map
@@ -96,6 +97,7 @@ _HOMES = {
     "Scenario": "fluidcc.scenario",
     "Stability": "fluidcc.control.stability",
     "StabilityChart": "fluidcc.sweep.chart",
+    "Storm": "fluidcc.scenario",
     "SweepResult": "fluidcc.sweep",
     "Swift": "fluidcc.schemes.swift",
     "TIMELY": "fluidcc.schemes.timely",

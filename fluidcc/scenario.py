@@ -23,7 +23,7 @@ class RED:
     Below ``kmin`` nothing is marked, between the thresholds a share that rises to ``pmax``, and everything
     above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off. With ``max_on`` this is one part of ternary congestion
     detection (TCD, Zhang et al., SIGCOMM 2021): a port that flow control has stopped within that time is undetermined,
-    and marks UE in place of CE; packets are then marked as they leave (`fluidcc.packet.detection`).
+    and marks UE in place of CE; packets are then marked as they leave (`fluidcc.packet.marking`).
     """
 
     kmin: Any = parameter(SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
@@ -113,6 +113,20 @@ class Failure:
     reroute_after: Any = parameter(TIME, "until flows take another path", default=0.0, low=0)
 
 
+@register(meta=("link",))
+class Storm:
+    """A port that is paused for good or for a time, whatever it is told: its neighbour sends PAUSE without end.
+
+    Li et al. (SIGCOMM 2019, section 1, Case-1) saw a switch that did (packet engine).
+    """
+
+    link: str
+    at: Any = parameter(TIME, "when the PAUSE frames begin", low=0)
+    duration: Any = parameter(
+        TIME, "how long they come", default=math.inf, low=0, open_low=True, unlimited=True, source="HPCC 1, Case-1"
+    )
+
+
 @register(meta=("name", "source", "target"))
 class Link:
     """A switch's egress port and the wire behind it.
@@ -173,6 +187,7 @@ class Scenario:
     classes : tuple of TrafficClass
         Egress queues of every port; ``Flow.traffic_class`` indexes them.
     failures : tuple of Failure
+    storms : tuple of Storm
     """
 
     links: tuple[Link, ...]
@@ -207,6 +222,7 @@ class Scenario:
     pfc: PFC | None = None
     classes: tuple[TrafficClass, ...] = (TrafficClass(),)
     failures: tuple[Failure, ...] = ()
+    storms: tuple[Storm, ...] = ()
 
     @property
     def wire_packet(self) -> Any:
@@ -271,7 +287,13 @@ def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
     for i, failure in enumerate(failures):
         if failure.link not in links:
             raise InputError(f"failure {i} link: {failure.link!r} names no link; write one of {', '.join(links[:8])}")
-    return dataclasses.replace(scenario, pfc=pfc, classes=classes, failures=failures)
+    storms = tuple(resolve_fields(each, f"storm {i} ") for i, each in enumerate(scenario.storms))
+    for i, storm in enumerate(storms):
+        if storm.link not in links:
+            raise InputError(f"storm {i} link: {storm.link!r} names no link; write one of {', '.join(links[:8])}")
+    if storms and pfc is None:
+        raise InputError("storms: without flow control no port can be paused; write pfc=PFC() beside them")
+    return dataclasses.replace(scenario, pfc=pfc, classes=classes, failures=failures, storms=storms)
 
 
 def _resolve_link(link: Link, where: str) -> Link:

@@ -12,7 +12,7 @@ import tomli_w
 from fluidcc.errors import InputError
 from fluidcc.parameters import specs
 from fluidcc.routing import check_paths
-from fluidcc.scenario import PFC, RED, Failure, Flow, Link, Scenario, TrafficClass, resolve
+from fluidcc.scenario import PFC, RED, Failure, Flow, Link, Scenario, Storm, TrafficClass, resolve
 from fluidcc.schemes import dispatch
 
 _FORMAT = 1
@@ -45,6 +45,7 @@ def to_toml(scenario: Scenario) -> str:
         **({} if scenario.pfc is None else {"pfc": _values(scenario.pfc)}),
         "class": [_values(each) for each in scenario.classes],
         "failure": [{"link": each.link, **_values(each)} for each in scenario.failures],
+        "storm": [{"link": each.link, **_values(each)} for each in scenario.storms],
         "link": links,
         "scheme": [{"name": scheme.name, **_values(scheme)} for scheme in schemes],
         "flow": flows,
@@ -115,7 +116,7 @@ def _tables(value: Any, name: str, source: str) -> list[dict[str, Any]]:
 
 
 def _switches(document: dict[str, Any], where: str) -> dict[str, Any]:
-    """PFC, classes and failures, taken out of the document; only those that it gives."""
+    """PFC, classes, failures and storms, taken out of the document; only those that it gives."""
     found: dict[str, Any] = {}
     if (pfc := document.pop("pfc", None)) is not None:
         if not isinstance(pfc, dict):
@@ -124,12 +125,12 @@ def _switches(document: dict[str, Any], where: str) -> dict[str, Any]:
     if "class" in document:
         rows = _tables(document.pop("class"), "class", where)
         found["classes"] = tuple(_made(TrafficClass, row, f"{where} class {i}") for i, row in enumerate(rows))
-    if "failure" in document:
-        rows = _tables(document.pop("failure"), "failure", where)
-        found["failures"] = tuple(
-            _made(Failure, row, f"{where} failure {i}", link=_text(row, "link", f"{where} failure {i}"))
-            for i, row in enumerate(rows)
-        )
+    for name, key, kind in (("failure", "failures", Failure), ("storm", "storms", Storm)):
+        if name in document:
+            found[key] = tuple(
+                _made(kind, row, f"{where} {name} {i}", link=_text(row, "link", f"{where} {name} {i}"))
+                for i, row in enumerate(_tables(document.pop(name), name, where))
+            )
     return found
 
 

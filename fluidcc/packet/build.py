@@ -91,6 +91,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         routes=_routes(topology),
         rerouted=np.zeros((len(scenario.failures), len(members), 2), np.int64),
         failures=records(layout.FAILURE, len(scenario.failures)),
+        storms=records(layout.STORM, len(scenario.storms)),
         ticks=np.zeros((1, 1), np.int64),
         weights=weights_of(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
@@ -271,6 +272,12 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
     for i, failure in enumerate(scenario.failures):
         events.append((round(failure.at * PS), layout.FAIL, i))
         events.append((round((failure.at + failure.reroute_after) * PS), layout.REROUTE, i))
+    names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
+    for i, storm in enumerate(scenario.storms):
+        sim.storms[i].port = names.index(storm.link)
+        events.append((round(storm.at * PS), layout.JAM, i))
+        if math.isfinite(storm.duration):
+            events.append((round((storm.at + storm.duration) * PS), layout.RELEASE, i))
     for order, (time, kind, index) in enumerate(sorted(events, key=lambda e: e[0])):
         sim.heap[order] = time, order, (kind << SHIFT) | index  # a sorted array is a heap
     core.heap = core.order = len(events)

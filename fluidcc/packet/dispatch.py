@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import records
+from fluidcc.schemes.acc import packet as acc
 from fluidcc.schemes.dcqcn import packet as dcqcn
 from fluidcc.schemes.dctcp import packet as dctcp
 from fluidcc.schemes.hpcc import packet as hpcc
@@ -19,11 +20,19 @@ from fluidcc.schemes.none import packet as none
 from fluidcc.schemes.swift import packet as swift
 from fluidcc.schemes.timely import packet as timely
 
-MODULES = {"dcqcn": dcqcn, "hpcc": hpcc, "dctcp": dctcp, "timely": timely, "swift": swift, "none": none}
+MODULES = {
+    "dcqcn": dcqcn,
+    "hpcc": hpcc,
+    "dctcp": dctcp,
+    "timely": timely,
+    "swift": swift,
+    "acc": acc,
+    "none": none,
+}
 # Schemes that run another's rules with other parameters.
 ALIASES = {"hpcc-multiq": "hpcc", "hpcc-rx": "hpcc"}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
-_DCQCN, _HPCC, _DCTCP, _TIMELY, _SWIFT, _NONE = range(6)
+_DCQCN, _HPCC, _DCTCP, _TIMELY, _SWIFT, _ACC, _NONE = range(7)
 
 
 class Senders(NamedTuple):
@@ -34,6 +43,7 @@ class Senders(NamedTuple):
     dctcp: Any
     timely: Any
     swift: Any
+    acc: Any
     none: Any
 
 
@@ -66,6 +76,8 @@ def begin(sim: Any, f: Any) -> None:
         timely.begin(flow, sim.senders.timely[flow.row])
     elif flow.scheme == _SWIFT:
         swift.begin(sim.core[0], flow, sim.senders.swift[flow.row])
+    elif flow.scheme == _ACC:
+        acc.begin(flow, sim.senders.acc[flow.row])
     else:
         none.begin(sim, f, flow, sim.senders.none[flow.row])
 
@@ -84,6 +96,8 @@ def acknowledged(sim: Any, f: Any, k: Any) -> None:
         timely.acknowledged(sim.core[0], flow, sim.senders.timely[flow.row], sim.packets[k])
     elif flow.scheme == _SWIFT:
         swift.acknowledged(sim.core[0], flow, sim.senders.swift[flow.row], sim.packets[k])
+    elif flow.scheme == _ACC:
+        acc.acknowledged(sim, f, flow, sim.senders.acc[flow.row], sim.packets[k])
 
 
 @kernel
@@ -101,11 +115,11 @@ def granting(sim: Any, f: Any, k: Any) -> None:
 
 
 @kernel
-def notified(sim: Any, f: Any) -> None:
-    """A CNP reaches its sender."""
+def notified(sim: Any, f: Any, k: Any) -> None:
+    """A CNP, packet ``k``, reaches its sender."""
     flow = sim.flows[f]
     if flow.scheme == _DCQCN:
-        dcqcn.notified(sim, f, flow, sim.senders.dcqcn[flow.row])
+        dcqcn.notified(sim, f, flow, sim.senders.dcqcn[flow.row], sim.packets[k])
 
 
 @kernel
@@ -114,6 +128,8 @@ def expired(sim: Any, f: Any, which: Any) -> None:
     flow = sim.flows[f]
     if flow.scheme == _DCQCN:
         dcqcn.expired(sim, f, flow, sim.senders.dcqcn[flow.row], which)
+    elif flow.scheme == _ACC:
+        acc.expired(sim, f, flow, sim.senders.acc[flow.row], which)
     elif flow.scheme == _NONE:
         none.expired(sim, f, flow, sim.senders.none[flow.row])
 
@@ -140,3 +156,5 @@ def observe(sim: Any, f: Any, row: Any) -> None:
         timely.observe(sim.senders.timely[flow.row], sim.flow_samples, row, f)
     elif flow.scheme == _SWIFT:
         swift.observe(sim.core[0], flow, sim.senders.swift[flow.row], sim.flow_samples, row, f)
+    elif flow.scheme == _ACC:
+        acc.observe(sim.core[0], flow, sim.senders.acc[flow.row], sim.flow_samples, row, f)

@@ -16,10 +16,12 @@ from fluidcc.packet.layout import (
     GROW_HEAP,
     GROW_LOG,
     GROW_PACKETS,
+    JAM,
     NOTIFY,
     OPEN,
     PAUSE,
     REFILL,
+    RELEASE,
     REROUTE,
     RUNNING,
     SAMPLE,
@@ -217,7 +219,23 @@ def rare(sim: Any, kind: Any, i: Any) -> Any:
         for f in range(len(sim.flows)):
             sim.flows[f].route = sim.rerouted[i, f, 0]
             sim.flows[f].back = sim.rerouted[i, f, 1]
+    elif kind == JAM:
+        jam(sim, sim.storms[i].port, 1)
+    elif kind == RELEASE:
+        jam(sim, sim.storms[i].port, 0)
+        return sim.storms[i].port
     return -1
+
+
+@kernel
+def jam(sim: Any, i: Any, jammed: Any) -> None:
+    """A storm of PAUSE frames begins or ends: all classes of port ``i`` stop, or go on."""
+    sim.ports[i].jammed = jammed
+    for q in range(1, sim.core[0].queues):
+        if jammed:
+            switch.stop(sim, i, q)
+        else:
+            switch.go_on(sim, i, q)
 
 
 @kernel

@@ -19,6 +19,7 @@ from fluidcc.packet.layout import (
     SENT,
     WAKE,
 )
+from fluidcc.packet.marking import CE, UE
 from fluidcc.packet.pacing import gap, inflight
 from fluidcc.packet.record import write
 from fluidcc.packet.switch import CONTROL_BYTES, queue_up
@@ -82,6 +83,7 @@ def packet_of(sim: Any, f: Any) -> Any:
     packet.ingress = -1
     packet.sent = core.now
     packet.marks = 0
+    packet.undetermined = 0
     packet.hops = 0
     packet.path = 0
     core.injected += 1
@@ -115,9 +117,11 @@ def deliver(sim: Any, k: Any) -> Any:
     nic = sim.routes[flow.back, 0]
     if len(sim.log) > 0:
         write(core, sim.log, RECEIVED, nic, f, packet.kind, packet.end, 0, packet.marks)
-    if packet.marks:
-        flow.unanswered_marks += 1
-        if flow.cnp_interval > 0:
+    if packet.marks or packet.undetermined:
+        flow.unanswered_marks += packet.marks
+        flow.unanswered_undetermined += packet.undetermined
+        if flow.cnp_interval > 0 and (packet.marks or flow.ternary):
+            flow.cnp_severity = max(flow.cnp_severity, CE if packet.marks else UE)
             if core.now >= flow.cnp_next:
                 notify(sim, f)
             else:
@@ -156,9 +160,11 @@ def answer(sim: Any, f: Any, k: Any) -> None:
     packet.ingress = -1
     packet.queue = 0 if core.ack_control else flow.queue
     packet.marks = flow.unanswered_marks
+    packet.undetermined = flow.unanswered_undetermined
     packet.covers = flow.unanswered
     flow.unanswered = 0
     flow.unanswered_marks = 0
+    flow.unanswered_undetermined = 0
     if flow.notifies:
         packet.end = flow.received_end
         packet.wire_end = flow.received_wire
@@ -211,8 +217,10 @@ def notify(sim: Any, f: Any) -> None:
     packet.route = flow.back
     packet.hop = 0
     packet.ingress = -1
-    packet.marks = 0
+    packet.marks = flow.cnp_severity == CE
+    packet.undetermined = flow.cnp_severity == UE
     packet.hops = 0
+    flow.cnp_severity = 0
     queue_up(core, sim.links, sim.packets, nic, 0, k)
     schedule(core, sim.heap, core.now, WAKE, i)
 
@@ -237,7 +245,7 @@ def hear(sim: Any, k: Any) -> Any:
         if len(sim.log) > 0:
             write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
         if flow.state == 1:
-            dispatch.notified(sim, f)
+            dispatch.notified(sim, f, k)
     else:
         flow.acked = max(flow.acked, packet.end)
         flow.acked_wire = max(flow.acked_wire, packet.wire_end)

@@ -17,6 +17,7 @@ NEVER = 1 << 62
 UNLIMITED = 1 << 60  # size of a long-lived flow
 QUEUES = 8  # of a port: 0 for control frames, above all others; 1 to 7 for traffic classes
 HOPS = 8  # switches on a path that telemetry has room for
+DEPTHS = 16  # of trees of paused ports that are told apart
 BINS = 1280  # of the distribution of a queue
 OBSERVED = 4  # scheme variables in a trace
 
@@ -24,7 +25,7 @@ OBSERVED = 4  # scheme variables in a trace
 # Kinds of packets.
 DATA, ACK, CNP, PAUSE, RESUME = map(np.int64, range(5))
 # Kinds of events.
-FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE = map(np.int64, range(11))
+FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE, JAM, RELEASE = map(np.int64, range(13))
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
 # What the log says happened.
@@ -70,6 +71,9 @@ CORE = np.dtype(
         ("window_close", _I),
         ("sample_interval", _I),
         ("limit", _I),  # end of the run
+        ("stopped", _F),  # rates of all ports that are paused, bytes/s
+        ("stopped_max", _F),
+        ("depths", _I, (DEPTHS,)),  # PAUSE frames that stopped a port, by its depth
     ],
     align=True,
 )
@@ -103,6 +107,13 @@ PORT = np.dtype(
         ("kmax", _F),
         ("pmax", _F),
         ("on_departure", _I),  # mark packets as they leave
+        # ternary congestion detection (`marking`), of each queue
+        ("max_on", _I),  # -1: no TCD
+        ("state", _I, (QUEUES,)),
+        ("resumed", _I, (QUEUES,)),  # when the last RESUME came
+        ("at_resume", _I, (QUEUES,)),  # queue then, bytes
+        ("checked", _I, (QUEUES,)),  # when the queue was last looked at
+        ("at_check", _I, (QUEUES,)),  # and what it was
         ("head", _I, (QUEUES,)),
         ("tail", _I, (QUEUES,)),
         ("bytes", _I, (QUEUES,)),
@@ -118,6 +129,8 @@ PORT = np.dtype(
         ("pauses", _I),  # frames received
         ("paused_since", _I),
         ("paused_for", _I),  # total time stopped
+        ("jammed", _I),  # whether it is paused whatever the far end says
+        ("depth", _I),  # hops from the root of the tree of paused ports that this one is in, while it is paused
     ],
     align=True,
 )
@@ -132,6 +145,7 @@ NODE = np.dtype(
         ("reserve", _I),  # of each ingress port and class
         ("xon_gap", _I),
         ("switch_id", _I),  # 12 bits; 0 for hosts
+        ("paused", _I, (DEPTHS,)),  # its paused ports, by their depth
     ],
     align=True,
 )
@@ -150,6 +164,7 @@ PACKET = np.dtype(
         ("arrives", _I),
         ("order", _I),
         ("marks", _S),  # CE: of itself (data), or packets that carried it (ACK)
+        ("undetermined", _S),  # UE, likewise; no packet carries both
         ("hops", _S),  # filled rows of the telemetry
         ("payload", _S),
         ("covers", _S),  # data packets that an ACK answers
@@ -203,10 +218,13 @@ FLOW = np.dtype(
         ("disorder", _I),  # packets that came before an earlier one
         ("unanswered", _I),  # packets since the last ACK
         ("unanswered_marks", _I),
+        ("unanswered_undetermined", _I),
         ("cnp_interval", _I),  # 0: sends none
         ("nic_cnp_interval", _I),
         ("cnp_next", _I),  # end of the present CNP interval
         ("cnp_pending", _I),
+        ("cnp_severity", _I),  # of what the next CNP tells: 2 CE, 1 UE
+        ("ternary", _I),  # whether UE makes CNPs too
         ("cnps", _I),
         # counts at the window's edges
         ("sent_open", _I),
@@ -235,6 +253,7 @@ LINK = np.dtype(
 )
 
 FAILURE = np.dtype([("port", _I), ("reverse", _I)], align=True)
+STORM = np.dtype([("port", _I)], align=True)
 LOG = np.dtype(
     [("time", _I), ("what", _I), ("port", _I), ("flow", _I), ("kind", _I), ("end", _I), ("queue", _I), ("value", _F)],
     align=True,
@@ -255,6 +274,7 @@ class Sim(NamedTuple):
     routes: Any  # (routes, hops) ports, -1 behind the end
     rerouted: Any  # (failures, flows, 2) route and back after each failure
     failures: Any  # FAILURE
+    storms: Any  # STORM
     ticks: Any  # (rows, bytes) transmission times
     weights: Any  # (QUEUES, 2) priority and quantum of each queue
     links: Any  # LINK

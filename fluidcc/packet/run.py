@@ -17,6 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
 from fluidcc.packet.build import Plan, Times, grown_packets, plan_of, sampled_classes
 from fluidcc.packet.engine import run
+from fluidcc.packet.flow_control import flow_control, paused_for
 from fluidcc.packet.jit import compiled
 from fluidcc.packet.layout import LOGGED, PS, Sim
 from fluidcc.packet.record import percentile
@@ -191,10 +192,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
     fct = [
         None if unfinished[m] else float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)
     ]
-    paused = (
-        sim.ports["paused_for"].sum()
-        + np.where(sim.ports["paused_since"] < layout.NEVER, core.now - sim.ports["paused_since"], 0).sum()
-    )
+    paused = paused_for(sim).sum()
     return {
         "engine": "packet",
         "scheme": "+".join(dict.fromkeys(flow.scheme.name for flow in scenario.flows)),
@@ -217,6 +215,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
         "acks": int(core.acks),
         "pfc_pauses": int(core.pauses),
         "pfc_paused_s": float(paused / PS),
+        "pfc": flow_control(plan.topology, sim) if core.pfc else None,
         "drops": int(core.dropped),
         "buffer_bytes_max": float(sim.nodes["used_max"].max()),
     }

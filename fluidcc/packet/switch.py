@@ -14,6 +14,7 @@ from fluidcc.packet.heap import schedule
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import (
     DATA,
+    DEPTHS,
     DROPPED,
     ENQUEUED,
     HOPS,
@@ -31,22 +32,10 @@ from fluidcc.packet.layout import (
     TX_CLASS,
     WAKE,
 )
+from fluidcc.packet.marking import CE, UE, marks, ternary
 from fluidcc.packet.record import account, peak, write
 
 CONTROL_BYTES = 64  # of a PFC frame and a CNP
-
-
-@kernel
-def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
-    """Whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
-    if queue > port.kmax:
-        return True
-    if queue <= port.kmin:
-        return False
-    chance = port.pmax * (queue - port.kmin) / (port.kmax - port.kmin)
-    draw = uniforms[core.drawn]
-    core.drawn += 1
-    return draw < chance
 
 
 @kernel
@@ -123,7 +112,6 @@ def tell(sim: Any, i: Any, q: Any, kind: Any) -> None:
     packet.marks = q  # the class that it is about
     queue_up(core, sim.links, sim.packets, port, 0, k)
     schedule(core, sim.heap, core.now, WAKE, back)
-    port.pauses += kind == PAUSE
     core.pauses += kind == PAUSE
     if len(sim.log) > 0:
         write(core, sim.log, PAUSED if kind == PAUSE else RESUMED, i, -1, kind, 0, port.queued, q)
@@ -192,10 +180,20 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
         resume(sim, packet.ingress, packet.queue)
     if packet.kind != DATA:
         return
-    if port.on_departure and marks(core, sim.uniforms, port, port.bytes[packet.queue]):
-        packet.marks = 1
-        if len(sim.log) > 0:
-            write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
+    if port.max_on >= 0:
+        mark = ternary(core, sim.uniforms, port, packet.queue, packet.wire)
+        if mark == CE:  # goes before UE
+            packet.marks = 1
+            packet.undetermined = 0
+        elif mark == UE:
+            packet.undetermined = 1 - packet.marks
+        marked = mark == CE
+    else:
+        marked = port.on_departure and marks(core, sim.uniforms, port, port.bytes[packet.queue])
+        if marked:
+            packet.marks = 1
+    if marked and len(sim.log) > 0:
+        write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
     if sim.flows[packet.flow].telemetry and packet.hops < HOPS:
         at = packet.hops
         packet.telemetry[at, QLEN] = port.queued
@@ -211,20 +209,49 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
 @kernel
 def heed(sim: Any, k: Any, i: Any) -> None:
     """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards who sent it."""
-    core, packet = sim.core[0], sim.packets[k]
+    packet = sim.packets[k]
     back = sim.ports[i].reverse
-    port = sim.ports[back]
-    before = port.paused
     if packet.kind == PAUSE:
-        port.paused |= 1 << packet.marks
-    else:
-        port.paused &= ~(1 << packet.marks)
-    if before == 0 and port.paused != 0:
-        port.paused_since = core.now
-    elif before != 0 and port.paused == 0:
-        port.paused_for += core.now - port.paused_since
-        port.paused_since = NEVER
-    pool.give(core, sim.packets, k)
+        sim.ports[back].pauses += 1
+        stop(sim, back, packet.marks)
+    elif not sim.ports[back].jammed:
+        go_on(sim, back, packet.marks)
+    pool.give(sim.core[0], sim.packets, k)
 
 
-__all__ = ["CONTROL_BYTES", "drop", "forward", "heed", "queue_up", "stamp", "tell"]
+@kernel
+def stop(sim: Any, i: Any, q: Any) -> None:
+    """Flow control stops a class of port ``i``: if it is the first, the port is one hop further from the root."""
+    core, port = sim.core[0], sim.ports[i]
+    before = port.paused
+    port.paused |= 1 << q
+    if before != 0:
+        return
+    port.paused_since = core.now
+    port.depth = 1
+    for depth in range(1, DEPTHS - 1):
+        if sim.nodes[port.peer].paused[depth] > 0:
+            port.depth = depth + 1
+    sim.nodes[port.node].paused[port.depth] += 1
+    core.depths[port.depth] += 1
+    core.stopped += port.rate
+    core.stopped_max = max(core.stopped_max, core.stopped)
+
+
+@kernel
+def go_on(sim: Any, i: Any, q: Any) -> None:
+    """Flow control lets a class of port ``i`` go on."""
+    core, port = sim.core[0], sim.ports[i]
+    before = port.paused
+    port.paused &= ~(1 << q)
+    port.resumed[q] = core.now
+    port.at_resume[q] = port.bytes[q]
+    if before == 0 or port.paused != 0:
+        return
+    port.paused_for += core.now - port.paused_since
+    port.paused_since = NEVER
+    sim.nodes[port.node].paused[port.depth] -= 1
+    core.stopped -= port.rate
+
+
+__all__ = ["CONTROL_BYTES", "drop", "forward", "go_on", "heed", "queue_up", "stamp", "stop", "tell"]

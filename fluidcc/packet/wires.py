@@ -29,10 +29,11 @@ def ports_of(topology: Topology) -> Any:
         row.tail[:] = -1
         row.turn, row.fresh, row.wake = -1 if row.host else 1, 1, NEVER
         row.paused_since = NEVER
-        row.kmin = row.kmax = math.inf
+        row.kmin, row.kmax, row.max_on = math.inf, math.inf, -1
         if port.marking is not None:
             row.kmin, row.kmax, row.pmax = port.marking.kmin, port.marking.kmax, port.marking.pmax
             row.on_departure = port.marking.mark_on == "departure"
+            row.max_on = -1 if port.marking.max_on is None else round(port.marking.max_on * PS)
     return ports
 
 

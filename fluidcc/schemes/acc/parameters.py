@@ -92,10 +92,19 @@ class ACC:
     )
     extension: str = parameter(
         "choice",
-        "when t_Halt is extended: with it (all that t_extend needs is known), a period later as printed, or never",
+        "t_Halt's extension: with it (all that it needs is known), a period later as printed, never, or with it and "
+        "in each period anew, until what is in flight fits the pipe",
         default="at-once",
         source=f"{_ALGORITHM}, lines 6-10",
-        choices=("at-once", "printed", "never"),
+        choices=("at-once", "printed", "never", "inflight"),
+    )
+    ack_rate: str = parameter(
+        "choice",
+        "arrival rate of ACKs: their bytes over the time between them, or over T as printed (packet engine)",
+        default="spacing",
+        symbol="R",
+        source=f"{_ALGORITHM}, line 3",
+        choices=("spacing", "count"),
     )
     some_marks: str = parameter(
         "choice",
@@ -149,5 +158,6 @@ def increments(p: ACC, line_rate: Any) -> tuple[Any, Any]:
 
 PRESETS = {
     "paper": Preset(ACC(), ACC.default_marking),
+    "printed": Preset(ACC(ack_rate="count", extension="printed"), ACC.default_marking),  # Algorithm 1 to the letter
     "hpcc-eval": Preset(ACC(), ACC.default_marking, EVALUATION),
 }

@@ -35,6 +35,7 @@ STATE = np.dtype(
         ("decrease_gain", _F),
         ("max_decrease", _F),
         ("min_rate", _F),
+        ("ue_gain", _F),
         ("hyper", _I),
         ("sim", _I),
         ("win", _I),
@@ -67,6 +68,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.decrease_gain, me.max_decrease, me.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
     me.alpha = p.initial_alpha
     me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
+    me.ue_gain, flow.ternary = p.ue_gain, p.tcd
     if p.variant == "paper":
         flow.cnp_interval, flow.nic_cnp_interval = round(p.cnp_interval * 1e12), round(p.nic_cnp_interval * 1e12)
 
@@ -92,11 +94,12 @@ def follow(flow: Any, me: Any) -> None:
 
 
 @kernel
-def notified(sim: Any, f: Any, flow: Any, me: Any) -> None:
-    """A CNP: eq. (1), CutRate of Fig. 7."""
+def notified(sim: Any, f: Any, flow: Any, me: Any, cnp: Any) -> None:
+    """A CNP: eq. (1), CutRate of Fig. 7; gentler if it tells of UE only."""
     core = sim.core[0]
     me.target = flow.rate
-    flow.rate = max(flow.rate * (1.0 - min(me.decrease_gain * me.alpha, me.max_decrease)), me.min_rate)
+    cut = min(me.decrease_gain * me.alpha, me.max_decrease)
+    flow.rate = max(flow.rate * (1.0 - (me.ue_gain * cut if cnp.undetermined else cut)), me.min_rate)
     me.alpha = (1.0 - me.g) * me.alpha + me.g
     me.by_timer = me.by_bytes = 0
     me.bytes = 0.0

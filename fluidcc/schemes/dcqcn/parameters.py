@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
+from fluidcc.schemes.fields import tcd_switch, ue_gain_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.schemes.win import win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
@@ -87,6 +88,8 @@ class DCQCN:
     )
     base_rtt: Any = win_base_rtt()
     win: bool = win_switch()
+    tcd: bool = tcd_switch()
+    ue_gain: Any = ue_gain_field()
     variant: str = parameter(
         "choice",
         "the paper's reaction point, or that of the HPCC authors' simulator (packet engine)",

@@ -3,7 +3,8 @@
 A completion event is the ACK that completes a segment, its RTT that of the packet answered, from the start of its
 transmission at the NIC. HPCC's "TIMELY+win" is ``win``. ``variant="hpcc-sim"`` is what the HPCC authors' public
 simulator does instead: one update per window of data, and hyperactive increase after five increases of any kind.
-``patched`` is Algorithm 2 of Zhu et al. (CoNEXT 2016), its reference RTT T_low.
+``patched`` is Algorithm 2 of Zhu et al. (CoNEXT 2016), its reference RTT T_low. ``tcd`` is TIMELY+TCD (ACC, 6.1), whose
+rules the papers do not give: ours lets CE decrease as ever, UE less, and delay without either not at all.
 """
 
 from __future__ import annotations
@@ -35,10 +36,14 @@ STATE = np.dtype(
         ("patched", _I),
         ("win", _I),
         ("sim", _I),
+        ("ternary", _I),
+        ("ue_gain", _F),
         # state
         ("rtt", _F),
         ("rtt_difference", _F),
         ("streak", _I),  # completions in a row without a rising RTT (hpcc-sim: increases in a row)
+        ("marks", _I),  # CE since the last completion
+        ("undetermined", _I),  # UE since then
         ("completes", _F),  # the next completion is at this much acknowledged data (hpcc-sim: beyond it)
     ],
     align=True,
@@ -55,6 +60,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.t_low, me.t_high, me.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
     me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
     me.patched, me.empty = p.patched, around.own_rtt * 1e9 if p.thresholds == "queueing" else 0.0
+    me.ternary, me.ue_gain = p.tcd, p.ue_gain
     me.sim, me.segment = p.variant == "hpcc-sim", p.segment
     me.completes = 0.0 if me.sim else p.segment
 
@@ -69,6 +75,8 @@ def begin(flow: Any, me: Any) -> None:
 @inlined
 def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """A completion event, if the ACK makes one."""
+    me.marks += ack.marks
+    me.undetermined += ack.undetermined
     if me.sim:
         if ack.end <= me.completes:
             return
@@ -78,6 +86,15 @@ def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
             return
         me.completes = ack.end + me.segment
     completed(core, flow, me, (core.now - ack.sent) / 1000)
+    me.marks = me.undetermined = 0
+
+
+@kernel
+def beta(me: Any) -> Any:
+    """Multiplicative decrease; with ``tcd``, of it what the marks warrant: delay alone is no congestion."""
+    if not me.ternary or me.marks > 0:
+        return me.beta
+    return me.beta * me.ue_gain if me.undetermined > 0 else 0.0
 
 
 @kernel
@@ -95,7 +112,7 @@ def completed(core: Any, flow: Any, me: Any, rtt: Any) -> None:
     if me.patched and me.t_low <= delay <= me.t_high:
         weight = min(max(2.0 * gradient + 0.5, 0.0), 1.0)
         error = (delay - me.t_low) / me.t_low
-        rate = flow.rate * (1.0 - me.beta * weight * error) + (1.0 - weight) * me.rate_ai
+        rate = flow.rate * (1.0 - beta(me) * weight * error) + (1.0 - weight) * me.rate_ai
         flow.rate = min(max(rate, me.min_rate), flow.line_rate)
     elif delay < me.t_low or (delay <= me.t_high and gradient <= 0.0):
         hyper = me.streak >= me.hai_steps and (me.sim or delay >= me.t_low)
@@ -105,7 +122,7 @@ def completed(core: Any, flow: Any, me: Any, rtt: Any) -> None:
         flow.rate = min(rate, flow.line_rate)
     else:
         excess = gradient if delay <= me.t_high else 1.0 - me.t_high / delay
-        rate = flow.rate * max(1.0 - me.beta * excess, 0.0)
+        rate = flow.rate * max(1.0 - beta(me) * excess, 0.0)
         if me.sim:
             me.streak = 0
             rate = int(rate * 8.0) / 8.0  # whole bits per second

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
-from fluidcc.schemes.fields import feedback_delay_field
+from fluidcc.schemes.fields import feedback_delay_field, tcd_switch, ue_gain_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.schemes.win import win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
@@ -90,6 +90,8 @@ class TIMELY:
     )
     base_rtt: Any = win_base_rtt()
     win: bool = win_switch()
+    tcd: bool = tcd_switch()
+    ue_gain: Any = ue_gain_field()
     variant: str = parameter(
         "choice",
         "Algorithm 1, or what the HPCC authors' simulator does (packet engine)",
