@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from fluidcc.audit import Audit as Audit
     from fluidcc.audit import audit as audit
+    from fluidcc.buffer_dependencies import buffer_cycle as buffer_cycle
     from fluidcc.compare import Comparison as Comparison
     from fluidcc.compare import compare as compare
     from fluidcc.compare import ensemble as ensemble
@@ -66,12 +67,15 @@ if TYPE_CHECKING:
     from fluidcc.topologies import chain as chain
     from fluidcc.topologies import clos as clos
     from fluidcc.topologies import clos_testbed as clos_testbed
+    from fluidcc.topologies import clos_unit as clos_unit
     from fluidcc.topologies import fat_tree as fat_tree
     from fluidcc.topologies import incast as incast
     from fluidcc.topologies import parking_lot as parking_lot
     from fluidcc.trace import Trace as Trace
     from fluidcc.trace import oscillation as oscillation
     from fluidcc.trace import settling_time as settling_time
+    from fluidcc.workloads import incasts as incasts
+    from fluidcc.workloads import poisson_flows as poisson_flows
 
 _HOMES = {
     "ACC": "fluidcc.schemes.acc",
@@ -109,9 +113,11 @@ _HOMES = {
     "alpha_fair": "fluidcc.recursion.registers",
     "audit": "fluidcc.audit",
     "bistability": "fluidcc.sweep.hysteresis",
+    "buffer_cycle": "fluidcc.buffer_dependencies",
     "chain": "fluidcc.topologies",
     "clos": "fluidcc.topologies",
     "clos_testbed": "fluidcc.topologies",
+    "clos_unit": "fluidcc.topologies",
     "compare": "fluidcc.compare",
     "ensemble": "fluidcc.compare",
     "equilibria": "fluidcc.control.equilibrium",
@@ -120,11 +126,13 @@ _HOMES = {
     "from_rest": "fluidcc.sweep.hysteresis",
     "hysteresis": "fluidcc.sweep.hysteresis",
     "incast": "fluidcc.topologies",
+    "incasts": "fluidcc.workloads",
     "limit_cycle": "fluidcc.control.limit_cycle",
     "linearize": "fluidcc.control.linearize",
     "measure": "fluidcc.fluid.measure",
     "oscillation": "fluidcc.trace",
     "pareto": "fluidcc.recursion.pareto",
+    "poisson_flows": "fluidcc.workloads",
     "parking_lot": "fluidcc.topologies",
     "settling_time": "fluidcc.trace",
     "simulate": "fluidcc.simulate",

@@ -18,8 +18,9 @@ from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock
 from fluidcc.fluid.network import Network
 from fluidcc.fluid.queues import QueueNetwork
+from fluidcc.fluid.search import search
 from fluidcc.fluid.state import Feedback, Memory, State
-from fluidcc.fluid.windows import WindowNetwork, search
+from fluidcc.fluid.windows import WindowNetwork
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +109,8 @@ class ClassNetwork(WindowNetwork):
         gone = tuple(self._gone_row + queue for queue in queues)
         came = tuple(self._gone_row + self._count[0] + queue for queue in queues)
         target = history.read(n, place((1.0 - left) * dt, dt, 1.0, False), gone, linear=True)
-        return search(lambda record: history.at(n, record, came), target, left, begin)
+        filling = self._filling(history, n, queues)
+        return search(lambda record: history.at(n, record, came), filling, target, left, begin)
 
     # -- how it moves --------------------------------------------------------------------------------------
 

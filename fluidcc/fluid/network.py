@@ -40,7 +40,7 @@ class Group:
     line_rate: Any
 
 
-@register(meta=("paths", "queueing", "waits", "starts", "tracked", "flows", "priorities"))
+@register(meta=("paths", "queueing", "waits", "starts", "tracked", "flows", "priorities", "departure"))
 class Network:
     """Columns of a scenario.
 
@@ -80,6 +80,8 @@ class Network:
         Whether bytes are tracked: some scheme needs telemetry or windows (`fluid.signals`), or there are classes.
     priorities : tuple of float
         Of each traffic class.
+    departure : tuple of bool
+        Of each queue, whether packets are marked as they leave it; heeded where bytes are tracked.
     """
 
     capacity: Any
@@ -105,6 +107,7 @@ class Network:
     starts: bool
     tracked: bool
     priorities: tuple[float, ...]
+    departure: tuple[bool, ...]
 
     @property
     def links(self) -> int:
@@ -184,6 +187,7 @@ def network_of(scenario: Scenario) -> Network:
         starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
         tracked=tracked,
         priorities=tuple(float(each.priority) for each in scenario.classes),
+        departure=tuple(m is not None and m.mark_on == "departure" for m in markings),
     )
 
 
@@ -195,6 +199,8 @@ def _refuse_packets_own(scenario: Scenario) -> None:
     """Buffers and flow control are left out of the fluid; what would change its equations is refused."""
     if scenario.failures:
         raise InputError("failures: the fluid model's links do not fail; leave them out, or write engine='packet'")
+    if scenario.storms:
+        raise InputError("storms: the fluid model's links do not pause; leave them out, or write engine='packet'")
     fixed = [each.priority for each in scenario.classes] + [flow.traffic_class for flow in scenario.flows]
     if not all(map(is_concrete, fixed)):
         raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")

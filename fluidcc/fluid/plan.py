@@ -238,7 +238,7 @@ def _longest_wait(network: Network) -> float:
     """Bound on the queueing delay along a path [s]."""
     rooms = [(group, part(group.parameters, "fluid")) for group in network.groups]
     columns = (network.capacity, network.multiplicity, *(group.parameters for group in network.groups))
-    if not all("inflight" in getattr(room, "NEEDS", ()) for _, room in rooms) or any(
+    if not all(hasattr(room, "largest_window") for _, room in rooms) or any(
         isinstance(leaf, Tracer) for leaf in jax.tree.leaves(columns)
     ):
         return _QUEUEING_ALLOWANCE

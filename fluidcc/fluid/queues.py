@@ -100,11 +100,14 @@ class QueueNetwork:
 
     def rates(self, y: State) -> Array:
         """Pacing rate (flows, points) of every flow, started or not [bytes/s]."""
-        rates = [fluid.rate(state) for fluid, state in zip(self._fluid, y.schemes, strict=True)]
-        if len(rates) == 1:
-            return rates[0]
+        return self._in_order([fluid.rate(state) for fluid, state in zip(self._fluid, y.schemes, strict=True)])
+
+    def _in_order(self, columns: list[Array]) -> Array:
+        """Rows of all flows, (flows, points), from those of each group."""
+        if len(columns) == 1:
+            return columns[0]
         order = [i for group in self.network.groups for i in group.flows]
-        return jnp.concatenate(rates)[jnp.argsort(jnp.asarray(order))]
+        return jnp.concatenate(columns)[jnp.argsort(jnp.asarray(order))]
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
         """Lags of `reads`: propagation, and what the packets waited."""
@@ -301,7 +304,7 @@ class QueueNetwork:
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
         """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
         net = self.network
-        schemes = self._jumped(y, z, feedback)
+        schemes = self._jumped(clock, y, z, feedback)
         queue = jnp.maximum(y.queue, 0.0)
         z = self._waited(clock, z._replace(idle=z.idle + self.unused(clock, z, queue - y.queue)), feedback)
         y = y._replace(queue=queue, schemes=schemes)
@@ -311,7 +314,7 @@ class QueueNetwork:
         finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), wait, z.finish, z.drain)
         return y, z._replace(finish=finish, drain=drain)
 
-    def _jumped(self, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
+    def _jumped(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
         """States of the schemes after a step."""
         return tuple(
             fluid.project(group.parameters, state, group.line_rate)

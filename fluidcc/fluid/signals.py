@@ -5,10 +5,11 @@ A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it 
 - ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
 - ``"delay"``: `Signals.waits`, what packets waited in queues. The module then has ``interval(parameters, state)`` [s]
   between the two packets whose waits it compares, and ``longest_interval(parameters)`` [s];
-- ``"inflight"``: a window limits the bytes in flight. The module then has ``jump(parameters, state, progress, heard)``
-  in place of ``project``, ``window(parameters, state)`` [bytes], ``largest_window(parameters)`` [bytes], and
-  ``settled(scenario)``, which returns a function from a flow to its parameters with what they leave to the scenario
-  filled in.
+- ``"inflight"``: bytes in flight are counted. The module then has ``jump(parameters, state, progress, heard)`` in place
+  of ``project``, and ``settled(scenario)``, which returns a function from a flow to its parameters with what they leave
+  to the scenario filled in. If a window limits these bytes, it has ``window(parameters, state)`` [bytes] and
+  ``largest_window(parameters)`` [bytes]; if flows at times send less than their rate,
+  ``sending(parameters, state, dt)`` [bytes/s], their rate of the step ahead.
 
 In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.
 """
@@ -47,6 +48,7 @@ class Progress(NamedTuple):
     line_rate: Array  # [bytes/s]
     own: Array  # (hops, flows, 1) 1 for each hop of `Telemetry`, 0 where a shorter path repeats its last
     rtt: Array  # round trip, with what it waited in queues, of the packet whose ACK arrives at the step's end [s]
+    dt: Array | float = 0.0  # the step [s]
 
 
 class Waits(NamedTuple):
@@ -71,6 +73,8 @@ class Signals(NamedTuple):
         If the scheme needs it.
     waits : Waits or None
         If the scheme needs delays.
+    undetermined : Array or None
+        Probability that a packet was marked UE and not CE (TCD); None where nothing pauses links.
     """
 
     marking: Array
@@ -78,3 +82,4 @@ class Signals(NamedTuple):
     packet: Array
     telemetry: Telemetry | None = None
     waits: Waits | None = None
+    undetermined: Array | None = None

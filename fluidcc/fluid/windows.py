@@ -20,12 +20,9 @@ from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock, Read
 from fluidcc.fluid.queues import QueueNetwork
 from fluidcc.fluid.rows import rows_of
+from fluidcc.fluid.search import search
 from fluidcc.fluid.signals import Progress, Signals, Telemetry
 from fluidcc.fluid.state import Feedback, Memory, State
-
-# The search for the byte whose ACK arrives goes forward by these many records, each if it may. A longer silence is
-# crossed in several steps of the integrator.
-_STRIDES = (1024, 256, 64, 16, 8, 4, 2, 1, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +73,7 @@ class WindowNetwork(QueueNetwork):
         acked = history.read(n, place(self.lags(y, z, 1.0)[1], dt, 1.0, False), rows)
         assert z.acked is not None
         # What the step acknowledges is sent again in it.
-        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self.rates(y))
+        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self._offered(y, dt))
         return z._replace(pace=pace, acked=acked, newly=jnp.maximum(acked - z.acked, 0.0))
 
     def _wait_longer(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
@@ -120,7 +117,17 @@ class WindowNetwork(QueueNetwork):
             queue, after = history.at(n, record, queues)
             return record + queue / per_step, record + 1 + after / per_step
 
-        return search(departures, left, left, begin)
+        return search(departures, self._filling(history, n, queues), left, left, begin)
+
+    @staticmethod
+    def _filling(history: History, n: Array, queues: tuple[int, ...]) -> Callable[[Array], Array]:
+        """Whether queues are empty when a record begins, and no more when it ends."""
+
+        def filling(record: Array) -> Array:
+            queue, after = history.at(n, record, queues)
+            return (queue <= 0) & (after > 0)
+
+        return filling
 
     def _arrive(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
         """Bytes that reach the queues by the end of step n, whose difference loses none."""
@@ -144,7 +151,7 @@ class WindowNetwork(QueueNetwork):
         net = self.network
         queues, own, telemetry, *before = lagged
         rates = own[len(own) // 2 :]
-        marking = self._marking(queues)
+        marking = self._marking(self._marked_by(queues, telemetry))
         heard = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             views = tuple(net.flows[i][0] for i in group.flows)
@@ -157,6 +164,16 @@ class WindowNetwork(QueueNetwork):
             )
             heard.append(fluid.feedback(group.parameters, signals))
         return Feedback(tuple(heard), None, None)
+
+    def _marked_by(self, queues: Array, telemetry: Array) -> Array:
+        """Queues (view hops, points) that decide on marks: as packets join them, or as they leave."""
+        net = self.network
+        if not any(net.departure):
+            return queues
+        parts = len(self._telemetry_rows) // len(self._path_queues)
+        left = jnp.split(telemetry, parts)[0 if len(net.priorities) == 1 else 3]
+        leaving = np.array([net.departure[queue] for queue in self._path_queues])
+        return jnp.where(leaving[:, None], left, queues)
 
     def _telemetry(self, heard: Array, views: tuple[int, ...]) -> Telemetry:
         views = views[:1] if len(set(views)) == 1 else views
@@ -221,13 +238,20 @@ class WindowNetwork(QueueNetwork):
             shape = (len(group.flows), self.points)
             window = fluid.window(group.parameters, state) if hasattr(fluid, "window") else jnp.inf
             limits.append(jnp.broadcast_to(window * self._wire_per_window(group.flows), shape))
-        order = [i for group in net.groups for i in group.flows]
-        return jnp.concatenate(limits)[jnp.argsort(jnp.asarray(order))] if len(limits) > 1 else limits[0]
+        return self._in_order(limits)
+
+    def _offered(self, y: State, dt: Array) -> Array:
+        """Rate (flows, points) of the step ahead that schemes wish for [bytes/s]."""
+        wishes = []
+        for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
+            less = hasattr(fluid, "sending")
+            wishes.append(fluid.sending(group.parameters, state, dt) if less else fluid.rate(state))
+        return self._in_order(wishes)
 
     def _wire_per_window(self, flows: tuple[int, ...]) -> Array:
         return rows_of(self.network.packet, flows) / rows_of(self.network.window_packet, flows)
 
-    def _jumped(self, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
+    def _jumped(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
         net = self.network
         assert y.sent is not None
         assert z.acked is not None
@@ -247,6 +271,7 @@ class WindowNetwork(QueueNetwork):
                 line_rate=group.line_rate,
                 own=self._own_hops(group.flows),
                 rtt=rows_of(rtt, group.flows),
+                dt=clock.dt,
             )
             states.append(fluid.jump(group.parameters, state, progress, heard))
         return tuple(states)
@@ -257,23 +282,3 @@ class WindowNetwork(QueueNetwork):
         firsts = zip(self._first_hop, net.paths, strict=True)
         views = jnp.stack([jnp.sum(wait[first : first + len(path)], axis=0) for first, path in firsts])
         return net.own_lag + rows_of(views, tuple(view for view, _ in net.flows))
-
-
-def search(ends: Callable[[Array], tuple[Array, Array]], target: Array, left: Array, begin: Array) -> Array:
-    """Latest time up to ``left`` at which a function that never falls is at most ``target``; times in steps from n.
-
-    Parameters
-    ----------
-    ends : callable
-        The function at the two ends of records, from their numbers.
-    target, left : Array, shape (queues, points)
-    begin : Array
-        Time not after the one sought, from which the search goes forward.
-    """
-    record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
-    for stride in _STRIDES:
-        ahead = record + stride
-        record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1))[0] <= target), ahead, record)
-    first, last = ends(record)
-    share = jnp.clip((target - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
-    return jnp.minimum(record + share, left)

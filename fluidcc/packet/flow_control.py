@@ -26,7 +26,8 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
         ``pauses_received`` of each switch, and of all hosts together; ``depths``, how many pauses were 1, 2, ... hops
         from the root of their tree (HPCC, Fig. 1a: a port paused by a node none of whose own ports is paused is 1 hop
         away); ``suppressed``, share of the rates of all ports that was paused, mean over the run and largest (Fig. 1b);
-        ``deadlock_s``, since when ports are paused for ever [s], and ``deadlock``, which; None if none are.
+        ``deadlock_s``, since when ports are paused for ever [s], and ``deadlock``, which of the switches'; None if none
+        are.
     """
     core, ports = sim.core[0], sim.ports
     received = {name: 0 for name in topology.nodes if name not in topology.hosts} | {"hosts": 0}
@@ -34,7 +35,7 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
         received[port.source if port.source in received else "hosts"] += int(count)
     total, now = float(ports["rate"].sum()), float(max(core.now, 1))
     stuck = stuck_ports(sim)
-    names = [f"{topology.ports[i].source}->{topology.ports[i].target}" for i in sorted({i for i, _ in stuck})]
+    switches = [topology.ports[i] for i in sorted({i for i, _ in stuck}) if topology.ports[i].source in received]
     return {
         "pauses_received": received,
         "depths": [int(count) for count in core.depths[1:]],
@@ -43,7 +44,7 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
             "max": float(core.stopped_max / total),
         },
         "deadlock_s": max(int(ports[i].paused_since) for i, _ in stuck) / PS if stuck else None,
-        "deadlock": ", ".join(names) if stuck else None,
+        "deadlock": ", ".join(f"{port.source}->{port.target}" for port in switches) if stuck else None,
     }
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.routing import ecmp, shortest_paths
-from fluidcc.scenario import Flow, Link, Scenario
-from fluidcc.topologies.common import Marking, marking_of, per_flow, scenario_of, scheme_of, whole
+from fluidcc.scenario import PFC, Flow, Link, Scenario
+from fluidcc.topologies.common import CHAIN_PFC, Marking, marking_of, per_flow, scenario_of, scheme_of, whole
 
 _MOST_NODES = 65536
 
@@ -23,6 +23,8 @@ def clos(
     spines: int,
     hosts: int,
     planes: bool = True,
+    failed: Sequence[str] = (),
+    routing: str = "shortest",
     rate: Any = "100Gbps",
     fabric_rate: Any = None,
     delay: Any = "1us",
@@ -49,6 +51,11 @@ def clos(
     planes : bool
         Whether the k-th leaf of every pod is linked to the k-th share of the spines only (a fat tree), or each
         leaf to all spines.
+    failed : sequence of str
+        Links between switches that are not there, like ``"T1-L2"``.
+    routing : {"shortest", "up-down"}
+        Whether flows may take any shortest path, or only those that never go up again once they went down: with failed
+        links, shortest ones may.
     rate, fabric_rate : quantity
         Rate of the hosts' links and of those between switches; ``rate`` if not given [bytes/s].
     marking : RED, or callable
@@ -70,9 +77,13 @@ def clos(
         If a size makes no fabric, a flow names no host or its own, or a value cannot be read.
     """
     pods, tors, leaves, spines, hosts = (
-        whole(value, 1, _MOST_NODES, name)
-        for value, name in ((pods, "pods"), (tors, "tors"), (leaves, "leaves"), (spines, "spines"), (hosts, "hosts"))
-    )
+        whole(value, least, _MOST_NODES, name)
+        for value, least, name in (
+            (pods, 1, "pods"), (tors, 1, "tors"), (leaves, 1, "leaves"), (spines, 0, "spines"), (hosts, 1, "hosts")
+        )
+    )  # fmt: skip
+    if routing not in ("shortest", "up-down"):
+        raise InputError(f"routing: {str(routing)[:20]!r} is unknown; write shortest or up-down")
     if planes and spines % leaves:
         raise InputError(f"spines: {spines} cannot be shared out among {leaves} leaves; give a multiple of {leaves}")
     if pods * tors * hosts > _MOST_NODES:
@@ -95,6 +106,7 @@ def clos(
         for s in range(spines)
         if not planes or s * leaves // spines == k
     ]
+    ends = _standing(ends, failed)
     links = [
         Link(fabric_rate, delay, fabric_marks, name=f"{a}->{b}", source=a, target=b)
         for low, high in ends
@@ -113,9 +125,11 @@ def clos(
         source, target, start, size = _flow_row(row, i, count)
         pair = source // hosts, target // hosts
         if pair not in between:
-            between[pair] = shortest_paths(fabric, f"T{pair[0] + 1}", f"T{pair[1] + 1}")
+            paths = shortest_paths(fabric, f"T{pair[0] + 1}", f"T{pair[1] + 1}")
+            between[pair] = [path for path in paths if routing == "shortest" or _goes_up_and_down(fabric, path)]
         if not between[pair]:
-            raise InputError(f"flow {i}: no path leads from H{source} to H{target}; give the pods common spines")
+            kind = "" if routing == "shortest" else "shortest up-down "
+            raise InputError(f"flow {i}: no {kind}path leads from H{source} to H{target}; let more links stand")
         made.append(
             Flow(
                 path=(*ecmp(between[pair], (ecmp_seed, source, target, i)), len(fabric) + target),
@@ -131,6 +145,25 @@ def clos(
             )
         )
     return scenario_of(links, made, network)
+
+
+def _standing(ends: list[tuple[str, str]], failed: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of switches, lower first, that are linked."""
+    names = {f"{low}-{high}": (low, high) for low, high in ends}
+    gone = set()
+    for name in failed:
+        low, _, high = str(name).partition("-")
+        link = name if name in names else f"{high}-{low}"
+        if link not in names:
+            raise InputError(f"failed: {str(name)[:20]!r} is no link; write one like {ends[0][0]}-{ends[0][1]}")
+        gone.add(names[link])
+    return [pair for pair in ends if pair not in gone]
+
+
+def _goes_up_and_down(links: Sequence[Link], path: tuple[int, ...]) -> bool:
+    """Whether a path never goes up again once it went down; a switch's tier is its first letter."""
+    ups = ["TLS".index(links[i].source[0]) < "TLS".index(links[i].target[0]) for i in path]
+    return ups == sorted(ups, reverse=True)
 
 
 def fat_tree(
@@ -179,6 +212,31 @@ def clos_testbed(flows: Iterable[Sequence[Any]], *, hosts: int = 5, rate: Any = 
         As `clos`.
     """
     return clos(flows, pods=2, tors=2, leaves=2, spines=2, hosts=hosts, planes=False, rate=rate, **options)
+
+
+def clos_unit(
+    flows: Iterable[Sequence[Any]],
+    *,
+    failed: Sequence[str] = ("T4-L1", "T1-L2"),
+    hosts: int = 8,
+    rate: Any = "100Gbps",
+    fabric_rate: Any = "400Gbps",
+    pfc: PFC | None = CHAIN_PFC,
+    **options: Any,
+) -> Scenario:
+    """ACC's Fig. 12 (Zhang et al., NSDI 2024): four ToRs under two leaves, two of whose eight links have failed.
+
+    What the paper calls T0 to T3, L0 and L1 is T1 to T4, L1 and L2 here. Without T4-L1 and T1-L2, flows between T1 and
+    T4 go down and up again at T2 or T3, and their buffers can wait for each other in a circle (`fluidcc.buffer_cycle`).
+    Parameters as of `clos`; the paper gives neither rates nor the threshold: those of its other networks.
+
+    Raises
+    ------
+    InputError
+        As `clos`.
+    """
+    sizes = {"pods": 1, "tors": 4, "leaves": 2, "spines": 0, "hosts": hosts}
+    return clos(flows, **sizes, failed=failed, rate=rate, fabric_rate=fabric_rate, pfc=pfc, **options)
 
 
 def _flow_row(row: Sequence[Any], index: int, hosts: int) -> tuple[int, int, Any, Any]:

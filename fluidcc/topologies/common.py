@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario import RED, Flow, Link, Scenario, resolve
+from fluidcc.scenario import PFC, RED, Flow, Link, Scenario, resolve
 
 MAX_FLOW_CLASSES = 4096
+CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
 # ACC 6.1: two packets, and max(T_on) of a fat tree.
 _TCD = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
 

@@ -8,6 +8,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.scenario import PFC, Flow, Link, Scenario
 from fluidcc.topologies.common import (
+    CHAIN_PFC,
     MAX_FLOW_CLASSES,
     Marking,
     flow_columns,
@@ -20,7 +21,6 @@ from fluidcc.topologies.common import (
 )
 from fluidcc.units import RATE, SIZE, TIME, is_concrete, quantity
 
-CHAIN_PFC = PFC("512KB")  # ACC 2.3: "The PFC threshold is 512KB"
 _CHAIN_SWITCHES = 4
 
 

@@ -1,0 +1,45 @@
+"""Which byte it is that leaves a queue now: going forward through the history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+
+# The search for the byte whose ACK arrives goes forward by these many records, each if it may. A longer silence is
+# crossed in several steps of the integrator.
+_STRIDES = (1024, 256, 64, 16, 8, 4, 2, 1, 1)
+
+
+def search(
+    ends: Callable[[Array], tuple[Array, Array]],
+    filling: Callable[[Array], Array],
+    target: Array,
+    left: Array,
+    begin: Array,
+) -> Array:
+    """Latest time up to ``left`` at which a function that never falls is at most ``target``; times in steps from n.
+
+    Parameters
+    ----------
+    ends : callable
+        The function at the two ends of records, from their numbers.
+    filling : callable
+        Whether queues begin to fill somewhere inside records. What comes in the next then also came in a part of these,
+        and nothing before: by a line over the whole record, bytes that many flows send at once would be acknowledged
+        as if spread over the step, wrongly for as many steps as there are flows.
+    target, left : Array, shape (queues, points)
+    begin : Array
+        Time not after the one sought, from which the search goes forward.
+    """
+    record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
+    for stride in _STRIDES:
+        ahead = record + stride
+        record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1))[0] <= target), ahead, record)
+    first, last = ends(record)
+    share = jnp.clip((target - first) / jnp.maximum(last - first, 1e-9), 0.0, 1.0)
+    start, end = ends(jnp.minimum(record + 1, -1))
+    bends = filling(record) & (end > start) & (record < -1)
+    onward = jnp.maximum(1.0 - (start - target) / jnp.where(bends, end - start, 1.0), 0.0)
+    return jnp.minimum(record + jnp.where(bends, onward, share), left)
