@@ -304,7 +304,7 @@ class QueueNetwork:
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
         """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
         net = self.network
-        schemes = self._jumped(clock, y, z, feedback)
+        schemes = self._jumped(y, z, feedback, clock.dt)
         queue = jnp.maximum(y.queue, 0.0)
         z = self._waited(clock, z._replace(idle=z.idle + self.unused(clock, z, queue - y.queue)), feedback)
         y = y._replace(queue=queue, schemes=schemes)
@@ -314,7 +314,7 @@ class QueueNetwork:
         finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), wait, z.finish, z.drain)
         return y, z._replace(finish=finish, drain=drain)
 
-    def _jumped(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
+    def _jumped(self, y: State, z: Memory, feedback: Feedback, dt: Array | float = 0.0) -> tuple[Any, ...]:
         """States of the schemes after a step."""
         return tuple(
             fluid.project(group.parameters, state, group.line_rate)

@@ -251,7 +251,7 @@ class WindowNetwork(QueueNetwork):
     def _wire_per_window(self, flows: tuple[int, ...]) -> Array:
         return rows_of(self.network.packet, flows) / rows_of(self.network.window_packet, flows)
 
-    def _jumped(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[Any, ...]:
+    def _jumped(self, y: State, z: Memory, feedback: Feedback, dt: Array | float = 0.0) -> tuple[Any, ...]:
         net = self.network
         assert y.sent is not None
         assert z.acked is not None
@@ -271,7 +271,7 @@ class WindowNetwork(QueueNetwork):
                 line_rate=group.line_rate,
                 own=self._own_hops(group.flows),
                 rtt=rows_of(rtt, group.flows),
-                dt=clock.dt,
+                dt=dt,
             )
             states.append(fluid.jump(group.parameters, state, progress, heard))
         return tuple(states)
