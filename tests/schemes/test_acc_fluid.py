@@ -43,8 +43,8 @@ def run(scenario: Any, until: Any, **more: Any) -> fc.Trace:
 class Sender:
     """One flow, told of the bytes of each step by hand."""
 
-    def __init__(self, rate: float = C, **options: Any) -> None:
-        self.p = settled(**options)
+    def __init__(self, rate: float = C, packet: float = 1.0, **options: Any) -> None:
+        self.p, self.packet = settled(**options), packet
         self.state = model.start(self.p, rate * ONE, (1, 1), 1)
         self.sent = self.acked = 0.0
 
@@ -52,7 +52,7 @@ class Sender:
         """Send as it would, and hear ACKs at a rate, of which shares are marked."""
         self.sent += float(model.sending(self.p, self.state, jnp.asarray(dt))[0, 0]) * dt
         self.acked += acks * dt
-        sent, acked, newly, packet, line = (x * ONE for x in (self.sent, self.acked, acks * dt, 1000.0, C))
+        sent, acked, newly, packet, line = (x * ONE for x in (self.sent, self.acked, acks * dt, self.packet, C))
         progress = Progress(sent, acked, newly, packet, packet, line, ONE[None], T * ONE, dt)
         self.state = JUMP(self.p, self.state, progress, model.Heard(ce * ONE, ue * ONE))
 
@@ -96,7 +96,7 @@ def test_a_halt_by_hand(extension: str, told: float, halt: float) -> None:
         sender.step(C / 4)
         owed = sender.nxt_start - sender.acked
     assert sender.rate == pytest.approx(C / 4, rel=1e-4)
-    sender.steps(2, C / 4)
+    sender.step(C / 4)
     assert sender.halted == 0
     assert sender.nxt_0 == sender.una_0 == sender.nxt_start
     sender.steps(100, C / 4)
@@ -146,6 +146,29 @@ def test_undetermined_flows_by_hand(p_thresh: float) -> None:
     assert least.rate == pytest.approx(10e6)
 
 
+@pytest.mark.parametrize("packet", [1000.0, 6000.0])
+def test_acks_are_of_whole_packets(packet: float) -> None:
+    """The clock starts with half a packet; a period without a whole one decides nothing, and R has the longer time.
+
+    C/16 is 3258 bytes in T: packets of 6000 B are answered in every other period.
+    """
+    sender = started(packet=packet)
+    half = packet / 2 / (C / 16 * DT)
+    sender.steps(int(half), C / 16, ce=1.0)
+    assert sender.clock == -1
+    sender.step(C / 16, ce=1.0)
+    assert sender.clock == pytest.approx((int(half) + 1 - half) * DT, rel=1e-3)
+    periods = 1 if packet < 3258 else 2
+    sender.steps(100 * periods - 2, C / 16, ce=1.0)
+    assert (sender.rate, sender.silent) == (pytest.approx(C), periods - 1)
+    sender.steps(2, C / 16, ce=1.0)
+    assert sender.rate == pytest.approx(C / 16, rel=1e-3)
+    waited = half * DT + T  # and T of silence before the first ACK
+    sent = C * (waited + (periods - 1) * T)
+    answered = packet / 2 + periods * C / 16 * T
+    assert sender.halt_time == pytest.approx((sent - answered + C * T * 15 / 16) / (C / 16), rel=2e-3)
+
+
 def test_without_acks_nothing_is_decided_and_ds_grows() -> None:
     sender = started(C / 2)
     sender.steps(101, C / 2)  # one increase
@@ -166,25 +189,26 @@ def test_without_acks_nothing_is_decided_and_ds_grows() -> None:
 
 @pytest.mark.parametrize("flows", [2, 10, 20])
 def test_line_rate_start(flows: int) -> None:
-    """N flows send 2 T at C each: the queue peaks at (N-1) 2 C T, halts last 2 (N-1) T, all is gone after 2 N T.
+    """N flows send for L at C each: the queue peaks at (N-1) C L, halts last (N-1) L, all is gone after N L.
 
-    Steps of T/80: the queue begins to fill inside one, which is within 1/80 of R, and the decision comes up to one
-    late, which is within 1/160 of the peak: 2 %.
+    L is 2 T, and half a packet of each flow until the first ACK. Steps of T/80: the queue begins to fill inside one,
+    which is within 1/80 of R, and the decision comes up to one late, which is within 1/160 of the peak: 2 %.
     """
-    trace = run(of(flows), 2.2 * (flows + 2) * T, sample_interval=T / 80)
+    L = 2 * T + flows * 1000 / 2 / C
+    trace = run(of(flows), 1.1 * (flows + 2) * L, sample_interval=T / 80)
     data = trace.dataset
     time, queue = data.time.values, data["queue"].values[:, 0]
     halt = data["halt_time"].values
     k = int(np.flatnonzero(halt[:, 0] > 0)[0])
-    assert time[k] == pytest.approx(2 * T, rel=0.02)
-    assert halt[k] == pytest.approx(np.full(flows, 2 * (flows - 1) * T), rel=0.02)
+    assert time[k] == pytest.approx(L, rel=0.02)
+    assert halt[k] == pytest.approx(np.full(flows, (flows - 1) * L), rel=0.02)
     assert data["pacing_rate"].values[k].sum() == pytest.approx(C, rel=0.02)
-    assert queue.max() == pytest.approx((flows - 1) * 2 * C * T, rel=0.02)
-    # Silent until 2 N T after the start; what then comes finds the queue all but empty: 1 % of its peak.
+    assert queue.max() == pytest.approx((flows - 1) * C * L, rel=0.02)
+    # Silent until N L after the start; what then comes finds the queue all but empty: 1 % of its peak.
     silent = k + 2 + int(np.flatnonzero(data["rate"].values[k + 2 :, 0] > 0)[0])
-    assert time[silent] == pytest.approx(2 * flows * T, rel=0.02)
+    assert time[silent] == pytest.approx(flows * L, rel=0.02)
     way = time[int(np.flatnonzero(queue > 0)[0])]
-    assert np.interp(2 * flows * T + way, time, queue) < 0.02 * queue.max()
+    assert np.interp(flows * L + way, time, queue) < 0.02 * queue.max()
 
 
 def test_the_extension_is_half_of_the_halt() -> None:
@@ -204,12 +228,13 @@ def test_the_extension_is_half_of_the_halt() -> None:
 
 def test_halts_converge_with_the_step() -> None:
     """First order: events fall inside steps. Errors of halt and peak at T/40 to T/320 stay below a step's share."""
+    L = 2 * T + 10 * 1000 / 2 / C
     for share in (40, 80, 160, 320):
         trace = run(of(10), 3 * T, dt=T / share, sample_interval=T / 40)
         first = trace["halt_time"].values[:, 0]
         halt, peak = first[first > 0][0], float(trace["queue"].values.max())
-        assert halt == pytest.approx(18 * T, rel=2 / share)
-        assert peak == pytest.approx(18 * C * T, rel=2 / share)
+        assert halt == pytest.approx(9 * L, rel=2 / share)
+        assert peak == pytest.approx(9 * C * L, rel=2 / share)
 
 
 def test_late_and_slow_starts() -> None:
@@ -218,9 +243,10 @@ def test_late_and_slow_starts() -> None:
     trace = run(scenario, "60us", sample_interval="20ns")
     time, halt = trace["time"].values, trace["halt_time"].values
     first = [time[int(np.flatnonzero(halt[:, i] > 0)[0])] for i in range(3)]
-    assert first[:2] == pytest.approx([2 * T, 2 * T], rel=0.02)
+    assert first[:2] == pytest.approx([2 * T + 1000 / C] * 2, rel=0.02)
     waited = float(np.interp(6e-6 + 1.08e-6, time, trace["queue"].values[:, 0])) / C
-    assert first[2] == pytest.approx(6e-6 + T + waited + T, abs=0.05 * T)
+    half = 1000 / 2 / (C / 21)  # of a packet, at a tenth of the others' rate
+    assert first[2] == pytest.approx(6e-6 + T + waited + half + T, abs=0.05 * T)
 
 
 # -- cycles ----------------------------------------------------------------------------------------------------
@@ -306,16 +332,16 @@ def test_period_is_at_least_the_base_rtt() -> None:
 def test_marks_are_those_of_packets_that_leave() -> None:
     """On arrival, a byte hears of the queue before it waits; on departure of that after: earlier by the wait.
 
-    Ten flows fill the queue at 9 C. Of the bytes that come before it has 2 KB, 2.2 KB, none is marked on arrival: 4 %
-    of the first period's ACKs; of those that leave before, 0.2 KB, none on departure: 0.4 %. Where 98 % of marks are
-    asked for, flows halt after the second period, or after the first.
+    Ten flows fill the queue at 9 C. Of the bytes that come before it has 20 KB, 22 KB, none is marked on arrival: 17 KB
+    of the first period's 52 KB, less 5 before the clock starts; of those that leave before, 2 KB, none on departure,
+    and the clock starts after these. Flows halt after the second period, or after the first.
     """
     first = {}
     for mark_on in ("arrival", "departure"):
-        marking = fc.RED("2KB", "2KB", 1.0, mark_on=mark_on)
-        scenario = resolve(of(10, {"mark_fraction": 0.98}))
+        marking = fc.RED("20KB", "20KB", 1.0, mark_on=mark_on)
+        scenario = resolve(of(10))
         link = dataclasses.replace(scenario.links[0], marking=marking)
         trace = run(dataclasses.replace(scenario, links=(link,)), 4 * T, sample_interval=T / 80)
         first[mark_on] = trace["time"].values[int(np.flatnonzero(trace["halt_time"].values[:, 0] > 0)[0])]
-    assert first["departure"] == pytest.approx(2 * T, rel=0.02)
-    assert first["arrival"] == pytest.approx(3 * T, rel=0.02)
+    assert first["departure"] == pytest.approx(2 * T + 5000 / C, rel=0.02)
+    assert first["arrival"] == pytest.approx(3 * T + 5000 / C, rel=0.02)

@@ -33,7 +33,8 @@ class State(NamedTuple):
     halt: Array  # what is left of the halt [s]
     clock: Array  # since the period began [s]; -1 before the first ACK
     halted: Array  # 1 from a halt's beginning to the first eligible ACK
-    eligible: Array  # bytes of the eligible ACKs with which the clock will start
+    silent: Array  # periods before T_i in which no whole packet was acknowledged
+    carried: Array  # bytes acknowledged in these
     owed: Array  # extension that is still to come [s]
     nxt_start: Array  # snd_nxt when the last halt began [bytes]
     nxt_0: Array  # snd_nxt at the beginning of T_{i-1}
@@ -84,7 +85,7 @@ def start(parameters: ACC, initial_rate: Array, shape: tuple[int, int], hops: in
     """State before the first ACK."""
     rate = jnp.broadcast_to(jnp.maximum(initial_rate, parameters.min_rate), shape)
     none = jnp.zeros(shape, rate.dtype)
-    return State(rate, none, none - 1.0, *[none] * 15)
+    return State(rate, none, none - 1.0, *[none] * 16)
 
 
 def rate(state: State) -> Array:
@@ -120,7 +121,9 @@ def jump(parameters: ACC, state: State, progress: Progress, heard: Heard) -> Sta
     una, nxt = now.acked - late, jnp.maximum(now.sent - s.rate * over, s.nxt_1)
     share = ce / jnp.maximum(acked, _NONE)
     congested = jnp.minimum(p.mark_fraction, 1.0 - _NONE) < share
-    decides = ends & (s.halted == 0) & (acked > 0)
+    runs = ends & (s.halted == 0)
+    decides = runs & (acked >= now.wire_packet * (1.0 - _NONE))
+    waits = runs & ~decides
     extends = ends & (s.halted > 0) & congested  # lines 6 to 10, as printed
     new = _decided(p, s, now, (acked, share, ue, una, nxt))
     decided = [jnp.where(decides, after, before) for after, before in zip(new, s, strict=True)]
@@ -132,9 +135,11 @@ def jump(parameters: ACC, state: State, progress: Progress, heard: Heard) -> Sta
         owed=jnp.where(extends, 0.0, s.owed),
         clock=jnp.where(ends, over, s.clock),
         nxt_1=jnp.where(ends, nxt, s.nxt_1),  # without ACKs nxt_0 and una_0 stay, and dS accumulates (4.2)
-        acked=jnp.where(ends, late, s.acked),
-        ce=jnp.where(ends, heard.ce * late, s.ce),
-        ue=jnp.where(ends, heard.ue * late, s.ue),
+        silent=s.silent + jnp.where(waits, 1.0, 0.0),
+        carried=jnp.where(waits, acked, s.carried),
+        acked=jnp.where(waits, s.acked, jnp.where(ends, late, s.acked)),
+        ce=jnp.where(ends & ~waits, heard.ce * late, s.ce),
+        ue=jnp.where(ends & ~waits, heard.ue * late, s.ue),
         inflight=now.sent - now.acked,
     )
 
@@ -142,25 +147,25 @@ def jump(parameters: ACC, state: State, progress: Progress, heard: Heard) -> Sta
 def _counted(s: State, now: Progress, heard: Heard) -> State:
     """A step goes by; the clock starts with the first ACK, and again with the first eligible one after a halt.
 
-    That ACK came inside a step: when is known from the next step's ACKs, which come all along it.
+    ACKs answer whole packets. Of flows whose packets take turns at the bottleneck, the first is answered when the first
+    of these ends, the last when one of each has: on average with half a packet. It is not counted in R.
     """
-    eligible = jnp.clip(now.acked - s.nxt_start, 0.0, now.newly)
-    waits = (s.clock < 0) | (s.halted > 0)
-    starts = waits & (s.eligible > 0)
-    since = now.dt * (1.0 + s.eligible / jnp.maximum(eligible, jnp.maximum(s.eligible, _NONE)))
-    acked = s.eligible + eligible
+    eligible = now.acked - s.nxt_start - now.wire_packet / 2
+    starts = ((s.clock < 0) | (s.halted > 0)) & (eligible > 0)
+    since = now.dt * jnp.minimum(eligible / jnp.maximum(now.newly, _NONE), 1.0)
     return s._replace(
         halt=jnp.maximum(s.halt - now.dt, 0.0),
         clock=jnp.where(starts, since, jnp.where(s.clock < 0, s.clock, s.clock + now.dt)),
         halted=jnp.where(starts, 0.0, s.halted),
-        eligible=jnp.where(waits & ~starts, eligible, 0.0),
         owed=jnp.where(starts, 0.0, s.owed),
+        silent=jnp.where(starts, 0.0, s.silent),
+        carried=jnp.where(starts, 0.0, s.carried),
         nxt_0=jnp.where(starts, s.nxt_start, s.nxt_0),
         nxt_1=jnp.where(starts, now.sent - s.rate * since, s.nxt_1),
         una_0=jnp.where(starts, s.nxt_start, s.una_0),
-        acked=jnp.where(starts, acked, s.acked + now.newly),
-        ce=jnp.where(starts, heard.ce * acked, s.ce + heard.ce * now.newly),
-        ue=jnp.where(starts, heard.ue * acked, s.ue + heard.ue * now.newly),
+        acked=jnp.where(starts, eligible, s.acked + now.newly),
+        ce=jnp.where(starts, heard.ce * eligible, s.ce + heard.ce * now.newly),
+        ue=jnp.where(starts, heard.ue * eligible, s.ue + heard.ue * now.newly),
     )
 
 
@@ -180,7 +185,10 @@ def _decided(p: ACC, s: State, now: Progress, period: tuple[Array, ...]) -> Stat
     n_v = jnp.where(undetermined, s.n_v + 1.0, 0.0)
     halved = jnp.where(n_v > p.p_thresh, jnp.maximum(s.rate / 2, least), s.rate)
     # Lines 3 to 9, and 27 to 34; line 7 with the R_s that line 4 has not overwritten yet, and what T_i sent.
-    R = jnp.maximum(acked, _NONE) / p.period
+    # Where less than a packet was acknowledged in T_i itself, with the inter-arrival time in place of T (4.3).
+    sparse = acked - s.carried < now.wire_packet
+    R = jnp.where(sparse, acked / (1.0 + s.silent), acked - s.carried) / p.period
+    R = jnp.maximum(R, _NONE)
     beyond = jnp.maximum((nxt - s.nxt_1) * (1.0 - R / s.rate), 0.0)
     excess = (s.nxt_1 - s.nxt_0) - (una - s.una_0)  # dS - dA
     halts = congested & (excess > 0) & p.halt
@@ -194,6 +202,8 @@ def _decided(p: ACC, s: State, now: Progress, period: tuple[Array, ...]) -> Stat
         halted=jnp.where(halts, 1.0, 0.0),
         owed=extension if p.extension == "printed" else s.owed,
         nxt_start=jnp.where(halts, now.sent, s.nxt_start),
+        silent=jnp.zeros_like(s.silent),
+        carried=jnp.zeros_like(s.carried),
         nxt_0=s.nxt_1,
         una_0=una,
         n_u=jnp.where(raises, s.n_u + 1.0, 0.0),
