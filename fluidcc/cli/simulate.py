@@ -93,8 +93,25 @@ def _print(summary: dict[str, Any]) -> None:
         rows.append(("error of the step", text))
     counts = [(name, summary[name]) for name in ("events", "packets", "pfc_pauses", "drops") if name in summary]
     rows += [(name.replace("pfc_pauses", "PFC pauses"), f"{count:,}") for name, count in counts]
+    if summary.get("pfc"):
+        rows += _flow_control(summary["pfc"])
     rows.append(("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"))
     output.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
+
+
+def _flow_control(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Who was paused, how far that spread, and whether it lasts for ever."""
+    received = [f"{node} {count:,}" for node, count in found["pauses_received"].items() if count]
+    if not received:
+        return []
+    hops = max(hops for hops, count in enumerate(found["depths"], 1) if count)
+    rows = [
+        ("paused", _listed(received)),
+        ("pauses spread", f"{hops} hops, {found['suppressed']['mean']:.1%} of all ports' rates suppressed"),
+    ]
+    if found["deadlock_s"] is not None:
+        rows.append(("deadlock", f"since {units.show(found['deadlock_s'], units.TIME)}: {found['deadlock']}"))
+    return rows
 
 
 def _listed(values: list[str]) -> str:

@@ -16,7 +16,7 @@ from fluidcc.fluid.signals import Signals
 from fluidcc.fluid.special import bernoulli, decay, hazard, saturation
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
-ONLY = {"win": False, "variant": "paper"}
+ONLY = {"win": False, "variant": "paper", "tcd": False}
 
 
 class State(NamedTuple):

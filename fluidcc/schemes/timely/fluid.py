@@ -21,7 +21,7 @@ from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.timely.parameters import TIMELY
 
 NEEDS = frozenset({"delay"})
-ONLY = {"variant": "paper", "win": False}
+ONLY = {"variant": "paper", "win": False, "tcd": False}
 
 
 class State(NamedTuple):
