@@ -19,6 +19,7 @@ _DCQCN = "DCQCN, SIGCOMM 2015"
 _CONEXT = "ECN or Delay, CoNEXT 2016"
 _DCTCP = "DCTCP, SIGCOMM 2010"
 _SWIFT = "Swift, SIGCOMM 2020"
+_ACC = "ACC, NSDI 2024"
 _HPCC = "HPCC, SIGCOMM 2019"
 _HPCC_PLUS = "HPCC++, IETF slides"
 
@@ -64,7 +65,9 @@ FIGURES: dict[str, Figure] = {
         Figure("hpcc-a3", _HPCC, "appendix A.3: additive increase, fairness and noise", "hpcc_a3"),
         Figure("hpcc-stability", _HPCC, "no figure: where appendix A.3's rates are stable", "hpcc_stability"),
         Figure("hpcc-a4", _HPCC, "appendix A.4: 64-to-1 with and without window limits", "hpcc_a4"),
+        Figure("acc-table2", _ACC, "Table 2: how often a Clos unit with two failed links deadlocks", "acc_table2"),
         Figure("hpcc-multiq", _HPCC_PLUS, "MultiQ: three classes at 15-to-1, before and after", "hpcc_multiq"),
+        Figure("acc-fig2", _ACC, "Figure 2: a congested flow's packets in switches, in flight, and its ACKs", "acc_fig2"),
         Figure("hpcc-rx", _HPCC_PLUS, "receiver-based HPCC: 2-to-1, 8-to-1, come and go", "hpcc_rx"),
     )
 }
