@@ -1,9 +1,11 @@
-"""What the ACC figures share: the schemes as section 6.1 sets them, and the chain of Fig. 1(a) with its burst."""
+"""What the ACC figures share: the schemes as section 6.1 sets them, Fig. 1(a) with its burst, and a flow's log."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from fluidcc.reproduce.common import GBPS
 from fluidcc.scenario import PFC, RED, Scenario
@@ -12,6 +14,7 @@ from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.schemes.hpcc import HPCC
 from fluidcc.schemes.timely import PRESETS as TIMELY_PRESETS
 from fluidcc.topologies import chain
+from fluidcc.trace import Trace
 
 LINE = 100 * GBPS
 FAIR = LINE / 2  # of F0 and F1, before the bursts
@@ -68,3 +71,40 @@ def bursty_chain(name: str, bursts: int, **options: Any) -> Scenario:
     """Fig. 1(a), with F0 and F1 at their fair shares when the bursts come; ``options`` as of `chain`."""
     options = {"scheme": settled(name), "marking": CONTENDERS[name].marking, "initial_rate": FAIR, **NETWORK, **options}
     return chain(bursts, **options)
+
+
+def section_3_dcqcn() -> Any:
+    """DCQCN of section 3.3: switches tell victims from congested flows, and only congested flows are throttled."""
+    return dataclasses.replace(settled("dcqcn"), tcd=True, ue_gain=0.0)
+
+
+class FlowLog:
+    """What became of one flow's data, from the log of a run; bytes at times [s]."""
+
+    def __init__(self, trace: Trace, flow: int) -> None:
+        log = trace.dataset
+        rows = np.flatnonzero((log["event_flow"].values == flow) & (log["event_kind"].values != "cnp"))
+        self.time, self.what, self.port, self.end, self.kind = (
+            log[f"event_{name}"].values[rows] for name in ("time", "what", "port", "end", "kind")
+        )
+
+    def ends(self, what: str, port: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Times of an event [s], at a port if one is given, and how far the flow's data has come by it [bytes]."""
+        rows = self.what == what
+        if port is not None:
+            rows &= (self.port == port) & (self.kind == "data")
+        return self.time[rows], self.end[rows]
+
+    def count(self, times: np.ndarray, what: str, port: str | None = None) -> np.ndarray:
+        """How far the flow's data has come by so many times [bytes]; packets stay in order."""
+        when, ends = self.ends(what, port)
+        return np.append(0, ends)[np.searchsorted(when, times, side="right")].astype(float)
+
+    def backlog(self, times: np.ndarray, link: str) -> np.ndarray:
+        """Bytes that wait in a link's queue."""
+        port = link.replace("->", " -> ")
+        return self.count(times, "enqueue", port) - self.count(times, "transmit", port)
+
+    def in_flight(self, times: np.ndarray) -> np.ndarray:
+        """Bytes that were sent and are not acknowledged."""
+        return self.count(times, "send") - self.count(times, "acknowledge")
