@@ -220,21 +220,30 @@ def rare(sim: Any, kind: Any, i: Any) -> Any:
             sim.flows[f].route = sim.rerouted[i, f, 0]
             sim.flows[f].back = sim.rerouted[i, f, 1]
     elif kind == JAM:
-        jam(sim, sim.storms[i].port, 1)
+        jam(sim, sim.storms[i].port)
     elif kind == RELEASE:
-        jam(sim, sim.storms[i].port, 0)
+        calm(sim, sim.storms[i].port)
         return sim.storms[i].port
     return -1
 
 
 @kernel
-def jam(sim: Any, i: Any, jammed: Any) -> None:
-    """A storm of PAUSE frames begins or ends: all classes of port ``i`` stop, or go on."""
-    sim.ports[i].jammed = jammed
+def jam(sim: Any, i: Any) -> None:
+    """A storm of PAUSE frames begins: all classes of port ``i`` stop."""
+    sim.ports[i].jammed += 1
     for q in range(1, sim.core[0].queues):
-        if jammed:
-            switch.stop(sim, i, q)
-        else:
+        switch.stop(sim, i, q)
+
+
+@kernel
+def calm(sim: Any, i: Any) -> None:
+    """A storm ends: if it is the port's last, all classes go on but those that the far end has paused by itself."""
+    port = sim.ports[i]
+    port.jammed -= 1
+    if port.jammed > 0:
+        return
+    for q in range(1, sim.core[0].queues):
+        if port.stopping >> q & 1 == 0:
             switch.go_on(sim, i, q)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.packet.layout import NEVER, PS, QUEUES, Sim
+from fluidcc.packet.heap import SHIFT
+from fluidcc.packet.layout import NEVER, PS, QUEUES, RELEASE, Sim
 from fluidcc.packet.network import Topology
 
 
@@ -26,8 +27,8 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
         ``pauses_received`` of each switch, and of all hosts together; ``depths``, how many pauses were 1, 2, ... hops
         from the root of their tree (HPCC, Fig. 1a: a port paused by a node none of whose own ports is paused is 1 hop
         away); ``suppressed``, share of the rates of all ports that was paused, mean over the run and largest (Fig. 1b);
-        ``deadlock_s``, since when ports are paused for ever [s], and ``deadlock``, which of the switches'; None if none
-        are.
+        ``deadlock_s``, since when ports are paused for ever [s], the first that hold each other; and ``deadlock``,
+        which of the switches'; None if none are.
     """
     core, ports = sim.core[0], sim.ports
     received = {name: 0 for name in topology.nodes if name not in topology.hosts} | {"hosts": 0}
@@ -43,20 +44,28 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
             "mean": float((ports["rate"] * paused_for(sim)).sum() / (total * now)),
             "max": float(core.stopped_max / total),
         },
-        "deadlock_s": max(int(ports[i].paused_since) for i, _ in stuck) / PS if stuck else None,
+        "deadlock_s": _closed(sim, stuck) / PS if stuck else None,
         "deadlock": ", ".join(f"{port.source}->{port.target}" for port in switches) if stuck else None,
     }
 
 
-def stuck_ports(sim: Sim) -> set[tuple[int, int]]:
-    """Ports and their queues that stay paused whatever else happens.
+def _closed(sim: Sim, stuck: set[tuple[int, int]]) -> int:
+    """Since when some of these ports hold each other [ps], without those that were paused later, behind them."""
+    times = sorted({int(sim.ports[i].paused_since) for i, _ in stuck})
+    return next(time for time in times if stuck_ports(sim, time))
+
+
+def stuck_ports(sim: Sim, since: int = NEVER - 1) -> set[tuple[int, int]]:
+    """Ports and their queues that stay paused whatever else happens; of those that are paused since then or before.
 
     The far end of a paused port resumes it when enough of what came in by it has left. What waits at ports that are
     themselves of the set never leaves; all else may. So the set is the largest one in which none would be resumed even
-    when all else has left: a cycle of buffers that wait for each other, and what waits behind it.
+    when all else has left: a cycle of buffers that wait for each other, and what waits behind it. A port in a storm
+    without end is stuck by itself.
     """
-    core = sim.core[0]
-    stuck = {(int(i), q) for i in np.flatnonzero(sim.ports["paused"]) for q in _bits(sim.ports[i].paused)}
+    endless = _endless_storms(sim)
+    early = np.flatnonzero((sim.ports["paused"] != 0) & (sim.ports["paused_since"] <= since))
+    stuck = {(int(i), q) for i in early for q in _bits(sim.ports[i].paused)}
     while stuck:
         left: dict[tuple[int, int], int] = {}  # bytes by the port that they came in by, that cannot leave
         for i, q in stuck:
@@ -64,30 +73,45 @@ def stuck_ports(sim: Sim) -> set[tuple[int, int]]:
                 if sim.packets[k].ingress >= 0:
                     came = int(sim.packets[k].ingress), int(q)
                     left[came] = left.get(came, 0) + int(sim.packets[k].wire)
-        free = {(i, q) for i, q in stuck if not sim.ports[i].jammed and _resumes(sim, core, i, q, left)}
+        free = {(i, q) for i, q in stuck if i not in endless and _resumes(sim, i, q, left)}
         if not free:
             return stuck
         stuck -= free
     return set()
 
 
-def _resumes(sim: Sim, core: Any, i: int, q: int, left: dict[tuple[int, int], int]) -> bool:
+def _endless_storms(sim: Sim) -> set[int]:
+    """Ports with more storms than ends of storms to come."""
+    events = sim.heap[: int(sim.core[0].heap), 2]
+    ends = [int(sim.storms[event & ((1 << SHIFT) - 1)].port) for event in events if event >> SHIFT == RELEASE]
+    return {int(i) for i in np.flatnonzero(sim.ports["jammed"]) if sim.ports[i].jammed > ends.count(int(i))}
+
+
+def _resumes(sim: Sim, i: int, q: int, left: dict[tuple[int, int], int]) -> bool:
     """Whether port ``i`` would be resumed once only ``left`` is left; the rule is that of `switch.release`."""
     port = sim.ports[i]
     node = sim.nodes[port.peer]
     stays = left.get((i, q), 0)
     if not port.stopping >> q & 1:
-        return True  # a RESUME is on its way
-    gone = int(port.ingress[q] + port.headroom_used[q]) - stays
-    if port.headroom_used[q] > gone:
+        return True  # a RESUME is on its way, or the end of a storm
+    if stays == port.ingress[q] + port.headroom_used[q] and port.wire_head < 0:
+        return False  # no packet leaves any more, so that nobody asks
+    if _beyond(port, q, stays) > 0:
         return False
     above = max(stays - int(node.reserve), 0)
     if port.xoff >= 0:
         limit = int(port.xoff)
     else:
-        kept = sum(max(b - int(node.reserve), 0) for (j, _), b in left.items() if sim.ports[j].peer == port.peer)
+        here = [(sim.ports[j], c, b) for (j, c), b in left.items() if sim.ports[j].peer == port.peer]
+        kept = sum(max(b - _beyond(each, c, b) - int(node.reserve), 0) for each, c, b in here)
         limit = int(port.alpha * max(int(node.shared) - kept, 0))
     return above == 0 or above + int(node.xon_gap) <= limit
+
+
+def _beyond(port: Any, q: int, stays: int) -> int:
+    """Bytes in the headroom when of a port's only so many are left; it empties first."""
+    gone = int(port.ingress[q] + port.headroom_used[q]) - stays
+    return max(int(port.headroom_used[q]) - gone, 0)
 
 
 def _bits(mask: int) -> Iterator[int]:

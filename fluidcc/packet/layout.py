@@ -129,7 +129,7 @@ PORT = np.dtype(
         ("pauses", _I),  # frames received
         ("paused_since", _I),
         ("paused_for", _I),  # total time stopped
-        ("jammed", _I),  # whether it is paused whatever the far end says
+        ("jammed", _I),  # storms that pause it, whatever the far end says
         ("depth", _I),  # hops from the root of the tree of paused ports that this one is in, while it is paused
     ],
     align=True,

@@ -119,6 +119,7 @@ def execute(plan: Plan, seed: int, *, report: Callable[[float], None] | None = N
         status = run(sim, until, _AT_ONCE)
         wall += time.perf_counter() - began
         if status == layout.DONE:
+            core.now = until  # also where nothing happens at the end
             break
         if status == layout.GROW_PACKETS:
             sim = grown_packets(sim, len(sim.packets))
