@@ -9,7 +9,8 @@ leaves open, or prints so that it could not work, is chosen so:
 - N_u counts uncongested periods in a row, N_v those with UE, the present one included, so that P_thresh = 0 halves the
   rate in each (B.1); all other periods reset them.
 - Between 0 and ``mark_fraction`` of CE, the rate is held (``some_marks``).
-- Without ACKs nothing is decided either, and dS grows; but a flow that has nothing in flight raises its rate.
+- Without ACKs, or where they acknowledge nothing that others had not (they were overtaken on another path), nothing is
+  decided either, and dS grows; but a flow that has nothing in flight, and no ACK left to count, raises its rate.
 - ACKs are counted by the packets that they cover and by bytes, so that they may be coalesced. R is these bytes over the
   time from the ACK before the period's first to its last; if that is less than half of T, the next period counts on.
   Line 3's count over T (``ack_rate="count"``), or over the time between two ACKs if that is longer (section 4.3), is
@@ -145,15 +146,15 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
     if core.now >= me.due:
         me.due = core.now + me.period
         if me.halted:
-            if me.packets > 0 and congested(me):
+            if me.acked > 0 and congested(me):
                 extend(core, flow, me)
             clear(me)
-        elif me.packets > 0 and (me.counts or 2 * (me.last - me.before) >= me.period):
+        elif me.acked > 0 and (me.counts or 2 * (me.last - me.before) >= me.period):
             decide(core, flow, me)
             me.nxt_0, me.nxt_1, me.una_0 = me.nxt_1, flow.sent_wire, me.una
             clear(me)
         else:  # dS accumulates
-            if flow.sent_wire == flow.acked_wire:
+            if flow.sent_wire == flow.acked_wire and me.packets == 0:
                 uncongested(core, flow, me)
             me.nxt_1 = flow.sent_wire
     schedule(core, sim.heap, me.due, TIMER, f * _TIMERS)
@@ -162,7 +163,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
 @kernel
 def congested(me: Any) -> Any:
     """Whether the period's ACKs carry CE steadily."""
-    return me.ce > me.fraction * me.packets or me.ce == me.packets
+    return me.ce > me.fraction * me.packets * (1 + 1e-12) or me.ce == me.packets  # exactly at the fraction is not above
 
 
 @kernel
