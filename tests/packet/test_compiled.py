@@ -16,15 +16,20 @@ from fluidcc.packet.jit import cache_folder, sources
 
 ROOT = Path(__file__).parents[2]
 
-# A parking lot with all there is: marking, PFC, CNPs, telemetry, classes, a failure.
+# A parking lot with all there is: marking, TCD, PFC, a storm, CNPs, telemetry, classes.
 SMALL = """
 import dataclasses, json, sys
 import fluidcc as fc
-scenario = fc.parking_lot(4, rate="40Gbps", delay="300ns", scheme=fc.HPCC(), marking=fc.RED("3KB", "30KB", 0.2),
+marking = fc.RED("3KB", "30KB", 0.2, max_on="7us")
+scenario = fc.parking_lot(4, rate="40Gbps", delay="300ns", scheme=fc.HPCC(), marking=marking,
                           buffer="300KB", pfc=fc.PFC(alpha=1 / 16), header_bytes=48, start=["0s", "2us", "5us"],
-                          size=["40KB", float("inf")], classes=(fc.TrafficClass(), fc.TrafficClass(1, 2)))
-scheme = fc.DCQCN(timer="10us", cnp_interval="5us", alpha_timer="7us", byte_counter="9KB", hyper_increase=True)
-flows = [dataclasses.replace(f, scheme=scheme, traffic_class=1) if i % 2 else f for i, f in enumerate(scenario.flows)]
+                          size=["40KB", float("inf")], classes=(fc.TrafficClass(), fc.TrafficClass(1, 2)),
+                          storms=(fc.Storm("link 2", "10us", "6us"), fc.Storm("link 3", "30us", "4us")))
+scheme = fc.DCQCN(timer="10us", cnp_interval="5us", alpha_timer="7us", byte_counter="9KB", hyper_increase=True,
+                  tcd=True)
+others = {1: scheme, 2: fc.ACC(extension="inflight"), 3: fc.TIMELY(tcd=True, t_low="5us", t_high="20us")}
+flows = [dataclasses.replace(f, scheme=others.get(i, f.scheme), traffic_class=i % 2)
+         for i, f in enumerate(scenario.flows)]
 trace = fc.simulate(dataclasses.replace(scenario, flows=tuple(flows)), UNTIL, engine="packet", seed=3, log=True)
 summary = {k: v for k, v in trace.summary.items() if k not in ("compile_s", "wall_s")}
 log = trace.dataset[[n for n in trace.dataset if n.startswith("event_")]].to_dataframe().to_csv()

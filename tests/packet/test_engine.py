@@ -30,7 +30,15 @@ def scenarios(draw: st.DrawFn, lossless: bool = False) -> fc.Scenario:
     switches = draw(st.integers(1, 4))
     classes = draw(st.integers(1, 3))
     delay = st.sampled_from(["0s", "100ns", "1us", "3.7us"])
-    marking = st.sampled_from([None, fc.RED("5KB", "50KB", 0.1), fc.RED("20KB", "20KB", 1.0, mark_on="departure")])
+    marking = st.sampled_from(
+        [
+            None,
+            fc.RED("5KB", "50KB", 0.1),
+            fc.RED("20KB", "20KB", 1.0, mark_on="departure"),
+            fc.RED("2KB", "2KB", max_on="24us"),
+            fc.RED("2KB", "20KB", 0.5, max_on="3us"),
+        ]
+    )
     links, ports = [], {}
 
     def link(source: str, target: str) -> int:
@@ -56,6 +64,11 @@ def scenarios(draw: st.DrawFn, lossless: bool = False) -> fc.Scenario:
                     fc.HPCC(),
                     fc.HPCC(reaction="per-ack", u_rate="rx", int_format="quantised"),
                     fc.HPCC(reaction="per-rtt"),
+                    fc.ACC(),
+                    fc.ACC(ack_rate="count", extension="printed", p_thresh=0, mark_fraction=0.5),
+                    fc.ACC(extension="inflight", some_marks="increase"),
+                    fc.DCQCN(tcd=True, cnp_interval="10us", ue_gain=0.3),
+                    fc.TIMELY(tcd=True),
                 ]
             )
         )
@@ -72,6 +85,13 @@ def scenarios(draw: st.DrawFn, lossless: bool = False) -> fc.Scenario:
                 target=target,
             )
         )
+    storms = ()
+    if lossless:
+        at, lasts = st.sampled_from(["0s", "5us", "40us"]), st.sampled_from(["1us", "30us", "200us"])
+        storms = tuple(
+            fc.Storm(links[draw(st.integers(0, len(links) - 1))].name, draw(at), draw(lasts))
+            for _ in range(draw(st.sampled_from([0, 0, 1, 3])))
+        )
     return fc.Scenario(
         tuple(links),
         tuple(flows),
@@ -85,6 +105,7 @@ def scenarios(draw: st.DrawFn, lossless: bool = False) -> fc.Scenario:
             fc.TrafficClass(priority=draw(st.integers(0, 1)), weight=draw(st.sampled_from([1, 2.5])))
             for _ in range(classes)
         ),
+        storms=storms,
     )
 
 
