@@ -51,6 +51,8 @@ FIGURES: dict[str, Figure] = {
         Figure(
             "timely-stability", _CONEXT, "no figure: where patched TIMELY is stable; TIMELY swings", "timely_stability"
         ),
+        Figure("hpcc-case1", _HPCC, "Case-1: a storm of PFC pauses, and what is left of the traffic", "hpcc_case1"),
+        Figure("hpcc-fig1", _HPCC, "Figure 1: how far PFC pauses spread, and what they stop", "hpcc_fig1"),
         Figure("hpcc-fig6", _HPCC, "Figure 6: txRate against rxRate", "hpcc_fig6"),
         Figure("hpcc-fig9ab", _HPCC, "Figure 9(a), (b): a short flow joins a long one", "hpcc_fig9ab"),
         Figure("hpcc-fig9cd", _HPCC, "Figure 9(c), (d): seven senders join a long flow", "hpcc_fig9cd"),
@@ -67,8 +69,19 @@ FIGURES: dict[str, Figure] = {
         Figure("hpcc-a4", _HPCC, "appendix A.4: 64-to-1 with and without window limits", "hpcc_a4"),
         Figure("acc-table2", _ACC, "Table 2: how often a Clos unit with two failed links deadlocks", "acc_table2"),
         Figure("hpcc-multiq", _HPCC_PLUS, "MultiQ: three classes at 15-to-1, before and after", "hpcc_multiq"),
-        Figure("acc-fig2", _ACC, "Figure 2: a congested flow's packets in switches, in flight, and its ACKs", "acc_fig2"),
         Figure("hpcc-rx", _HPCC_PLUS, "receiver-based HPCC: 2-to-1, 8-to-1, come and go", "hpcc_rx"),
+        Figure(
+            "acc-fig2", _ACC, "Figure 2: a congested flow's packets in switches, in flight, and its ACKs", "acc_fig2"
+        ),
+        Figure("acc-fig3", _ACC, "Figure 3: head-of-line blocking at P3 with 20 bursting hosts", "acc_fig3"),
+        Figure("acc-fig4", _ACC, "Figure 4: head-of-line blocking at P3 with 10 bursting hosts", "acc_fig3"),
+        Figure("acc-fig9", _ACC, "Figure 9: four flows on the testbed, total of their rates", "acc_fig9"),
+        Figure("acc-fig10", _ACC, "Figure 10: ten flows: queue, halts, utilisation, rates", "acc_fig10"),
+        Figure("acc-fig11", _ACC, "Figure 11: bursts at P4: what waits there, and who is paused", "acc_fig11"),
+        Figure("acc-fig16", _ACC, "Figure 16: slowdowns and PAUSEs with halts and without", "acc_sensitivity"),
+        Figure("acc-fig18", _ACC, "Figure 18: slowdowns against RI", "acc_sensitivity"),
+        Figure("acc-fig19", _ACC, "Figure 19: slowdowns and PAUSEs against P_thresh", "acc_sensitivity"),
+        Figure("acc-fig20", _ACC, "Figure 20: utilisation of SW3->SW4 after bursts", "acc_fig20"),
     )
 }
 

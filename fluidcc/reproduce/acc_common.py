@@ -18,7 +18,8 @@ from fluidcc.trace import Trace
 
 LINE = 100 * GBPS
 FAIR = LINE / 2  # of F0 and F1, before the bursts
-NETWORK: dict[str, Any] = {"buffer": "32MB", "pfc": PFC("512KB")}  # of each switch: section 6.1
+XOFF = 512e3  # bytes
+NETWORK: dict[str, Any] = {"buffer": "32MB", "pfc": PFC(XOFF)}  # of each switch: section 6.1
 LINKS = ("SW1->SW2", "SW2->SW3", "SW3->SW4", "SW4->R0", "SW4->R1")  # P1, P2, P3; R0's; P4
 
 

@@ -21,6 +21,7 @@ from fluidcc.reproduce.acc_common import (
     LINKS,
     NOTES,
     SETTLED_NOTE,
+    XOFF,
     FlowLog,
     bursty_chain,
     section_3_dcqcn,
@@ -32,7 +33,6 @@ from fluidcc.trace import Trace
 N = 20
 UNTIL, STEP = 4.5e-3, 2e-6  # s
 BURST = 1e-3  # s: they start
-XOFF = 512e3
 SINCE = 1.3e-3  # s: all ports are paused in turn; until P4 has sent the hosts' first XOFF each
 RTT = 20e-6  # s: F1's, 2 us for each of ten links
 PORTS = {"P1": LINKS[0], "P2": LINKS[1], "P3": LINKS[2], "P4": LINKS[4]}
