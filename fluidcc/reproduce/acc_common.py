@@ -44,7 +44,8 @@ CONTENDERS = {
     "acc_inflight": Contender("ACC, halts extended in each period", ACC(extension="inflight"), ACC.default_marking),
     "acc_no_halt": Contender("ACC without halts", ACC(halt=False), ACC.default_marking),
 }
-COMPARED = ("acc", "hpcc", "dcqcn", "timely")  # of Figs. 10, 11 and 20
+COMPARED: tuple[str, ...] = ("acc", "hpcc", "dcqcn", "timely")  # of Figs. 10, 11 and 20
+COLOURS = {"acc": "C0", "hpcc": "C2", "dcqcn": "C1", "timely": "C3", "acc_inflight": "C9", "acc_no_halt": "C7"}
 
 NOTES = (
     "links of 100 Gbps, 32 MB of buffer, XOFF 512 KB, packets of 1000 B; ACC: T the base RTT, TCD at 2 packets with "
