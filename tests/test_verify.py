@@ -73,6 +73,16 @@ REACHED = {
     "acc-a-fair": "holds",
     "acc-63-utilisation": "holds-with-conditions",
     "vai-default-ai": "holds",
+    "acc-42-halt-time": "holds",
+    "acc-42-line-7": "holds-with-conditions",
+    "acc-42-drains": "holds-with-conditions",
+    "acc-42-extends": "holds-with-conditions",
+    "acc-46-model": "false-as-printed",
+    "acc-a-prop-1": "holds-with-conditions",
+    "acc-a-prop-2": "holds-with-conditions",
+    "acc-a-queue": "false-as-printed",
+    "acc-a-shares": "holds",
+    "acc-a-closed": "holds",
 }
 
 
