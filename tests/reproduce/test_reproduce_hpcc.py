@@ -20,7 +20,8 @@ PIXELS = {  # width and height of every picture
 
 
 def test_all_are_here():
-    assert {name for name in FIGURES if name.startswith("hpcc-fig")} == set(PIXELS)
+    elsewhere = {"hpcc-fig1"}  # beside ACC's: test_reproduce_acc_sensitivity
+    assert {name for name in FIGURES if name.startswith("hpcc-fig")} - elsewhere == set(PIXELS)
 
 
 # One test per figure, so that each is made once however the tests are spread over processes.
