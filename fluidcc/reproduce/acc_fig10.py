@@ -46,7 +46,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         "links of 1 us, line-rate starts at once; utilisation and rates from 5 ms on; unsteady: the standard deviation "
         f"of utilisation over 100 us is above {STEADY:.0%}; halts: each flow's first, with its extension",
         "DCQCN falls to less than 1 % of the line after its start, and comes back by 40 Mbps a step: most of what it "
-        "does not use lies before 10 ms",
+        "does not use lies before 15 ms",
     ]
     if quick:
         notes.append(f"quick: {QUICK_UNTIL * 1e3:g} ms in place of {UNTIL * 1e3:g}")

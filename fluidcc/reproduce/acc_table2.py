@@ -23,7 +23,7 @@ from fluidcc.files import write_whole
 from fluidcc.plots import figure as new_figure
 from fluidcc.plots import label
 from fluidcc.progress import Bar
-from fluidcc.reproduce.acc_common import COMPARED, CONTENDERS, NETWORK, NOTES
+from fluidcc.reproduce.acc_common import COLOURS, COMPARED, CONTENDERS, NETWORK, NOTES
 from fluidcc.reproduce.common import WIDTH, save, variable
 from fluidcc.reproduce.result import Check, Figure, Result
 from fluidcc.scenario import Scenario
@@ -162,15 +162,17 @@ def _draw(data: xr.Dataset, until: float) -> Any:
     for k, name in enumerate(COMPARED):
         one = data.sel(scheme=name)
         share = float(one["deadlock"].notnull().mean()) * 100
-        fractions.bar(k - 0.2, share, 0.4, color=f"C{k}")
+        fractions.bar(k - 0.2, share, 0.4, color=COLOURS[name])
         fractions.bar(k + 0.2, PRINTED[name] * 2, 0.4, color="0.75")
         fractions.annotate(f"{share:.0f}", (k - 0.2, share), ha="center", va="bottom", fontsize="small")
         fractions.annotate(
             f"{PRINTED[name] * 2}", (k + 0.2, PRINTED[name] * 2), ha="center", va="bottom", fontsize="small"
         )
         standing = [float((~(one["deadlock"] <= time)).mean()) * 100 for time in moments]
-        times.plot(moments * 1e3, standing, color=f"C{k}", ls=("-", "--", "-.", "-")[k], label=CONTENDERS[name].name)
-        pauses.plot(np.full(count, k) + np.linspace(-0.2, 0.2, count), one["pauses"] + 1, ".", color=f"C{k}")
+        times.plot(
+            moments * 1e3, standing, color=COLOURS[name], ls=("-", "--", "-.", "-")[k], label=CONTENDERS[name].name
+        )
+        pauses.plot(np.full(count, k) + np.linspace(-0.2, 0.2, count), one["pauses"] + 1, ".", color=COLOURS[name])
     fractions.set(ylabel=label("runs that deadlock", "%"), title="ours, and Table 2 (grey)", ylim=(0, 108))
     times.set(xlabel=label("time", "ms"), ylabel=label("runs not yet deadlocked", "%"), ylim=(-3, 108))
     times.legend(fontsize="small", loc="lower left")

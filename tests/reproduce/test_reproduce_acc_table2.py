@@ -57,7 +57,7 @@ def test_runs_are_kept_and_not_made_again(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_table_2(tmp_path):
-    result, data = made("acc-table2", tmp_path, (1100, 420))
+    result, data = made("acc-table2", tmp_path, (1650, 630))
     assert result.values["deadlocks_timely"] > 0
     assert data["deadlock"].dims == ("scheme", "seed")
     assert np.isnan(data["deadlock"].sel(scheme=["acc", "hpcc"])).all()
