@@ -9,7 +9,9 @@ from fluidcc.simulate import simulate
 from fluidcc.topologies import fat_tree
 
 
-@pytest.mark.parametrize("name", sensitivity.CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "acc-fig18" else pytest.mark.slow) for name in sensitivity.CASES]
+)
 def test_slowdowns(name, tmp_path):
     result, data = made(name, tmp_path, (1650, 660))
     # An idle network is the fastest, but a flow of less than a packet is stored for less long than its base RTT says:
@@ -24,6 +26,7 @@ def test_slowdowns(name, tmp_path):
     assert data["pauses"].shape == (len(data["variant"]), len(sensitivity.LAYERS))
 
 
+@pytest.mark.slow
 def test_pauses_spread(tmp_path):
     _, data = made("hpcc-fig1", tmp_path, (1650, 645))
     assert data["pauses"].sel(scheme="HPCC").sum() == 0
@@ -32,6 +35,7 @@ def test_pauses_spread(tmp_path):
     assert data["senders"].min() >= hpcc_fig1.LEAST
 
 
+@pytest.mark.slow
 def test_a_storm_stops_a_pod(tmp_path):
     _, data = made("hpcc-case1", tmp_path, (1650, 645))
     assert (data["pauses"].sel(storm=False) == 0).all()
