@@ -201,6 +201,9 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
         "sent": (("time", "link"), sent, {"units": "bytes", "long_name": "bytes sent so far"}),
     }
     coordinates: dict[str, Any] = {}
+    if "paused" in outcome.trace:
+        text = {"units": "s", "long_name": "time for which flow control has stopped links so far"}
+        variables["paused"] = (("time", "link"), outcome.trace["paused"][kept, :, 0], text)
     if len(scenario.classes) > 1:
         classes = outcome.trace["class_queue"][kept, :, 0].reshape(len(times), network.links, -1)
         text = {"units": "bytes", "long_name": "queue of each traffic class"}

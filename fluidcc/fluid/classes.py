@@ -16,6 +16,7 @@ from jax import Array
 
 from fluidcc.fluid.history import History, place
 from fluidcc.fluid.kernel import Clock
+from fluidcc.fluid.lossless import LosslessNetwork
 from fluidcc.fluid.network import Network
 from fluidcc.fluid.queues import QueueNetwork
 from fluidcc.fluid.search import search
@@ -120,6 +121,10 @@ class ClassNetwork(WindowNetwork):
         nothing = jnp.zeros_like(y.queue)
         return y._replace(came=nothing), z._replace(idle=self.network.by_link(nothing), service=nothing)
 
+    def shown(self, y: State, z: Memory) -> dict[str, Array]:
+        """The queue of each class."""
+        return {"class_queue": y.queue}
+
     def service(self, z: Memory) -> Array:
         """Rate (queues, points) of the step under way [bytes/s]."""
         assert z.service is not None
@@ -135,7 +140,9 @@ class ClassNetwork(WindowNetwork):
 
 
 def system_of(network: Network, points: int, limit: Array) -> QueueNetwork:
-    """The system of a network: one that tracks windows, telemetry and classes only if it must."""
+    """The system of a network: one that tracks windows, telemetry, classes and flow control only if it must."""
+    if network.ingress is not None:
+        return LosslessNetwork(network, points, limit)
     if len(network.priorities) > 1:
         return ClassNetwork(network, points, limit)
     return (WindowNetwork if network.tracked else QueueNetwork)(network, points, limit)

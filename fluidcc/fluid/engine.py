@@ -96,9 +96,7 @@ def proceed(
         clock = Clock(now.step, now.step * dt, dt)
         shown = system.observables(now.y)
         shown |= {"rate": system.sending(clock, now.y, now.z), "pacing_rate": system.rates(now.y)}
-        if len(network.priorities) > 1:
-            shown["class_queue"] = now.y.queue
-        return queue, shown | {"idle": now.z.idle}
+        return queue, shown | system.shown(now.y, now.z) | {"idle": now.z.idle}
 
     def observe(counts: tallies.Tally, now: Carry) -> tallies.Tally:
         return tallies.observe(system, numbers.first, numbers.last, counts, now, dt)
@@ -107,7 +105,8 @@ def proceed(
     carry, tally, (queue, trace) = advance(
         loop, progress.carry, progress.tally, observe, sample, samples=samples, stride=stride
     )
-    summary = tallies.summarise(system, tally, dt)
+    waited = None if carry.z.pauses is None else carry.z.pauses.longest
+    summary = tallies.summarise(system, tally, dt)._replace(waited=waited)
     return Progress(carry, tally), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
 
 
@@ -190,6 +189,8 @@ def _joined(parts: list[Outcome], samples: int) -> Outcome:
 
 def longest_waits(network: Network, summary: tallies.Summary) -> np.ndarray:
     """Bound on what a packet of a run waited in queues, (points,) [s]."""
+    if summary.waited is not None:
+        return np.asarray(summary.waited)
     capacity = np.asarray(network.link_capacity, float)
     longest = summary.queue_max_whole_run / (capacity[:, None] if capacity.ndim == 1 else capacity)
     paths = [[queue // len(network.priorities) for queue in path] for path in network.paths]

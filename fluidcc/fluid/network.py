@@ -11,11 +11,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from fluidcc.errors import InputError
+from fluidcc.fluid.ingress import Ingress, ingress_of
 from fluidcc.fluid.lags import identity, lags_of, needs, view_key
+from fluidcc.fluid.rows import column, same
 from fluidcc.parameters import out_of_range, register
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.dispatch import part
@@ -82,6 +83,8 @@ class Network:
         Of each traffic class.
     departure : tuple of bool
         Of each queue, whether packets are marked as they leave it; heeded where bytes are tracked.
+    ingress : Ingress or None
+        Flow control, if some scheme is told of it; None: no link is paused.
     """
 
     capacity: Any
@@ -108,6 +111,7 @@ class Network:
     tracked: bool
     priorities: tuple[float, ...]
     departure: tuple[bool, ...]
+    ingress: Ingress | None = None
 
     @property
     def links(self) -> int:
@@ -156,31 +160,31 @@ def network_of(scenario: Scenario) -> Network:
     paths = tuple(queues[first[v]] for v in range(len(views)))
     tracked = any(needs(flow.scheme) - {"delay"} for flow in scenario.flows) or len(scenario.classes) > 1
     queueing = tracked or not all(lag.fixed for lag in lags)
-    one_lag = not queueing and len(views) == 1 and _same([*view_lags[0].marking, view_lags[0].own])
+    one_lag = not queueing and len(views) == 1 and same([*view_lags[0].marking, view_lags[0].own])
     arrivals = [lag for each in lags for lag in each.arrival]
     no_arrival_lag = all(is_concrete(lag) and lag == 0 for lag in arrivals)
     finite = not all(is_concrete(f.size) and f.size == infinite for f in scenario.flows)
     markings = [link.marking for link in links]
     return Network(
-        capacity=_column([link.rate for link in links]),
-        kmin=_column([infinite if m is None else m.kmin for m in markings]),
-        kmax=_column([infinite if m is None else m.kmax for m in markings]),
-        pmax=_column([1.0 if m is None else m.pmax for m in markings]),
-        start=_column([f.start for f in scenario.flows]),
-        multiplicity=_column([f.multiplicity for f in scenario.flows]),
-        initial_rate=_column([f.initial_rate for f in scenario.flows]),
-        line_rate=_column([f.line_rate for f in scenario.flows]),
-        size=_column([f.size * (scenario.wire_packet_of(f) / scenario.packet_size) for f in scenario.flows])
+        capacity=column([link.rate for link in links]),
+        kmin=column([infinite if m is None else m.kmin for m in markings]),
+        kmax=column([infinite if m is None else m.kmax for m in markings]),
+        pmax=column([1.0 if m is None else m.pmax for m in markings]),
+        start=column([f.start for f in scenario.flows]),
+        multiplicity=column([f.multiplicity for f in scenario.flows]),
+        initial_rate=column([f.initial_rate for f in scenario.flows]),
+        line_rate=column([f.line_rate for f in scenario.flows]),
+        size=column([f.size * (scenario.wire_packet_of(f) / scenario.packet_size) for f in scenario.flows])
         if finite
         else None,
-        packet=_column(_packets(scenario)),
-        window_packet=_column(_packets(scenario) if scenario.window_unit == "wire" else [scenario.packet_size]),
-        marking_lag=_column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking]),
-        own_lag=None if one_lag else _column([lag.own for lag in lags]),
-        arrival_lag=None if no_arrival_lag else _column(arrivals),
+        packet=column(_packets(scenario)),
+        window_packet=column(_packets(scenario) if scenario.window_unit == "wire" else [scenario.packet_size]),
+        marking_lag=column([view_lags[0].own] if one_lag else [lag for v in view_lags for lag in v.marking]),
+        own_lag=None if one_lag else column([lag.own for lag in lags]),
+        arrival_lag=None if no_arrival_lag else column(arrivals),
         groups=_groups(scenario),
         paths=paths,
-        weight=_column([each.weight for each in scenario.classes], collapse=False),
+        weight=column([each.weight for each in scenario.classes], collapse=False),
         flows=tuple(zip(view_of, queues, strict=True)),
         queueing=queueing,
         waits=tuple(not lag.fixed for lag in view_lags),
@@ -188,6 +192,7 @@ def network_of(scenario: Scenario) -> Network:
         tracked=tracked,
         priorities=tuple(float(each.priority) for each in scenario.classes),
         departure=tuple(m is not None and m.mark_on == "departure" for m in markings),
+        ingress=ingress_of(scenario, lags),
     )
 
 
@@ -233,24 +238,10 @@ def _groups(scenario: Scenario) -> tuple[Group, ...]:
     groups = []
     for treedef, indices in members.items():
         leaves = [jax.tree.leaves(schemes[i]) for i in indices]
-        columns = [_column([row[k] for row in leaves]) for k in range(treedef.num_leaves)]
-        line_rate = _column([scenario.flows[i].line_rate for i in indices])
+        columns = [column([row[k] for row in leaves]) for k in range(treedef.num_leaves)]
+        line_rate = column([scenario.flows[i].line_rate for i in indices])
         groups.append(Group(tuple(indices), jax.tree.unflatten(treedef, columns), line_rate))
     return tuple(groups)
-
-
-def _same(values: list[Any]) -> bool:
-    """Whether all values are known to be equal: the same object, or plain numbers that compare equal."""
-    return all(v is values[0] or (is_concrete(v) and is_concrete(values[0]) and v == values[0]) for v in values)
-
-
-def _column(values: list[Any], collapse: bool = True) -> Any:
-    """Stack values into a column, of a single row if they are all the same."""
-    if collapse and _same(values):
-        values = values[:1]
-    if all(is_concrete(v) for v in values):
-        return np.asarray(values, dtype=np.float64)
-    return jnp.stack([jnp.asarray(v) for v in values])
 
 
 def with_points(network: Network, dtype: Any) -> Network:

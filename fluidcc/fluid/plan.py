@@ -215,6 +215,8 @@ def plan_of(
 def remembered_rows(network: Network) -> int:
     """Signals that the history keeps: queue (and traffic) of every link, rate (or bytes) of every flow."""
     rows = (3 if network.tracked else 1) * network.queues + len(network.flows)
+    if network.ingress is not None:
+        return 6 * len(network.ingress.hops) + network.queues + network.ingress.count + len(network.flows)
     return rows if len(network.priorities) == 1 else rows + 2 * network.queues + 3 * network.links
 
 
@@ -266,6 +268,8 @@ def _window_steps(window: tuple[float, float], until: float, step: float, steps:
 
 def _lags(network: Network) -> list[float]:
     columns = (network.marking_lag, network.own_lag, network.arrival_lag)
+    if network.ingress is not None:
+        columns += (network.ingress.delay, network.ingress.hop_lag, network.ingress.ack_lag)
     if any(isinstance(column, Tracer) for column in columns):
         raise InputError("longest_lag: a delay is traced; give a bound on all lags, for example longest_lag='1ms'")
     return [float(lag) for column in columns if column is not None for lag in np.ravel(np.asarray(column))]

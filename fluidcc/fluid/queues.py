@@ -244,6 +244,10 @@ class QueueNetwork:
                 found[name] = found.get(name, nothing).at[jnp.asarray(group.flows)].set(values)
         return found
 
+    def shown(self, y: State, z: Memory) -> dict[str, Array]:
+        """What else the network shows, (queues or links, points) each."""
+        return {}
+
     def sending(self, clock: Clock, y: State, z: Memory) -> Array:
         """Rate (flows, points) at which each flow of a class sends now [bytes/s]."""
         rates = self.pace(y, z)

@@ -10,6 +10,8 @@ from jax import Array
 # The search for the byte whose ACK arrives goes forward by these many records, each if it may. A longer silence is
 # crossed in several steps of the integrator.
 _STRIDES = (1024, 256, 64, 16, 8, 4, 2, 1, 1)
+# Up to 2^14 records, without gaps: where pauses make silences of any length, and bytes must not be held up by them.
+ALL_STRIDES = (*(1 << k for k in reversed(range(14))), 1)
 
 
 def search(
@@ -18,6 +20,7 @@ def search(
     target: Array,
     left: Array,
     begin: Array,
+    strides: tuple[int, ...] = _STRIDES,
 ) -> Array:
     """Latest time up to ``left`` at which a function that never falls is at most ``target``; times in steps from n.
 
@@ -32,9 +35,11 @@ def search(
     target, left : Array, shape (queues, points)
     begin : Array
         Time not after the one sought, from which the search goes forward.
+    strides : tuple of int
+        By which it does.
     """
     record = jnp.minimum(jnp.floor(jnp.broadcast_to(begin, left.shape)), -1.0).astype(jnp.int32)
-    for stride in _STRIDES:
+    for stride in strides:
         ahead = record + stride
         record = jnp.where((ahead <= -1) & (ends(jnp.minimum(ahead, -1))[0] <= target), ahead, record)
     first, last = ends(record)

@@ -9,7 +9,8 @@ A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it 
   of ``project``, and ``settled(scenario)``, which returns a function from a flow to its parameters with what they leave
   to the scenario filled in. If a window limits these bytes, it has ``window(parameters, state)`` [bytes] and
   ``largest_window(parameters)`` [bytes]; if flows at times send less than their rate,
-  ``sending(parameters, state, dt)`` [bytes/s], their rate of the step ahead.
+  ``sending(parameters, state, dt)`` [bytes/s], their rate of the step ahead;
+- ``"undetermined"``: `Signals.undetermined`, if the scenario's flow control has a fixed threshold (`fluid.ingress`).
 
 In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.
 """

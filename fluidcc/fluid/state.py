@@ -15,6 +15,32 @@ class State(NamedTuple):
     sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived and none is tracked
     traffic: Array | None = None  # (2 queues, points) rates of sending and of arrivals [bytes/s]; None if not tracked
     came: Array | None = None  # (queues, points) bytes that reached queues; None without classes
+    counts: Counts | None = None  # None without flow control
+
+
+class Counts(NamedTuple):
+    """Bytes so far, and of these those with CE, and with UE only: (3 hops, points), of a whole class of flows."""
+
+    came: Array  # to the hop's queue
+    left: Array  # from it
+    paused: Array  # (ingresses, points) time for which each has wanted its sender to stop [s]
+
+
+class Pauses(NamedTuple):
+    """What flow control changes from step to step; positions are times in steps from the step's beginning."""
+
+    counts: Counts  # at the end of the step
+    through: Array  # (3 hops, points) what had come to the queues when the last byte to leave in the step did
+    at: Array  # (queues, points) position of that
+    stopping: Array  # (ingresses, points) 1 where the sender is to stop
+    told: Array  # (ingresses, points) of `Counts.paused`, what the sender has heard of [s]
+    port: Any  # what ternary detection knows of each queue (`fluid.marking`)
+    acks: Array  # (3 flows, points) bytes acknowledged by the step's end, of each flow of a class; with CE; with UE
+    shares: Array  # (2 flows, points) of the step's ACKs, with CE and with UE
+    asked: Array  # (flows, points) position of the byte acknowledged last, as it was sent
+    round_trip: Array  # (flows, points) of that [s]
+    pace: Array  # (flows, points) rate at which it was sent [bytes/s]
+    longest: Array  # (points,) longest wait in a queue, or round trip, so far [s]
 
 
 class Memory(NamedTuple):
@@ -30,7 +56,8 @@ class Memory(NamedTuple):
     newly: Array | None = None  # (flows, points) of these, in the step; None if not tracked
     reached: Array | None = None  # (queues, points) bytes that reached queues by the step's end; None if not tracked
     arriving: Array | None = None  # (queues, points) rate of arrivals in the step [bytes/s]; None if not tracked
-    service: Array | None = None  # (queues, points) rate of sending in the step [bytes/s]; None without classes
+    service: Array | None = None  # (queues, points) rate of sending in the step [bytes/s]; None if it is the link's
+    pauses: Pauses | None = None  # None without flow control
 
 
 class Feedback(NamedTuple):

@@ -75,6 +75,7 @@ class Summary(NamedTuple):
     queue_max_whole_run: Any
     rate_mean: Any  # per flow of a class
     utilisation: Any
+    waited: Any = None  # (points,) longest wait or round trip of the run [s]; None without flow control
 
 
 def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:

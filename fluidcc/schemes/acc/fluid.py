@@ -21,7 +21,7 @@ from fluidcc.fluid.signals import Progress, Signals
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.acc.parameters import ACC, increments, period_of
 
-NEEDS = frozenset({"inflight"})
+NEEDS = frozenset({"inflight", "undetermined"})
 _STEPS_PER_PERIOD = 80
 _NONE = 1e-9  # share of a period's ACKs that is rounding
 
@@ -128,6 +128,8 @@ def jump(parameters: ACC, state: State, progress: Progress, heard: Heard) -> Sta
     new = _decided(p, s, now, (acked, share, ue, una, nxt))
     decided = [jnp.where(decides, after, before) for after, before in zip(new, s, strict=True)]
     s = State(*decided)
+    if p.extension == "inflight":
+        s = _extended(p, s, now, extends, (acked, una, over))
     # At `over` before this step's end the rate changed; what was sent since at the old one delays the next packet.
     delay = jnp.where(decides, over * (state.rate / s.rate - 1.0), 0.0) + jnp.where(extends, s.owed, 0.0)
     return s._replace(
@@ -169,6 +171,21 @@ def _counted(s: State, now: Progress, heard: Heard) -> State:
     )
 
 
+def _extended(p: ACC, s: State, now: Progress, extends: Array, period: tuple[Array, Array, Array]) -> State:
+    """Lines 6 to 10 in each period of a halt (ours): it lasts until what is in flight fits R T."""
+    acked, una, over = period
+    R = jnp.maximum(acked / p.period, _NONE)
+    halt = (now.sent - una) / R - p.period - over
+    longer = extends & (halt > s.halt) & (acked >= now.wire_packet * (1.0 - _NONE))
+    return s._replace(
+        rate=jnp.where(longer, jnp.clip(R, jnp.minimum(p.min_rate, now.line_rate), now.line_rate), s.rate),
+        halt=jnp.where(longer, halt, s.halt),
+        nxt_start=jnp.where(longer, now.sent, s.nxt_start),
+        halt_time=jnp.where(longer, s.halt_time + halt - s.halt, s.halt_time),
+        ack_rate=jnp.where(longer, R, s.ack_rate),
+    )
+
+
 def _decided(p: ACC, s: State, now: Progress, period: tuple[Array, ...]) -> State:
     """Fig. 5 and Algorithm 1, of a period that has ended: its bytes, share of CE, bytes with UE, snd_una, snd_nxt."""
     acked, share, ue, una, nxt = period
@@ -193,7 +210,7 @@ def _decided(p: ACC, s: State, now: Progress, period: tuple[Array, ...]) -> Stat
     excess = (s.nxt_1 - s.nxt_0) - (una - s.una_0)  # dS - dA
     halts = congested & (excess > 0) & p.halt
     extension = jnp.where(halts, beyond / R, 0.0)
-    halt = jnp.where(halts, excess / R, 0.0) + (extension if p.extension == "at-once" else 0.0)
+    halt = jnp.where(halts, excess / R, 0.0) + (extension if p.extension in ("at-once", "inflight") else 0.0)
     matched = jnp.clip(R, least, now.line_rate)
     rate = jnp.where(undetermined, halved, jnp.where(held, s.rate, raised))
     return s._replace(
