@@ -43,7 +43,7 @@ class RED:
     )
     max_on: Any = parameter(
         TIME,
-        "TCD: time after a RESUME in which a port is undetermined; off: no TCD (packet engine)",
+        "TCD: time after a RESUME in which a port is undetermined; off: no TCD",
         default=None,
         symbol="max(T_on)",
         source="TCD; ACC 6.1",
@@ -54,7 +54,7 @@ class RED:
 
 @register()
 class PFC:
-    """Priority flow control: a switch pauses the neighbour whose packets fill its buffer (packet engine).
+    """Priority flow control: a switch pauses the neighbour whose packets fill its buffer (packet engine; ACC's fluid).
 
     Packets are counted by the port that they came in by. A port's count above the threshold sends PAUSE, a count
     ``xon_gap`` below it RESUME. ``headroom`` holds what still arrives after a PAUSE.

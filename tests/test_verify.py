@@ -5,7 +5,9 @@ import json
 import re
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from fractions import Fraction
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -123,9 +125,19 @@ def counterexample_by_hand(found):
 BY_HAND = {"hpcc-a2-finite": counterexample_by_hand}  # here, since the check takes half a minute
 
 
+# z3 takes thirty times as long in a process that has run a thousand other tests.
+ALONE = {"hpcc-a2-finite"}
+
+
+def check_alone(name):
+    """`check` in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(check, name).result()
+
+
 @pytest.mark.parametrize("name", names(slow=False))
 def test_claim(name):
-    found = check(name)
+    found = (check_alone if name in ALONE else check)(name)
     if name in BY_HAND:
         BY_HAND[name](found)
 
@@ -192,6 +204,7 @@ def test_the_solver_proves_all_small_matrices(name):
     assert way.first == way.second == found.evidence["matrices_proved_by_z3"] > 30
 
 
+@pytest.mark.slow  # for the same reason
 def test_the_solver_can_fail(monkeypatch):
     """Asked for something false, or with no effort allowed, it does not say that it proved it."""
     pytest.importorskip("z3", reason="z3 is an optional extra; the claims have other ways too")

@@ -55,6 +55,7 @@ def test_plain_python_gives_the_same_bits() -> None:
     assert small("60us", NUMBA_DISABLE_JIT="1") == compiled
 
 
+@pytest.mark.slow
 def test_bounds_checks_find_nothing(tmp_path: Path) -> None:
     assert small("300us", NUMBA_BOUNDSCHECK="1", FLUIDCC_CACHE_DIR=str(tmp_path)) == small("300us")
 

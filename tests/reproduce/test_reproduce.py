@@ -187,6 +187,7 @@ def test_bad_input(tmp_path, capsys):
     assert run(["reproduce"]) == 2
 
 
+@pytest.mark.slow
 def test_margins_published_and_exact(tmp_path):
     result = reproduce("dcqcn-margins", tmp_path, quick=True)
     failing = {key: (result.values[key], c) for key, c in result.expected.items() if not c.holds(result.values[key])}

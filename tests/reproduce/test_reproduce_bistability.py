@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.reproduce.figures import made
 
 
+@pytest.mark.slow
 def test_a_rest_and_a_cycle_side_by_side(tmp_path: Path) -> None:
     result, data = made("dcqcn-bistability", tmp_path, (1650, 690))
     assert result.values["one_flow_more_than_8_sets_it_cycling"]

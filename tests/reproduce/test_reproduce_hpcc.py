@@ -137,6 +137,7 @@ def test_increase_bounds_queue_and_fairness(tmp_path):
     assert result.values["packet_queue_beyond_ratio_least"] > 1
 
 
+@pytest.mark.slow
 def test_parking_lot_by_registers_and_swings(tmp_path):
     result = reproduce("hpcc-parking-lot", tmp_path, quick=True)
     failing = {key: (result.values[key], c) for key, c in result.expected.items() if not c.holds(result.values[key])}

@@ -64,7 +64,12 @@ FIGURES: dict[str, tuple[tuple[int, int], Callable[[dict[str, Any], Any], None]]
 }
 
 
-HALF_A_MINUTE = ("dcqcn-stability", "hpcc-stability", "timely-stability")  # what they stand on is tested apart
+HALF_A_MINUTE = (
+    "dcqcn-stability",
+    "dctcp-swings",
+    "hpcc-stability",
+    "timely-stability",
+)  # what they stand on is tested apart
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_what_has_no_closed_form_is_run() -> None:
     over = fc.equilibrium(crowded)
     assert not over.exists
     assert over.cycle is not None
-    assert over.cycle.kind == "cycle"
+    assert over.cycle.kind in ("cycle", "irregular")  # two links swing out of step
     plain = fc.simulate(crowded, "10ms", estimate_error=False).summary["queue_bytes"]
     assert over.as_dict()["queue_bytes"] == pytest.approx(plain["mean"], rel=0.02)
 
