@@ -12,8 +12,8 @@ import fluidcc
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
-# Half a minute and more; what they call has tests of its own.
-LONG = {"stability": pytest.mark.slow, "acc_halt_drain": pytest.mark.slow}
+# Long; what they call has tests of its own.
+LONG = dict.fromkeys(("acc_halt_drain", "hpcc_pareto", "stability"), pytest.mark.slow)
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem, marks=LONG.get(p.stem, ())) for p in NOTEBOOKS])

@@ -72,13 +72,7 @@ FIGURES = {
 }
 
 
-# A quick one of each kind stays: what these three show, Figs. 4 and 11 do from the same chain.
-LONG = {"acc-fig2", "acc-fig3", "acc-fig20"}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in FIGURES]
-)
+@pytest.mark.parametrize("name", FIGURES)
 def test_figure(name, tmp_path):
     size, check = FIGURES[name]
     result, data = made(name, tmp_path, size)

@@ -9,9 +9,7 @@ from fluidcc.simulate import simulate
 from fluidcc.topologies import fat_tree
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "acc-fig18" else pytest.mark.slow) for name in sensitivity.CASES]
-)
+@pytest.mark.parametrize("name", sensitivity.CASES)
 def test_slowdowns(name, tmp_path):
     result, data = made(name, tmp_path, (1650, 660))
     # An idle network is the fastest, but a flow of less than a packet is stored for less long than its base RTT says:

@@ -64,17 +64,7 @@ FIGURES: dict[str, tuple[tuple[int, int], Callable[[dict[str, Any], Any], None]]
 }
 
 
-HALF_A_MINUTE = (
-    "dcqcn-stability",
-    "dctcp-swings",
-    "hpcc-stability",
-    "timely-stability",
-)  # what they stand on is tested apart
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in HALF_A_MINUTE else ()) for name in FIGURES]
-)
+@pytest.mark.parametrize("name", FIGURES)
 def test_figure(name: str, tmp_path: Path) -> None:
     size, check = FIGURES[name]
     result, data = made(name, tmp_path, size)

@@ -1,0 +1,12 @@
+"""Which figures every run of the tests makes: one or two of each paper; `make test-slow` makes all of them."""
+
+import pytest
+
+KEPT = {"dcqcn-fig10", "dcqcn-fig9", "hpcc-fig6", "hpcc-a2", "hpcc-fig9ab", "acc-fig4", "acc-fig10", "acc-fig11"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        name = getattr(item, "callspec", None) and item.callspec.params.get("name")
+        if getattr(item, "originalname", "") in ("test_figure", "test_slowdowns") and name not in KEPT:
+            item.add_marker(pytest.mark.slow)
