@@ -72,14 +72,25 @@ def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] =
     rule : callable
         ``rule(scenario, flow) -> seconds``: `loaded_base_rtt` or `payload_base_rtt`.
     """
-    found: dict[Any, Any] = {}  # flows on the same path are counted once: there may be thousands
+    return reduce(lambda a, b: _pick("maximum", a, b), _distinct(scenario, rule))
+
+
+def least_bdp(scenario: Scenario) -> Any:
+    """Least bandwidth-delay product [bytes] of a scenario's paths, each by its slowest link."""
+    found = _distinct(scenario, lambda s, flow: slowest_rate(s, flow) * loaded_base_rtt(s, flow))
+    return reduce(lambda a, b: _pick("minimum", a, b), found)
+
+
+def _distinct(scenario: Scenario, rule: Callable[[Scenario, Flow], Any]) -> list[Any]:
+    """A rule's value of each path; flows on the same path are counted once: there may be thousands."""
+    found: dict[Any, Any] = {}
     for flow in scenario.flows:
         parts = (flow.line_rate, flow.access_delay, flow.egress_delay, flow.scheme.feedback_delay)
         key = (flow.path, flow.scheme.int_bytes if is_concrete(flow.scheme.int_bytes) else id(flow.scheme.int_bytes))
         key += tuple(part if part is None or is_concrete(part) else id(part) for part in parts)
         if key not in found:
             found[key] = rule(scenario, flow)
-    return reduce(lambda a, b: _pick("maximum", a, b), found.values())
+    return list(found.values())
 
 
 def _pick(name: str, a: Any, b: Any) -> Any:

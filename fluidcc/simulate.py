@@ -210,6 +210,8 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
         variables["class_queue"] = (("time", "link", "traffic_class"), classes, text)
         coordinates["traffic_class"] = np.arange(len(scenario.classes))
     for name, (unit, text) in texts.items():
+        if name not in outcome.trace:  # of a mechanism that is off
+            continue
         values = outcome.trace[name][kept, :, 0]
         variables[name] = (("time", "flow"), values, {"units": unit, "long_name": text})
     coordinates |= {

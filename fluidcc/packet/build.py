@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.base_rtt import largest_base_rtt, payload_base_rtt, stored_rtt, switches
+from fluidcc.base_rtt import largest_base_rtt, least_bdp, payload_base_rtt, stored_rtt, switches
 from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
 from fluidcc.packet.buffers import nodes_of, set_thresholds
@@ -19,6 +19,7 @@ from fluidcc.packet.reroute import reroutes
 from fluidcc.packet.switch import CONTROL_BYTES
 from fluidcc.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.scenario import Flow, Scenario, base_rtt
+from fluidcc.schemes.vai_sf.packet import OBSERVABLES as VAI_OBSERVABLES
 from fluidcc.units import SIZE, show
 
 _LARGEST_PACKET = 1 << 16
@@ -36,6 +37,7 @@ class Around:
     own_rtt: float  # of the flow's empty path, s
     switches: int  # on its path
     share: float  # of a link that its class is guaranteed among those of its priority
+    least_bdp: float  # of all paths, bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +100,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         uniforms=np.zeros(_NUMBERS),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
         class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
-        flow_samples=np.full((samples, len(members), 3 + layout.OBSERVED), np.nan),
+        flow_samples=np.full((samples, len(members), sampled_of_flows(scenario)), np.nan),
         log=records(layout.LOG, log),
         senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
     )
@@ -118,6 +120,12 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
 def sampled_classes(scenario: Scenario) -> int:
     """Traffic classes that a trace shows one by one: all, or none where there is but one."""
     return len(scenario.classes) if len(scenario.classes) > 1 else 0
+
+
+def sampled_of_flows(scenario: Scenario) -> int:
+    """Columns of a flow's samples; those of Variable AI only where a flow has it."""
+    mechanisms = any(getattr(flow.scheme, "vai", False) for flow in scenario.flows)
+    return 3 + layout.OBSERVED + (len(VAI_OBSERVABLES) if mechanisms else 0)
 
 
 def grown_packets(sim: Sim, more: int) -> Sim:
@@ -197,6 +205,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
     rtts: dict[bool, float] = {}
     rows = dict.fromkeys(dispatch.MODULES, 0)
     arounds: dict[int, Around] = {}
+    least = least_bdp(scenario)
     blank = np.zeros_like(sim.flows[:1])
     blank["window"], blank["finish"] = np.inf, -1
     filled: dict[int, Any] = {}
@@ -217,6 +226,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
                 own_rtt=base_rtt(scenario, flow) + stored_rtt(scenario, flow),
                 switches=switches(scenario, flow),
                 share=_share(scenario, flow),
+                least_bdp=least,
             )
         sim.flows[f] = blank[0]
         row = sim.flows[f]

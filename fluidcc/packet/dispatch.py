@@ -95,7 +95,7 @@ def acknowledged(sim: Any, f: Any, k: Any) -> None:
     elif flow.scheme == _TIMELY:
         timely.acknowledged(sim.core[0], flow, sim.senders.timely[flow.row], sim.packets[k])
     elif flow.scheme == _SWIFT:
-        swift.acknowledged(sim.core[0], flow, sim.senders.swift[flow.row], sim.packets[k])
+        swift.acknowledged(sim, flow, sim.senders.swift[flow.row], sim.packets[k])
     elif flow.scheme == _ACC:
         acc.acknowledged(sim, f, flow, sim.senders.acc[flow.row], sim.packets[k])
 

@@ -19,7 +19,7 @@ QUEUES = 8  # of a port: 0 for control frames, above all others; 1 to 7 for traf
 HOPS = 8  # switches on a path that telemetry has room for
 DEPTHS = 16  # of trees of paused ports that are told apart
 BINS = 1280  # of the distribution of a queue
-OBSERVED = 4  # scheme variables in a trace
+OBSERVED = 4  # a scheme's own variables in a trace
 
 # Constants are int64 rather than literals, for each of which Numba would compile a called function anew.
 # Kinds of packets.
@@ -281,7 +281,7 @@ class Sim(NamedTuple):
     uniforms: Any  # random numbers in [0, 1)
     link_samples: Any  # (samples, links, 2) queue, bytes sent
     class_samples: Any  # (samples, links, traffic classes, 2) the same of each class; none where there is one class
-    flow_samples: Any  # (samples, flows, 3 + OBSERVED) sent, acknowledged, pacing rate, the scheme's
+    flow_samples: Any  # (samples, flows, columns) sent, acknowledged, pacing rate, the scheme's
     log: Any  # LOG
     senders: Any  # one table for each scheme, see packet/dispatch.py
 

@@ -15,7 +15,7 @@ import fluidcc
 from fluidcc import scenario_file
 from fluidcc.errors import InputError
 from fluidcc.packet import dispatch, layout
-from fluidcc.packet.build import Plan, Times, grown_packets, plan_of, sampled_classes
+from fluidcc.packet.build import Plan, Times, grown_packets, plan_of, sampled_classes, sampled_of_flows
 from fluidcc.packet.engine import run
 from fluidcc.packet.flow_control import flow_control, paused_for
 from fluidcc.packet.jit import compiled
@@ -90,7 +90,7 @@ def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) 
             f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(seconds, TIME)}; "
             f"write for example {show(seconds / 2, TIME)}:{show(seconds, TIME)}"
         )
-    numbers = sum(round(f.multiplicity) for f in scenario.flows) * (3 + layout.OBSERVED)
+    numbers = sum(round(f.multiplicity) for f in scenario.flows) * sampled_of_flows(scenario)
     numbers += 2 * len(scenario.links) * (1 + sampled_classes(scenario))
     most = max(2, _MOST_SAMPLED // numbers)
     if sample_interval is None:
@@ -243,6 +243,8 @@ def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) 
         if not mine.any():
             continue
         for column, (variable, (unit, text)) in enumerate(dispatch.MODULES[name].OBSERVABLES.items(), 3):
+            if column >= flows.shape[2]:  # Variable AI's, which no flow has
+                break
             values = np.where(mine[None], flows[:, :, column], np.nan)
             if variable in shown:
                 values = np.where(mine[None], values, shown[variable][0])

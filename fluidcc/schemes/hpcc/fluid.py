@@ -7,7 +7,8 @@ sent with the present W^c is acknowledged (lines 21-27).
 A register is a U with its W^c and incStage: one, which hears the most loaded link of the path, or one for each link,
 joined by (7) of appendix A.3. ``form="rate"`` is that appendix's law, T dR/dt = R eta/U - R + a, without windows.
 
-``variant="hpcc-sim"`` takes T and W_init as that simulator counts them; all else is as in the paper.
+``variant="hpcc-sim"`` takes T and W_init as that simulator counts them, and its least rate in place of a least window;
+all else is as in the paper.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt, payload_base_rtt, slowest_rate
+from fluidcc.base_rtt import largest_base_rtt, least_bdp, loaded_base_rtt, payload_base_rtt, slowest_rate
 from fluidcc.fluid.signals import Progress, Signals, Telemetry
 from fluidcc.scenario import Flow, Scenario
-from fluidcc.schemes.hpcc.parameters import HPCC
+from fluidcc.schemes.hpcc.parameters import HPCC, check_mechanisms
+from fluidcc.schemes.vai_sf import fluid as vai_sf
 
 NEEDS = frozenset({"telemetry", "inflight"})
 _STEPS_PER_BASE_RTT = 40
@@ -39,6 +41,14 @@ class State(NamedTuple):
     utilisation: Array  # U of each register
     stage: Array  # incStage of each register
     last_update: Array  # lastUpdateSeq [bytes]; -1 before the first ACK
+    tokens: vai_sf.Tokens | None = None  # with mechanisms
+
+
+class Heard(NamedTuple):
+    """What each register hears of its links."""
+
+    utilisation: Array  # normalised inflight bytes u
+    queue: Array | None  # largest of the path, (flows, points) [bytes]; None without Variable AI
 
 
 def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
@@ -55,9 +65,11 @@ def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
         From a flow to its parameters, with ``base_rtt``, ``initial_window`` and ``w_ai`` given.
     """
     longest: dict[str, Any] = {}
+    least = least_bdp(scenario)
 
     def of(flow: Flow) -> HPCC:
         p = flow.scheme
+        check_mechanisms(p)
         simulator = p.variant == "hpcc-sim"
         if p.variant not in longest:
             longest[p.variant] = largest_base_rtt(scenario, payload_base_rtt if simulator else loaded_base_rtt)
@@ -69,6 +81,7 @@ def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
             initial_window=fastest * base_rtt if p.initial_window is None else p.initial_window,
             w_ai=p.w_ai if p.rate_ai is None else p.rate_ai * base_rtt,
             rate_ai=None,
+            token_thresh=least if p.token_thresh is None else p.token_thresh,
         )
 
     return of
@@ -79,7 +92,8 @@ def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int], hops: i
     p = parameters
     window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
     one = jnp.ones((hops if p.registers == "per-link" else 1, *shape), window.dtype)
-    return State(jnp.broadcast_to(initial_rate, shape), window, window * one, one, 0.0 * one, -one[0])
+    tokens = vai_sf.start(p, shape, window.dtype)
+    return State(jnp.broadcast_to(initial_rate, shape), window, window * one, one, 0.0 * one, -one[0], tokens)
 
 
 def rate(state: State) -> Array:
@@ -97,7 +111,7 @@ def largest_window(parameters: HPCC) -> Any:
     return parameters.initial_window
 
 
-def feedback(parameters: HPCC, signals: Signals) -> Array:
+def feedback(parameters: HPCC, signals: Signals) -> Heard:
     """Normalised inflight bytes u (2), (3) that each register hears: q/(B T) + txRate/B of its link, or the largest."""
     heard = signals.telemetry
     assert heard is not None
@@ -108,7 +122,10 @@ def feedback(parameters: HPCC, signals: Signals) -> Array:
         u = flow / heard.capacity
         if parameters.u_queue:
             u = u + heard.queue / (heard.capacity * parameters.base_rtt)
-    return u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True)
+    queue = None
+    if parameters.vai:
+        queue = jnp.max(heard.queue if parameters.multiq == "off" else heard.class_queue, axis=0)
+    return Heard(u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True), queue)
 
 
 def class_utilisation(parameters: HPCC, heard: Telemetry) -> Array:
@@ -132,20 +149,21 @@ def class_utilisation(parameters: HPCC, heard: Telemetry) -> Array:
     return jnp.where(own <= guaranteed, queue / (guaranteed * T) + own / guaranteed, above)
 
 
-def derivative(parameters: HPCC, state: State, heard: Array) -> State:
+def derivative(parameters: HPCC, state: State, heard: Heard) -> State:
     """Line 9, from the first ACK on; in the rate form also A.3's T dR/dt = R eta/u - R + a, as windows W = R T."""
     p, s = parameters, state
     nothing, still = jnp.zeros_like(s.window), jnp.zeros_like(s.reference_window)
     since = s.last_update >= 0
     moves = still
     if p.form == "rate":
-        move = s.reference_window * (p.eta / jnp.maximum(heard, _LEAST_U) - 1.0) + p.w_ai
+        move = s.reference_window * (p.eta / jnp.maximum(heard.utilisation, _LEAST_U) - 1.0) + p.w_ai
         moves = jnp.where(since, move / p.base_rtt, 0.0)
-    towards = jnp.where(since, (heard - s.utilisation) / p.base_rtt, 0.0)
-    return State(nothing, nothing, moves, towards, still, nothing)
+    towards = jnp.where(since, (heard.utilisation - s.utilisation) / p.base_rtt, 0.0)
+    tokens = None if s.tokens is None else vai_sf.Tokens(*(jnp.zeros_like(leaf) for leaf in s.tokens))
+    return State(nothing, nothing, moves, towards, still, nothing, tokens)
 
 
-def jump(parameters: HPCC, state: State, progress: Progress, heard: Array) -> State:
+def jump(parameters: HPCC, state: State, progress: Progress, heard: Heard) -> State:
     """Lines 11-27 after a step.
 
     ``reaction="per-ack"`` sets W^c = W at every ACK: each multiplies W by eta/U and adds W_AI. With n ACKs in a step
@@ -159,7 +177,9 @@ def jump(parameters: HPCC, state: State, progress: Progress, heard: Array) -> St
     below = s.utilisation < p.eta
     adds = below & (s.stage < p.max_stage)
     update = ~waiting & (progress.acked > s.last_update)  # line 22
-    least = jnp.minimum(progress.packet, p.initial_window)
+    packet = jnp.minimum(progress.packet, p.initial_window)
+    least = packet if p.variant == "paper" else p.min_rate * p.base_rtt
+    tokens = s.tokens
     if p.form == "rate":
         changed, update, least = s.reference_window, ~waiting, 0.0
     elif p.reaction == "per-ack":
@@ -168,23 +188,37 @@ def jump(parameters: HPCC, state: State, progress: Progress, heard: Array) -> St
         changed = s.reference_window * ratio ** (acks * share) + acks * p.w_ai
         update = ~waiting
     else:
-        changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + p.w_ai  # (4); lines 13, 17
+        if tokens is not None:
+            queue = jnp.zeros_like(s.window) if heard.queue is None else heard.queue
+            tokens, _ = vai_sf.heard(p, tokens, progress, queue, ~below[0])
+        increase = p.w_ai if tokens is None else tokens.factor * p.w_ai
+        changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + increase  # (4); lines 13, 17
     # Registers of links that do not limit the flow grow until they add a hundredth to (7) together, and no further:
     # they must come back when theirs becomes the bottleneck.
     most = p.initial_window
     room = (100.0 * jnp.sum(progress.own, axis=0)) ** (1.0 / _alpha(p))
     changed = jnp.clip(changed, least, most * room)
-    moves = update if p.reaction == "per-rtt" else ~waiting
+    ignored = jnp.zeros_like(waiting)
+    if tokens is not None:
+        decreases = changed[0] < s.reference_window[0]
+        update = ~waiting & vai_sf.adjusts(p, tokens, decreases, update)
+        share = s.reference_window[0] / p.initial_window
+        ignored, tokens = vai_sf.ignores(p, tokens, progress, update & decreases, share)
+        update &= ~ignored
+        tokens = vai_sf.adjusted(p, tokens, update)
+    moves = update if p.reaction == "per-rtt" else ~waiting & ~ignored
     joined = jnp.clip(_joined(p, changed, progress.own), least, most)
     window = jnp.where(moves, joined, s.window)
     stage = s.stage if p.reaction == "per-ack" else jnp.where(update, jnp.where(adds, s.stage + 1.0, 0.0), s.stage)
     return State(
         rate=jnp.minimum(window / p.base_rtt, progress.line_rate),  # line 27
-        window=window,
+        # The simulator's windows follow from its rates, and one packet may always be in flight.
+        window=window if p.variant == "paper" else jnp.maximum(window, packet),
         reference_window=jnp.where(update, changed, s.reference_window),  # lines 15, 19
         utilisation=s.utilisation,
         stage=stage,
         last_update=jnp.where(first | update, progress.sent, s.last_update),  # line 24
+        tokens=tokens,
     )
 
 
@@ -206,6 +240,7 @@ OBSERVABLES = {
     "window": ("bytes", "window W"),
     "reference_window": ("bytes", "reference window W^c"),
     "utilisation_estimate": ("1", "normalised inflight bytes U"),
+    **vai_sf.OBSERVABLES,
 }
 
 
@@ -215,6 +250,7 @@ def observables(state: State) -> dict[str, Array]:
         "window": state.window,
         "reference_window": jnp.min(state.reference_window, axis=0),
         "utilisation_estimate": jnp.max(state.utilisation, axis=0),
+        **vai_sf.observables(state.tokens),
     }
 
 

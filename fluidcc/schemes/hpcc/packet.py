@@ -16,7 +16,9 @@ from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.packet.pacing import inflight, repace
 from fluidcc.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
+from fluidcc.schemes.hpcc.parameters import check_mechanisms
 from fluidcc.schemes.hpcc_multiq.packet import OFF, RULES, class_utilisation
+from fluidcc.schemes.vai_sf import packet as vai_sf
 from fluidcc.units import SIZE, show
 
 COMBINED, PER_ACK, PER_RTT = range(3)
@@ -65,6 +67,7 @@ STATE = np.dtype(
         ("Wc_link", _F, (HOPS,)),
         ("W_link", _F, (HOPS,)),
         ("stage_link", _I, (HOPS,)),
+        *vai_sf.COLUMNS,
     ],
     align=True,
 )
@@ -74,6 +77,7 @@ OBSERVABLES = {
     "reference_window": ("bytes", "reference window W^c"),
     "utilisation_estimate": ("1", "normalised inflight bytes U"),
     "inflight": ("bytes", "bytes in flight"),
+    **vai_sf.OBSERVABLES,
 }
 
 
@@ -82,6 +86,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     p = parameters
     if p.form != "window":
         raise InputError(f"form: packets have windows, and no form={p.form}; write form=window, or engine='fluid'")
+    check_mechanisms(p)
     T = around.base_rtt if p.base_rtt is None else p.base_rtt
     line = flow.line_rate if p.variant == "paper" else around.path_rate
     window = max(T * line, around.packet) if p.initial_window is None else p.initial_window
@@ -102,6 +107,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
         me.rx, me.threshold, me.headroom = 1, p.np_threshold, p.ai_headroom if p.dynamic_ai else 0.0
         flow.notifies, flow.answer_period = 1, round(p.np_period * 1e12)
     flow.telemetry = 2 if p.u_rate == "rx" else 1
+    vai_sf.fill(p, me, around.least_bdp if p.token_thresh is None else p.token_thresh)
 
 
 @kernel
@@ -177,34 +183,66 @@ def compute_registers(me: Any, least: Any, most: Any, increase: Any, update: Any
 
 
 @kernel
-def compute_wind(me: Any, U: Any, update_wc: Any) -> None:
-    """Lines 11-20."""
+def compute_wind(me: Any, U: Any, factor: Any) -> Any:
+    """Lines 11-20, with a factor of the increase (Variable AI): W and incStage."""
     if me.eta <= U or me.stage >= me.max_stage:
-        W = me.Wc / (U / me.eta) + me.w_ai  # line 13
+        W = me.Wc / (U / me.eta) + factor * me.w_ai  # line 13
         stage = 0
     else:
-        W = me.Wc + me.w_ai  # line 17
+        W = me.Wc + factor * me.w_ai  # line 17
         stage = me.stage + 1
-    me.W = min(max(W, me.w_least), me.w_init)
-    if update_wc:  # lines 14-15, 18-19
-        me.stage = stage
-        me.Wc = me.W
+    return min(max(W, me.w_least), me.w_init), stage
 
 
 @kernel
-def compute_rate(flow: Any, me: Any, U: Any, update: Any) -> None:
-    """The public simulator's form of lines 11-20: rates in whole bits per second, and the window from the rate."""
+def compute_rate(flow: Any, me: Any, U: Any, factor: Any) -> Any:
+    """The public simulator's form of lines 11-20: rates in whole bits per second."""
     if me.eta <= U or me.stage >= me.max_stage:
-        rate = me.Rc / (U / me.eta) + me.rate_ai
+        rate = me.Rc / (U / me.eta) + factor * me.rate_ai
         stage = 0
     else:
-        rate = me.Rc + me.rate_ai
+        rate = me.Rc + factor * me.rate_ai
         stage = me.stage + 1
-    rate = min(max(int(rate * 8.0) / 8.0, me.min_rate), flow.line_rate)
-    me.R = rate
-    if update:
+    return min(max(int(rate * 8.0) / 8.0, me.min_rate), flow.line_rate), stage
+
+
+@kernel
+def compute_by_ack(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, U: Any, update: Any) -> Any:
+    """Lines 11-20 in either form, with Variable AI and Sampling Frequency; whether the reference was updated."""
+    if me.vai or me.sampling > 0:
+        vai_sf.heard(flow, me, ack, deepest_queue(me, ack), me.eta <= U)
+    factor = vai_sf.increases(me)
+    if me.sim:
+        new, stage = compute_rate(flow, me, U, factor)
+        reference, largest = me.Rc, flow.line_rate
+    else:
+        new, stage = compute_wind(me, U, factor)
+        reference, largest = me.Wc, me.w_init
+    update = vai_sf.adjusts(me, new < reference, update)
+    if update and new < reference and vai_sf.ignores(core, uniforms, me, reference / largest):
+        return False
+    if me.sim:
+        me.R = new
+    else:
+        me.W = new
+    if update:  # lines 14-15, 18-19
         me.stage = stage
-        me.Rc = rate
+        if me.sim:
+            me.Rc = new
+        else:
+            me.Wc = new
+        vai_sf.adjusted(me)
+    return update
+
+
+@kernel
+def deepest_queue(me: Any, ack: Any) -> Any:
+    """Largest queue that an ACK reports of its path [bytes]."""
+    column = QLEN if me.multiq == OFF else QLEN_CLASS
+    deepest = 0.0
+    for i in range(ack.hops):
+        deepest = max(deepest, queue_read(me.format, me.multi, ack.telemetry[i, column]))
+    return deepest
 
 
 @kernel
@@ -248,10 +286,8 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
         me.W = compute_registers(me, me.w_least, me.w_init, me.w_ai, update)
         if update:
             me.Wc = me.W
-    elif me.sim:
-        compute_rate(flow, me, U, update)
     else:
-        compute_wind(me, U, update)  # lines 23, 26
+        update = compute_by_ack(sim.core[0], sim.uniforms, flow, me, ack, U, update)  # lines 23, 26
     if me.sim:
         flow.rate = me.R
         flow.window = float(int(me.w_init * me.R / flow.line_rate))
@@ -273,3 +309,4 @@ def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> No
     samples[row, f, 4] = me.Wc
     samples[row, f, 5] = me.U
     samples[row, f, 6] = inflight(core, flow)
+    vai_sf.observe(me, samples, row, f, 7)

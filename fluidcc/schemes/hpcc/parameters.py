@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+from fluidcc.errors import InputError
 from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
 from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
+from fluidcc.schemes.vai_sf.parameters import VaiSf, ai_div_field, token_rule_field, token_thresh_field
 from fluidcc.units import COUNT, RATE, RATIO, SIZE
 
 _ALGORITHM = "HPCC Algorithm 1"
 
 
 @register()
-class HPCC:
+class HPCC(VaiSf):
     """Parameters of an HPCC sender (Li et al., SIGCOMM 2019, Algorithm 1 and section 5.1).
 
     What Algorithm 1 leaves open: U starts at 1, the first ACK only records L, and W stays between one packet
@@ -135,14 +137,39 @@ class HPCC:
         choices=("paper", "hpcc-sim"),
     )
 
+    token_thresh: Any = token_thresh_field(
+        SIZE, "queue that makes tokens once a round trip; auto: the least bandwidth-delay product of the scenario"
+    )
+    ai_div: Any = ai_div_field(SIZE, "queue for a token", "1KB")
+    token_rule: str = token_rule_field("measured")
+
     name: ClassVar[str] = "hpcc"
     default_marking: ClassVar[RED | None] = None
     default_rate: ClassVar[str] = "100Gbps"
     feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
 
 
+def check_mechanisms(p: HPCC) -> None:
+    """Refuse Variable AI, Sampling Frequency and probabilistic feedback where no sender has one reference window.
+
+    Raises
+    ------
+    InputError
+    """
+    needed = {"reaction": "combined", "registers": "one", "form": "window", "name": "hpcc"}
+    for field, value in needed.items():
+        found = getattr(p, field)
+        if p.mechanisms and found != value and not (field == "name" and found == "hpcc-multiq"):
+            raise InputError(
+                f"{p.mechanisms[0]}: needs {field.replace('name', 'scheme')}={value}, not {found}, because it acts on "
+                "one reference window at the sender; change one of them"
+            )
+
+
 PRESETS = {
     "paper": Preset(HPCC()),
     "hpcc-sim": Preset(HPCC(int_format="quantised", variant="hpcc-sim", min_rate="100Mbps"), None, SIMULATOR),
     "hpcc-eval": Preset(HPCC(), None, EVALUATION),
+    "fairness": Preset(HPCC(rate_ai="50Mbps")),
+    "vai-sf": Preset(HPCC(rate_ai="50Mbps", vai=True, sampling=30)),
 }

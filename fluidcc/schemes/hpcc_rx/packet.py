@@ -24,7 +24,7 @@ def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) 
         me.w_ai = me.headroom * (1.0 - me.eta) * me.w_init / max(flows, 1)
     me.fresh = packet.sent >= me.granted_at + int(me.base_rtt * 0.5e12)
     U = measure_inflight(ports, me, packet, flow.line_rate)
-    compute_wind(me, U, False)
+    me.W, _ = compute_wind(me, U, 1.0)
     record(me, packet)
     return abs(me.W - me.W_granted) > me.threshold * me.W_granted
 
@@ -33,7 +33,8 @@ def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) 
 def granting(core: Any, me: Any, packet: Any) -> None:
     """Put W into a notification; it is the new W^c if it rests on packets that were sent under the last one."""
     if me.fresh:
-        compute_wind(me, me.U, True)
+        me.W, me.stage = compute_wind(me, me.U, 1.0)
+        me.Wc = me.W
         me.granted_at = core.now
         me.fresh = 0
     me.W_granted = me.W

@@ -10,17 +10,28 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt, switches
+from fluidcc.base_rtt import largest_base_rtt, least_bdp, loaded_base_rtt, slowest_rate, switches
 from fluidcc.fluid.signals import Progress, Signals
 from fluidcc.scenario import Flow, Scenario
 from fluidcc.schemes.swift.parameters import Swift, largest_useful_window, scaling
+from fluidcc.schemes.vai_sf import fluid as vai_sf
 
 NEEDS = frozenset({"inflight"})
 _STEPS_PER_BASE_RTT = 40
+
+
+class Mechanisms(NamedTuple):
+    """What Variable AI, Sampling Frequency and probabilistic feedback add, each (flows, points)."""
+
+    tokens: vai_sf.Tokens
+    reference: Array  # with Sampling Frequency: window that every ACK starts from [bytes]
+    last_update: Array  # with it: byte whose ACK ends the round trip of the reference; -1 before the first ACK
+    factor: Array  # without it: of the increase of this round trip
 
 
 class State(NamedTuple):
@@ -31,6 +42,7 @@ class State(NamedTuple):
     rtt: Array  # [s]
     target: Array  # that it was compared with [s]
     cut_end: Array  # a cut holds for the data up to this [bytes]
+    mechanisms: Mechanisms | None = None
 
 
 def settled(scenario: Scenario) -> Callable[[Flow], Swift]:
@@ -47,7 +59,7 @@ def settled(scenario: Scenario) -> Callable[[Flow], Swift]:
         From a flow to its parameters, with ``base_rtt``, ``initial_window``, ``max_window`` and ``ai`` given, and in
         ``base_target`` what the switches on the path add to it.
     """
-    longest = largest_base_rtt(scenario, loaded_base_rtt)
+    longest, least = largest_base_rtt(scenario, loaded_base_rtt), least_bdp(scenario)
 
     def of(flow: Flow) -> Swift:
         p = flow.scheme
@@ -65,6 +77,7 @@ def settled(scenario: Scenario) -> Callable[[Flow], Swift]:
             rate_ai=None,
             base_target=fixed,
             hop_target=0.0,
+            token_thresh=fixed + least / slowest_rate(scenario, flow) if p.token_thresh is None else p.token_thresh,
         )
 
     return of
@@ -75,7 +88,9 @@ def start(parameters: Swift, initial_rate: Array, shape: tuple[int, int], hops: 
     p = parameters
     window = jnp.broadcast_to(jnp.minimum(p.initial_window, initial_rate * p.base_rtt), shape)
     none = jnp.zeros(shape, window.dtype)
-    return State(jnp.broadcast_to(initial_rate, shape), window, none, none + p.base_target, none)
+    tokens = vai_sf.start(p, shape, window.dtype)
+    mechanisms = None if tokens is None else Mechanisms(tokens, window, none - 1.0, none + 1.0)
+    return State(jnp.broadcast_to(initial_rate, shape), window, none, none + p.base_target, none, mechanisms)
 
 
 def rate(state: State) -> Array:
@@ -100,7 +115,7 @@ def feedback(parameters: Swift, signals: Signals) -> Array:
 
 def derivative(parameters: Swift, state: State, heard: Array) -> State:
     """Nothing moves between ACKs."""
-    return State(*(jnp.zeros_like(leaf) for leaf in state))
+    return jax.tree.map(jnp.zeros_like, state)
 
 
 def target_delay(parameters: Swift, packets: Array) -> Any:
@@ -123,11 +138,23 @@ def jump(parameters: Swift, state: State, progress: Progress, heard: Array) -> S
     # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
     inflight = (progress.sent - progress.acked + newly) * per_packet
     held = (s.rate < progress.line_rate) | (inflight >= s.window)
-    grown = W + jnp.where(held, p.ai * newly / progress.wire_packet / jnp.maximum(W, 1.0), 0.0)
-    cuts = ~below & (newly > 0) & (progress.acked > s.cut_end)
-    cut = W * jnp.maximum(1.0 - p.beta * (delay - target) / delay, p.max_mdf)
-    new = jnp.where(cuts, cut, jnp.where(below, grown, W))
-    new = jnp.where(progress.acked > 0, jnp.maximum(jnp.minimum(new, p.max_window / packet), p.min_cwnd), W)
+    cut = jnp.maximum(1.0 - p.beta * (delay - target) / delay, p.max_mdf)
+    m, cuts = s.mechanisms, ~below & (newly > 0) & (progress.acked > s.cut_end)
+    if p.sampling is not None:
+        assert m is not None
+        new, m = _by_reference(p, s.window, m, progress, jnp.where(below, 1.0, cut), below, held)
+    else:
+        ai = p.ai
+        if m is not None:
+            tokens, over = vai_sf.heard(p, m.tokens, progress, delay, ~below)
+            m = m._replace(tokens=tokens, factor=jnp.where(over, tokens.factor, m.factor))
+            ai = p.ai * m.factor  # tokens are for the increases of a round trip
+            ignored, tokens = vai_sf.ignores(p, tokens, progress, cuts, s.window / p.initial_window)
+            cuts &= ~ignored
+            m = m._replace(tokens=vai_sf.adjusted(p, tokens, over | cuts if p.probabilistic else over))
+        grown = W + jnp.where(held, ai * newly / progress.wire_packet / jnp.maximum(W, 1.0), 0.0)
+        new = jnp.where(cuts, W * cut, jnp.where(below, grown, W))
+    new = jnp.where(progress.acked > 0, _bounded(p, new, packet), W)
     paced = jnp.where(new < 1.0, new * progress.wire_packet / delay, progress.line_rate)
     return State(
         rate=jnp.where(progress.acked > 0, jnp.minimum(paced, progress.line_rate), s.rate),
@@ -135,6 +162,33 @@ def jump(parameters: Swift, state: State, progress: Progress, heard: Array) -> S
         rtt=jnp.broadcast_to(delay, W.shape),
         target=target,
         cut_end=jnp.where(cuts, progress.sent, s.cut_end),
+        mechanisms=m,
+    )
+
+
+def _bounded(p: Swift, packets: Array, packet: Array) -> Array:
+    return jnp.maximum(jnp.minimum(packets, p.max_window / packet), p.min_cwnd)
+
+
+def _by_reference(
+    p: Swift, window: Array, m: Mechanisms, progress: Progress, cut: Array, below: Array, held: Array
+) -> tuple[Array, Mechanisms]:
+    """With Sampling Frequency (V-B): ACKs set W from a reference, with an increase whether congested or not."""
+    packet, delay = progress.packet, progress.rtt
+    tokens, _ = vai_sf.heard(p, m.tokens, progress, delay, ~below)
+    reference = m.reference / packet
+    new = _bounded(p, reference * cut + p.ai * tokens.factor, packet)
+    decreases, any_ack = new < reference, progress.newly > 0
+    first = (m.last_update < 0) & (progress.acked > 0)
+    trip_over = (m.last_update >= 0) & (progress.acked > m.last_update)
+    moves = any_ack & (decreases | held)
+    update = moves & vai_sf.adjusts(p, tokens, decreases, trip_over)
+    ignored, tokens = vai_sf.ignores(p, tokens, progress, update & decreases, m.reference / p.initial_window)
+    update &= ~ignored
+    return jnp.where(moves & ~ignored, new, window / packet), m._replace(
+        tokens=vai_sf.adjusted(p, tokens, update),
+        reference=jnp.where(update, new * packet, m.reference),
+        last_update=jnp.where(first | update, progress.sent, m.last_update),
     )
 
 
@@ -142,12 +196,14 @@ OBSERVABLES = {
     "window": ("bytes", "window W"),
     "rtt": ("s", "last RTT"),
     "target_delay": ("s", "target that it was compared with"),
+    **vai_sf.OBSERVABLES,
 }
 
 
 def observables(state: State) -> dict[str, Array]:
     """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
-    return {"window": state.window, "rtt": state.rtt, "target_delay": state.target}
+    shown = {"window": state.window, "rtt": state.rtt, "target_delay": state.target}
+    return shown | vai_sf.observables(None if state.mechanisms is None else state.mechanisms.tokens)
 
 
 def time_scale(parameters: Swift, line_rate: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 from fluidcc.packet.jit import inlined, kernel
 from fluidcc.packet.pacing import inflight, repace
 from fluidcc.schemes.swift.parameters import largest_useful_window, scaling
+from fluidcc.schemes.vai_sf import packet as vai_sf
 
 _I, _F = np.int64, np.float64
 
@@ -38,6 +39,11 @@ STATE = np.dtype(
         ("rtt", _F),  # s
         ("target", _F),  # s
         ("decreased", _I),  # when W was last cut
+        # with Sampling Frequency
+        ("W_reference", _F),  # packets
+        ("last_update", _I),  # payload byte whose ACK ends the round trip of the reference; -1 before the first ACK
+        ("factor", _F),  # without it: of the increase of this round trip
+        *vai_sf.COLUMNS,
     ],
     align=True,
 )
@@ -47,6 +53,7 @@ OBSERVABLES = {
     "rtt": ("s", "last RTT"),
     "target_delay": ("s", "target that it was compared with"),
     "inflight": ("bytes", "bytes in flight"),
+    **vai_sf.OBSERVABLES,
 }
 
 
@@ -62,6 +69,9 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.w_init = flow.line_rate * T if p.initial_window is None else p.initial_window
     useful = largest_useful_window(p, me.fixed, flow.line_rate, around.packet)
     me.w_most, me.least = useful if p.max_window is None else p.max_window, p.min_cwnd
+    me.last_update, me.factor = -1, 1.0
+    auto = me.fixed + around.least_bdp / around.path_rate
+    vai_sf.fill(p, me, auto if p.token_thresh is None else p.token_thresh)
 
 
 @kernel
@@ -72,6 +82,7 @@ def begin(core: Any, flow: Any, me: Any) -> None:
     if me.w_ai >= 0.0:
         me.ai = me.w_ai / me.packet
     me.W = max(me.w_init * (flow.rate / flow.line_rate) / me.packet, me.least)
+    me.W_reference = me.W
     me.target = target_delay(me)
     flow.window = me.W * me.packet
 
@@ -82,17 +93,58 @@ def target_delay(me: Any) -> Any:
     return me.fixed + max(0.0, min(me.slope / me.W**0.5 + me.offset, me.range))
 
 
+@kernel
+def cut(me: Any) -> Any:
+    """Factor of a multiplicative decrease, (1) of Snyder and Lebeck; 1 below the target."""
+    if me.rtt < me.target:
+        return 1.0
+    return max(1.0 - me.beta * (me.rtt - me.target) / me.rtt, me.max_mdf)
+
+
+@kernel
+def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, limited: Any) -> None:
+    """Algorithm 1: an increase by every ACK, a decrease once per round trip."""
+    if me.rtt < me.target:
+        if limited:
+            me.W += me.ai * me.factor * ack.covers / max(me.W, 1.0)
+    elif ack.sent >= me.decreased and not vai_sf.ignores(core, uniforms, me, me.W * me.packet / me.w_init):
+        me.W *= cut(me)
+        me.decreased = core.now
+
+
+@kernel
+def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, limited: Any) -> None:
+    """With Sampling Frequency (V-B): every ACK sets W from a reference, with an increase whether congested or not."""
+    if me.last_update < 0:
+        me.last_update = flow.sent
+    new = max(min(me.W_reference * cut(me) + me.ai * vai_sf.increases(me), me.most), me.least)
+    decreases = new < me.W_reference
+    if not decreases and not limited:
+        return
+    if vai_sf.adjusts(me, decreases, ack.end > me.last_update):
+        if decreases and vai_sf.ignores(core, uniforms, me, me.W_reference * me.packet / me.w_init):
+            return
+        me.W_reference = new
+        me.last_update = flow.sent
+        vai_sf.adjusted(me)
+    me.W = new
+
+
 @inlined
-def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
-    """Algorithm 1, on an ACK."""
+def acknowledged(sim: Any, flow: Any, me: Any, ack: Any) -> None:
+    """Algorithm 1, on an ACK, or what Sampling Frequency makes of it."""
+    core = sim.core[0]
     me.rtt = (core.now - ack.sent) * 1e-12
     me.target = target_delay(me)
-    if me.rtt < me.target:
-        if flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet:
-            me.W += me.ai * ack.covers / max(me.W, 1.0)
-    elif ack.sent >= me.decreased:
-        me.W *= max(1.0 - me.beta * (me.rtt - me.target) / me.rtt, me.max_mdf)
-        me.decreased = core.now
+    trip_over = vai_sf.heard(flow, me, ack, me.rtt, me.rtt >= me.target)
+    limited = flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet
+    if me.sampling > 0:
+        by_reference(core, sim.uniforms, flow, me, ack, limited)
+    else:
+        if trip_over:  # tokens are for the increases of a round trip
+            me.factor = vai_sf.increases(me)
+            vai_sf.adjusted(me)
+        by_round_trip(core, sim.uniforms, flow, me, ack, limited)
     me.W = max(min(me.W, me.most), me.least)
     flow.window = me.W * me.packet
     # Below one packet: one in rtt/W.
@@ -108,3 +160,4 @@ def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> No
     samples[row, f, 4] = me.rtt
     samples[row, f, 5] = me.target
     samples[row, f, 6] = inflight(core, flow)
+    vai_sf.observe(me, samples, row, f, 7)

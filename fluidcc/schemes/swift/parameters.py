@@ -9,6 +9,7 @@ from fluidcc.parameters import parameter, register
 from fluidcc.scenario import RED
 from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, Preset
+from fluidcc.schemes.vai_sf.parameters import VaiSf, ai_div_field, token_rule_field, token_thresh_field
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete
 
 _SWIFT = "Swift, SIGCOMM 2020"
@@ -16,7 +17,7 @@ _VAI = "Fast Convergence to Fairness III-D"
 
 
 @register()
-class Swift:
+class Swift(VaiSf):
     """Parameters of a Swift sender (Kumar et al., SIGCOMM 2020).
 
     Swift suggests no additive increase, range of flow scaling or first window: those of the preset ``paper`` are ours.
@@ -101,6 +102,12 @@ class Swift:
     base_rtt: Any = base_rtt_field("base RTT of the first window and of rate_ai")
     feedback_delay: Any = feedback_delay_field()
 
+    token_thresh: Any = token_thresh_field(
+        TIME, "RTT that makes tokens once a round trip; auto: the path's target, and the delay of the least BDP"
+    )
+    ai_div: Any = ai_div_field(TIME, "delay for a token", "30ns")
+    token_rule: str = token_rule_field("excess")
+
     name: ClassVar[str] = "swift"
     int_bytes: ClassVar[float] = 0.0  # collects no telemetry
     default_marking: ClassVar[RED | None] = None
@@ -141,4 +148,5 @@ PRESETS = {
     "paper": Preset(Swift()),
     "fairness": Preset(Swift(rate_ai="50Mbps", fs_max=50.0)),
     "hpcc-eval": Preset(Swift(), None, EVALUATION),
+    "vai-sf": Preset(Swift(rate_ai="50Mbps", flow_scaling=False, vai=True, sampling=30)),
 }
