@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from fluidcc.control.stability import Stability as Stability
     from fluidcc.control.stability import stability as stability
     from fluidcc.errors import InputError as InputError
+    from fluidcc.fairness.lead import sampling_lead as sampling_lead
+    from fluidcc.fairness.queue import shared_decrease as shared_decrease
+    from fluidcc.fairness.rates import decrease_rates as decrease_rates
     from fluidcc.fluid.measure import measure as measure
     from fluidcc.recursion.additive import additive_increase as additive_increase
     from fluidcc.recursion.pareto import pareto as pareto
@@ -119,6 +122,7 @@ _HOMES = {
     "clos_testbed": "fluidcc.topologies",
     "clos_unit": "fluidcc.topologies",
     "compare": "fluidcc.compare",
+    "decrease_rates": "fluidcc.fairness.rates",
     "ensemble": "fluidcc.compare",
     "equilibria": "fluidcc.control.equilibrium",
     "equilibrium": "fluidcc.control.equilibrium",
@@ -134,7 +138,9 @@ _HOMES = {
     "pareto": "fluidcc.recursion.pareto",
     "poisson_flows": "fluidcc.workloads",
     "parking_lot": "fluidcc.topologies",
+    "sampling_lead": "fluidcc.fairness.lead",
     "settling_time": "fluidcc.trace",
+    "shared_decrease": "fluidcc.fairness.queue",
     "simulate": "fluidcc.simulate",
     "stability": "fluidcc.control.stability",
     "stability_chart": "fluidcc.sweep.chart",
