@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from fluidcc.control.stability import stability as stability
     from fluidcc.errors import InputError as InputError
     from fluidcc.fairness.lead import sampling_lead as sampling_lead
+    from fluidcc.fairness.over_time import finish_times as finish_times
+    from fluidcc.fairness.over_time import jain_over_time as jain_over_time
+    from fluidcc.fairness.over_time import time_to_fairness as time_to_fairness
     from fluidcc.fairness.queue import shared_decrease as shared_decrease
     from fluidcc.fairness.rates import decrease_rates as decrease_rates
     from fluidcc.fluid.measure import measure as measure
@@ -127,10 +130,12 @@ _HOMES = {
     "equilibria": "fluidcc.control.equilibrium",
     "equilibrium": "fluidcc.control.equilibrium",
     "fat_tree": "fluidcc.topologies",
+    "finish_times": "fluidcc.fairness.over_time",
     "from_rest": "fluidcc.sweep.hysteresis",
     "hysteresis": "fluidcc.sweep.hysteresis",
     "incast": "fluidcc.topologies",
     "incasts": "fluidcc.workloads",
+    "jain_over_time": "fluidcc.fairness.over_time",
     "limit_cycle": "fluidcc.control.limit_cycle",
     "linearize": "fluidcc.control.linearize",
     "measure": "fluidcc.fluid.measure",
@@ -145,6 +150,7 @@ _HOMES = {
     "stability": "fluidcc.control.stability",
     "stability_chart": "fluidcc.sweep.chart",
     "sweep": "fluidcc.sweep",
+    "time_to_fairness": "fluidcc.fairness.over_time",
     "wai_sweep": "fluidcc.sweep.wai",
 }
 

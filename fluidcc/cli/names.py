@@ -15,14 +15,14 @@ _BURSTS = {"bursts": units.COUNT, "burst_start": units.TIME, "burst_time": units
 _FABRIC_SIZES = dict.fromkeys(("pods", "tors", "leaves", "spines", "hosts", "ecmp_seed"), units.COUNT)
 # Options of each topology's builder, with their dimensions.
 TOPOLOGIES: dict[str, dict[str, str]] = {
-    "incast": {**_LINKS, **_FLOWS, **_SENDERS},
+    "incast": {**_LINKS, **_FLOWS, **_SENDERS, "stagger": units.TIME, "stagger_group": units.COUNT},
     "parking-lot": {**_LINKS, **_FLOWS, **_SENDERS},
     "chain": {**_LINKS, **_FLOWS, **_BURSTS},
     "fat-tree": {**_LINKS, **_FLOWS, "flows": units.COUNT, "fabric_rate": units.RATE, **_FABRIC_SIZES},
 }
 # Names that select the shape of the problem, and so cannot be swept.
 SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "method", "engine", "seed",
-          "bursts", "burst_time", "burst_size", *_FABRIC_SIZES)  # fmt: skip
+          "bursts", "burst_time", "burst_size", "stagger_group", *_FABRIC_SIZES)  # fmt: skip
 
 
 def known_names(scheme: str) -> dict[str, tuple[str, str]]:

@@ -118,6 +118,8 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
         return topologies.chain(**options, **columns, **common)
     if request.topology == "fat-tree":
         return _fat_tree(options, columns, common, "flows" in swept)
+    if "stagger_group" in options:
+        options["stagger_group"] = _whole(options["stagger_group"], "stagger_group")
     build, default = (topologies.incast, 2) if request.topology == "incast" else (topologies.parking_lot, 3)
     count, multiplicity = _flow_count(options.pop("flows", default), columns, "flows" in swept)
     return build(count, multiplicity=multiplicity, **options, **columns, **common)

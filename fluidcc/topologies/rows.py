@@ -37,6 +37,8 @@ def incast(
     multiplicity: Any = 1.0,
     line_rate: Any = None,
     feedback_delay: Any = None,
+    stagger: Any = 0.0,
+    stagger_group: int = 1,
     **network: Any,
 ) -> Scenario:
     """``flows`` senders, one switch, one receiver: a single bottleneck.
@@ -58,6 +60,10 @@ def incast(
         Per flow; a sequence repeats over the flows. Line-rate start and long-lived by default.
     feedback_delay : quantity
         If given, replaces the path's delays: forward lag 0, return lag this [s].
+    stagger : quantity
+        Time from one group of flows to the next, added to their starts [s].
+    stagger_group : int
+        Flows in such a group.
     **network
         Further fields of `Scenario`, such as ``packet_size``, ``header_bytes``, ``buffer``, ``pfc``.
 
@@ -74,11 +80,19 @@ def incast(
     --------
     >>> incast(8, rate="40Gbps", delay="1us", start=["0s", "10ms"]).flows[1].start
     0.01
+    >>> incast(16, stagger="20us", stagger_group=2, size="1MB").flows[15].start  # two flows every 20 us
+    0.00014
     """
     flows = flow_count(flows, 1)
     scheme = scheme_of(scheme, feedback_delay)
     delays = per_flow(delay, flows, "delay")
     columns = flow_columns(flows, rate, start, size, initial_rate, multiplicity, line_rate)
+    later = quantity(stagger, TIME, "stagger")
+    if is_concrete(later) and not 0 <= later < math.inf:
+        raise InputError("stagger: expected a time of at least 0 s; write for example 20us")
+    group = whole(stagger_group, 1, MAX_FLOW_CLASSES, "stagger_group")
+    for i, column in enumerate(columns):
+        column["start"] = quantity(column["start"], TIME, f"flow {i} start") + i // group * later
     marks = marking_of(marking, scheme, rate)
     link = Link(rate, delays[0], marks, name="bottleneck", source="switch", target="receiver")
     made = [
