@@ -53,8 +53,11 @@ def parameter(dimension: str, doc: str, *, default: Any = dataclasses.MISSING, *
 
 
 def specs(cls: Any) -> dict[str, Spec]:
-    """Return the specifications of a parameter set's fields, by name."""
-    return {f.name: f.metadata["spec"] for f in dataclasses.fields(cls) if "spec" in f.metadata}
+    """Return the specifications of a parameter set's fields, by name; a class's own before those it inherits."""
+    found = {f.name: f.metadata["spec"] for f in dataclasses.fields(cls) if "spec" in f.metadata}
+    lines = [base.__dict__.get("__annotations__", {}) for base in (cls if isinstance(cls, type) else type(cls)).__mro__]
+    nearest = {name: next(i for i, line in enumerate(lines) if name in line) for name in found}
+    return dict(sorted(found.items(), key=lambda item: nearest[item[0]]))
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
