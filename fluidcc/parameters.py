@@ -7,9 +7,12 @@ JAX pytrees, so that every number in them can be swept, traced or differentiated
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import jax
@@ -52,12 +55,17 @@ def parameter(dimension: str, doc: str, *, default: Any = dataclasses.MISSING, *
     return dataclasses.field(default=default, metadata={"spec": Spec(dimension, doc, **spec)})
 
 
-def specs(cls: Any) -> dict[str, Spec]:
+def specs(cls: Any) -> Mapping[str, Spec]:
     """Return the specifications of a parameter set's fields, by name; a class's own before those it inherits."""
-    found = {f.name: f.metadata["spec"] for f in dataclasses.fields(cls) if "spec" in f.metadata}
-    lines = [base.__dict__.get("__annotations__", {}) for base in (cls if isinstance(cls, type) else type(cls)).__mro__]
+    return _specs(cls if isinstance(cls, type) else type(cls))
+
+
+@cache
+def _specs(cls: type) -> Mapping[str, Spec]:
+    found = {f.name: f.metadata["spec"] for f in dataclasses.fields(cls) if "spec" in f.metadata}  # type: ignore[arg-type]
+    lines = [inspect.get_annotations(base) for base in cls.__mro__]
     nearest = {name: next(i for i, line in enumerate(lines) if name in line) for name in found}
-    return dict(sorted(found.items(), key=lambda item: nearest[item[0]]))
+    return MappingProxyType({name: found[name] for name in sorted(found, key=nearest.__getitem__)})
 
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
