@@ -102,10 +102,16 @@ def cut(me: Any) -> Any:
 
 
 @kernel
-def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, limited: Any) -> None:
+def limited(core: Any, flow: Any, me: Any, ack: Any) -> Any:
+    """Whether the window holds the flow back, or its pacer does: it grows only then."""
+    return flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet
+
+
+@kernel
+def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None:
     """Algorithm 1: an increase by every ACK, a decrease once per round trip."""
     if me.rtt < me.target:
-        if limited:
+        if limited(core, flow, me, ack):
             me.W += me.ai * me.factor * ack.covers / max(me.W, 1.0)
     elif ack.sent >= me.decreased and not vai_sf.ignores(core, uniforms, me, me.W * me.packet / me.w_init):
         me.W *= cut(me)
@@ -113,13 +119,13 @@ def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, limite
 
 
 @kernel
-def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, limited: Any) -> None:
+def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None:
     """With Sampling Frequency (V-B): every ACK sets W from a reference, with an increase whether congested or not."""
     if me.last_update < 0:
         me.last_update = flow.sent
     new = max(min(me.W_reference * cut(me) + me.ai * vai_sf.increases(me), me.most), me.least)
     decreases = new < me.W_reference
-    if not decreases and not limited:
+    if not decreases and not limited(core, flow, me, ack):
         return
     if vai_sf.adjusts(me, decreases, ack.end > me.last_update):
         if decreases and vai_sf.ignores(core, uniforms, me, me.W_reference * me.packet / me.w_init):
@@ -136,15 +142,14 @@ def acknowledged(sim: Any, flow: Any, me: Any, ack: Any) -> None:
     core = sim.core[0]
     me.rtt = (core.now - ack.sent) * 1e-12
     me.target = target_delay(me)
-    trip_over = vai_sf.heard(flow, me, ack, me.rtt, me.rtt >= me.target)
-    limited = flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet
     if me.sampling > 0:
-        by_reference(core, sim.uniforms, flow, me, ack, limited)
+        vai_sf.heard(flow, me, ack, me.rtt, me.rtt >= me.target)
+        by_reference(core, sim.uniforms, flow, me, ack)
     else:
-        if trip_over:  # tokens are for the increases of a round trip
-            me.factor = vai_sf.increases(me)
+        if me.vai and vai_sf.heard(flow, me, ack, me.rtt, me.rtt >= me.target):
+            me.factor = vai_sf.increases(me)  # tokens are for the increases of a round trip
             vai_sf.adjusted(me)
-        by_round_trip(core, sim.uniforms, flow, me, ack, limited)
+        by_round_trip(core, sim.uniforms, flow, me, ack)
     me.W = max(min(me.W, me.most), me.least)
     flow.window = me.W * me.packet
     # Below one packet: one in rtt/W.
