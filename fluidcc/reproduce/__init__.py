@@ -22,6 +22,7 @@ _SWIFT = "Swift, SIGCOMM 2020"
 _ACC = "ACC, NSDI 2024"
 _HPCC = "HPCC, SIGCOMM 2019"
 _HPCC_PLUS = "HPCC++, IETF slides"
+_VAI = "Fast convergence to fairness (VAI, SF)"
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure
@@ -81,6 +82,7 @@ FIGURES: dict[str, Figure] = {
         Figure("acc-fig16", _ACC, "Figure 16: slowdowns and PAUSEs with halts and without", "acc_sensitivity"),
         Figure("acc-fig18", _ACC, "Figure 18: slowdowns against RI", "acc_sensitivity"),
         Figure("acc-fig19", _ACC, "Figure 19: slowdowns and PAUSEs against P_thresh", "acc_sensitivity"),
+        Figure("fairness-fig4", _VAI, "Figure 4: a decrease per RTT against one per 30 ACKs", "fairness_fig4"),
         Figure("acc-fig20", _ACC, "Figure 20: utilisation of SW3->SW4 after bursts", "acc_fig20"),
     )
 }
