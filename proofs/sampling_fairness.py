@@ -12,7 +12,9 @@ import mpmath
 import numpy as np
 import sympy
 from scipy.integrate import solve_ivp
+from sympy.physics.units import byte, second
 
+from fluidcc.fairness.lead import sampling_lead
 from fluidcc.verify import VAI, Finding, Way, claim, main
 
 RTT, SAMPLE, BETA, FAST, SLOW = 30_000.0, 30_000.0, 0.5, 12.5, 6.25  # ns, bytes (s MTU), 1, bytes/ns
@@ -124,6 +126,120 @@ def ratio() -> Finding:
         ],
         restricted=bool(sampled[0] / sampled[1] < 1.05),
         conditions="with sampling only: a decrease per RTT never changes the ratio of two rates, which (2) hides",
+    )
+
+
+@claim("sf-closed", VAI, "IV", "with f substituted S' = -beta S^2/(s MTU), and per RTT R' = -beta R/r")
+def closed_forms() -> Finding:
+    t, b, c, r, m = sympy.symbols("t beta C r m", positive=True)
+    rate = sympy.Function("S")
+    sampled, per_rtt = c / (1 + b * c * t / m), c * sympy.exp(-b * t / r)
+    solves = [
+        sympy.simplify(sampled.diff(t) + b * sampled**2 / m) == 0,
+        sympy.simplify(per_rtt.diff(t) + b * per_rtt / r) == 0,
+        sampled.subs(t, 0) == per_rtt.subs(t, 0) == c,
+    ]
+    substituted = sympy.simplify(-b * rate(t) / (m / rate(t)) + b * rate(t) ** 2 / m) == 0
+    times = np.array([0.0, 1e3, 1e4, 1e5])
+    return Finding(
+        {"as printed": substituted and all(solves)},
+        {"S": "C/(1 + beta C t/(s MTU))", "R": "C exp(-beta t/r)"},
+        [
+            Way(f"(2) after {ns / 1e3:g} us: closed form, integration", float(closed(ns)), float(value), 1e-8)
+            for ns, value in zip(times[1:], integrated(times)[1:], strict=True)
+        ],
+    )
+
+
+@claim("sf-interval", VAI, "IV", "f = s MTU/S is the frequency of the multiplicative decrease")
+def interval(acks: int = 30, mtu: float = 1000.0) -> Finding:
+    sample, rate = sympy.symbols("sample S", positive=True)
+    unit = sympy.simplify(sample * byte / (rate * byte / second) / (sample / rate))
+    acknowledged = np.arange(1, 20 * acks + 1) * mtu / FAST  # ns
+    between = np.diff(acknowledged[acks - 1 :: acks])
+    return Finding(
+        {"its unit is 1/s": unit == 1 / second},
+        {"unit": str(unit), "f_ns_in_fig_4": acks * mtu / FAST},
+        [Way("ns between decreases: f, packet by packet", acks * mtu / FAST, float(between.mean()), 1e-12)],
+        correction="f is the interval between decreases, with which S' = -beta S/f is right; the frequency is 1/f",
+        corrected=unit == second,
+    )
+
+
+@claim("sf-once", VAI, "IV", "under the condition the rates of sampling become fairer faster: (2) is positive")
+def once(settings: int = 200) -> Finding:
+    """In x = beta t/r, with a, b = C r/(s MTU): the sign of (2) is that of h = ln(1 + a x) + ln(1 + b x) - x.
+
+    h(0) = 0, h'(0) = a + b - 1, h'' < 0, and h < 0 where x > 16 a. So x h' - h, whose slope is x h'', falls from 0, and
+    h/x with it, from a + b - 1 to below 0: it is 0 exactly once if a + b > 1, and never if not.
+    """
+    x, a, b = sympy.symbols("x a b", positive=True)
+    h = sympy.log(1 + a * x) + sympy.log(1 + b * x) - x
+    two = (a - b) * sympy.exp(-x) - (a / (1 + a * x) - b / (1 + b * x))  # (2) in units of s MTU/r
+    curve = sympy.Poly(sympy.expand(sympy.numer(sympy.together(-h.diff(x, 2)))), x, a, b)
+    slope = h.diff(x)
+    steps = {
+        "sign": sympy.simplify(two - (a - b) * sympy.exp(-x) * (1 - sympy.exp(-h))) == 0,
+        "start": h.subs(x, 0) == 0 and sympy.simplify(slope.subs(x, 0) - (a + b - 1)) == 0,
+        "concave": all(coefficient > 0 for coefficient in curve.coeffs()),  # -h'': that over a square
+        "falls": sympy.simplify((x * slope - h).diff(x) - x * h.diff(x, 2)) == 0
+        and sympy.simplify((h / x).diff(x) - (x * slope - h) / x**2) == 0,
+        "ends": ends_below(),
+    }
+    rng = np.random.default_rng(1)
+    big = 10.0 ** rng.uniform(-1, 6, settings)
+    small = big * rng.uniform(0.001, 0.999, settings)
+    roots = sampling_lead(big, small, rtt=1.0, acks=1, mtu=1.0, beta=0.5).sign_change.values * 0.5
+    changes, apart = 0, 0.0
+    for one, other, root in zip(big, small, roots, strict=True):
+        grid = np.geomspace(1e-3 / one, 100.0, 20_001)
+        where = np.flatnonzero(np.diff(np.sign(np.exp(-grid) - 1 / ((1 + one * grid) * (1 + other * grid)))))
+        changes += len(where)
+        if one + other > 1:
+            apart = max(apart, abs(root / grid[where[-1]] - 1))
+    expected = int((big + small > 1).sum())
+    return Finding(
+        {"for all t > 0": changes == 0},
+        {"steps": steps, "settings": settings, "settings_with_a_change": changes, "largest_distance_of_roots": apart},
+        [
+            Way("changes of sign: on a grid, settings with a + b > 1", changes, expected),
+            Way("time of the change: worst of root over grid, 1", 1 + apart, 1.0, 0.002),  # the grid: 0.1 % apart
+        ],
+        restricted=all(steps.values()),
+        conditions="up to one time, for any settings; after it, and always without the condition, (2) is negative",
+    )
+
+
+def ends_below() -> bool:
+    """That h < 0 for x > 16 a > 16 b, because ln(1 + u) <= 2 sqrt(u): h <= 4 sqrt(a x) - x and 16 a x < x^2.
+
+    ln v <= v - 1 at v = sqrt(1 + u) gives ln(1 + u) <= 2 (sqrt(1 + u) - 1), and sqrt(1 + u) <= 1 + sqrt(u) by squares.
+    """
+    u, a, gap = sympy.symbols("u a gap", positive=True)
+    x = 16 * a + gap
+    squares = sympy.expand((1 + sympy.sqrt(u)) ** 2 - (1 + u))
+    return bool(squares.is_positive) and bool(sympy.expand(x**2 - 16 * a * x).is_positive)
+
+
+@claim("sf-ratio-any", VAI, "IV", "rates converge to fair rates: as a ratio, whatever the settings")
+def ratio_of_any() -> Finding:
+    t, b, r, m, low, more = sympy.symbols("t beta r m C0 more", positive=True)
+    high = low + more
+    per_rtt = sympy.simplify((high * sympy.exp(-b * t / r)) / (low * sympy.exp(-b * t / r)))
+    sampled = sympy.simplify((high / (1 + b * high * t / m)) / (low / (1 + b * low * t / m)))
+    left, falls = sympy.factor(sampled - 1), sympy.factor(sampled.diff(t))
+    goes = {
+        name: sympy.simplify(sympy.limit(rates, t, sympy.oo) - 1) == 0
+        for name, rates in (("sampling", sampled), ("per RTT", per_rtt))
+    }
+    at = float(sampled.subs({t: 522_957, b: BETA, m: SAMPLE, low: SLOW, more: FAST - SLOW}))
+    numeric = [c / (1 + BETA * c * 522_957 / SAMPLE) for c in (FAST, SLOW)]
+    return Finding(
+        goes,
+        {"sampled_less_1": str(left), "sampled_slope": str(falls), "at_sign_change_in_fig_4": at},
+        [Way("ratio at the sign change of Fig. 4: symbols, floats", at, numeric[0] / numeric[1], 1e-12)],
+        restricted=goes["sampling"] and bool(left.is_positive) and bool(falls.is_negative) and per_rtt.diff(t) == 0,
+        conditions="with sampling, falling throughout; a decrease per RTT leaves C1/C0 as it is for ever",
     )
 
 

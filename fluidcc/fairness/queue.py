@@ -134,7 +134,8 @@ def shared_decrease(
     Examples
     --------
     >>> run = fc.shared_decrease(["100Gbps", "50Gbps"], "100Gbps", base_rtt="10us", increase="50Mbps", until="1ms")
-    >>> run.ratio[:, -1].values.round(2)
+    >>> run.ratio[:, -1].values.round(2).tolist()
+    [1.77, 1.19]
     """
     initial = rates_of(rates)
     setting = settings_of(acks, mtu, "1s" if rtt is None else rtt, beta)

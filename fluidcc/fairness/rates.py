@@ -119,7 +119,7 @@ def decrease_rates(
     --------
     >>> run = fc.decrease_rates(["100Gbps", "50Gbps"])
     >>> {name: round(value, 3) for name, value in run.summary().items() if name.startswith("ratio")}
-    {'ratio_at_start': 2.0, 'ratio_per_rtt': 2.0, 'ratio_sampling': 1.015}
+    {'ratio_at_start': 2.0, 'ratio_per_rtt': 2.0, 'ratio_sampling': 1.008}
     """
     setting, initial = settings_of(acks, mtu, rtt, beta), rates_of(rates)
     if initial.max() == initial.min():
