@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 
 from fluidcc import scenario_file
 from fluidcc.errors import InputError
+from fluidcc.scenario import Flow
 from fluidcc.trace import Trace
 from fluidcc.units import TIME, quantity, show
 
@@ -36,7 +38,7 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
     """
     if not 0 < level <= 1:
         raise InputError(f"level: {level:g} is no fairness index; give one in (0, 1], for example 0.95")
-    last = max(flow.start for flow in scenario_file.from_toml(trace.dataset.attrs["scenario"]).flows)
+    last = max(flow.start for flow in _flows(trace.dataset.attrs["scenario"]))
     end = float(finish_times(trace).min())
     if end <= last:
         raise InputError("time_to_fairness: a flow ends before the last one starts; give them more bytes")
@@ -89,7 +91,7 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
         sums = np.cumsum(np.concatenate([np.zeros_like(values[:1]), values]), axis=0)
         ahead = np.maximum(np.arange(len(values)) + 1 - steps, 0)
         values = (sums[1:] - sums[ahead]) / (np.arange(len(values)) + 1 - ahead)[:, None]
-    starts = np.array([flow.start for flow in scenario_file.from_toml(d.attrs["scenario"]).flows])
+    starts = np.array([flow.start for flow in _flows(d.attrs["scenario"])])
     running = (times[:, None] >= starts + back) & (times[:, None] <= finish_times(trace))
     weights, shares = d.multiplicity.values * running, np.where(running, values, 0.0)
     squares = (weights * shares**2).sum(1) * weights.sum(1)
@@ -100,7 +102,13 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
 
 def finish_times(trace: Trace) -> np.ndarray:
     """When each flow ended, (flows,) [s]; infinite if it has not."""
-    flows = scenario_file.from_toml(trace.dataset.attrs["scenario"]).flows
+    flows = _flows(trace.dataset.attrs["scenario"])
     took = iter(trace.summary["fct_s"])
     found = [next(took) if np.isfinite(flow.size) else None for flow in flows]
     return np.array([np.inf if t is None else flow.start + t for flow, t in zip(flows, found, strict=True)])
+
+
+@functools.lru_cache(maxsize=16)
+def _flows(scenario: str) -> tuple[Flow, ...]:
+    """Flows of a trace's scenario; to read a hundred of them takes longer than all that is computed here."""
+    return scenario_file.from_toml(scenario).flows
