@@ -82,7 +82,14 @@ FIGURES: dict[str, Figure] = {
         Figure("acc-fig16", _ACC, "Figure 16: slowdowns and PAUSEs with halts and without", "acc_sensitivity"),
         Figure("acc-fig18", _ACC, "Figure 18: slowdowns against RI", "acc_sensitivity"),
         Figure("acc-fig19", _ACC, "Figure 19: slowdowns and PAUSEs against P_thresh", "acc_sensitivity"),
+        Figure("fairness-fig1", _VAI, "Figure 1: Jain's index and queue of HPCC and Swift, 16-1", "fairness_fig1"),
+        Figure("fairness-fig2", _VAI, "Figure 2: start against finish, HPCC", "fairness_start_finish"),
+        Figure("fairness-fig3", _VAI, "Figure 3: start against finish, Swift", "fairness_start_finish"),
         Figure("fairness-fig4", _VAI, "Figure 4: a decrease per RTT against one per 30 ACKs", "fairness_fig4"),
+        Figure("fairness-fig5", _VAI, "Figure 5: Jain's index and queue of HPCC, 16-1 and 96-1", "fairness_fig5"),
+        Figure("fairness-fig6", _VAI, "Figure 6: Jain's index and queue of Swift, 16-1 and 96-1", "fairness_fig5"),
+        Figure("fairness-fig8", _VAI, "Figure 8: start against finish, HPCC with VAI SF", "fairness_start_finish"),
+        Figure("fairness-fig9", _VAI, "Figure 9: start against finish, Swift with VAI SF", "fairness_start_finish"),
         Figure("acc-fig20", _ACC, "Figure 20: utilisation of SW3->SW4 after bursts", "acc_fig20"),
     )
 }
