@@ -114,6 +114,9 @@ _STATIC = ("points", "depth", "method", "aligned", "full")
 _begin = partial(jax.jit, static_argnames=_STATIC)(begin)
 _proceed = partial(jax.jit, static_argnames=(*_STATIC, "samples"), donate_argnames="progress")(proceed)
 _compiled: dict[Any, Any] = {}
+# Each maps some 200 pieces of memory, of which a process may have 65 530 on Linux: keeping all would end a long
+# session, or a long run of tests, in a crash of the compiler. JAX's own caches hold them too.
+_MOST_COMPILED = 100
 _lock = threading.Lock()
 
 
@@ -162,12 +165,15 @@ def execute(
         with _lock:
             fresh = key not in _compiled
             if fresh:
+                if len(_compiled) >= _MOST_COMPILED:
+                    _compiled.clear()
+                    jax.clear_caches()
                 first = _begin.lower(network, numbers, **static).compile()
                 shape = jax.eval_shape(partial(begin, **static), network, numbers)
                 then = _proceed.lower(network, numbers, shape, stride, samples=samples, **static).compile()
                 _compiled[key] = first, then
+            first, then = _compiled[key]
         compile_s = time.perf_counter() - began if fresh else 0.0
-        first, then = _compiled[key]
         began = time.perf_counter()
         progress = first(network, numbers)
         parts = []

@@ -16,7 +16,7 @@ def test_a_lone_flow_completes_at_the_same_time(size: str) -> None:
     assert fluid == pytest.approx(packet, rel=0.01, abs=1042 / 12.5e9)
 
 
-@pytest.mark.parametrize("flows", [4, 16, 64])
+@pytest.mark.parametrize("flows", [4, 16, pytest.param(64, marks=pytest.mark.slow)])
 def test_hpcc_incasts(flows: int) -> None:
     """Peak within 15 %, drain within 10 %, steady window within 5 %."""
     scenario = fc.incast(flows, rate="100Gbps", scheme=fc.HPCC())

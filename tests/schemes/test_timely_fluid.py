@@ -118,7 +118,7 @@ def test_what_the_fluid_does_not_model_is_refused() -> None:
 # -- delays heard ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["euler", "heun", "rk4"])
+@pytest.mark.parametrize("method", [*(pytest.param(m, marks=pytest.mark.slow) for m in ("euler", "heun")), "rk4"])
 @pytest.mark.parametrize(
     ("scheme", "rates", "until"),
     [(PATCHED, (6.0, 5.0), 10e-3), (PATCHED, (7.0, 2.5, 1.0), 10e-3), (PLAIN, (6.0, 5.0), 0.7e-3)],
@@ -226,7 +226,7 @@ def beside(other: Any, hops: bool = False) -> fc.Scenario:
     return fc.Scenario(links=links, flows=(*(fc.Flow(path, each, "10Gbps") for each in other), one, two))
 
 
-@pytest.mark.parametrize("other", [fc.HPCC(), fc.DCTCP()], ids=["hpcc", "dctcp"])
+@pytest.mark.parametrize("other", [fc.HPCC(), pytest.param(fc.DCTCP(), marks=pytest.mark.slow)], ids=["hpcc", "dctcp"])
 def test_in_a_network_that_counts_bytes(other: Any) -> None:
     """On links of its own as alone, but for rates that stand still in a step there: first order in the step.
 

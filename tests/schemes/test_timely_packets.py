@@ -67,7 +67,7 @@ def test_timely_swings_about_t_low(flows: int, scheme: fc.TIMELY) -> None:
     assert packet.summary["jain"] < 0.999
 
 
-@pytest.mark.parametrize("flows", [2, 4, 8, 16])
+@pytest.mark.parametrize("flows", [2, 4, *(pytest.param(n, marks=pytest.mark.slow) for n in (8, 16))])
 def test_a_burst_lasts_as_long_as_segments_take_to_be_served(flows: int) -> None:
     """From line rate: where N is above 2 the fluid's peak is less than half of the packets'; with N Seg/C between its
     completions, which is what the link serves, it is within 10 %: T_high is passed at once, and only tau* differs.

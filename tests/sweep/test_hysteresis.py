@@ -50,6 +50,7 @@ def test_a_run_of_its_own_finds_the_same(two: fc.Branches) -> None:
     there = two.sel(branch="from rest", n=10)
     assert float(there.peak_to_peak) == pytest.approx(alone.peak_to_peak, rel=STEP)
     assert str(there.kind) == alone.kind or str(there.kind.values) == alone.kind
+@pytest.mark.slow
 
 
 def test_a_run_that_moves_finds_the_same() -> None:
