@@ -151,7 +151,8 @@ def jump(parameters: Swift, state: State, progress: Progress, heard: Array) -> S
             ai = p.ai * m.factor  # tokens are for the increases of a round trip
             ignored, tokens = vai_sf.ignores(p, tokens, progress, cuts, s.window / p.initial_window)
             cuts &= ~ignored
-            m = m._replace(tokens=vai_sf.adjusted(p, tokens, over | cuts if p.probabilistic else over))
+            drawn = jnp.where(cuts, 0.0, tokens.drawn)
+            m = m._replace(tokens=vai_sf.adjusted(p, tokens, over)._replace(drawn=drawn))
         grown = W + jnp.where(held, ai * newly / progress.wire_packet / jnp.maximum(W, 1.0), 0.0)
         new = jnp.where(cuts, W * cut, jnp.where(below, grown, W))
     new = jnp.where(progress.acked > 0, _bounded(p, new, packet), W)
