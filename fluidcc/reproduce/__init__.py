@@ -90,6 +90,8 @@ FIGURES: dict[str, Figure] = {
         Figure("fairness-fig6", _VAI, "Figure 6: Jain's index and queue of Swift, 16-1 and 96-1", "fairness_fig5"),
         Figure("fairness-fig8", _VAI, "Figure 8: start against finish, HPCC with VAI SF", "fairness_start_finish"),
         Figure("fairness-fig9", _VAI, "Figure 9: start against finish, Swift with VAI SF", "fairness_start_finish"),
+        Figure("fairness-joiner", _VAI, "section V-A: a flow joins others of large dampeners", "fairness_joiner"),
+        Figure("fairness-tradeoffs", _VAI, "section IV: fairness, queue and bandwidth traded", "fairness_tradeoffs"),
         Figure("acc-fig20", _ACC, "Figure 20: utilisation of SW3->SW4 after bursts", "acc_fig20"),
     )
 }

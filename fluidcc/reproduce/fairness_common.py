@@ -17,12 +17,13 @@ from scipy.stats import spearmanr
 from fluidcc.fairness.over_time import finish_times, jain_over_time, time_to_fairness
 from fluidcc.plots import figure as new_figure
 from fluidcc.plots import label
-from fluidcc.reproduce.common import WIDTH, packet_runs, variable
+from fluidcc.reproduce.common import GBPS, WIDTH, packet_runs, variable
 from fluidcc.scenario import Scenario
 from fluidcc.schemes import hpcc, swift
 from fluidcc.topologies import incast
 from fluidcc.trace import Trace
 
+LINE = 100 * GBPS
 LEVEL = 0.95  # of Jain's index, from which on flows count as fair
 ROUGHLY = 0.8  # of Jain's index: for what is soon nearly fair and late quite fair
 SETTLING = 200e-6  # s: after the last start; ten times the stagger
@@ -122,13 +123,19 @@ class Run:
     @property
     def rank_correlation(self) -> float:
         """Of starts and finishes: -1 if whoever starts last finishes first."""
-        return float(spearmanr(self.starts, self.finish)[0])
+        return rank_correlation(self.starts, self.finish)
 
     def queue(self, late: bool = False) -> np.ndarray:
         """Samples of the queue [bytes] from `SETTLING` after the last start, or half way, to the first flow's end."""
         time, last = self.trace["time"].values, float(self.starts.max())
         since = (last + self.first_end) / 2 if late else last + SETTLING
         return self.trace["queue"].values[(time >= since) & (time <= self.first_end), 0]
+
+
+def rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's; 0 if either is constant."""
+    found: Any = spearmanr(a, b) if np.ptp(a) and np.ptp(b) else None
+    return float(found.statistic) if found else 0.0
 
 
 def run(scenarios: list[Scenario], until: float, sampled: float, **options: Any) -> list[Run]:
