@@ -77,7 +77,7 @@ def _measure(runs: dict[int, dict[str, list[Run]]], scheme: str) -> dict[str, fl
         for key, several in found.items():
             here = f"N{flows}_{key}"
             values |= named(here, numbers(several))
-            if flows == 96 and key.startswith("vai"):
+            if flows == 96 and key.startswith(("vai", "s5")):
                 values |= named(here, _inside(several[0]))
         for name in ("fair_after_s", "queue_mean_bytes", "queue_late_std_bytes"):
             read = {key: float(values[f"N{flows}_{key}_{name}"]) for key in found}
