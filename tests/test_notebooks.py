@@ -13,7 +13,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
 # Long; what they call has tests of its own.
-LONG = dict.fromkeys(("acc_halt_drain", "hpcc_pareto", "stability"), pytest.mark.slow)
+LONG = dict.fromkeys(("acc_halt_drain", "fairness", "hpcc_pareto", "stability"), pytest.mark.slow)
 
 
 @pytest.mark.parametrize("path", [pytest.param(p, id=p.stem, marks=LONG.get(p.stem, ())) for p in NOTEBOOKS])
