@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -79,8 +80,8 @@ def step(state: model.State, rtt: float, acked: float, sent: float, newly: float
     one = jnp.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
     heard = Progress(sent * one, acked * one, newly * one, *sizes, rtt * one)
-    new = model.jump(scheme, model.State(*(jnp.asarray(leaf) for leaf in state)), heard, one)
-    return model.State(*(np.asarray(leaf).item() for leaf in new))
+    new = model.jump(scheme, jax.tree.map(jnp.asarray, state), heard, one)
+    return jax.tree.map(lambda leaf: np.asarray(leaf).item(), new)
 
 
 def settled(**options: Any) -> fc.Swift:
