@@ -56,7 +56,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         ]
     if figure.name == "fairness-fig8":
         notes.append("HPCC with VAI SF: the trend is reversed, for most flows whoever starts last finishes last")
-    notes.append("quick: no fluid" if quick else "crosses: fluid model")
+    notes += ["variants are drawn 2 us beside each other", "quick: no fluid" if quick else "crosses: fluid model"]
     firsts = {key: several[0] for key, several in runs.items()}
     files = (_draw(figure.name, firsts, fluid).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(firsts, fluid), files[1])
