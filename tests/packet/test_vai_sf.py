@@ -22,9 +22,12 @@ import fluidcc as fc
 from fluidcc import scenario_file
 from fluidcc.cli.app import run as cli
 from fluidcc.fairness.over_time import finish_times
-from fluidcc.packet.layout import records
+from fluidcc.packet.layout import COLUMNS, HOPS, QLEN, QLEN_CLASS, records
+from fluidcc.packet.telemetry import EXACT
 from fluidcc.parameters import resolve
 from fluidcc.schemes.hpcc import PRESETS as HPCC
+from fluidcc.schemes.hpcc import packet as hpcc
+from fluidcc.schemes.hpcc_multiq.packet import OFF, RULES
 from fluidcc.schemes.swift import PRESETS as SWIFT
 from fluidcc.schemes.vai_sf import packet as vai_sf
 from tests.oracles import vai_sf_reference as reference
@@ -160,6 +163,16 @@ def test_any_sequence(acks: list[Any], rule: str, cap: int, banked: int, constan
         if adjust:
             adjusted(tokens.me)
         assert (Fraction(float(tokens.me.bank)), Fraction(float(tokens.me.dampener))) == (bank, dampener)
+
+
+def test_the_deepest_queue_of_a_path_counts() -> None:
+    """In HPCC's bytes, wherever it stands; of the own class with MultiQ; what lies beyond the path is old."""
+    telemetry = np.zeros((HOPS, COLUMNS), np.int64)
+    telemetry[:4, QLEN], telemetry[:4, QLEN_CLASS] = (3000, 9000, 5000, 99_000), (8000, 1000, 2000, 99_000)
+    ack = SimpleNamespace(hops=3, telemetry=telemetry)
+    for multiq, deepest in ((OFF, 9000), (RULES.index("class"), 8000)):
+        me = SimpleNamespace(format=EXACT, multi=1, multiq=multiq)
+        assert plain(hpcc.deepest_queue)(me, ack) == deepest
 
 
 def test_decreases_by_acks_and_increases_by_round_trips() -> None:

@@ -116,6 +116,15 @@ def test_any_sequence(acks: list[Any], rule: str, cap: int, banked: int, constan
         assert (Fraction(ours[1]), Fraction(ours[2])) == (bank, dampener)
 
 
+def test_a_dampener_s_branches_and_the_hole_at_the_threshold() -> None:
+    """As the packets' test: 100 KB are a dampener of 2; then at the threshold, below it, and without congestion."""
+    told = [(0.0, 0), (100e3, 1), (50e3, 1), (50e3 - 1, 1), (0.0, 1), (0.0, 1), (200e3, 1), (0.0, 1), (50e3, 0)]
+    acks = [(1000 * k, 1000 * k, *ack, 1) for k, ack in enumerate(told, 1)]
+    found = followed("measured", (50e3, 1e3, 100, 1000, 8), acks)
+    assert found[:, 1].tolist() == [0, 0, 0, 0, 0, 0, 100, 0, 0]
+    assert found[:, 2].tolist() == [0, 2, 2, 1, 0, 0, 4, 4, 0]
+
+
 def test_a_step_without_acks_says_nothing() -> None:
     p: Any = resolve(fc.incast(1, scheme=fc.HPCC(vai=True, token_thresh="50KB"))).flows[0].scheme
     tokens = vai_sf.start(p, (1, 1), jnp.float64)
@@ -233,7 +242,7 @@ def test_fairness_and_completions_are_those_of_packets(name: str, sooner: float)
 
     Asked for: the time within 25 %. Changed after measuring for hpcc-sim, which takes 1.20 to 1.27 times as long by
     forty starts or others (Algorithm 1 0.90, Swift 0.97): a flow has four to six ACKs in a round trip, for the fluid
-    there are many, and the index rests at 0.95 just then. With packets of 250 B it takes 1.06 times as long. So is the
+    there are many, and the index rests at 0.95 just then. With packets of 250 B it takes 1.07 times as long. So is the
     index itself compared, from 40 us after the last start on: within 0.06, set after 0.03 was measured.
     """
     scheme, network = SETTINGS[name]
