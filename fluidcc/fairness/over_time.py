@@ -29,7 +29,7 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
     Returns
     -------
     float
-        NaN if it is below when the first flow ends, or the trace.
+        NaN if it is below when the first flow ends, or the trace, or if the trace ends before all have started.
 
     Raises
     ------
@@ -45,11 +45,10 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
     index = jain_over_time(trace, variable, interval)
     index = index[(index.time.values >= last) & (index.time.values <= end)]
     unfair = np.flatnonzero(~(index.values >= level))
-    if not len(unfair):
-        return 0.0
-    if unfair[-1] + 1 >= len(index):
+    first = unfair[-1] + 1 if len(unfair) else 0
+    if first >= len(index):
         return float("nan")
-    return float(index.time[unfair[-1] + 1]) - last
+    return float(index.time[first]) - last if first else 0.0
 
 
 def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = None) -> xr.DataArray:

@@ -123,8 +123,8 @@ def sampled_classes(scenario: Scenario) -> int:
 
 
 def sampled_of_flows(scenario: Scenario) -> int:
-    """Columns of a flow's samples; those of Variable AI only where a flow has it."""
-    mechanisms = any(getattr(flow.scheme, "vai", False) for flow in scenario.flows)
+    """Columns of a flow's samples; those of the mechanisms only where a flow has one."""
+    mechanisms = any(getattr(flow.scheme, "mechanisms", ()) for flow in scenario.flows)
     return 3 + layout.OBSERVED + (len(VAI_OBSERVABLES) if mechanisms else 0)
 
 

@@ -243,7 +243,7 @@ def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) 
         if not mine.any():
             continue
         for column, (variable, (unit, text)) in enumerate(dispatch.MODULES[name].OBSERVABLES.items(), 3):
-            if column >= flows.shape[2]:  # Variable AI's, which no flow has
+            if column >= flows.shape[2]:  # of mechanisms, which no flow has
                 break
             values = np.where(mine[None], flows[:, :, column], np.nan)
             if variable in shown:
