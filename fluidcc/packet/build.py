@@ -19,7 +19,7 @@ from fluidcc.packet.reroute import reroutes
 from fluidcc.packet.switch import CONTROL_BYTES
 from fluidcc.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.scenario import Flow, Scenario, base_rtt
-from fluidcc.schemes.vai_sf.packet import OBSERVABLES as VAI_OBSERVABLES
+from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as MECHANISMS_SHOWN
 from fluidcc.units import SIZE, show
 
 _LARGEST_PACKET = 1 << 16
@@ -125,7 +125,7 @@ def sampled_classes(scenario: Scenario) -> int:
 def sampled_of_flows(scenario: Scenario) -> int:
     """Columns of a flow's samples; those of the mechanisms only where a flow has one."""
     mechanisms = any(getattr(flow.scheme, "mechanisms", ()) for flow in scenario.flows)
-    return 3 + layout.OBSERVED + (len(VAI_OBSERVABLES) if mechanisms else 0)
+    return 3 + layout.OBSERVED + (len(MECHANISMS_SHOWN) if mechanisms else 0)
 
 
 def grown_packets(sim: Sim, more: int) -> Sim:

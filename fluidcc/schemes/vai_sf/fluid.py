@@ -8,13 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from fluidcc.fluid.signals import Progress
+from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as OBSERVABLES
 from fluidcc.schemes.vai_sf.parameters import VaiSf
-
-OBSERVABLES = {
-    "token_bank": ("1", "tokens in the bank"),
-    "dampener": ("1", "dampener"),
-    "increase_factor": ("1", "additive increase over its base"),
-}
 
 
 class Tokens(NamedTuple):

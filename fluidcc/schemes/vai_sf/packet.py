@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.packet.jit import kernel
+from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as OBSERVABLES
 from fluidcc.schemes.vai_sf.parameters import TOKEN_RULES
 
 _I, _F = np.int64, np.float64
@@ -39,11 +40,6 @@ COLUMNS = [
     ("trip_end", _I),  # payload byte whose ACK ends the round trip; 0 before the first ACK
     ("acks", _I),  # since the last adjustment
 ]
-OBSERVABLES = {
-    "token_bank": ("1", "tokens in the bank"),
-    "dampener": ("1", "dampener"),
-    "increase_factor": ("1", "additive increase over its base"),
-}
 
 
 def fill(parameters: Any, me: Any, token_thresh: float) -> None:

@@ -10,6 +10,12 @@ from fluidcc.units import COUNT
 _PAPER = "Fast Convergence to Fairness"
 # What of the measured congestion becomes tokens: all of it (Algorithm 1), or what exceeds the threshold (IV-A, text).
 TOKEN_RULES = ("measured", "excess")
+# What a trace shows of either engine.
+OBSERVABLES = {
+    "token_bank": ("1", "tokens in the bank"),
+    "dampener": ("1", "dampener"),
+    "increase_factor": ("1", "additive increase over its base"),
+}
 
 
 @register()
