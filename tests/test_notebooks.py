@@ -12,11 +12,8 @@ import fluidcc
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
-# Long; what they call has tests of its own.
-LONG = dict.fromkeys(("acc_halt_drain", "fairness", "hpcc_pareto", "stability"), pytest.mark.slow)
-
-
-@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem, marks=LONG.get(p.stem, ())) for p in NOTEBOOKS])
+@pytest.mark.slow  # what they call has tests of its own
+@pytest.mark.parametrize("path", [pytest.param(p, id=p.stem) for p in NOTEBOOKS])
 def test_runs_from_a_fresh_kernel(path):
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()

@@ -423,6 +423,7 @@ def test_stability_in_words_says_where_to_look_on(fluidcc):
     assert "margins" not in out  # there are none
 
 
+@pytest.mark.slow
 def test_equilibrium_of_what_cycles_is_no_fixed_point(fluidcc):
     status, out, err = fluidcc("equilibrium", "dctcp", "--flows", "8")
     assert (status, err) == (0, "")

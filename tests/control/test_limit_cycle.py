@@ -155,8 +155,7 @@ def test_swings_that_have_no_time_to_settle() -> None:
 
 
 # -- other schemes, pictures, errors ------------------------------------------------------------------------------
-
-
+@pytest.mark.slow
 def test_windows_that_outgrow_the_first_history() -> None:
     """DCTCP's windows grow behind a deep cut-off until packets wait longer than the first ones would."""
     scenario = fc.incast(2, rate="100Gbps", scheme=fc.DCTCP(), marking=fc.RED("300KB", "300KB", 1.0))

@@ -162,6 +162,7 @@ def test_hpccs_critical_delay_at_the_boundary() -> None:
     assert critical_delay(found.system, 0).delay / T == pytest.approx(1.711269, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_hpccs_flows_over_several_links() -> None:
     """A parking lot: the slowest root is how its shares settle in the nonlinear run, to 1 %."""
     scheme, start = fc.HPCC(form="rate", w_ai="800B"), ["20Gbps", "60Gbps", "60Gbps"]
@@ -176,6 +177,7 @@ def test_hpccs_flows_over_several_links() -> None:
     assert decay == pytest.approx(slowest.real, rel=0.01)
 
 
+@pytest.mark.slow
 def test_hpccs_registers_per_link() -> None:
     """Proportional fairness over a parking lot: half the rate on two links, and the run settles by the slowest root."""
     scheme = fc.HPCC(form="rate", w_ai="800B", registers="per-link", alpha_fair=1.0)

@@ -69,6 +69,7 @@ def test_rates_of_hpcc_rest_where_filling_says() -> None:
             np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_schemes_that_share_a_link() -> None:
     """DCQCN holds the queue at its marking, and patched TIMELY takes what its delay allows: where the run settles."""
     link = Link(rate="10Gbps", delay="1us", marking=fc.RED("5KB", "400KB", 0.01))

@@ -42,6 +42,7 @@ def test_critical_feedback_delay(flows: int, critical: float) -> None:
     assert roots[0] < 0 < roots[1]
 
 
+@pytest.mark.slow
 def test_the_simulated_queue_swings_beyond_the_critical_delay_only() -> None:
     """Two flows, 5 % below and above 85.57 us: the late standard deviation of the queue, under 1 and over 1000 B."""
     deviations = [

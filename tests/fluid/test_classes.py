@@ -85,7 +85,7 @@ def test_service_is_strict_by_priority_and_weighted_max_min_among_equals(
                 assert served[j] / heavy <= served[i] / weight * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("weights", [(1.0, 1.0), (1.0, 3.0)])
+@pytest.mark.parametrize("weights", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (1.0, 3.0)])
 def test_backlogged_classes_get_their_weights(weights: tuple[float, float]) -> None:
     classes = [TrafficClass(weight=w) for w in weights]
     found = run(scenario([fc.DCTCP(), fc.DCTCP()], classes, [None, None]), "20ms")  # sawteeth of milliseconds

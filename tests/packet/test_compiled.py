@@ -60,6 +60,7 @@ def test_bounds_checks_find_nothing(tmp_path: Path) -> None:
     assert small("300us", NUMBA_BOUNDSCHECK="1", FLUIDCC_CACHE_DIR=str(tmp_path)) == small("300us")
 
 
+@pytest.mark.slow
 def test_machine_code_calls_only_what_exists(tmp_path: Path) -> None:
     """LLVM may emit a call of a helper that nobody provides (__udivti3): a null call, and a crash."""
     code = r"""

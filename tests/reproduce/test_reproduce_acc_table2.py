@@ -20,9 +20,9 @@ def test_acc_and_hpcc_do_not_deadlock(scheme, seed):
     assert counts["deadlock"] is None
     assert counts["drops"] == 0
     assert counts["unfinished"] < 0.2 * 2800  # those that started last
+
+
 @pytest.mark.slow
-
-
 def test_a_deadlock_is_for_ever():
     """TIMELY, seed 1: none of the ports of the circle sends a byte after it, and few flows finish."""
     scenario = acc_table2.unit("timely", 1, 20e-3)

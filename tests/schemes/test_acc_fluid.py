@@ -226,6 +226,7 @@ def test_the_extension_is_half_of_the_halt() -> None:
     assert left["never"] == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.slow
 def test_halts_converge_with_the_step() -> None:
     """First order: events fall inside steps. Errors of halt and peak at T/40 to T/320 stay below a step's share."""
     L = 2 * T + 10 * 1000 / 2 / C

@@ -38,7 +38,7 @@ def pipe(scenario: fc.Scenario) -> float:
     "setting",
     [
         Setting("10Gbps", 60, 2, "100us"),
-        Setting("10Gbps", 60, 8),
+        pytest.param(Setting("10Gbps", 60, 8), marks=pytest.mark.slow),
         pytest.param(Setting("100Gbps", 300, 2), marks=pytest.mark.slow),
     ],
 )

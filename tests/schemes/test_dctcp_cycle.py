@@ -14,7 +14,12 @@ WITHIN = 0.15
 
 
 @pytest.mark.parametrize(
-    ("rate", "cut_off", "flows"), [("100Gbps", "300KB", 2), ("100Gbps", "300KB", 4), ("10Gbps", "60KB", 2)]
+    ("rate", "cut_off", "flows"),
+    [
+        ("100Gbps", "300KB", 2),
+        pytest.param("100Gbps", "300KB", 4, marks=pytest.mark.slow),
+        pytest.param("10Gbps", "60KB", 2, marks=pytest.mark.slow),
+    ],
 )
 def test_swing_where_all_flows_cut_once(rate: str, cut_off: str, flows: int) -> None:
     at = compared(rate, cut_off, flows)
@@ -23,7 +28,10 @@ def test_swing_where_all_flows_cut_once(rate: str, cut_off: str, flows: int) -> 
     assert at.std == pytest.approx(1.0, abs=WITHIN)
 
 
-@pytest.mark.parametrize(("rate", "cut_off", "flows"), [("100Gbps", "300KB", 16), ("10Gbps", "60KB", 8)])
+@pytest.mark.parametrize(
+    ("rate", "cut_off", "flows"),
+    [("100Gbps", "300KB", 16), pytest.param("10Gbps", "60KB", 8, marks=pytest.mark.slow)],
+)
 def test_some_flows_cut_twice_where_windows_are_small(rate: str, cut_off: str, flows: int) -> None:
     """Packets swing farther than the fluid; the standard deviation still agrees, as extremes are rare."""
     at = compared(rate, cut_off, flows)

@@ -52,6 +52,7 @@ def test_rates_that_overfill_the_link_hold_no_bytes() -> None:
     assert windows.flows[0]["utilisation_estimate"] == pytest.approx(0.95 + 0.16, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_what_has_no_closed_form_is_run() -> None:
     """Registers per link rest; links that are overloaded together swing, about the mean of a plain run, to 2 %."""
     apart = fc.equilibrium(lot(registers="per-link"))

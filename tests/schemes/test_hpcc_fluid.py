@@ -172,8 +172,7 @@ def test_arrival_rate_as_feedback_oscillates() -> None:
 
 
 # -- numbers --------------------------------------------------------------------------------------------------
-
-
+@pytest.mark.slow
 def test_first_order_in_the_step() -> None:
     """Events fall between steps, so the peak's error halves with the step; means at rest are better than 1 %."""
     peaks = []

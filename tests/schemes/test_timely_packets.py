@@ -36,7 +36,7 @@ def late_peak(trace: fc.Trace) -> float:
     return float(trace["queue"].sel(time=slice(20e-3, None)).max())
 
 
-@pytest.mark.parametrize("flows", [2, 8])
+@pytest.mark.parametrize("flows", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_patched_timely_rests_at_the_same_queue(flows: int) -> None:
     """Mean queue within 1 %, rates within 1 %, as `fluidcc crosscheck timely --preset patched` has them."""
     comparison = fc.compare(*both(of(flows, PATCHED), "100ms"))

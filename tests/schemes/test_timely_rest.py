@@ -194,9 +194,9 @@ def test_no_rest_is_found() -> None:
     assert equilibria(fc.incast(2, rate="10Gbps", scheme=PLAIN)) == ()
     with pytest.raises(NoEquilibriumError, match="no fixed point"):
         fc.linearize(fc.incast(2, rate="10Gbps", scheme=PLAIN))
+
+
 @pytest.mark.slow
-
-
 def test_unequal_rates_stay_with_timely_and_go_with_its_patch() -> None:
     """Two flows from 9 and 1 Gb/s: more than 2:1 in the last 100 ms of 800 and no closer than 200 ms before, to 1 %.
 

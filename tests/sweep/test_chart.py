@@ -78,9 +78,9 @@ def test_curves_of_any_number_and_uneven_values() -> None:
         np.testing.assert_allclose(f(curve), 0.0, atol=1e-8)
         assert np.ptp(curve[:, 1]) == pytest.approx(2.0, abs=1e-9)
     assert traced(f, (x, y), np.ones((60, 12))) == []
+
+
 @pytest.mark.slow
-
-
 def test_delays_of_paths_and_other_parameters() -> None:
     """Queueing delay in the lags, and gain g swept over decades: as alone, to 1e-6."""
 

@@ -50,9 +50,9 @@ def test_a_run_of_its_own_finds_the_same(two: fc.Branches) -> None:
     there = two.sel(branch="from rest", n=10)
     assert float(there.peak_to_peak) == pytest.approx(alone.peak_to_peak, rel=STEP)
     assert str(there.kind) == alone.kind or str(there.kind.values) == alone.kind
+
+
 @pytest.mark.slow
-
-
 def test_a_run_that_moves_finds_the_same() -> None:
     moved = fc.hysteresis(flows, over={"n": [8, 9, 11.5, 14, 15]}, dwell="80ms")
     assert moved.bistable.values.tolist() == [False, True, True, True, False]
@@ -68,6 +68,7 @@ def test_a_flow_more_at_once_is_a_kick() -> None:
     assert not moved.bistable.any()
 
 
+@pytest.mark.slow
 def test_no_hysteresis_where_the_cycle_grows_from_nothing() -> None:
     """Two flows leave their rest at tau* = 85.57 us: up and down agree on both sides."""
     moved = fc.hysteresis(
