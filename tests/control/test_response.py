@@ -215,6 +215,7 @@ def test_python_control_is_optional():
     np.testing.assert_allclose(np.squeeze(data.complex), integrator(1.0, 0.5).response(w))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 100), st.floats(-9, 9), st.floats(-18, 18))
 def test_units_do_not_matter(seed, time, state):
     """Margins and critical delays in nanoseconds, of states whose sizes differ by up to eighteen decades."""

@@ -218,8 +218,7 @@ def test_a_fair_share_beside_tcp(rule: str) -> None:
 
 
 # -- edges -----------------------------------------------------------------------------------------------------
-
-
+@pytest.mark.slow
 def test_weights_are_swept_in_one_batch() -> None:
     def of(weight: Any) -> Scenario:
         return scenario([fc.DCTCP(), fc.DCTCP()], [TrafficClass(weight=weight), TrafficClass()], [None, None])

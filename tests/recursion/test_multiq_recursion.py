@@ -14,6 +14,7 @@ ETA = 0.95
 shares = st.floats(0.05, 0.85)
 
 
+@pytest.mark.slow
 @given(shares)
 def test_a_class_alone_is_locked_in_below_and_rests_short_of_eta_above(share: float) -> None:
     assert multiq.orbit(0.5 * share, share=share).rates == pytest.approx([ETA * share])

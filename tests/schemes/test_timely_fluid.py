@@ -171,7 +171,7 @@ def test_the_queues_of_the_two_packets(scheme: fc.TIMELY, rates: tuple, until: f
 ORDERS = {"euler": (0.8, 1.2), "heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
 
 
-@pytest.mark.parametrize("method", ORDERS)
+@pytest.mark.parametrize("method", [*(pytest.param(m, marks=pytest.mark.slow) for m in ("euler", "heun")), "rk4"])
 def test_orders_of_convergence(method: str) -> None:
     """1 and 2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
 

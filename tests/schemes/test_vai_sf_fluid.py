@@ -299,6 +299,7 @@ def test_samplings_that_are_none_fail_where_they_stand() -> None:
     assert np.isfinite(result["queue_bytes.mean"].values).tolist() == [False, True, False, True]
 
 
+@pytest.mark.slow
 def test_sweeps_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     """All values by one program, of the first sweep and of the next."""
     words = ["sweep", "hpcc", "--set", "vai=on", "--flows", "4", "--until", "300us", "--json"]
