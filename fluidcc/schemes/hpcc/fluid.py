@@ -208,11 +208,12 @@ def jump(parameters: HPCC, state: State, progress: Progress, heard: Heard) -> St
         tokens = vai_sf.adjusted(p, tokens, update)
     moves = update if p.reaction == "per-rtt" else ~waiting & ~ignored
     joined = jnp.clip(_joined(p, changed, progress.own), least, most)
-    window = jnp.where(moves, joined, s.window)
+    # The simulator's windows follow from its rates, and one packet may always be in flight.
+    kept = s.window if p.variant == "paper" else jnp.minimum(s.window, s.rate * p.base_rtt)
+    window = jnp.where(moves, joined, kept)
     stage = s.stage if p.reaction == "per-ack" else jnp.where(update, jnp.where(adds, s.stage + 1.0, 0.0), s.stage)
     return State(
         rate=jnp.minimum(window / p.base_rtt, progress.line_rate),  # line 27
-        # The simulator's windows follow from its rates, and one packet may always be in flight.
         window=window if p.variant == "paper" else jnp.maximum(window, packet),
         reference_window=jnp.where(update, changed, s.reference_window),  # lines 15, 19
         utilisation=s.utilisation,
