@@ -114,7 +114,7 @@ _STATIC = ("points", "depth", "method", "aligned", "full")
 _begin = partial(jax.jit, static_argnames=_STATIC)(begin)
 _proceed = partial(jax.jit, static_argnames=(*_STATIC, "samples"), donate_argnames="progress")(proceed)
 _compiled: dict[Any, Any] = {}
-# Each maps some 200 pieces of memory, of which a process may have 65 530 on Linux: keeping all would end a long
+# Each maps some 200 pieces of memory, of which a process may have 65 530 on Linux: keeping all may end a long
 # session, or a long run of tests, in a crash of the compiler. JAX's own caches hold them too.
 _MOST_COMPILED = 100
 _lock = threading.Lock()

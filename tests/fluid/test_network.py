@@ -554,7 +554,7 @@ def test_halving_estimates_the_error() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="counts the memory maps of Linux")
 def test_a_long_session_does_not_use_up_its_memory_maps() -> None:
-    """Of each shape of problem the machine code was kept for ever, until the compiler crashed."""
+    """Of each shape of problem the machine code was kept for ever; a process that had run a thousand tests crashed."""
     code = """
 import fluidcc as fc
 from fluidcc.fluid import engine
