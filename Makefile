@@ -63,4 +63,4 @@ lock: ## requirements.lock anew from pyproject.toml
 
 clean: ## remove caches and builds; keeps .venv and out/
 	rm -rf build dist docs/_build docs/jupyter_execute .pytest_cache .ruff_cache .hypothesis .coverage
-	find fluidcc proofs tests benchmarks examples notebooks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find fluidcc tests benchmarks examples notebooks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -10,11 +10,11 @@ import tempfile
 import time
 from typing import Any
 
-from fluidcc.packet import run as packet_run
-from fluidcc.packet.build import plan_of
-from fluidcc.scenario import Scenario, resolve
+from fluidcc.engines.packet import run as packet_run
+from fluidcc.engines.packet.build import plan_of
+from fluidcc.scenario.builders import fat_tree, incast
+from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc import HPCC
-from fluidcc.topologies import fat_tree, incast
 
 ROUNDS = 5
 HOSTS = (2, 16, 64, 320)
@@ -84,8 +84,8 @@ def first_use() -> dict[str, float]:
 
 def lossless() -> dict[str, float]:
     """Seconds of ACC's Fig. 11, the dearest of its schemes, and of a run of its Table 2, 100 ms; each with building."""
-    from fluidcc.reproduce.acc_common import COMPARED, bursty_chain
-    from fluidcc.reproduce.acc_table2 import unit
+    from fluidcc.figures.acc.common import COMPARED, bursty_chain
+    from fluidcc.figures.acc.table2 import unit
 
     packet_run.simulate(resolve(star(2)), "10us")  # compiles
     seconds = []

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.fluid.engine import Outcome, execute
-from fluidcc.fluid.network import Network, network_of
-from fluidcc.fluid.plan import Plan, plan_of
-from fluidcc.scenario import Scenario
+from fluidcc.engines.fluid.engine import Outcome, execute
+from fluidcc.engines.fluid.network import Network, network_of
+from fluidcc.engines.fluid.plan import Plan, plan_of
+from fluidcc.scenario.builders import incast
+from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.topologies import incast
 
 HORIZON = 0.02  # s
 STEP = 1e-6  # s

@@ -6,8 +6,8 @@ import time
 
 import numpy as np
 
-from fluidcc.recursion.networks import random
-from fluidcc.recursion.pareto import pareto_batch
+from fluidcc.theory.recursion.networks import random
+from fluidcc.theory.recursion.pareto import pareto_batch
 
 NETWORKS, LINKS, PATHS, STEPS = 100_000, 8, 12, 64
 ROUNDS = 3

@@ -20,9 +20,9 @@ import numpy as np
 from jax import Array
 
 import fluidcc as fc
-from fluidcc.base_rtt import loaded_base_rtt
-from fluidcc.fluid.equations import solve
-from fluidcc.scenario import resolve
+from fluidcc.engines.fluid.equations import solve
+from fluidcc.scenario.model import resolve
+from fluidcc.scenario.round_trips import loaded_base_rtt
 
 EQUATIONS = ("printed", "fixed delay", "in flight")
 G, PACKET = 1 / 16, 1000.0  # DCTCP's gain; bytes

@@ -20,7 +20,8 @@ from rich.table import Table
 import fluidcc as fc
 from fluidcc import units
 from fluidcc.cli.audit import print_audit
-from fluidcc.plots import format_value, plot_sweep, plot_traces
+from fluidcc.plotting.sweeps import format_value, plot_sweep
+from fluidcc.plotting.traces import plot_traces
 
 FLOWS = 8  # seven from the start, one that joins at 10 ms, all at line rate
 UNTIL, WINDOW = "50ms", ("25ms", "50ms")

@@ -10,7 +10,7 @@ from fluidcc.cli import options as o
 from fluidcc.cli import output
 
 if TYPE_CHECKING:
-    from fluidcc.audit import Audit
+    from fluidcc.operators.audit import Audit
 
 
 def command(
@@ -21,7 +21,7 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Check a switch port's and a NIC's DCQCN settings, and say what to change."""
-    from fluidcc.audit import audit
+    from fluidcc.operators.audit import audit
 
     found = audit(sonic, nic, port=port, flows=flows)
     if json:

@@ -14,7 +14,7 @@ from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.compare import Comparison
+    from fluidcc.results.comparison import Comparison
 
 
 _MOST_SEEDS = 10_000
@@ -37,8 +37,9 @@ def command(
         raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
-    from fluidcc.compare import compare, ensemble, horizon
-    from fluidcc.simulate import simulate
+    from fluidcc.engines.ensemble import ensemble
+    from fluidcc.engines.run import simulate
+    from fluidcc.results.comparison import compare, horizon
 
     until = until or horizon(scenario)
     fluid = simulate(scenario, until, window=window, dt=dt, sample_interval=sample_interval)

@@ -19,7 +19,7 @@ def command(
     """Where it settles: the fixed point, or where there is none how a run swings."""
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
-    from fluidcc.control.equilibrium import equilibrium
+    from fluidcc.theory.control.equilibrium import equilibrium
 
     found = equilibrium(scenario).as_dict()
     if json:

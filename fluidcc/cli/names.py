@@ -27,9 +27,9 @@ SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "method", "en
 
 def known_names(scheme: str) -> dict[str, tuple[str, str]]:
     """Home and dimension of every name; the homes are scheme, marking, network, pfc and builder."""
-    from fluidcc.parameters import specs
-    from fluidcc.scenario import PFC, RED, Scenario
-    from fluidcc.schemes.dispatch import parameters_of
+    from fluidcc.scenario.model import PFC, RED, Scenario
+    from fluidcc.scenario.parameters import specs
+    from fluidcc.schemes.registry import parameters_of
 
     known = {"pfc": ("pfc", "on|off")}
     # A scheme's own parameter goes before one of the same name elsewhere.

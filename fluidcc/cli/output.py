@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fluidcc.scenario import Scenario
+    from fluidcc.scenario.model import Scenario
 
 
 def save_scenario(scenario: Scenario, path: str | None) -> None:
     """Write the scenario if a path is given."""
     if path is not None:
         from fluidcc.files import write_whole
-        from fluidcc.scenario_file import to_toml
+        from fluidcc.scenario.builders.toml_file import to_toml
 
         write_whole(path, lambda target: Path(target).write_text(to_toml(scenario), encoding="utf-8"))
 

@@ -11,7 +11,7 @@ from fluidcc.cli import options as o
 from fluidcc.cli import output
 
 if TYPE_CHECKING:
-    from fluidcc.reproduce.result import Result
+    from fluidcc.figures.result import Result
 
 
 def command(
@@ -21,10 +21,11 @@ def command(
     json: o.Json = False,
 ) -> int:
     """Make a figure of a paper with its data, and say whether the numbers agree; exit status 1 if not."""
-    from fluidcc.reproduce import FIGURES, reproduce
+    from fluidcc.figures.registry import figures as known
+    from fluidcc.figures.registry import reproduce
 
     if name == "list":
-        figures = [{"name": f.name, "paper": f.paper, "figure": f.figure} for f in FIGURES.values()]
+        figures = [{"name": f.name, "paper": f.paper, "figure": f.figure} for f in known().values()]
         if json:
             output.print_json({"figures": figures})
         else:

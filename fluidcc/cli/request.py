@@ -11,8 +11,8 @@ from fluidcc.cli.names import TOPOLOGIES, check_name, split
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.formats import SwitchPort
-    from fluidcc.scenario import PFC, RED, Scenario
+    from fluidcc.operators import SwitchPort
+    from fluidcc.scenario.model import PFC, RED, Scenario
     from fluidcc.schemes.preset import Preset
 
 
@@ -60,7 +60,7 @@ def preset_of(scheme: str, name: str) -> Preset:
     InputError
         If there is no such scheme or preset.
     """
-    from fluidcc.schemes.dispatch import package
+    from fluidcc.schemes.registry import package
 
     presets = package(scheme).PRESETS
     if name not in presets:
@@ -76,7 +76,7 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
     InputError
         If anything in it makes no sense.
     """
-    from fluidcc import topologies
+    from fluidcc.scenario import builders as topologies
 
     swept = swept or {}
     if request.topology not in TOPOLOGIES:
@@ -138,8 +138,8 @@ def _check_options(topology: str, options: dict[str, Any]) -> None:
 
 def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str, Any], swept: bool) -> Scenario:
     """Flow i leads from host i to the host half the fabric further, so that nothing but ECMP makes it meet others."""
-    from fluidcc import topologies
-    from fluidcc.topologies.common import per_flow
+    from fluidcc.scenario import builders as topologies
+    from fluidcc.scenario.builders.common import per_flow
 
     if swept:
         raise InputError("--over: the flows of a fat-tree have places of their own; run fluidcc once for each number")
@@ -158,7 +158,7 @@ def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str
 
 def _marked(marking: RED | None, values: dict[str, Any]) -> RED | None:
     """Marking with some values replaced; made of them where there is none."""
-    from fluidcc.scenario import RED
+    from fluidcc.scenario.model import RED
 
     if marking is not None or not values:
         return marking and dataclasses.replace(marking, **values)
@@ -173,8 +173,8 @@ def _marked(marking: RED | None, values: dict[str, Any]) -> RED | None:
 
 def _flow_control(pfc: PFC | None, values: dict[str, Any]) -> PFC | None:
     """Flow control with some values replaced; giving any of them turns it on."""
-    from fluidcc.parameters import Spec, convert
-    from fluidcc.scenario import PFC
+    from fluidcc.scenario.model import PFC
+    from fluidcc.scenario.parameters import Spec, convert
 
     fields = {name: value for name, value in values.items() if name != "pfc"}
     on = bool(fields) or pfc is not None
@@ -215,7 +215,7 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
     port = None
     for source in request.sources or []:
         if is_switch(source):
-            from fluidcc.formats import read_sonic
+            from fluidcc.operators import read_sonic
 
             port = read_sonic(source, request.port)
             if (port.red is None or not port.ecn) and not {"kmin", "kmax", "pmax"} <= given.keys():
@@ -224,7 +224,7 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
                     "turn ECN on there, or give --set kmin=... --set kmax=... --set pmax=..."
                 )
         else:
-            from fluidcc.formats import dcqcn_of, read_nic
+            from fluidcc.operators import dcqcn_of, read_nic
 
             if request.scheme != "dcqcn":
                 raise InputError(f"--from: {source} holds DCQCN settings; write dcqcn in place of {request.scheme}")
@@ -252,7 +252,7 @@ def is_switch(source: str) -> bool:
 
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
-    from fluidcc import scenario_file
+    from fluidcc.scenario.builders import toml_file as scenario_file
 
     if not Path(request.topology).is_file():
         raise InputError(
@@ -273,7 +273,7 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
     InputError
         If no flow runs the scheme, a value has no place in a finished scenario, or makes no sense.
     """
-    from fluidcc.scenario import resolve
+    from fluidcc.scenario.model import resolve
 
     if not any(flow.scheme.name == scheme for flow in scenario.flows):
         raise InputError(f"scheme: no flow of this scenario runs {scheme}; write {scenario.flows[0].scheme.name}")

@@ -34,8 +34,8 @@ def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) 
 
 def _rows(preset: Preset) -> list[dict[str, Any]]:
     """Scheme, marking and network of a preset: what --set takes."""
-    from fluidcc.parameters import Spec, convert, specs
-    from fluidcc.scenario import PFC, RED, Scenario
+    from fluidcc.scenario.model import PFC, RED, Scenario
+    from fluidcc.scenario.parameters import Spec, convert, specs
 
     def row(name: str, value: Any, spec: Spec) -> dict[str, Any]:
         return {

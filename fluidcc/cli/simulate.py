@@ -42,7 +42,7 @@ def command(
         raise InputError("--log: the log goes into the trace; say where with --out FILE.nc")
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
-    from fluidcc.simulate import simulate
+    from fluidcc.engines.run import simulate
 
     trace = simulate(
         scenario,

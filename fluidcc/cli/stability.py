@@ -15,7 +15,7 @@ from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.control.stability import Stability
+    from fluidcc.theory.control.stability import Stability
 
 _MOST_POINTS = 10_000
 _WIDTH = 100  # characters: a row fits
@@ -33,8 +33,8 @@ def command(
     if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
         raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")
     scenarios = [scenario_of(dataclasses.replace(request, flows=count)) for count in counts]
-    from fluidcc.control.stability import stability
     from fluidcc.progress import Bar
+    from fluidcc.theory.control.stability import stability
 
     points = []
     with Bar("finding roots", len(scenarios), "points") as bar:
@@ -42,7 +42,7 @@ def command(
             points.append(stability(scenario))
             bar(done / len(scenarios))
     if plot is not None:
-        from fluidcc.control.plots import plot_stability
+        from fluidcc.plotting.stability import plot_stability
 
         plot_stability(points, title=f"{request.scheme}: stability of the fixed point").write(plot)
     if json:

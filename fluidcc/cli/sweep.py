@@ -34,8 +34,8 @@ def command(
 ) -> None:
     """Run a scenario at every combination of some values; the best is printed, --out keeps all."""
     axes = _axes(request, over)
-    from fluidcc.fluid.metrics import METRICS
-    from fluidcc.sweep import sweep
+    from fluidcc.engines.fluid.metrics import METRICS
+    from fluidcc.sweeps import sweep
 
     if metric not in METRICS:
         raise InputError(f"--metric: {metric[:40]!r} is unknown; write one of {', '.join(METRICS)}")
@@ -76,7 +76,7 @@ def command(
 
 
 def _axes(request: Request, over: list[str]) -> dict[str, Any]:
-    from fluidcc.sweep.grid import parse_axis
+    from fluidcc.sweeps.grid import parse_axis
 
     axes: dict[str, Any] = {}
     for text in over:
@@ -96,8 +96,8 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
 
 
 def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
-    from fluidcc.fluid.metrics import METRICS
-    from fluidcc.plots import format_value
+    from fluidcc.engines.fluid.metrics import METRICS
+    from fluidcc.plotting.sweeps import format_value
     from fluidcc.units import show
 
     best = document["best"]

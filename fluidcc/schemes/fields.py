@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.parameters import parameter
+from fluidcc.scenario.parameters import parameter
 from fluidcc.units import RATIO, SIZE, TIME
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from fluidcc.scenario import PFC, RED, resolve_marking
+from fluidcc.scenario.model import PFC, RED, resolve_marking
 from fluidcc.units import RATE, quantity
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import fluidcc as fc
-from fluidcc import scenario_file
 from fluidcc.cli.app import run
+from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.preset import Preset
 
@@ -327,7 +327,7 @@ def test_importing_loads_nothing_heavy_and_changes_no_setting():
         "import jax; before = jax.config.values.copy();"
         "[getattr(fluidcc, name) for name in fluidcc.__all__];"
         "assert jax.config.values == before;"
-        "assert not isinstance(fluidcc.simulate, type(sys))"
+        "assert not isinstance(fluidcc.engines.run, type(sys))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.base_rtt import loaded_base_rtt
 from fluidcc.errors import InputError
-from fluidcc.fluid.signals import Progress
-from fluidcc.scenario import resolve
+from fluidcc.scenario.model import resolve
+from fluidcc.scenario.round_trips import loaded_base_rtt
 from fluidcc.schemes.acc import fluid as model
+from fluidcc.schemes.signals import Progress
 
 C = 12.5e9
 T = 4e-6 + 2 * (1000 + 64) / C  # of an incast: two links there and back, each packet stored twice

@@ -18,18 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.engines.fluid import engine
+from fluidcc.engines.fluid.classes import system_of
+from fluidcc.engines.fluid.lossless import LosslessNetwork
+from fluidcc.engines.fluid.marking import Port, after_pause, ternary
+from fluidcc.engines.fluid.network import network_of, with_points
+from fluidcc.engines.fluid.plan import plan_of
+from fluidcc.engines.packet import layout, marking
+from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
-from fluidcc.fluid import engine
-from fluidcc.fluid.classes import system_of
-from fluidcc.fluid.lossless import LosslessNetwork
-from fluidcc.fluid.marking import Port, after_pause, ternary
-from fluidcc.fluid.network import network_of, with_points
-from fluidcc.fluid.plan import plan_of
-from fluidcc.packet import layout, marking
-from fluidcc.packet.layout import records
-from fluidcc.scenario import Flow, Link, Scenario, resolve
+from fluidcc.scenario.model import Flow, Link, Scenario, resolve
 from fluidcc.schemes.none import NoControl
-from tests.packet.plain import plain
+from tests.engines.packet.plain import plain
 
 C = 12.5e9
 US = 1e-6

@@ -15,15 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles import dcqcn_reference as reference
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from fluidcc.fluid.signals import Signals
-from fluidcc.scenario import RED, Scenario
+from fluidcc.results.trace import Trace, oscillation, time_mean
+from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.schemes.dcqcn import fluid as model
-from fluidcc.trace import Trace, oscillation, time_mean
+from fluidcc.schemes.signals import Signals
+from tests.oracles import dcqcn_reference as reference
 
 GBPS, KB, MS = 1e9 / 8, 1e3, 1e-3
 PAPER, RED_ = PRESETS["paper"][:2]

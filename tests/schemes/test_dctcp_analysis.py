@@ -14,9 +14,9 @@ import pytest
 import fluidcc as fc
 from examples.dctcp_analysis import Setting, integrated, simulated
 from examples.dctcp_swing import compared
-from fluidcc.base_rtt import loaded_base_rtt
 from fluidcc.errors import InputError
-from fluidcc.scenario import resolve
+from fluidcc.scenario.model import resolve
+from fluidcc.scenario.round_trips import loaded_base_rtt
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp import fluid as model
 

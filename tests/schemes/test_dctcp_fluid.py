@@ -10,8 +10,8 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.fluid.signals import Progress
 from fluidcc.schemes.dctcp import fluid as model
+from fluidcc.schemes.signals import Progress
 
 CAPACITY, PACKET, T = 12.5e9, 1000.0, 4e-6
 

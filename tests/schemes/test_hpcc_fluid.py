@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt, payload_base_rtt
 from fluidcc.errors import InputError
-from fluidcc.fluid.signals import Progress
-from fluidcc.scenario import Scenario
+from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.round_trips import largest_base_rtt, loaded_base_rtt, payload_base_rtt
 from fluidcc.schemes.hpcc import PRESETS
 from fluidcc.schemes.hpcc import fluid as model
 from fluidcc.schemes.hpcc.parameters import HPCC
+from fluidcc.schemes.signals import Progress
 
 NS3 = Path(__file__).parent.parent / "data" / "ns3"
 CAPACITY = 12.5e9  # bytes/s, 100 Gbps

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from tests.packet import ns3
-from tests.packet.test_ns3 import PAIRS, bottleneck, drain
+from tests.engines.packet import ns3
+from tests.engines.packet.test_ns3 import PAIRS, bottleneck, drain
 
 
 def run(name: str) -> fc.Trace:

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.base_rtt import largest_base_rtt
 from fluidcc.errors import InputError
-from fluidcc.recursion.networks import linear
-from fluidcc.recursion.optimal import alpha_optimum, max_min
-from fluidcc.scenario import Scenario
+from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.hpcc import HPCC
+from fluidcc.theory.recursion.networks import linear
+from fluidcc.theory.recursion.optimal import alpha_optimum, max_min
 
 CAPACITY = 12.5e9  # bytes/s, 100 Gbps
 ETA, W_AI = 0.95, 80.0

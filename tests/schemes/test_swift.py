@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,10 +12,10 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.base_rtt import loaded_base_rtt, switches
 from fluidcc.errors import InputError
-from fluidcc.fluid.signals import Progress
-from fluidcc.scenario import resolve
+from fluidcc.scenario.model import resolve
+from fluidcc.scenario.round_trips import loaded_base_rtt, switches
+from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS
 from fluidcc.schemes.swift import fluid as model
 
@@ -39,14 +36,9 @@ def fluid(scenario: Any, until: str, **more: Any) -> fc.Trace:
 
 @pytest.fixture(scope="module")
 def closed() -> Any:
-    """The formulas that proofs/ derives with sympy, as a function of Swift's constants: target and window at rest."""
-    path = Path(fc.__file__).parents[1] / "proofs" / "_equilibria.py"
-    spec = importlib.util.spec_from_file_location("swift_equilibria", path)
-    assert spec is not None
-    assert spec.loader is not None
-    proof: Any = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = proof
-    spec.loader.exec_module(proof)
+    """The formulas that the proofs derive with sympy, as a function of Swift's constants: target and window at rest."""
+    from fluidcc.proofs.equilibria import formulas as proof
+
     found = proof.swift()
 
     class Closed:

@@ -12,16 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles.timely_reference import Constants, gradient, interval, rate
 
 import fluidcc as fc
-from fluidcc.base_rtt import loaded_base_rtt
+from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
-from fluidcc.fluid.equations import solve
-from fluidcc.fluid.signals import Signals, Waits
-from fluidcc.scenario import resolve
+from fluidcc.scenario.model import resolve
+from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS
 from fluidcc.schemes.timely import fluid as model
+from tests.oracles.timely_reference import Constants, gradient, interval, rate
 
 CAPACITY, GIGABIT = 10e9 / 8, 1e9 / 8
 PLAIN, PATCHED = PRESETS["fluid"].scheme, PRESETS["patched"].scheme

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.compare import horizon
+from fluidcc.results.comparison import horizon
 from fluidcc.schemes.timely import PRESETS
 
 CAPACITY, SEGMENT = 10e9 / 8, 16e3
@@ -136,8 +136,8 @@ def test_what_has_no_tolerance() -> None:
     assert horizon(of(2, PATCHED)) == "400ms"
 
     def tolerance(scenario: fc.Scenario) -> set[str]:
-        from fluidcc.compare import tolerances_of
-        from fluidcc.scenario import resolve
+        from fluidcc.results.comparison import tolerances_of
+        from fluidcc.scenario.model import resolve
 
         return set(tolerances_of(resolve(scenario)))
 

@@ -12,16 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from oracles.timely_reference import Constants, gradient, interval, rate
 
 import fluidcc as fc
-from fluidcc.control.equilibrium import equilibria
-from fluidcc.control.states import NoEquilibriumError
-from fluidcc.fluid.signals import Signals, Waits
-from fluidcc.scenario import resolve
+from fluidcc.scenario.model import resolve
+from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS
 from fluidcc.schemes.timely import fluid as model
-from tests.control.test_linearize import dominant
+from fluidcc.theory.control.equilibrium import equilibria
+from fluidcc.theory.control.states import NoEquilibriumError
+from tests.oracles.timely_reference import Constants, gradient, interval, rate
+from tests.theory.control.test_linearize import dominant
 
 CAPACITY, STORED = 10e9 / 8, 1000 / 1.25e9
 PLAIN, PATCHED = PRESETS["fluid"].scheme, PRESETS["patched"].scheme

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fluidcc.scenario import Scenario
+from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "1ms"  # a line-rate start of N flows drains in 2 N base RTTs of some us
 
 
 def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
-    """Tolerances of an incast, by the keys of `fluidcc.compare.Comparison.difference`; none for other scenarios.
+    """Tolerances of an incast, by the keys of `Comparison.difference`; none for other scenarios.
 
     The halt of the fluid is within 10 % too, and the rates recorded in it within 5 %.
     """

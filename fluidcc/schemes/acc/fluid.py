@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt
-from fluidcc.fluid.signals import Progress, Signals
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.round_trips import largest_base_rtt, loaded_base_rtt
 from fluidcc.schemes.acc.parameters import ACC, increments, period_of
+from fluidcc.schemes.signals import Progress, Signals
 
 NEEDS = frozenset({"inflight", "undetermined"})
 _STEPS_PER_PERIOD = 80

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fluidcc.errors import InputError
-from fluidcc.parameters import parameter, register
-from fluidcc.scenario import RED
+from fluidcc.scenario.model import RED
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import COUNT, RATE, RATIO, TIME, is_concrete, show
@@ -116,7 +116,7 @@ class ACC:
     feedback_delay: Any = feedback_delay_field()
 
     name: ClassVar[str] = "acc"
-    tcd: ClassVar[bool] = True  # needs switches that tell congested from undetermined (`fluidcc.scenario.RED`)
+    tcd: ClassVar[bool] = True  # needs switches that tell congested from undetermined (`fluidcc.scenario.model.RED`)
     int_bytes: ClassVar[float] = 0.0  # collects no telemetry
     # Two packets of the default size (section 6.1), as they leave; max(T_on) of the paper's fat tree.
     default_marking: ClassVar[RED] = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")

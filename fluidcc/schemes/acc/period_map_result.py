@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.results.drawing import draw
 
 if TYPE_CHECKING:
-    from fluidcc.plots import Picture
+    from fluidcc.results.drawing import Picture
 
 Array = np.ndarray[Any, Any]
 
@@ -172,9 +173,7 @@ class AccMap:
 
     def plot(self, *, title: str | None = None) -> Picture:
         """Rates sent, queue and shares over time, of a run that is no batch."""
-        from fluidcc.schemes.acc.period_map_plot import plot_maps
-
-        return plot_maps([self], title=title)
+        return draw("plot_maps", [self], title=title)
 
     @cached_property
     def _flows(self) -> Array:
@@ -205,9 +204,7 @@ class AccMaps(NamedTuple):
 
     def plot(self, *, title: str | None = None) -> Picture:
         """`AccMap.plot` of both, side by side."""
-        from fluidcc.schemes.acc.period_map_plot import plot_maps
-
-        return plot_maps(list(self), title=title)
+        return draw("plot_maps", list(self), title=title)
 
 
 def _rows(like: Array) -> Array:

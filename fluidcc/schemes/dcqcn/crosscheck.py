@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fluidcc.scenario import Scenario
+from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "200ms"  # fairness takes some 50 ms, and queues some 10 ms to settle
 
 
 def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
-    """Tolerances of an incast, by the keys of `fluidcc.compare.Comparison.difference`; none for other scenarios."""
+    """Tolerances of an incast, by the keys of `Comparison.difference`; none for other scenarios."""
     if len(scenario.links) > 1:
         return {}
     few = sum(flow.multiplicity for flow in scenario.flows) <= 4

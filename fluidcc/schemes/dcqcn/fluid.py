@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.fluid.signals import Signals
-from fluidcc.fluid.special import bernoulli, decay, hazard, saturation
+from fluidcc.engines.fluid.special import bernoulli, decay, hazard, saturation
 from fluidcc.schemes.dcqcn.parameters import DCQCN
+from fluidcc.schemes.signals import Signals
 
 ONLY = {"win": False, "variant": "paper", "tcd": False}
 

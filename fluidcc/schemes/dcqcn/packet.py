@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.packet.heap import schedule
-from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.layout import TIMER
-from fluidcc.packet.pacing import repace
+from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.layout import TIMER
+from fluidcc.engines.packet.pacing import repace
 
 ALPHA, INCREASE, DECREASE = range(3)  # timers
 _TIMERS = 4

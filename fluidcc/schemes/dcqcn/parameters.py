@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, ClassVar
 
-from fluidcc.parameters import parameter, register
-from fluidcc.scenario import RED
+from fluidcc.scenario.model import RED
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import tcd_switch, ue_gain_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.schemes.win import win_base_rtt, win_switch

@@ -21,8 +21,8 @@ from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike, NDArray
 
 from fluidcc.errors import InputError
-from fluidcc.parameters import resolve
-from fluidcc.scenario import RED
+from fluidcc.scenario.model import RED
+from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 from fluidcc.units import COUNT, RATE, SIZE, quantity
 

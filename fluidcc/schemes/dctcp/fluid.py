@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import largest_base_rtt, loaded_base_rtt
-from fluidcc.fluid.signals import Progress, Signals
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.round_trips import largest_base_rtt, loaded_base_rtt
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp.parameters import DCTCP
+from fluidcc.schemes.signals import Progress, Signals
 
 NEEDS = frozenset({"inflight"})
 ONLY = {"variant": "paper"}

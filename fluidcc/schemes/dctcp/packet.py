@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.errors import InputError
-from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.pacing import inflight, repace
 
 _I, _F = np.int64, np.float64
 

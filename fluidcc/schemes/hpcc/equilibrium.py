@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fluidcc.errors import NoClosedFormError
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.schemes.hpcc.fluid import State, settled
 from fluidcc.schemes.hpcc.parameters import HPCC
 

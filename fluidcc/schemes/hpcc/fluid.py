@@ -21,10 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import largest_base_rtt, least_bdp, loaded_base_rtt, payload_base_rtt, slowest_rate
-from fluidcc.fluid.signals import Progress, Signals, Telemetry
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, loaded_base_rtt, payload_base_rtt, slowest_rate
 from fluidcc.schemes.hpcc.parameters import HPCC, check_mechanisms
+from fluidcc.schemes.signals import Progress, Signals, Telemetry
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 
 NEEDS = frozenset({"telemetry", "inflight"})

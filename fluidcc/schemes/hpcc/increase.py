@@ -10,7 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 from fluidcc.errors import InputError
-from fluidcc.scenario import Scenario, resolve
+from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.fluid import settled
 from fluidcc.schemes.hpcc.parameters import HPCC
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
+from fluidcc.engines.packet.pacing import inflight, repace
+from fluidcc.engines.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
 from fluidcc.errors import InputError
-from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
-from fluidcc.packet.pacing import inflight, repace
-from fluidcc.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
 from fluidcc.schemes.hpcc.parameters import check_mechanisms
 from fluidcc.schemes.hpcc_multiq.packet import OFF, RULES, class_utilisation
 from fluidcc.schemes.vai_sf import packet as vai_sf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.packet.jit import kernel
+from fluidcc.engines.packet.jit import kernel
 
 OFF, CLASS, SLIDES, SPARE = range(4)
 RULES = ("off", "class", "slides", "spare")

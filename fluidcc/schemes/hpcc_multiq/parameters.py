@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fluidcc.parameters import parameter, register
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.hpcc.parameters import HPCC
 from fluidcc.schemes.preset import EVALUATION, Preset
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.packet.jit import kernel
-from fluidcc.packet.telemetry import same_path
+from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.telemetry import same_path
 from fluidcc.schemes.hpcc.packet import compute_wind, measure_inflight, record
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.packet.heap import schedule
-from fluidcc.packet.jit import kernel
-from fluidcc.packet.layout import PS, TIMER
-from fluidcc.packet.pacing import repace
+from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.layout import PS, TIMER
+from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.none.parameters import MOST_STEPS, steps_of
 
 _TIMERS = 4

@@ -7,8 +7,8 @@ import math
 from typing import Any, ClassVar
 
 from fluidcc.errors import InputError
-from fluidcc.parameters import parameter, register
-from fluidcc.scenario import PFC, RED
+from fluidcc.scenario.model import PFC, RED
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import RATE, TIME, quantity

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from fluidcc.base_rtt import switches
-from fluidcc.scenario import Scenario
+from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.round_trips import switches
 from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "5ms"  # line-rate windows are cut within some round trips of 10 us to 100 us
 
 
 def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
-    """Tolerances of an incast, by the keys of `fluidcc.compare.Comparison.difference`; none for other scenarios."""
+    """Tolerances of an incast, by the keys of `Comparison.difference`; none for other scenarios."""
     if len(scenario.links) != 1:
         return {}
     flow, flows = scenario.flows[0], sum(each.multiplicity for each in scenario.flows)

@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import largest_base_rtt, least_bdp, loaded_base_rtt, slowest_rate, switches
-from fluidcc.fluid.signals import Progress, Signals
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, loaded_base_rtt, slowest_rate, switches
+from fluidcc.schemes.signals import Progress, Signals
 from fluidcc.schemes.swift.parameters import Swift, largest_useful_window, scaling
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 

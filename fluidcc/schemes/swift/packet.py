@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.pacing import inflight, repace
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.swift.parameters import largest_useful_window, scaling
 from fluidcc.schemes.vai_sf import packet as vai_sf
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fluidcc.errors import InputError
-from fluidcc.parameters import parameter, register
-from fluidcc.scenario import RED
+from fluidcc.scenario.model import RED
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.schemes.vai_sf.parameters import VaiSf, ai_div_field, token_rule_field, token_thresh_field

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fluidcc.scenario import Scenario
+from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "400ms"  # patched TIMELY's rates draw near each other within some 100 ms, after a burst of up to 100 ms
@@ -10,7 +10,7 @@ _LONGEST_BURST = 0.12  # s
 
 
 def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
-    """Tolerances of an incast, by the keys of `fluidcc.compare.Comparison.difference`; none for other scenarios.
+    """Tolerances of an incast, by the keys of `Comparison.difference`; none for other scenarios.
 
     None for TIMELY's mean queue, which goes with the split of the rates, and that with chance in packets. Nor any for
     patched TIMELY where packets are still draining the burst of the start, or where the fluid's rest is not

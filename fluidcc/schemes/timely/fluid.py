@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.base_rtt import loaded_base_rtt
-from fluidcc.fluid.signals import Signals
-from fluidcc.scenario import Flow, Scenario
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.schemes.signals import Signals
 from fluidcc.schemes.timely.parameters import TIMELY
 
 NEEDS = frozenset({"delay"})

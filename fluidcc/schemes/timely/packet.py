@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.packet.jit import inlined, kernel
-from fluidcc.packet.pacing import repace
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.pacing import repace
 
 _I, _F = np.int64, np.float64
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from fluidcc.parameters import parameter, register
-from fluidcc.scenario import RED
+from fluidcc.scenario.model import RED
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import feedback_delay_field, tcd_switch, ue_gain_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.schemes.win import win_base_rtt, win_switch

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.fluid.signals import Progress
+from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as OBSERVABLES
 from fluidcc.schemes.vai_sf.parameters import VaiSf
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.packet.jit import kernel
+from fluidcc.engines.packet.jit import kernel
 from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as OBSERVABLES
 from fluidcc.schemes.vai_sf.parameters import TOKEN_RULES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.parameters import parameter, register
+from fluidcc.scenario.parameters import parameter, register
 from fluidcc.units import COUNT
 
 _PAPER = "Fast Convergence to Fairness"

@@ -1,0 +1,1 @@
+"""Engines that run a scenario: averaged fluid, and packet by packet."""

@@ -1,0 +1,43 @@
+"""The packet engine over several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fluidcc.engines.run import simulate
+from fluidcc.errors import InputError
+from fluidcc.progress import PATIENCE, Bar
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import Scenario
+
+
+def ensemble(scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, **options: Any) -> list[Trace]:
+    """Run the packet engine once per seed.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    until : quantity
+        Horizon [s].
+    seeds : int or sequence of int
+        How many seeds, from 1, or which.
+    **options
+        As of `simulate`.
+
+    Raises
+    ------
+    InputError
+        If there is no seed, or as of `simulate`.
+    """
+    chosen = range(1, seeds + 1) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise InputError("seeds: there are none; give at least 1")
+    traces = []
+    with Bar("simulating packets", len(chosen), "seeds") as bar:
+        for seed in chosen:
+            traces.append(simulate(scenario, until, engine="packet", seed=seed, **options))
+            # A longer run has a bar of its own.
+            if traces[-1].summary["wall_s"] < PATIENCE / 2:
+                bar(len(traces) / len(chosen))
+    return traces

@@ -1,0 +1,303 @@
+"""Running a network: one compiled loop for every value of every parameter."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.engines.fluid import tally as tallies
+from fluidcc.engines.fluid.classes import system_of
+from fluidcc.engines.fluid.history import constant_past
+from fluidcc.engines.fluid.kernel import Carry, Clock, Loop, advance
+from fluidcc.engines.fluid.methods import METHODS
+from fluidcc.engines.fluid.network import Network, with_points
+from fluidcc.engines.fluid.plan import Plan
+
+
+class Outcome(NamedTuple):
+    """Arrays of a run; the last axis is the point."""
+
+    summary: tallies.Summary
+    queue: Any  # (samples, links, points) [bytes]
+    trace: dict[str, Any]  # (samples, flows or links, points) each; empty if only metrics were asked for
+    finish: Any  # (flows, points) time [s] of the last byte; None if all flows are long-lived
+    drain: Any  # (hops, points) queueing delay [s] of that byte, flow by flow; NaN before
+
+
+class Numbers(NamedTuple):
+    """The numbers of a `Plan`, traced, so that one compilation serves all."""
+
+    dt: Array
+    first: Array
+    last: Array
+    limit: Array
+
+
+class Progress(NamedTuple):
+    """State of a run between segments."""
+
+    carry: Carry
+    tally: tallies.Tally
+
+
+def numbers_of(plan: Plan) -> Numbers:
+    """Scalars of a plan in its precision; call inside the precision's context."""
+    real = np.dtype(plan.dtype)
+    return Numbers(
+        jnp.asarray(plan.dt, real), jnp.int32(plan.first), jnp.int32(plan.last), jnp.asarray(plan.lag_limit, real)
+    )
+
+
+def begin(
+    network: Network, numbers: Numbers, *, points: int, depth: int, method: str, aligned: bool, full: bool
+) -> Progress:
+    """State at t = 0 of a network with a points axis; constant history before."""
+    system = system_of(network, points, numbers.limit)
+    dtype = numbers.dt.dtype
+    y, z = system.start(dtype)
+    loop = Loop(system, METHODS[method], numbers.dt, aligned)
+    carry = loop.start(y, z, constant_past(system.remembered(y), depth, not aligned))
+    return Progress(carry, tallies.start(network.links, len(network.flows), points, dtype))
+
+
+def proceed(
+    network: Network,
+    numbers: Numbers,
+    progress: Progress,
+    stride: int | Array,
+    *,
+    samples: int,
+    points: int,
+    depth: int,
+    method: str,
+    aligned: bool,
+    full: bool,
+) -> tuple[Progress, Outcome]:
+    """Take ``samples * stride`` steps; pure and traceable.
+
+    The outcome's summary is that of the run so far, its samples are of this segment. An int as stride makes
+    the loop differentiable in reverse.
+    """
+    system = system_of(network, points, numbers.limit)
+    dt = numbers.dt
+
+    def sample(now: Carry) -> tuple[Array, dict[str, Array]]:
+        queue = network.by_link(now.y.queue)
+        if not full:
+            return queue, {}
+        clock = Clock(now.step, now.step * dt, dt)
+        shown = system.observables(now.y)
+        shown |= {"rate": system.sending(clock, now.y, now.z), "pacing_rate": system.rates(now.y)}
+        return queue, shown | system.shown(now.y, now.z) | {"idle": now.z.idle}
+
+    def observe(counts: tallies.Tally, now: Carry) -> tallies.Tally:
+        return tallies.observe(system, numbers.first, numbers.last, counts, now, dt)
+
+    loop = Loop(system, METHODS[method], dt, aligned)
+    carry, tally, (queue, trace) = advance(
+        loop, progress.carry, progress.tally, observe, sample, samples=samples, stride=stride
+    )
+    waited = None if carry.z.pauses is None else carry.z.pauses.longest
+    summary = tallies.summarise(system, tally, dt)._replace(waited=waited)
+    return Progress(carry, tally), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
+
+
+_STATIC = ("points", "depth", "method", "aligned", "full")
+_begin = partial(jax.jit, static_argnames=_STATIC)(begin)
+_proceed = partial(jax.jit, static_argnames=(*_STATIC, "samples"), donate_argnames="progress")(proceed)
+_compiled: dict[Any, Any] = {}
+# Each maps some 200 pieces of memory, of which a process may have 65 530 on Linux: keeping all may end a long
+# session, or a long run of tests, in a crash of the compiler. JAX's own caches hold them too.
+_MOST_COMPILED = 100
+_lock = threading.Lock()
+
+
+def execute(
+    network: Network,
+    plan: Plan,
+    *,
+    points: int = 1,
+    full: bool = False,
+    segments: int = 1,
+    report: Callable[[float], None] | None = None,
+) -> tuple[Outcome, float, float]:
+    """Run a network of plain numbers.
+
+    Parameters
+    ----------
+    network : Network
+        Columns with or without a points axis.
+    plan : Plan
+    points : int
+        Length of the points axis.
+    full : bool
+        Whether to sample every flow, not only the queues.
+    segments : int
+        Parts in which the run is made; between them it can report, and be interrupted.
+    report : callable
+        Called with the share of the run that is done.
+
+    Returns
+    -------
+    outcome : Outcome
+        NumPy arrays.
+    compile_s, wall_s : float
+        Seconds spent compiling (0 if this shape of problem was compiled before) and integrating.
+    """
+    with jax.enable_x64(plan.dtype == "float64"):
+        network = with_points(network, np.dtype(plan.dtype))
+        numbers = numbers_of(plan)
+        static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
+        static["full"] = full
+        samples = -(-plan.samples // segments)
+        stride = jnp.int32(plan.stride)
+        leaves, treedef = jax.tree.flatten(network)
+        key = (treedef, tuple(leaf.shape for leaf in leaves), plan.dtype, samples, tuple(static.values()))
+        began = time.perf_counter()
+        with _lock:
+            fresh = key not in _compiled
+            if fresh:
+                if len(_compiled) >= _MOST_COMPILED:
+                    _compiled.clear()
+                    jax.clear_caches()
+                first = _begin.lower(network, numbers, **static).compile()
+                shape = jax.eval_shape(partial(begin, **static), network, numbers)
+                then = _proceed.lower(network, numbers, shape, stride, samples=samples, **static).compile()
+                _compiled[key] = first, then
+            first, then = _compiled[key]
+        compile_s = time.perf_counter() - began if fresh else 0.0
+        began = time.perf_counter()
+        progress = first(network, numbers)
+        parts = []
+        for segment in range(segments):
+            progress, outcome = then(network, numbers, progress, stride)
+            parts.append(jax.tree.map(np.asarray, outcome))
+            if report is not None:
+                report((segment + 1) / segments)
+        wall_s = time.perf_counter() - began
+    return _joined(parts, plan.samples), compile_s, wall_s
+
+
+def _joined(parts: list[Outcome], samples: int) -> Outcome:
+    """One outcome from those of all segments; samples beyond the horizon are dropped."""
+    queue = np.concatenate([part.queue for part in parts])[:samples]
+    trace = {name: np.concatenate([part.trace[name] for part in parts])[:samples] for name in parts[0].trace}
+    return parts[-1]._replace(queue=queue, trace=trace)
+
+
+def longest_waits(network: Network, summary: tallies.Summary) -> np.ndarray:
+    """Bound on what a packet of a run waited in queues, (points,) [s]."""
+    if summary.waited is not None:
+        return np.asarray(summary.waited)
+    capacity = np.asarray(network.link_capacity, float)
+    longest = summary.queue_max_whole_run / (capacity[:, None] if capacity.ndim == 1 else capacity)
+    paths = [[queue // len(network.priorities) for queue in path] for path in network.paths]
+    return np.max([longest[path].sum(axis=0) for path in paths], axis=0)
+
+
+def longest_wait(network: Network, summary: tallies.Summary) -> float:
+    """The longest of all points [s]."""
+    return float(longest_waits(network, summary).max())
+
+
+class OutgrownError(Exception):
+    """A packet waited longer than the history holds."""
+
+    def __init__(self, waited: float) -> None:
+        super().__init__(waited)
+        self.waited = waited
+
+
+def with_room(job: Callable[[float | None], Any], allowance: float | None = None) -> Any:
+    """Do ``job(queueing allowance)`` with `Continued` runs; again with more, if they outgrow it: few do."""
+    while True:
+        try:
+            return job(allowance)
+        except OutgrownError as error:
+            allowance = 2 * error.waited
+
+
+_BLOCK = 4096  # steps kept at once by `Continued.follow`
+
+
+class Continued:
+    """A run that goes on from window to window, its numbers changed in between if one likes.
+
+    State, memory and history are carried on, so that a number changes for a running network as it would for a real
+    one. Networks of equal shapes go into the same compiled loop.
+
+    Parameters
+    ----------
+    network : Network
+        Of plain numbers; columns with or without a points axis.
+    plan : Plan
+        Step, method and depth of the history are taken from it.
+    points : int
+        Length of the points axis.
+
+    Raises
+    ------
+    OutgrownError
+        By `window` and `follow`, if a packet waited longer than the plan allows for; see `with_room`.
+    """
+
+    def __init__(self, network: Network, plan: Plan, points: int = 1) -> None:
+        self._plan = plan
+        self._static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
+        self.steps = 0
+        self.change(network)
+        with jax.enable_x64(plan.dtype == "float64"):
+            self._progress = _begin(self._network, numbers_of(plan), full=False, **self._static)
+
+    def change(self, network: Network) -> None:
+        """Go on with other numbers, of the same shapes."""
+        with jax.enable_x64(self._plan.dtype == "float64"):
+            self._network = with_points(network, np.dtype(self._plan.dtype))
+
+    def kick(self, share: float) -> None:
+        """Make the queues longer by a share, but not where bytes in flight are counted: there it would be none's."""
+        carry = self._progress.carry
+        if not self._network.tracked:
+            with jax.enable_x64(self._plan.dtype == "float64"):
+                y = carry.y._replace(queue=carry.y.queue * (1.0 + share))
+            self._progress = self._progress._replace(carry=carry._replace(y=y))
+
+    def window(self, steps: int) -> tallies.Summary:
+        """Take steps; what they come to, as NumPy arrays."""
+        return self._take(steps, 1, steps, False)[-1].summary
+
+    def follow(self, steps: int) -> tuple[Outcome, np.ndarray]:
+        """Take steps, and keep each: the outcome, its samples one for each step, and their times [s].
+
+        Steps are rounded up to whole blocks of 4096.
+        """
+        first = self.steps
+        parts = self._take(-(-steps // _BLOCK) * _BLOCK, _BLOCK, 1, True)
+        joined = _joined(parts, self.steps - first)
+        return joined, np.arange(first, self.steps) * self._plan.dt
+
+    def _take(self, steps: int, samples: int, stride: int, full: bool) -> list[Outcome]:
+        with jax.enable_x64(self._plan.dtype == "float64"):
+            last = self.steps + steps - 1  # a step is observed before it is taken
+            numbers = numbers_of(self._plan)._replace(first=jnp.int32(self.steps), last=jnp.int32(last))
+            progress = self._progress._replace(tally=tallies.cleared(self._progress.tally))
+            parts = []
+            for _ in range(steps // (samples * stride)):
+                progress, outcome = _proceed(
+                    self._network, numbers, progress, jnp.int32(stride), samples=samples, full=full, **self._static
+                )
+                parts.append(jax.tree.map(np.asarray, outcome))
+            self._progress = progress
+        waited = longest_wait(self._network, parts[-1].summary)
+        if waited > self._plan.allowance:
+            raise OutgrownError(waited)
+        self.steps += steps
+        return parts

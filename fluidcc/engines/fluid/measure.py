@@ -1,0 +1,96 @@
+"""Metrics of a run as a pure function of the scenario: for gradients, `jax.vmap` and users' own loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.engines.fluid.classes import system_of
+from fluidcc.engines.fluid.engine import Progress, begin, numbers_of, proceed
+from fluidcc.engines.fluid.network import network_of, with_points
+from fluidcc.engines.fluid.plan import plan_of
+from fluidcc.engines.fluid.tally import summarise
+from fluidcc.scenario.model import Scenario, resolve
+
+
+def measure(
+    scenario: Scenario,
+    *,
+    until: Any,
+    window: Any = None,
+    dt: Any = "1us",
+    method: str = "heun",
+    longest_lag: Any = None,
+) -> dict[str, Array]:
+    """Integrate and reduce, traceable and differentiable forwards and in reverse.
+
+    Call it inside ``with jax.enable_x64(True):`` for double precision; it follows JAX's setting. The gradient
+    is that of the steps as taken: where marking jumps at kmax, it does not see the crossing move to another
+    step.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Any number in it may be traced, except that flows and links are fixed.
+    until, window, dt : quantity
+        As in `simulate`; ``dt`` is not chosen automatically.
+    method : {"heun", "rk4", "euler"}
+    longest_lag : quantity
+        Bound on the lags [s]; needed if a delay is traced.
+
+    Returns
+    -------
+    dict of Array
+        ``queue_mean``, ``queue_std``, ``queue_max``, ``utilisation`` (links,); ``rate_mean`` (flows,) per flow
+        of a class; ``jain`` (). Bytes and bytes/s.
+
+    Raises
+    ------
+    InputError
+        If the scenario or an option makes no sense.
+
+    Examples
+    --------
+    >>> import jax, fluidcc as fc
+    >>> def queue(kmin):
+    ...     return fc.measure(fc.incast(2, marking=fc.RED(kmin, 2e5, 0.01)), until="1ms")["queue_mean"][0]
+    >>> with jax.enable_x64(True):
+    ...     slope = jax.grad(queue)(5e3)
+    """
+    network = network_of(resolve(scenario))
+    plan = plan_of(
+        network,
+        until=until,
+        window=window,
+        dt=dt,
+        method=method,
+        dtype=str(jnp.zeros(()).dtype),
+        samples=64,
+        longest_lag=longest_lag,
+    )
+    network = with_points(network, plan.dtype)
+    numbers = numbers_of(plan)
+    static = {"points": 1, "depth": plan.depth, "method": plan.method, "aligned": plan.aligned, "full": False}
+    progress = begin(network, numbers, **static)
+
+    @jax.checkpoint
+    def segment(state: Progress) -> Progress:
+        return proceed(network, numbers, state, plan.stride, samples=1, **static)[0]
+
+    progress, _ = jax.lax.scan(lambda state, _: (segment(state), None), progress, None, length=plan.samples)
+    system = system_of(network, 1, numbers.limit)
+    # Only here: in earlier segments the window may still be empty, and 0/0 would poison the gradient.
+    summary = jax.tree.map(lambda a: a[:, 0], summarise(system, progress.tally, numbers.dt))
+    weights = jnp.broadcast_to(network.multiplicity[:, 0], summary.rate_mean.shape)
+    total = jnp.sum(weights * summary.rate_mean)
+    return {
+        "queue_mean": summary.queue_mean,
+        "queue_std": summary.queue_std,
+        "queue_max": summary.queue_max,
+        "utilisation": summary.utilisation,
+        "rate_mean": summary.rate_mean,
+        "jain": total**2 / (jnp.sum(weights) * jnp.sum(weights * summary.rate_mean**2)),
+    }

@@ -1,0 +1,283 @@
+"""Choosing step, horizon, sampling and history length of a run, from a network's plain numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from fluidcc.engines.fluid.history import ring_depth
+from fluidcc.engines.fluid.lags import needs
+from fluidcc.engines.fluid.methods import method_named
+from fluidcc.engines.fluid.network import Group, Network
+from fluidcc.errors import InputError
+from fluidcc.schemes.registry import part
+from fluidcc.units import TIME, interval, quantity, show
+
+# At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue
+# passes Kmax (docs: DCQCN, Numbers); every run reports its own error.
+LARGEST_STEP = 1e-6  # s
+STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
+SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
+_QUEUEING_ALLOWANCE = 4e-3  # s
+_MARGIN = 1.25  # of the bytes in flight over the windows: those of one step, and of the packet that a window always is
+_MOST_HISTORY = 1 << 30  # bytes of one point's history
+_MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
+MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How a run is discretised.
+
+    Parameters
+    ----------
+    dt : float
+        Step [s].
+    stride : int
+        Steps between samples.
+    samples : int
+        Samples taken, the first at t = 0, the last at the horizon or just beyond.
+    first, last : int
+        Steps at which the window of the metrics opens and closes.
+    window : tuple of float
+        The window as asked for [s].
+    every : int
+        Percentiles use each ``every``-th sample, so that they do not depend on the output grid.
+    thin : int
+        The trace keeps each ``thin``-th sample.
+    depth : int
+        Records of history.
+    allowance : float
+        Queueing delay that it holds beside the lags [s]; inf if none is followed.
+    aligned : bool
+        Whether all lags are whole numbers of steps.
+    method : str
+    dtype : str
+    """
+
+    dt: float
+    stride: int
+    samples: int
+    first: int
+    last: int
+    window: tuple[float, float]
+    every: int
+    thin: int
+    depth: int
+    allowance: float
+    aligned: bool
+    method: str
+    dtype: str
+
+    @property
+    def steps(self) -> int:
+        """Steps to the last sample; may pass the horizon by less than a stride."""
+        return self.stride * (self.samples - 1)
+
+    @property
+    def lag_limit(self) -> float:
+        """Longest lag that the history holds [s]."""
+        return (self.depth - 3) * self.dt
+
+    def halved(self) -> Plan:
+        """The same run with half the step."""
+        return dataclasses.replace(
+            self, dt=self.dt / 2, stride=self.stride * 2, first=self.first * 2, last=self.last * 2
+        )
+
+
+def plan_of(
+    network: Network,
+    *,
+    until: Any,
+    window: Any = None,
+    dt: Any = None,
+    method: str = "heun",
+    dtype: str = "float64",
+    sample_interval: Any = None,
+    samples: int = SAMPLES,
+    queueing_allowance: float | None = None,
+    halving: bool = False,
+    longest_lag: Any = None,
+) -> Plan:
+    """Plan a run. Times may be text with units.
+
+    Parameters
+    ----------
+    network : Network
+        With plain numbers; columns may have points.
+    until : quantity
+        Horizon [s].
+    window : pair of quantity, or text "A:B"
+        Interval of the metrics [s]; the second half of the run by default.
+    dt : quantity
+        Step [s]; chosen from the lags and the schemes' time constants by default. Where all lags are equal
+        it is rounded to divide them.
+    method : {"heun", "rk4", "euler"}
+    dtype : {"float64", "float32"}
+    sample_interval : quantity
+        Spacing of the trace [s], rounded to whole steps; ``until/2000`` by default. Percentiles do not
+        depend on it.
+    samples : int
+        Samples for percentiles.
+    queueing_allowance : float
+        Longest queueing delay that the history holds [s]; by default 4 ms, or what all windows fill if every
+        flow has one.
+    halving : bool
+        Whether the history must also hold the run with half the step.
+    longest_lag : quantity
+        Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
+
+    Raises
+    ------
+    InputError
+        If the horizon, window, step or interval make no sense.
+    """
+    until, window = quantity(until, TIME, "until"), interval(window, "window")
+    dt, sample_interval, longest_lag = (
+        None if value is None else quantity(value, TIME, name)
+        for value, name in ((dt, "dt"), (sample_interval, "sample interval"), (longest_lag, "longest lag"))
+    )
+    method_named(method)
+    if dtype == "float32" and network.tracked:
+        raise InputError("dtype: float32 is too coarse to count the bytes in flight; write float64")
+    if dtype not in ("float64", "float32"):
+        raise InputError(f"dtype: {str(dtype)[:20]!r} is unknown; write float64 or float32")
+    if not 0 < until < math.inf:
+        raise InputError(f"until: {show(until, TIME)} is no horizon; write for example 100ms")
+    lags = _lags(network) if longest_lag is None else [longest_lag]
+    shortest = min(lags)
+    if shortest <= 0:
+        raise InputError("delay: a lag of 0 cannot be modelled as a delay; give a delay or feedback delay above 0")
+    step = dt if dt is not None else _default_step(network, shortest)
+    if not 0 < step < math.inf:
+        raise InputError(f"dt: {show(step, TIME)} is no step; write for example 1us")
+    if shortest < step * (1 - 1e-9):
+        raise InputError(
+            f"dt: {show(step, TIME)} exceeds the shortest lag {show(shortest, TIME)}; give a dt of at most that"
+        )
+    # An interval between two packets (`fluid.waits`) is no whole number of steps.
+    one_lag = longest_lag is None and not network.queueing and max(lags) - shortest <= 1e-12 * shortest
+    aligned = one_lag and not _comparing(network)
+    if aligned:
+        step = float(f"{shortest / math.ceil(shortest / step * (1 - 1e-9)):.15g}")
+    steps = math.ceil(until / step * (1 - 1e-9))
+    if steps > MOST_STEPS // (2 if halving else 1):
+        raise InputError(
+            f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; "
+            "give a shorter one, or a larger dt"
+        )
+    window = window or (until / 2, until)
+    first, last = _window_steps(window, until, step, steps)
+    coarse = max(1, math.ceil(steps / samples))
+    every, thin, stride = 1, 1, coarse
+    if sample_interval is not None:
+        if not 0 < sample_interval < math.inf:
+            raise InputError(f"sample interval: {show(sample_interval, TIME)} is none; write for example 10us")
+        wanted = max(1, round(sample_interval / step))
+        stride = math.gcd(coarse, wanted)
+        if samples * (coarse // stride) > _MOST_SAMPLES:  # the nearest spacing that fits
+            stride = max(d for d in range(1, min(wanted, coarse) + 1) if coarse % d == 0)
+        every, thin = coarse // stride, max(1, round(wanted / stride))
+    if queueing_allowance is None:
+        queueing_allowance = _longest_wait(network)
+    longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
+    longest += _longest_interval(network) if longest_lag is None else 0.0
+    finest = step / (2 if halving else 1)
+    rows = remembered_rows(network) * (1 if aligned else 4)
+    if longest / finest * rows * 8 > _MOST_HISTORY:
+        raise InputError(
+            f"delay: a lag of {show(max(lags), TIME)} in steps of {show(step, TIME)} is too much to remember; "
+            "give shorter delays, or a larger dt"
+        )
+    return Plan(
+        dt=step,
+        stride=stride,
+        samples=samples * every + 1,
+        first=first,
+        last=last,
+        window=window,
+        every=every,
+        thin=thin,
+        depth=ring_depth(longest, finest),
+        allowance=queueing_allowance if network.queueing else math.inf,
+        aligned=aligned and method != "rk4",
+        method=method,
+        dtype=dtype,
+    )
+
+
+def remembered_rows(network: Network) -> int:
+    """Signals that the history keeps: queue (and traffic) of every link, rate (or bytes) of every flow."""
+    rows = (3 if network.tracked else 1) * network.queues + len(network.flows)
+    if network.ingress is not None:
+        return 6 * len(network.ingress.hops) + network.queues + network.ingress.count + len(network.flows)
+    return rows if len(network.priorities) == 1 else rows + 2 * network.queues + 3 * network.links
+
+
+def _comparing(network: Network) -> list[Group]:
+    """Groups whose scheme compares the delays of two packets."""
+    return [group for group in network.groups if "delay" in needs(group.parameters)]
+
+
+def _longest_interval(network: Network) -> float:
+    """Bound on the time between two packets whose delays a scheme compares [s]; 0 if none does."""
+    groups = _comparing(network)
+    if any(isinstance(leaf, Tracer) for group in groups for leaf in jax.tree.leaves(group.parameters)):
+        raise InputError(
+            "longest_lag: parameters of a scheme that compares delays are traced; give a bound on all lags"
+        )
+    found = [part(group.parameters, "fluid").longest_interval(group.parameters) for group in groups]
+    return max((float(np.nanmax(np.asarray(each))) for each in found), default=0.0)
+
+
+def _longest_wait(network: Network) -> float:
+    """Bound on the queueing delay along a path [s]."""
+    rooms = [(group, part(group.parameters, "fluid")) for group in network.groups]
+    columns = (network.capacity, network.multiplicity, *(group.parameters for group in network.groups))
+    if not all(hasattr(room, "largest_window") for _, room in rooms) or any(
+        isinstance(leaf, Tracer) for leaf in jax.tree.leaves(columns)
+    ):
+        return _QUEUEING_ALLOWANCE
+    windows = np.zeros((len(network.flows), 1))
+    for group, room in rooms:
+        largest = np.asarray(room.largest_window(group.parameters), float)
+        windows[list(group.flows)] = np.nanmax(np.atleast_2d(largest.T).T, axis=-1, keepdims=True)
+    per_window = np.nanmax(np.asarray(network.packet) / np.min(np.asarray(network.window_packet)))
+    counts = np.asarray(network.multiplicity, float)
+    inflight = np.sum(windows * np.nanmax(counts.reshape(len(counts), -1), axis=-1, keepdims=True)) * per_window
+    hops = max(len(path) for _, path in network.flows)
+    return _MARGIN * hops * float(inflight / np.nanmin(np.asarray(network.capacity)))
+
+
+def _window_steps(window: tuple[float, float], until: float, step: float, steps: int) -> tuple[int, int]:
+    opens, closes = window
+    if not 0 <= opens < closes <= until * (1 + 1e-9):
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(until, TIME)}; "
+            f"write for example {show(until / 2, TIME)}:{show(until, TIME)}"
+        )
+    last = min(round(closes / step), steps)
+    return max(0, min(round(opens / step), last - 1)), last
+
+
+def _lags(network: Network) -> list[float]:
+    columns = (network.marking_lag, network.own_lag, network.arrival_lag)
+    if network.ingress is not None:
+        columns += (network.ingress.delay, network.ingress.hop_lag, network.ingress.ack_lag)
+    if any(isinstance(column, Tracer) for column in columns):
+        raise InputError("longest_lag: a delay is traced; give a bound on all lags, for example longest_lag='1ms'")
+    return [float(lag) for column in columns if column is not None for lag in np.ravel(np.asarray(column))]
+
+
+def _default_step(network: Network, shortest: float) -> float:
+    fastest = min(
+        float(np.nanmin(np.asarray(part(group.parameters, "fluid").time_scale(group.parameters, group.line_rate))))
+        for group in network.groups
+    )
+    return min(LARGEST_STEP, shortest, fastest / STEPS_PER_TIME_SCALE)

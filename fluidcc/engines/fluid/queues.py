@@ -1,0 +1,326 @@
+"""The fluid network as a delay-differential system: queues, marking, routing, and the flows' schemes."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.engines.fluid.completion import last_bytes
+from fluidcc.engines.fluid.history import History
+from fluidcc.engines.fluid.kernel import Clock, Read
+from fluidcc.engines.fluid.marking import along_path, red
+from fluidcc.engines.fluid.network import Network
+from fluidcc.engines.fluid.rows import rows_of
+from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.engines.fluid.waits import Earlier
+from fluidcc.schemes.registry import part
+from fluidcc.schemes.signals import Signals
+
+_FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueNetwork:
+    """A `System` (see `fluid.kernel`) of fluid queues.
+
+    Parameters
+    ----------
+    network : Network
+        With its points axis.
+    points : int
+        Length of that axis.
+    limit : Array, shape ()
+        Longest lag that the history holds [s]; longer ones are read as this.
+    """
+
+    network: Network
+    points: int
+    limit: Array
+
+    @cached_property
+    def _count(self) -> tuple[int, int]:
+        return self.network.queues, len(self.network.flows)
+
+    @cached_property
+    def _fluid(self) -> tuple[Any, ...]:
+        return tuple(part(group.parameters, "fluid") for group in self.network.groups)
+
+    @cached_property
+    def _hops(self) -> tuple[tuple[int, int, int], ...]:
+        """(flow, position on its path, queue) of every hop of every flow."""
+        return tuple((i, k, queue) for i, (_, path) in enumerate(self.network.flows) for k, queue in enumerate(path))
+
+    @cached_property
+    def _path_queues(self) -> tuple[int, ...]:
+        """Queue of every view's every hop."""
+        return tuple(queue for path in self.network.paths for queue in path)
+
+    # -- what is remembered and read ---------------------------------------------------------------------
+
+    @property
+    def state_dependent_lags(self) -> bool:
+        """Whether some scheme compares delays over an interval of its state's.
+
+        Queueing delays are memory (`_waited`), so stages can share feedback otherwise.
+        """
+        return bool(self._earlier.flows)
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """Queues and own rates for the feedback, rates for arrivals that travel, and queues of earlier packets."""
+        return (*self._reads, self._earlier.read) if self._earlier.flows else self._reads
+
+    @cached_property
+    def _earlier(self) -> Earlier:
+        return Earlier(self.network, self._fluid)
+
+    @cached_property
+    def _reads(self) -> tuple[Read, ...]:
+        queues, flows = self._count
+        own = tuple(range(queues, queues + flows))
+        if self.network.own_lag is None:
+            reads = [Read(tuple(range(queues + flows)))]
+        else:
+            marks = self._path_queues
+            reads = [Read(marks, slopes=self.network.queueing), Read(own)]
+        if self.network.arrival_lag is not None:
+            one = self.network.arrival_lag.shape[0] == 1
+            reads.append(Read(own if one else tuple(queues + flow for flow, _, _ in self._hops)))
+        return tuple(reads)
+
+    def remembered(self, y: State) -> Array:
+        """Queues, then rates."""
+        return jnp.concatenate([y.queue, self.rates(y)])
+
+    def rates(self, y: State) -> Array:
+        """Pacing rate (flows, points) of every flow, started or not [bytes/s]."""
+        return self._in_order([fluid.rate(state) for fluid, state in zip(self._fluid, y.schemes, strict=True)])
+
+    def _in_order(self, columns: list[Array]) -> Array:
+        """Rows of all flows, (flows, points), from those of each group."""
+        if len(columns) == 1:
+            return columns[0]
+        order = [i for group in self.network.groups for i in group.flows]
+        return jnp.concatenate(columns)[jnp.argsort(jnp.asarray(order))]
+
+    def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
+        """Lags of `reads`: propagation, and what the packets waited."""
+        lags = self._lags(y, z, node)
+        if self._earlier.flows:
+            lags.append(self._earlier.lags(y, lags[0]))
+        return tuple(jnp.minimum(lag, self.limit) for lag in lags)
+
+    def _lags(self, y: State, z: Memory, node: float) -> list[Array]:
+        net = self.network
+        lags = [net.marking_lag] if net.own_lag is None else [net.marking_lag, net.own_lag]
+        if z.wait is not None and z.wait_growth is not None:
+            # A mark made on arrival leaves with its packet: it waits in its own queue and all that follow.
+            wait = jnp.maximum(z.wait + node * z.wait_growth, 0.0)
+            onward = [
+                jnp.cumsum(wait[first : first + len(path)][::-1], axis=0)[::-1] * waits
+                for first, path, waits in zip(self._first_hop, net.paths, net.waits, strict=True)
+            ]
+            lags[0] = lags[0] + jnp.concatenate(onward)
+            whole = jnp.stack([waits[0] for waits in onward])
+            lags[1] = lags[1] + rows_of(whole, tuple(view for view, _ in net.flows))
+        if net.arrival_lag is not None:
+            lags.append(net.arrival_lag)
+        return lags
+
+    @cached_property
+    def _first_hop(self) -> tuple[int, ...]:
+        """Row of each view's first hop among all view hops."""
+        return tuple(accumulate((len(path) for path in self.network.paths[:-1]), initial=0))
+
+    def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
+        """Nothing: waits follow step by step (`_waited`)."""
+        return z
+
+    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+        """Marks along each path, and what the schemes make of them."""
+        net = self.network
+        count, _ = self._count
+        lagged, before = (lagged[:-1], lagged[-1]) if self._earlier.flows else (lagged, None)
+        arrivals = lagged[-1] if net.arrival_lag is not None else None
+        if net.own_lag is None:
+            queues, rates = lagged[0][:count], lagged[0][count:]
+        else:
+            queues, rates = lagged[0], lagged[1]
+        marking = self._marking(queues)
+        heard = []
+        for group, fluid in zip(net.groups, self._fluid, strict=True):
+            seen = rows_of(marking, tuple(net.flows[i][0] for i in group.flows))
+            waits = self._earlier.waits(group, queues, before)
+            signals = Signals(seen, rows_of(rates, group.flows), rows_of(net.packet, group.flows), waits=waits)
+            heard.append(fluid.feedback(group.parameters, signals))
+        return Feedback(tuple(heard), arrivals, queues if net.queueing else None)
+
+    def _waited(self, clock: Clock, z: Memory, feedback: Feedback) -> Memory:
+        """Queueing delay w of the packets whose marks arrive at the end of the step.
+
+        A packet that arrived at a queue at s left at u = s + q(s)/C. With u known, w = q(u-w)/C is solved by
+        one Newton step from the value extrapolated to the step's end, at which q and its slope were read.
+        """
+        if z.wait is None or z.wait_growth is None or feedback.queues is None:
+            return z
+        net = self.network
+        hops = z.wait.shape[0]
+        capacity = rows_of(net.capacity, self._path_queues)
+        guess = jnp.maximum(z.wait + z.wait_growth, 0.0)
+        queue, slope = feedback.queues[:hops], feedback.queues[hops:]
+        # 1 + q'/C is the arrival rate over C; near 0, while nobody sends, any later s is as good.
+        pace = jnp.maximum(1.0 + slope / capacity, 1.0 / _FASTEST_CATCH_UP)
+        wait = guess + (jnp.maximum(queue, 0.0) / capacity - guess) / pace
+        # s never goes back, and never leaps.
+        wait = jnp.clip(wait, jnp.maximum(z.wait - (_FASTEST_CATCH_UP - 1) * clock.dt, 0.0), z.wait + clock.dt)
+        return z._replace(wait=wait, wait_growth=wait - z.wait)
+
+    def _marking(self, queues: Array) -> Array:
+        """Probability (views, points) of a mark along each view's path, from lagged queues."""
+        net = self.network
+        if net.own_lag is None:
+            at = [net.paths[0]]
+        else:
+            at = [tuple(range(first, first + len(p))) for first, p in zip(self._first_hop, net.paths, strict=True)]
+        probabilities = []
+        for rows, path in zip(at, net.paths, strict=True):
+            red_of = (rows_of(column, path) for column in (net.kmin, net.kmax, net.pmax))
+            probabilities.append(along_path(red(rows_of(queues, rows), *red_of)))
+        return jnp.concatenate(probabilities) if len(probabilities) > 1 else probabilities[0]
+
+    # -- how it moves --------------------------------------------------------------------------------------
+
+    def start(self, dtype: Any) -> tuple[State, Memory]:
+        """State at t = 0: empty queues, flows at their initial rates."""
+        net, (queues, flows) = self.network, self._count
+        states = []
+        for group, fluid in zip(net.groups, self._fluid, strict=True):
+            shape = (len(group.flows), self.points)
+            hops = max(len(net.flows[i][1]) for i in group.flows)
+            states.append(fluid.start(group.parameters, rows_of(net.initial_rate, group.flows), shape, hops))
+        nothing = jnp.zeros((queues, self.points), dtype)
+        wait = jnp.zeros((sum(map(len, net.paths)), self.points), dtype) if net.queueing else None
+        if net.size is None:
+            return State(nothing, tuple(states), None), Memory(nothing, None, None, wait, wait)
+        sent = jnp.zeros((flows, self.points), dtype)
+        drain = jnp.full((len(self._hops), self.points), jnp.nan, dtype)
+        return State(nothing, tuple(states), sent), Memory(nothing, sent + jnp.inf, drain, wait, wait)
+
+    def active(self, clock: Clock, z: Memory, lag: Array | float = 0.0) -> Array | None:
+        """Whether flows were sending a lag ago, (flows or hops, points); None if all always are.
+
+        Decided once per step, so that a start on the grid is seen as a jump between steps.
+        """
+        net = self.network
+        if not net.starts and net.size is None and isinstance(lag, float):
+            return None
+        on = self._began(clock, lag)
+        if z.finish is not None:
+            when = clock.step * clock.dt - lag
+            finish = z.finish if isinstance(lag, float) else rows_of(z.finish, self._hop_flows)
+            on = on & (when < finish)
+        return on
+
+    @property
+    def _hop_flows(self) -> tuple[int, ...]:
+        return tuple(flow for flow, _, _ in self._hops)
+
+    def _began(self, clock: Clock, lag: Array | float) -> Array:
+        begin = self.network.start if isinstance(lag, float) else rows_of(self.network.start, self._hop_flows)
+        return (clock.step + 0.5) * clock.dt - lag > begin
+
+    def observables(self, y: State) -> dict[str, Array]:
+        """What the schemes show, (flows, points) each; NaN for flows whose scheme shows none of that name."""
+        found: dict[str, Array] = {}
+        for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
+            for name, values in fluid.observables(state).items():
+                nothing = jnp.full((self._count[1], self.points), jnp.nan, values.dtype)
+                found[name] = found.get(name, nothing).at[jnp.asarray(group.flows)].set(values)
+        return found
+
+    def shown(self, y: State, z: Memory) -> dict[str, Array]:
+        """What else the network shows, (queues or links, points) each."""
+        return {}
+
+    def sending(self, clock: Clock, y: State, z: Memory) -> Array:
+        """Rate (flows, points) at which each flow of a class sends now [bytes/s]."""
+        rates = self.pace(y, z)
+        on = self.active(clock, z)
+        return rates if on is None else jnp.where(on, rates, 0.0)
+
+    def pace(self, y: State, z: Memory) -> Array:
+        """Rate (flows, points) at which flows send if they are active [bytes/s]."""
+        return self.rates(y)
+
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+        """Queues by (6) and (11), schemes by their own equations."""
+        net = self.network
+        sending = self.sending(clock, y, z)
+        on = self.active(clock, z)
+        arrivals = self._arrivals(clock, sending, z, feedback)
+        queue = arrivals - self.service(z)  # (6), (11)
+        moves = []
+        for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
+            move = fluid.derivative(group.parameters, state, heard)
+            if on is not None:
+                mine = rows_of(on, group.flows)
+                move = jax.tree.map(lambda m, mine=mine: jnp.where(mine, m, 0.0), move)
+            moves.append(move)
+        came = None if y.came is None else arrivals
+        return State(queue, tuple(moves), None if y.sent is None else sending, came=came)
+
+    def service(self, z: Memory) -> Array:
+        """Rate [bytes/s] at which queues are served: their links' capacity."""
+        return self.network.capacity
+
+    def unused(self, clock: Clock, z: Memory, short: Array) -> Array:
+        """Bytes (links, points) that links could have sent in a step, where empty queues fell ``short`` of it."""
+        return short
+
+    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
+        """Arrival rate at every queue (queues, points)."""
+        net = self.network
+        if feedback.arrivals is None:
+            hops = rows_of(net.multiplicity * sending, self._hop_flows)
+        else:
+            per_hop = len(self._reads[-1].rows) == len(self._hops)
+            there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
+            reached = self.active(clock, z, net.arrival_lag)
+            arriving = there if reached is None else jnp.where(reached, there, 0.0)
+            hops = rows_of(net.multiplicity, self._hop_flows) * arriving
+        return self._at_queues(hops)
+
+    def _at_queues(self, hops: Array) -> Array:
+        """Sums (queues, points) of something of every hop."""
+        queues, _ = self._count
+        sums = []
+        for queue in range(queues):
+            rows = tuple(h for h, (_, _, at) in enumerate(self._hops) if at == queue)
+            sums.append(jnp.sum(rows_of(hops, rows), axis=0) if rows else jnp.zeros(self.points, hops.dtype))
+        return jnp.stack(sums)
+
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+        """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
+        net = self.network
+        schemes = self._jumped(y, z, feedback, clock.dt)
+        queue = jnp.maximum(y.queue, 0.0)
+        z = self._waited(clock, z._replace(idle=z.idle + self.unused(clock, z, queue - y.queue)), feedback)
+        y = y._replace(queue=queue, schemes=schemes)
+        if net.size is None or y.sent is None or z.finish is None or z.drain is None:
+            return y, z
+        wait = jnp.where(queue > 0, queue / jnp.maximum(self.service(z), 1e-300), 0.0)
+        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), wait, z.finish, z.drain)
+        return y, z._replace(finish=finish, drain=drain)
+
+    def _jumped(self, y: State, z: Memory, feedback: Feedback, dt: Array | float = 0.0) -> tuple[Any, ...]:
+        """States of the schemes after a step."""
+        return tuple(
+            fluid.project(group.parameters, state, group.line_rate)
+            for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True)
+        )

@@ -1,0 +1,94 @@
+"""Metrics reduced while integrating, so that memory does not grow with the horizon.
+
+Means are trapezoid sums over the window's grid instants, exact for the numerical solution. Percentiles come
+from equally spaced samples (`fluid.engine`), whose number does not depend on the output grid.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.engines.fluid.kernel import Carry, Clock
+from fluidcc.engines.fluid.queues import QueueNetwork
+
+
+class Tally(NamedTuple):
+    """Running sums over a window of steps; arrays (links or flows, points)."""
+
+    weight: Array
+    queue: Array  # sum of weight * queue
+    queue_squared: Array
+    queue_min: Array
+    queue_max: Array
+    queue_max_whole_run: Array
+    rate: Array  # sum of weight * sending rate
+    idle_before: Array  # idle bytes when the window opened
+    idle: Array  # idle bytes when it closed
+
+
+def start(links: int, flows: int, points: int, dtype: jnp.dtype) -> Tally:
+    """Tally before the first step."""
+    link = jnp.zeros((links, points), dtype)
+    rate = jnp.zeros((flows, points), dtype)
+    return Tally(jnp.zeros((), dtype), link, link, link + jnp.inf, link, link, rate, link, link)
+
+
+def cleared(tally: Tally) -> Tally:
+    """The tally of a window that opens now, in buffers of its own; the whole run's maximum is kept."""
+    new = jax.tree.map(jnp.zeros_like, tally)
+    kept = tally.queue_max_whole_run
+    return new._replace(queue_min=jnp.full_like(kept, jnp.inf), queue_max_whole_run=kept)
+
+
+def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry: Carry, dt: Array) -> Tally:
+    """Add the state at a step; ``first`` and ``last`` are the window's steps, which weigh one half."""
+    n, y, z = carry.step, carry.y, carry.z
+    inside = (n >= first) & (n <= last)
+    edge = (n == first) | (n == last)
+    weight = jnp.where(inside, jnp.where(edge, 0.5, 1.0), 0.0).astype(y.queue.dtype)
+    rate = system.sending(Clock(n, n * dt, dt), y, z)
+    queue = system.network.by_link(y.queue)
+    return Tally(
+        weight=tally.weight + weight,
+        queue=tally.queue + weight * queue,
+        queue_squared=tally.queue_squared + weight * queue**2,
+        queue_min=jnp.minimum(tally.queue_min, jnp.where(inside, queue, jnp.inf)),
+        queue_max=jnp.maximum(tally.queue_max, jnp.where(inside, queue, 0.0)),
+        queue_max_whole_run=jnp.maximum(tally.queue_max_whole_run, queue),
+        rate=tally.rate + weight * rate,
+        idle_before=jnp.where(n <= first, z.idle, tally.idle_before),
+        idle=jnp.where(n <= last, z.idle, tally.idle),
+    )
+
+
+class Summary(NamedTuple):
+    """What a tally comes to; arrays (links or flows, points), of JAX while traced and of NumPy in an outcome."""
+
+    queue_mean: Any
+    queue_std: Any
+    queue_min: Any
+    queue_max: Any
+    queue_max_whole_run: Any
+    rate_mean: Any  # per flow of a class
+    utilisation: Any
+    waited: Any = None  # (points,) longest wait or round trip of the run [s]; None without flow control
+
+
+def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:
+    """Turn sums into means."""
+    mean = tally.queue / tally.weight
+    variance = jnp.maximum(tally.queue_squared / tally.weight - mean**2, 0.0)
+    capacity = system.network.link_capacity * tally.weight * dt
+    return Summary(
+        queue_mean=mean,
+        queue_std=jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0),
+        queue_min=tally.queue_min,
+        queue_max=tally.queue_max,
+        queue_max_whole_run=tally.queue_max_whole_run,
+        rate_mean=tally.rate / tally.weight,
+        utilisation=1.0 - (tally.idle - tally.idle_before) / capacity,
+    )

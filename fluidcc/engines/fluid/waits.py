@@ -1,0 +1,87 @@
+"""What packets waited in queues, for schemes that compare the delays of two.
+
+One is that whose ACK arrives now; the other was sent an interval of the scheme's before it, which may depend on the
+scheme's state (TIMELY: a segment at the present rate).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.engines.fluid.kernel import Read
+from fluidcc.engines.fluid.lags import needs
+from fluidcc.engines.fluid.network import Group, Network
+from fluidcc.engines.fluid.rows import rows_of
+from fluidcc.engines.fluid.state import State
+from fluidcc.schemes.signals import Waits
+
+
+@dataclasses.dataclass(frozen=True)
+class Earlier:
+    """Queues as the earlier packets found them.
+
+    Parameters
+    ----------
+    network : Network
+    fluid : tuple of module
+        ``fluid`` modules of the network's groups.
+    """
+
+    network: Network
+    fluid: tuple[Any, ...]
+
+    @cached_property
+    def flows(self) -> tuple[int, ...]:
+        """Flows whose scheme hears of delays."""
+        return tuple(sorted(flow for group in self.network.groups if _hears(group) for flow in group.flows))
+
+    @property
+    def read(self) -> Read:
+        """The queues of these flows' hops, flow by flow."""
+        return Read(tuple(queue for flow in self.flows for queue in self.network.flows[flow][1]))
+
+    def lags(self, y: State, marking: Array) -> Array:
+        """Lags (hops of the flows, points) of `read` [s], from those at which present packets are heard of."""
+        intervals = {}
+        for group, fluid, state in zip(self.network.groups, self.fluid, y.schemes, strict=True):
+            if _hears(group):
+                interval = fluid.interval(group.parameters, state)
+                intervals |= {flow: rows_of(interval, (i,)) for i, flow in enumerate(group.flows)}
+        hops = [(flow, row) for flow in self.flows for row in self._rows(flow)]
+        return jnp.concatenate([rows_of(marking, (row,)) + intervals[flow] for flow, row in hops])
+
+    def waits(self, group: Group, now: Array, before: Array | None) -> Waits | None:
+        """What packets of a group's flows waited, from the queues that they found; None if it does not hear of it."""
+        if before is None or not _hears(group):
+            return None
+        first = 0
+        rows = {}
+        for flow in self.flows:
+            rows[flow] = tuple(range(first, first := first + len(self.network.flows[flow][1])))
+        both = [
+            (self._waited(flow, now, self._found(flow)), self._waited(flow, before, rows[flow])) for flow in group.flows
+        ]
+        return Waits(*(jnp.stack(waits) for waits in zip(*both, strict=True)))
+
+    def _waited(self, flow: int, queues: Array, rows: tuple[int, ...]) -> Array:
+        capacity = rows_of(self.network.capacity, self.network.flows[flow][1])
+        return jnp.sum(jnp.maximum(rows_of(queues, rows), 0.0) / capacity, axis=0)
+
+    def _rows(self, flow: int) -> tuple[int, ...]:
+        """Of a flow's hops among those of all views."""
+        view, path = self.network.flows[flow]
+        first = sum(map(len, self.network.paths[:view]))
+        return tuple(range(first, first + len(path)))
+
+    def _found(self, flow: int) -> tuple[int, ...]:
+        """Rows of a flow's hops in what is read for the present: views' hops, or queues where one lag serves all."""
+        return self.network.flows[flow][1] if self.network.own_lag is None else self._rows(flow)
+
+
+def _hears(group: Group) -> bool:
+    return "delay" in needs(group.parameters)

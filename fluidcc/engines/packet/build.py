@@ -1,0 +1,293 @@
+"""Filling the memory of a run from a scenario."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.packet import dispatch, layout
+from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
+from fluidcc.engines.packet.heap import SHIFT
+from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
+from fluidcc.engines.packet.network import Topology, topology_of
+from fluidcc.engines.packet.reroute import reroutes
+from fluidcc.engines.packet.switch import CONTROL_BYTES
+from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Flow, Scenario, base_rtt
+from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, payload_base_rtt, stored_rtt, switches
+from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as MECHANISMS_SHOWN
+from fluidcc.units import SIZE, show
+
+_LARGEST_PACKET = 1 << 16
+_NUMBERS = 1 << 16  # random numbers at a time
+_MOST_FLOWS = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Around:
+    """What a scheme's sender knows of its network."""
+
+    base_rtt: float  # s
+    path_rate: float  # of its slowest link, bytes/s
+    packet: float  # on the wire, bytes
+    own_rtt: float  # of the flow's empty path, s
+    switches: int  # on its path
+    share: float  # of a link that its class is guaranteed among those of its priority
+    least_bdp: float  # of all paths, bytes
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """Horizon, window and spacing of the samples [ps]."""
+
+    until: int
+    opens: int
+    closes: int
+    interval: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A run that is ready to go."""
+
+    sim: Sim
+    topology: Topology
+    members: list[int]  # flow class of each flow
+    times: Times
+
+
+def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
+    """Lay out a resolved scenario in memory.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    times : Times
+    log : int
+        Lines of the log to begin with; 0 for none.
+
+    Raises
+    ------
+    InputError
+        If the packet engine cannot run it.
+    """
+    members = _members(scenario)
+    _check_sizes(scenario)
+    topology = topology_of(scenario)
+    largest = max(_sizes(scenario))
+    core = records(layout.CORE, 1)
+    samples = times.until // times.interval + 1
+    sim = Sim(
+        core=core,
+        heap=np.zeros((1024, 3), np.int64),
+        ports=ports_of(topology),
+        nodes=nodes_of(scenario, topology),
+        packets=records(layout.PACKET, 0),
+        flows=records(layout.FLOW, len(members)),
+        active=np.zeros(len(members), np.int64),
+        starts=np.zeros(len(members), np.int64),
+        routes=_routes(topology),
+        rerouted=np.zeros((len(scenario.failures), len(members), 2), np.int64),
+        failures=records(layout.FAILURE, len(scenario.failures)),
+        storms=records(layout.STORM, len(scenario.storms)),
+        ticks=np.zeros((1, 1), np.int64),
+        weights=weights_of(scenario, largest),
+        links=records(layout.LINK, len(scenario.links)),
+        uniforms=np.zeros(_NUMBERS),
+        link_samples=np.zeros((samples, len(scenario.links), 2)),
+        class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
+        flow_samples=np.full((samples, len(members), sampled_of_flows(scenario)), np.nan),
+        log=records(layout.LOG, log),
+        senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
+    )
+    sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
+    for i in range(len(scenario.links)):
+        sim.links[i].port = i
+    set_thresholds(scenario, topology, sim, largest)
+    _flows(scenario, topology, sim, members)
+    extra = reroutes(scenario, topology, members, sim.failures, sim.rerouted)
+    if extra:
+        sim = sim._replace(routes=_routes(topology))
+    _first(scenario, sim, times)
+    sim = grown_packets(sim, 1024)
+    return Plan(sim, topology, members, times)
+
+
+def sampled_classes(scenario: Scenario) -> int:
+    """Traffic classes that a trace shows one by one: all, or none where there is but one."""
+    return len(scenario.classes) if len(scenario.classes) > 1 else 0
+
+
+def sampled_of_flows(scenario: Scenario) -> int:
+    """Columns of a flow's samples; those of the mechanisms only where a flow has one."""
+    mechanisms = any(getattr(flow.scheme, "mechanisms", ()) for flow in scenario.flows)
+    return 3 + layout.OBSERVED + (len(MECHANISMS_SHOWN) if mechanisms else 0)
+
+
+def grown_packets(sim: Sim, more: int) -> Sim:
+    """The same run with more packets in its pool."""
+    old = len(sim.packets)
+    packets = records(layout.PACKET, old + more)
+    packets[:old] = sim.packets
+    packets["next"][old:] = np.arange(old + 1, old + more + 1)
+    packets["next"][-1] = sim.core[0].free if old else -1
+    sim.core[0].free = old
+    sim.core[0].spare += more
+    return sim._replace(packets=packets)
+
+
+def _members(scenario: Scenario) -> list[int]:
+    """Flow class of each single flow."""
+    members: list[int] = []
+    for i, flow in enumerate(scenario.flows):
+        if flow.multiplicity != round(flow.multiplicity):
+            raise InputError(
+                f"flow {i} multiplicity: {flow.multiplicity:g} is no whole number; the packet engine has single flows"
+            )
+        if dispatch.home(flow.scheme.name) not in dispatch.MODULES:
+            raise InputError(
+                f"flow {i} scheme: {flow.scheme.name} has no packet model; write one of {', '.join(dispatch.MODULES)}"
+            )
+        members += [i] * round(flow.multiplicity)
+    if len(members) > _MOST_FLOWS:
+        raise InputError(f"flows: {len(members)} are more than the packet engine takes ({_MOST_FLOWS})")
+    return members
+
+
+def _sizes(scenario: Scenario) -> list[int]:
+    """Wire sizes of all packets."""
+    data = {_bytes(scenario.wire_packet_of(flow)) for flow in scenario.flows}
+    acks = {ack_size(scenario, flow) for flow in scenario.flows}
+    return [CONTROL_BYTES, *sorted(data | acks)]
+
+
+def _bytes(value: float) -> int:
+    return math.ceil(value - 1e-9)
+
+
+def ack_size(scenario: Scenario, flow: Flow) -> int:
+    """An ACK on the wire; the simulator pads it to 60 bytes."""
+    size = _bytes(scenario.ack_bytes + flow.scheme.int_bytes)
+    return max(size, 60) if scenario.timing == "ns3" else size
+
+
+def _check_sizes(scenario: Scenario) -> None:
+    if not 1 <= scenario.packet_size <= _LARGEST_PACKET or scenario.packet_size != round(scenario.packet_size):
+        raise InputError(
+            f"packet_size: {show(scenario.packet_size, SIZE)} is no packet; write a whole number of bytes from 1 B to "
+            f"{_LARGEST_PACKET} B"
+        )
+    largest = max(_sizes(scenario))
+    if scenario.buffer < largest:
+        raise InputError(
+            f"buffer: {show(scenario.buffer, SIZE)} is smaller than a packet of {largest} B; write for example 32MB"
+        )
+    if scenario.pfc is not None and scenario.pfc.xoff is None and math.isinf(scenario.buffer):
+        raise InputError("pfc: a dynamic threshold is a share of the buffer, which is unlimited; write buffer=32MB")
+    for i, link in enumerate(scenario.links):
+        if not math.isfinite(link.rate * 8e-12):
+            raise InputError(f"link {i} rate: is not finite; write for example 40Gbps")
+
+
+def _routes(topology: Topology) -> Any:
+    longest = max(len(route) for route in topology.routes)
+    routes = np.full((len(topology.routes), longest), -1, np.int64)
+    for r, route in enumerate(topology.routes):
+        routes[r, : len(route)] = route
+    return routes
+
+
+def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int]) -> None:
+    rtts: dict[bool, float] = {}
+    rows = dict.fromkeys(dispatch.MODULES, 0)
+    arounds: dict[int, Around] = {}
+    least = least_bdp(scenario)
+    blank = np.zeros_like(sim.flows[:1])
+    blank["window"], blank["finish"] = np.inf, -1
+    filled: dict[int, Any] = {}
+    for f, m in enumerate(members):
+        flow, row = scenario.flows[m], sim.flows[f]
+        name = dispatch.home(flow.scheme.name)
+        if m not in filled:  # flows of a class differ only in their place
+            simulator = getattr(flow.scheme, "variant", "paper") == "hpcc-sim"
+            if simulator not in rtts:
+                rtts[simulator] = (
+                    largest_base_rtt(scenario, payload_base_rtt) if simulator else largest_base_rtt(scenario)
+                )
+            slowest = min([flow.line_rate, *(scenario.links[i].rate for i in flow.path)])
+            arounds[m] = Around(
+                base_rtt=rtts[simulator],
+                path_rate=slowest,
+                packet=float(_bytes(scenario.wire_packet_of(flow))),
+                own_rtt=base_rtt(scenario, flow) + stored_rtt(scenario, flow),
+                switches=switches(scenario, flow),
+                share=_share(scenario, flow),
+                least_bdp=least,
+            )
+        sim.flows[f] = blank[0]
+        row = sim.flows[f]
+        row.scheme, row.row, row.group = dispatch.NUMBER[name], rows[name], m
+        rows[name] += 1
+        row.route, row.back = topology.forward[m], topology.backward[m]
+        row.nic = topology.routes[row.route][0]
+        row.queue = 1 + round(flow.traffic_class)
+        row.payload = round(scenario.packet_size)
+        row.overhead = _bytes(scenario.wire_packet_of(flow)) - row.payload
+        row.total = UNLIMITED if math.isinf(flow.size) else max(1, round(flow.size))
+        row.ack_size = ack_size(scenario, flow)
+        row.start = round(flow.start * PS)
+        row.line_rate = flow.line_rate
+        row.initial_rate = row.rate = flow.initial_rate
+        table = getattr(sim.senders, name)
+        dispatch.MODULES[name].fill(flow.scheme, row, table[row.row], arounds[m])
+        filled[m] = f
+    _nic_blocks(sim)
+
+
+def _share(scenario: Scenario, flow: Flow) -> float:
+    mine = scenario.classes[round(flow.traffic_class)]
+    return mine.weight / sum(each.weight for each in scenario.classes if each.priority == mine.priority)
+
+
+def _nic_blocks(sim: Sim) -> None:
+    """Give each NIC room in the table of active flows for all that ever start there."""
+    counts = np.bincount(sim.flows["nic"], minlength=len(sim.ports))
+    sim.ports["first"] = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    sim.starts[:] = np.argsort(sim.flows["start"], kind="stable")
+
+
+def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
+    """Switches of the run, and the events that set it going, in order of time."""
+    core = sim.core[0]
+    core.queues = 1 + len(scenario.classes)
+    core.ns3 = scenario.timing == "ns3"
+    core.payload_window = scenario.window_unit == "payload"
+    core.ack_interval = round(scenario.ack_interval)
+    core.ack_control = scenario.ack_queue == "control"
+    core.share_start = scenario.start_policy == "share"
+    core.pfc = scenario.pfc is not None
+    core.sample_interval = times.interval
+    core.free = -1
+    first = sim.starts[0]
+    events = [
+        (int(sim.flows[first].start), layout.START, int(first)),
+        (0, layout.SAMPLE, 0),
+        (times.opens, layout.OPEN, 0),
+        (times.closes, layout.CLOSE, 0),
+    ]
+    for i, failure in enumerate(scenario.failures):
+        events.append((round(failure.at * PS), layout.FAIL, i))
+        events.append((round((failure.at + failure.reroute_after) * PS), layout.REROUTE, i))
+    names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
+    for i, storm in enumerate(scenario.storms):
+        sim.storms[i].port = names.index(storm.link)
+        events.append((round(storm.at * PS), layout.JAM, i))
+        if math.isfinite(storm.duration):
+            events.append((round((storm.at + storm.duration) * PS), layout.RELEASE, i))
+    for order, (time, kind, index) in enumerate(sorted(events, key=lambda e: e[0])):
+        sim.heap[order] = time, order, (kind << SHIFT) | index  # a sorted array is a heap
+    core.heap = core.order = len(events)

@@ -1,0 +1,314 @@
+"""The event loop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.packet import dispatch, host, pool, switch
+from fluidcc.engines.packet.heap import SHIFT, pop, push, schedule, ticket
+from fluidcc.engines.packet.jit import entry, inlined, kernel
+from fluidcc.engines.packet.layout import (
+    ARRIVAL,
+    CLOSE,
+    DONE,
+    FAIL,
+    FREE,
+    GROW_HEAP,
+    GROW_LOG,
+    GROW_PACKETS,
+    JAM,
+    NOTIFY,
+    OPEN,
+    PAUSE,
+    REFILL,
+    RELEASE,
+    REROUTE,
+    RUNNING,
+    SAMPLE,
+    START,
+    TIMER,
+    TRANSMITTED,
+    WAKE,
+)
+from fluidcc.engines.packet.record import account, write
+
+MARGIN = 32  # packets, calendar rows, random numbers and log lines that one event may need
+TIMERS = 4  # of each flow
+_INDEX = (1 << SHIFT) - 1
+
+
+@entry
+def run(sim: Any, until: Any, most: Any) -> Any:
+    """Execute events until a time, or at most so many of them; says why it stopped.
+
+    Parameters
+    ----------
+    sim : Sim
+    until : int
+        Time [ps] beyond which nothing is executed.
+    most : int
+        Events to execute before returning, so that Python can report and be interrupted.
+    """
+    core = sim.core[0]
+    heap = sim.heap
+    last = core.events + most
+    while core.heap > 0 and core.events < last:
+        if heap[0, 0] > until:
+            return DONE
+        if core.spare < MARGIN:
+            return GROW_PACKETS
+        if core.heap + MARGIN > len(heap):
+            return GROW_HEAP
+        if core.drawn + MARGIN > len(sim.uniforms):
+            return REFILL
+        if len(sim.log) > 0 and core.logged + MARGIN > len(sim.log):
+            return GROW_LOG
+        core.now = heap[0, 0]
+        event = heap[0, 2]
+        pop(core, heap)
+        core.events += 1
+        kind, i = event >> SHIFT, event & _INDEX
+        if kind == FREE:
+            sim.ports[i].busy = 0
+        elif kind == ARRIVAL:
+            i = arrive(sim, i)
+        elif kind == WAKE:
+            sim.ports[i].wake = max(sim.ports[i].wake, core.now)
+        else:
+            i = rare(sim, kind, i)
+        if i >= 0:
+            serve(sim, i)
+    return DONE if core.heap == 0 else RUNNING
+
+
+@inlined
+def arrive(sim: Any, i: Any) -> Any:
+    """The packet at the head of a wire reaches the far end; returns the port that may send because of it."""
+    core, port = sim.core[0], sim.ports[i]
+    k = port.wire_head
+    packet = sim.packets[k]
+    following = packet.next
+    port.wire_head = following
+    if following < 0:
+        port.wire_tail = -1
+    else:
+        behind = sim.packets[following]
+        push(core, sim.heap, behind.arrives, behind.order, (ARRIVAL << SHIFT) | i)
+    if port.down:
+        switch.drop(sim, i, k)
+        return -1
+    if packet.kind >= PAUSE:
+        switch.heed(sim, k, i)
+        return port.reverse
+    packet.hop += 1
+    if packet.hop < sim.routes.shape[1]:
+        onward = sim.routes[packet.route, packet.hop]
+        if onward >= 0:
+            packet.ingress = i
+            switch.forward(sim, onward, k)
+            return onward
+    return host.receive(sim, k)
+
+
+@inlined
+def serve(sim: Any, i: Any) -> None:
+    """Begin the transmission of a port's next packet, if it is idle and has one."""
+    core, port = sim.core[0], sim.ports[i]
+    if port.busy or port.down:
+        return
+    q = choose(sim, port)
+    if q >= 0:
+        if port.link >= 0:
+            account(core, sim.links, port.link, port.queued)
+        k = pool.leave(sim.packets, port, q)
+        size = sim.packets[k].wire
+        port.bytes[q] -= size
+        port.queued -= size
+        switch.stamp(sim, i, k)
+        port.sent_class[q] += size
+    elif port.host:
+        if port.wake <= core.now:
+            port.wake = switch.NEVER
+        k = host.emit(sim, i)
+        if k < 0:
+            return
+    else:
+        return
+    packet = sim.packets[k]
+    port.busy = 1
+    port.sent += packet.wire
+    if len(sim.log) > 0:
+        write(core, sim.log, TRANSMITTED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
+    over = core.now + sim.ticks[port.ticks, packet.wire]
+    schedule(core, sim.heap, over, FREE, i)
+    packet.arrives = over + port.delay
+    packet.order = ticket(core)
+    packet.next = -1
+    if port.wire_tail < 0:
+        port.wire_head = k
+        push(core, sim.heap, packet.arrives, packet.order, (ARRIVAL << SHIFT) | i)
+    else:
+        sim.packets[port.wire_tail].next = k
+    port.wire_tail = k
+
+
+@inlined
+def choose(sim: Any, port: Any) -> Any:
+    """Queue that a port serves next: control frames, then traffic classes; -1 if none may send."""
+    if port.head[0] >= 0:
+        return 0
+    if sim.core[0].queues == 2:
+        return 1 if port.head[1] >= 0 and (port.paused >> 1 & 1) == 0 else -1
+    return take_turns(sim, port)
+
+
+@kernel
+def take_turns(sim: Any, port: Any) -> Any:
+    """Strict priority; deficit round robin among classes of the same (Shreedhar and Varghese, SIGCOMM 1995)."""
+    queues = sim.core[0].queues
+    best = -1.0
+    for q in range(1, queues):
+        if port.head[q] >= 0 and (port.paused >> q & 1) == 0 and sim.weights[q, 0] > best:
+            best = sim.weights[q, 0]
+    if best < 0:
+        return -1
+    while True:
+        q = port.turn if 1 <= port.turn < queues else 1
+        if port.head[q] >= 0 and (port.paused >> q & 1) == 0 and sim.weights[q, 0] == best:
+            if port.fresh:
+                port.deficit[q] += sim.weights[q, 1]
+                port.fresh = 0
+            size = sim.packets[port.head[q]].wire
+            if size <= port.deficit[q]:
+                port.deficit[q] -= size
+                port.turn = q
+                return q
+        if port.head[q] < 0:
+            port.deficit[q] = 0.0
+        port.turn = q + 1 if q + 1 < queues else 1
+        port.fresh = 1
+
+
+@kernel
+def rare(sim: Any, kind: Any, i: Any) -> Any:
+    """All other events; returns the port that may send because of it, or -1."""
+    core = sim.core[0]
+    if kind == TIMER:
+        f = i // TIMERS
+        if sim.flows[f].state == 1:
+            dispatch.expired(sim, f, i % TIMERS)
+            return sim.flows[f].nic
+    elif kind == NOTIFY:
+        host.interval_over(sim, i)
+    elif kind == START:
+        core.started += 1
+        if core.started < len(sim.starts):
+            following = sim.starts[core.started]
+            schedule(core, sim.heap, sim.flows[following].start, START, following)
+        return host.begin(sim, i)
+    elif kind == SAMPLE:
+        sample(sim)
+    elif kind == OPEN:
+        edge(sim, True)
+    elif kind == CLOSE:
+        edge(sim, False)
+    elif kind == FAIL:
+        fail(sim, sim.failures[i].port)
+        fail(sim, sim.failures[i].reverse)
+    elif kind == REROUTE:
+        for f in range(len(sim.flows)):
+            sim.flows[f].route = sim.rerouted[i, f, 0]
+            sim.flows[f].back = sim.rerouted[i, f, 1]
+    elif kind == JAM:
+        jam(sim, sim.storms[i].port)
+    elif kind == RELEASE:
+        calm(sim, sim.storms[i].port)
+        return sim.storms[i].port
+    return -1
+
+
+@kernel
+def jam(sim: Any, i: Any) -> None:
+    """A storm of PAUSE frames begins: all classes of port ``i`` stop."""
+    sim.ports[i].jammed += 1
+    for q in range(1, sim.core[0].queues):
+        switch.stop(sim, i, q)
+
+
+@kernel
+def calm(sim: Any, i: Any) -> None:
+    """A storm ends: if it is the port's last, all classes go on but those that the far end has paused by itself."""
+    port = sim.ports[i]
+    port.jammed -= 1
+    if port.jammed > 0:
+        return
+    for q in range(1, sim.core[0].queues):
+        if port.stopping >> q & 1 == 0:
+            switch.go_on(sim, i, q)
+
+
+@kernel
+def sample(sim: Any) -> None:
+    """A row of the trace."""
+    core = sim.core[0]
+    row = core.sampled
+    core.sampled = row + 1
+    for j in range(len(sim.links)):
+        port = sim.ports[sim.links[j].port]
+        sim.link_samples[row, j, 0] = port.queued
+        sim.link_samples[row, j, 1] = port.sent
+        for c in range(sim.class_samples.shape[2]):
+            sim.class_samples[row, j, c, 0] = port.bytes[c + 1]
+            sim.class_samples[row, j, c, 1] = port.sent_class[c + 1]
+    for f in range(len(sim.flows)):
+        flow = sim.flows[f]
+        sim.flow_samples[row, f, 0] = flow.sent_wire
+        sim.flow_samples[row, f, 1] = flow.acked
+        sim.flow_samples[row, f, 2] = flow.rate
+        dispatch.observe(sim, f, row)
+    if core.sampled < len(sim.flow_samples):
+        # Counted from zero, so that the spacing has no error that adds up.
+        schedule(core, sim.heap, core.sampled * core.sample_interval, SAMPLE, 0)
+
+
+@kernel
+def edge(sim: Any, opens: Any) -> None:
+    """The window of the metrics opens or closes."""
+    core = sim.core[0]
+    for j in range(len(sim.links)):
+        link = sim.links[j]
+        port = sim.ports[link.port]
+        account(core, sim.links, j, port.queued)
+        if opens:
+            link.sent_open = port.sent
+            link.most_in_window = port.queued
+            link.least_in_window = port.queued
+        else:
+            link.sent_close = port.sent
+    for f in range(len(sim.flows)):
+        flow = sim.flows[f]
+        if opens:
+            flow.sent_open, flow.acked_open = flow.sent_wire, flow.acked
+        else:
+            flow.sent_close, flow.acked_close = flow.sent_wire, flow.acked
+    core.watching = 1 if opens else 0
+
+
+@kernel
+def fail(sim: Any, i: Any) -> None:
+    """One direction of a link goes down: what waits for it is lost, and what is on it when it would arrive."""
+    core, port = sim.core[0], sim.ports[i]
+    port.down = 1
+    if port.link >= 0:
+        account(core, sim.links, port.link, port.queued)
+    for q in range(core.queues):
+        while port.head[q] >= 0:
+            k = pool.leave(sim.packets, port, q)
+            packet = sim.packets[k]
+            port.bytes[q] -= packet.wire
+            port.queued -= packet.wire
+            if packet.ingress >= 0:
+                source = sim.ports[packet.ingress]
+                if switch.release(core.pfc, source, sim.nodes[source.peer], q, packet.wire):
+                    switch.resume(sim, packet.ingress, q)
+            switch.drop(sim, i, k)

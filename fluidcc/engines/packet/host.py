@@ -1,0 +1,285 @@
+"""What a host does: its NIC sends, paces and takes turns among flows; its receivers answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.packet import dispatch, pool
+from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.layout import ACK, ACKNOWLEDGED, CNP, DATA, NEVER, NOTIFIED, NOTIFY, RECEIVED, SENT, WAKE
+from fluidcc.engines.packet.marking import CE, UE
+from fluidcc.engines.packet.pacing import gap, inflight
+from fluidcc.engines.packet.record import write
+from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
+
+
+@kernel
+def blocked(core: Any, flow: Any) -> Any:
+    """Whether the window holds a flow back: a packet may go while less than the window is in flight."""
+    return inflight(core, flow) >= flow.window
+
+
+@inlined
+def emit(sim: Any, i: Any) -> Any:
+    """The next data packet of a NIC: its flows take turns; -1, and a timer, if none may send now."""
+    core, port = sim.core[0], sim.ports[i]
+    soonest = NEVER
+    slot = port.turn
+    for _ in range(port.active):
+        slot += 1
+        if slot >= port.active:
+            slot = 0
+        f = sim.active[port.first + slot]
+        flow = sim.flows[f]
+        if flow.sent >= flow.total:
+            continue
+        held = blocked(core, flow) or (port.paused >> flow.queue & 1) == 1
+        if not held and flow.next <= core.now:
+            port.turn = slot
+            return packet_of(sim, f)
+        if flow.next < soonest and (not held or core.ns3):
+            soonest = flow.next
+    # The simulator's timer looks at flows that are held as well, and is not set if one of them is due.
+    if core.now < soonest < NEVER and soonest < port.wake:
+        port.wake = soonest
+        schedule(core, sim.heap, soonest, WAKE, i)
+    return -1
+
+
+@inlined
+def packet_of(sim: Any, f: Any) -> Any:
+    """Make a flow's next packet."""
+    core, flow = sim.core[0], sim.flows[f]
+    k = pool.take(core, sim.packets)
+    packet = sim.packets[k]
+    payload = min(flow.payload, flow.total - flow.sent)
+    size = payload + flow.overhead
+    flow.sent += payload
+    flow.sent_wire += size
+    flow.last = core.now
+    flow.last_size = size
+    flow.next = core.now + gap(core, size, flow.rate)
+    packet.kind = DATA
+    packet.flow = f
+    packet.wire = size
+    packet.payload = payload
+    packet.end = flow.sent
+    packet.wire_end = flow.sent_wire
+    packet.queue = flow.queue
+    packet.route = flow.route
+    packet.hop = 0
+    packet.ingress = -1
+    packet.sent = core.now
+    packet.marks = 0
+    packet.undetermined = 0
+    packet.hops = 0
+    packet.path = 0
+    core.injected += 1
+    if len(sim.log) > 0:
+        write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
+    dispatch.sent(sim, f, size)
+    return k
+
+
+@inlined
+def receive(sim: Any, k: Any) -> Any:
+    """A packet reaches the host that it is for; returns the NIC that may have something to send."""
+    if sim.packets[k].kind == DATA:
+        return deliver(sim, k)
+    return hear(sim, k)
+
+
+@inlined
+def deliver(sim: Any, k: Any) -> Any:
+    """Data at its receiver: count it, and answer at once or later by an ACK, the packet turned round."""
+    core, packet = sim.core[0], sim.packets[k]
+    f = packet.flow
+    flow = sim.flows[f]
+    core.delivered += 1
+    flow.received += packet.payload
+    if packet.end < flow.received_end:
+        flow.disorder += 1
+    flow.received_end = max(flow.received_end, packet.end)
+    flow.received_wire = max(flow.received_wire, packet.wire_end)
+    flow.unanswered += 1
+    nic = sim.routes[flow.back, 0]
+    if len(sim.log) > 0:
+        write(core, sim.log, RECEIVED, nic, f, packet.kind, packet.end, 0, packet.marks)
+    if packet.marks or packet.undetermined:
+        flow.unanswered_marks += packet.marks
+        flow.unanswered_undetermined += packet.undetermined
+        if flow.cnp_interval > 0 and (packet.marks or flow.ternary):
+            flow.cnp_severity = max(flow.cnp_severity, CE if packet.marks else UE)
+            if core.now >= flow.cnp_next:
+                notify(sim, f)
+            else:
+                flow.cnp_pending = 1
+    if flow.received == packet.payload:
+        sim.ports[nic].incoming += 1
+    done = flow.received >= flow.total
+    if done:
+        sim.ports[nic].incoming -= 1
+    if flow.notifies:
+        due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next
+        if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
+            flow.answer_armed = 1
+            schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
+    else:
+        due = flow.unanswered >= core.ack_interval or packet.end >= flow.total
+    if due:
+        answer(sim, f, k)
+    else:
+        pool.give(core, sim.packets, k)
+    return nic
+
+
+@kernel
+def answer(sim: Any, f: Any, k: Any) -> None:
+    """Send packet ``k`` back as the ACK of all that has come."""
+    core, packet, flow = sim.core[0], sim.packets[k], sim.flows[f]
+    nic = sim.routes[flow.back, 0]
+    core.acks += 1
+    packet.kind = ACK
+    packet.flow = f
+    packet.wire = flow.ack_size
+    packet.payload = 0
+    packet.route = flow.back
+    packet.hop = 0
+    packet.ingress = -1
+    packet.queue = 0 if core.ack_control else flow.queue
+    packet.marks = flow.unanswered_marks
+    packet.undetermined = flow.unanswered_undetermined
+    packet.covers = flow.unanswered
+    flow.unanswered = 0
+    flow.unanswered_marks = 0
+    flow.unanswered_undetermined = 0
+    if flow.notifies:
+        packet.end = flow.received_end
+        packet.wire_end = flow.received_wire
+        flow.answer_next = core.now + flow.answer_period
+        dispatch.granting(sim, f, k)
+    queue_up(core, sim.links, sim.packets, sim.ports[nic], packet.queue, k)
+
+
+@kernel
+def answer_the_rest(sim: Any, f: Any) -> None:
+    """A notification's period is over: answer what has come in it, with the telemetry of before."""
+    core, flow = sim.core[0], sim.flows[f]
+    flow.answer_armed = 0
+    if flow.unanswered == 0:
+        return
+    if core.now < flow.answer_next:
+        flow.answer_armed = 1
+        schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
+        return
+    k = pool.take(core, sim.packets)
+    sim.packets[k].hops = 0
+    answer(sim, f, k)
+    schedule(core, sim.heap, core.now, WAKE, sim.routes[flow.back, 0])
+
+
+@kernel
+def notify(sim: Any, f: Any) -> None:
+    """Send a CNP for a flow, unless its NIC has just sent one, and open the next interval (DCQCN, Fig. 6)."""
+    core, flow = sim.core[0], sim.flows[f]
+    i = sim.routes[flow.back, 0]
+    nic = sim.ports[i]
+    flow.cnp_pending = 0
+    allowed = nic.notified + flow.nic_cnp_interval
+    if nic.notified > 0 and allowed > core.now:
+        flow.cnp_pending = 1
+        flow.cnp_next = allowed
+        schedule(core, sim.heap, allowed, NOTIFY, f)
+        return
+    nic.notified = core.now
+    flow.cnps += 1
+    flow.cnp_next = core.now + flow.cnp_interval
+    schedule(core, sim.heap, flow.cnp_next, NOTIFY, f)
+    k = pool.take(core, sim.packets)
+    packet = sim.packets[k]
+    packet.kind = CNP
+    packet.flow = f
+    packet.wire = CONTROL_BYTES
+    packet.payload = 0
+    packet.queue = 0
+    packet.route = flow.back
+    packet.hop = 0
+    packet.ingress = -1
+    packet.marks = flow.cnp_severity == CE
+    packet.undetermined = flow.cnp_severity == UE
+    packet.hops = 0
+    flow.cnp_severity = 0
+    queue_up(core, sim.links, sim.packets, nic, 0, k)
+    schedule(core, sim.heap, core.now, WAKE, i)
+
+
+@kernel
+def interval_over(sim: Any, f: Any) -> None:
+    """End of a CNP interval: another CNP if a marked packet came during it (DCQCN, Fig. 6)."""
+    flow = sim.flows[f]
+    if flow.notifies:
+        answer_the_rest(sim, f)
+    elif sim.core[0].now >= flow.cnp_next and flow.cnp_pending:
+        notify(sim, f)
+
+
+@inlined
+def hear(sim: Any, k: Any) -> Any:
+    """An ACK or CNP at its sender."""
+    core, packet = sim.core[0], sim.packets[k]
+    f = packet.flow
+    flow = sim.flows[f]
+    if packet.kind == CNP:
+        if len(sim.log) > 0:
+            write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
+        if flow.state == 1:
+            dispatch.notified(sim, f, k)
+    else:
+        flow.acked = max(flow.acked, packet.end)
+        flow.acked_wire = max(flow.acked_wire, packet.wire_end)
+        if len(sim.log) > 0:
+            write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
+        if flow.state == 1:
+            dispatch.acknowledged(sim, f, k)
+            if flow.acked >= flow.total and flow.lost == 0:
+                finish(sim, f)
+    pool.give(core, sim.packets, k)
+    return flow.nic
+
+
+@kernel
+def begin(sim: Any, f: Any) -> Any:
+    """A flow starts; returns its NIC."""
+    core, flow = sim.core[0], sim.flows[f]
+    port = sim.ports[flow.nic]
+    sim.active[port.first + port.active] = f
+    port.active += 1
+    flow.state = 1
+    flow.next = core.now
+    flow.rate = flow.initial_rate
+    if core.share_start and port.active > 1:
+        flow.rate = min(flow.rate, flow.line_rate / port.active)
+    dispatch.begin(sim, f)
+    return flow.nic
+
+
+@kernel
+def finish(sim: Any, f: Any) -> None:
+    """The last byte of a flow is acknowledged: it leaves its NIC."""
+    core, flow = sim.core[0], sim.flows[f]
+    port = sim.ports[flow.nic]
+    flow.state = 2
+    flow.finish = core.now
+    found = 0
+    for slot in range(port.active):
+        if found:
+            sim.active[port.first + slot - 1] = sim.active[port.first + slot]
+        elif sim.active[port.first + slot] == f:
+            found = 1
+            if port.turn >= slot:
+                port.turn -= 1
+    port.active -= 1
+
+
+__all__ = ["begin", "emit", "interval_over", "receive"]

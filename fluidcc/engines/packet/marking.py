@@ -1,0 +1,63 @@
+"""What a port says of the packets that leave it: RED's marks, and ternary congestion detection.
+
+TCD (Zhang et al., SIGCOMM 2021) is what ACC (NSDI 2024, section 2.2) stands on. A port that flow control has just let
+go again may be only a branch of a tree of congestion whose root lies elsewhere: it is undetermined and marks UE. One
+that has been sending for ``max_on`` decides by its queue: whether that grows, and then by the threshold. This is
+evaluated as each packet leaves, for each queue of a port.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.packet.jit import kernel
+
+# States of a queue.
+UNCONGESTED, CONGESTED, UNDETERMINED, CHECKING = map(np.int64, range(4))
+# What a packet is marked with.
+NOTHING, UE, CE = map(np.int64, range(3))
+_GROWTH = 0.9  # packets that a queue gains within max(T_on), at least, if its port is itself congested
+_SMALL = 2.0  # packets, up to which a queue that is being checked is no sign of congestion
+
+
+@kernel
+def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
+    """Whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
+    if queue > port.kmax:
+        return True
+    if queue <= port.kmin:
+        return False
+    chance = port.pmax * (queue - port.kmin) / (port.kmax - port.kmin)
+    draw = uniforms[core.drawn]
+    core.drawn += 1
+    return draw < chance
+
+
+@kernel
+def ternary(core: Any, uniforms: Any, port: Any, q: Any, packet: Any) -> Any:
+    """Mark of a packet of so many bytes that leaves queue ``q``, and the queue's next state."""
+    queue, state = port.bytes[q], port.state[q]
+    if port.resumed[q] > 0 and core.now - port.resumed[q] <= port.max_on:
+        port.state[q] = UNDETERMINED
+        return UE
+    if state == UNDETERMINED and queue < port.at_resume[q]:
+        port.state[q] = CHECKING
+        port.checked[q] = core.now
+        port.at_check[q] = queue
+        return NOTHING
+    if state == CHECKING:
+        if core.now - port.checked[q] > port.max_on:
+            if queue - port.at_check[q] >= _GROWTH * packet:
+                port.state[q] = CONGESTED
+                return CE
+            port.checked[q] = core.now
+            port.at_check[q] = queue
+        if queue <= _SMALL * packet:
+            port.state[q] = UNCONGESTED
+        return NOTHING
+    # Determined; or of late undetermined, and the queue has not shrunk since: its own threshold decides.
+    over = marks(core, uniforms, port, queue)
+    port.state[q] = CONGESTED if over else UNCONGESTED
+    return CE if over else NOTHING

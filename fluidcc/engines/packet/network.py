@@ -1,0 +1,156 @@
+"""From a scenario to ports, nodes and routes.
+
+The scenario's links are egress ports of switches. Around them stand what it leaves implicit: the NIC of every
+host, the other direction of every link, and the access links of receivers. ACKs take the reverse path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import RED, Flow, Scenario
+from fluidcc.units import RATE, show
+
+
+@dataclasses.dataclass
+class Port:
+    """One direction of a link."""
+
+    source: str
+    target: str
+    rate: float  # bytes/s
+    delay: float  # s
+    link: int = -1  # of the scenario
+    marking: RED | None = None
+    reverse: int = -1
+
+
+@dataclasses.dataclass(frozen=True)
+class Topology:
+    """Ports, nodes, and the route of every flow of the scenario there and back."""
+
+    ports: list[Port]
+    nodes: list[str]
+    hosts: frozenset[str]
+    routes: list[tuple[int, ...]]
+    forward: list[int]  # route of each flow
+    backward: list[int]
+
+    def node(self, name: str) -> int:
+        """Index of a node."""
+        return self.nodes.index(name)
+
+
+def topology_of(scenario: Scenario) -> Topology:
+    """Lay out a resolved scenario.
+
+    Raises
+    ------
+    InputError
+        If hosts, links and paths do not fit together.
+    """
+    return _Builder(scenario).build()
+
+
+class _Builder:
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.ends = _ends(scenario)
+        self.ports = [
+            Port(source, target, link.rate, link.delay, i, link.marking)
+            for i, (link, (source, target)) in enumerate(zip(scenario.links, self.ends, strict=True))
+        ]
+        self.between: dict[tuple[str, str], list[int]] = {}
+        for i, port in enumerate(self.ports):
+            self.between.setdefault((port.source, port.target), []).append(i)
+        self.hosts: set[str] = set()
+        self.routes: dict[tuple[int, ...], int] = {}
+
+    def build(self) -> Topology:
+        flows = self.scenario.flows
+        ways = []
+        for f, flow in enumerate(flows):
+            first, last = self.ends[flow.path[0]][0], self.ends[flow.path[-1]][1]
+            source, target = host_names(flow, f, last)
+            if source == target:
+                raise InputError(f"flow {f} target: it is its own source {source!r}; give another host")
+            nic = self._port(source, first, flow.line_rate, flow.access_delay, f)
+            way = [nic, *flow.path]
+            if last != target:
+                way.append(self._port(last, target, flow.line_rate, flow.egress_delay, f))
+            self.hosts |= {source, target}
+            ways.append(tuple(way))
+        for node in self.hosts:
+            starting = next((p for p in self.ports if p.source == node and p.link >= 0), None)
+            if starting is not None:
+                raise InputError(
+                    f"link {starting.link} source: {node!r} is a host; a host's own link is its flow's line_rate and "
+                    "access_delay, so start the path at the switch"
+                )
+        for i in range(len(self.ports)):
+            self._pair(i)
+        forward = [self._route(way) for way in ways]
+        backward = [self._route(tuple(self.ports[i].reverse for i in reversed(way))) for way in ways]
+        nodes = list(dict.fromkeys(name for port in self.ports for name in (port.source, port.target)))
+        return Topology(self.ports, nodes, frozenset(self.hosts), list(self.routes), forward, backward)
+
+    def _port(self, source: str, target: str, rate: float, delay: float, f: int) -> int:
+        """An access link, shared by the flows of a host."""
+        found = self.between.get((source, target))
+        if found is None:
+            self.ports.append(Port(source, target, rate, delay))
+            found = self.between[source, target] = [len(self.ports) - 1]
+        port = self.ports[found[0]]
+        if port.link < 0 and (port.rate != rate or port.delay != delay):
+            raise InputError(
+                f"flow {f} line_rate: {show(rate, RATE)} differs from that of another flow of host {source!r}; "
+                "flows of one host share its NIC"
+            )
+        return found[0]
+
+    def _pair(self, i: int) -> None:
+        """Find or make the other direction of a port."""
+        port = self.ports[i]
+        if port.reverse >= 0:
+            return
+        for j in self.between.get((port.target, port.source), []):
+            if self.ports[j].reverse < 0 and j != i:
+                port.reverse, self.ports[j].reverse = j, i
+                return
+        self.ports.append(Port(port.target, port.source, port.rate, port.delay, reverse=i))
+        port.reverse = len(self.ports) - 1
+
+    def _route(self, way: tuple[int, ...]) -> int:
+        return self.routes.setdefault(way, len(self.routes))
+
+
+def host_names(flow: Flow, f: int, last: str) -> tuple[str, str]:
+    """Names of a flow's hosts; unnamed receivers are the end of the last link, if nothing lies beyond it."""
+    if flow.target:
+        target = flow.target
+    else:
+        target = last if flow.egress_delay == 0 else f"receiver {f}"
+    return flow.source or f"sender {f}", target
+
+
+def _ends(scenario: Scenario) -> list[tuple[str, str]]:
+    """Names of the nodes at both ends of every link, made up where the scenario gives none."""
+    sources = [link.source or f"switch {i}" for i, link in enumerate(scenario.links)]
+    onward: dict[int, str] = {}
+    for f, flow in enumerate(scenario.flows):
+        for here, there in zip(flow.path, flow.path[1:], strict=False):
+            target = scenario.links[here].target or onward.setdefault(here, sources[there])
+            if target != sources[there]:
+                raise InputError(
+                    f"flow {f} path: link {here} leads to {target!r}, but link {there} starts at {sources[there]!r}; "
+                    "give links that meet"
+                )
+    targets = [link.target or onward.get(i, f"end of link {i}") for i, link in enumerate(scenario.links)]
+    for f, flow in enumerate(scenario.flows):
+        visited = [sources[flow.path[0]], *(targets[i] for i in flow.path)]
+        if len(set(visited)) < len(visited):
+            raise InputError(
+                f"flow {f} path: it visits a switch twice ({', '.join(visited)}); give a path without loop"
+            )
+    return list(zip(sources, targets, strict=True))

@@ -1,0 +1,257 @@
+"""What a switch does with a packet: admit it to its buffer, mark it, stamp it, and pause who sends too much.
+
+Marking follows DCQCN's congestion point (Zhu et al., SIGCOMM 2015, section 3.1, Fig. 5), telemetry HPCC's
+Fig. 7 (Li et al., SIGCOMM 2019), and the accounting of PFC that of shared-buffer switches: each ingress port and
+class has a reserve, then shares a pool up to a threshold, and what comes after its PAUSE goes to its headroom.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.packet import pool
+from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet.layout import (
+    DATA,
+    DEPTHS,
+    DROPPED,
+    ENQUEUED,
+    HOPS,
+    MARKED,
+    NEVER,
+    PAUSE,
+    PAUSED,
+    PORT_ID,
+    QLEN,
+    QLEN_CLASS,
+    RESUME,
+    RESUMED,
+    TS,
+    TX_BYTES,
+    TX_CLASS,
+    WAKE,
+)
+from fluidcc.engines.packet.marking import CE, UE, marks, ternary
+from fluidcc.engines.packet.record import account, peak, write
+
+CONTROL_BYTES = 64  # of a PFC frame and a CNP
+
+
+@kernel
+def threshold(port: Any, node: Any) -> Any:
+    """Bytes of an ingress port in the shared pool above which it is paused."""
+    if port.xoff >= 0:
+        return port.xoff
+    return int(port.alpha * max(node.shared - node.shared_used, 0))
+
+
+@kernel
+def admit(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
+    """Count a packet that came in from ``port`` to the buffer of its switch; False if it has no room."""
+    if node.used + size > node.buffer:
+        return False
+    if lossless and q > 0:
+        limit = threshold(port, node)
+        above = max(port.ingress[q] - node.reserve, 0)
+        if above + size > limit and port.headroom_used[q] + size > port.headroom:
+            return False
+        new = port.ingress[q] + size
+        if new <= node.reserve:
+            port.ingress[q] = new
+        elif new - node.reserve > limit:
+            port.headroom_used[q] += size
+        else:
+            port.ingress[q] = new
+            node.shared_used += min(size, new - node.reserve)
+    node.used += size
+    if node.used > node.used_max:
+        node.used_max = node.used
+    return True
+
+
+@kernel
+def release(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
+    """Take a packet that came in from ``port`` off the buffer of the switch that it leaves; True asks for a RESUME."""
+    node.used -= size
+    if not lossless or q == 0:
+        return False
+    headroom = min(port.headroom_used[q], size)
+    shared = min(size - headroom, max(port.ingress[q] - node.reserve, 0))
+    port.headroom_used[q] -= headroom
+    port.ingress[q] -= size - headroom
+    node.shared_used -= shared
+    if port.stopping >> q & 1 == 0:
+        return False
+    above = max(port.ingress[q] - node.reserve, 0)
+    return port.headroom_used[q] == 0 and (above == 0 or above + node.xon_gap <= threshold(port, node))
+
+
+@kernel
+def resume(sim: Any, i: Any, q: Any) -> None:
+    """Let a class of packets come in by port ``i`` again."""
+    sim.ports[i].stopping &= ~(1 << q)
+    tell(sim, i, q, RESUME)
+
+
+@kernel
+def tell(sim: Any, i: Any, q: Any, kind: Any) -> None:
+    """Send PAUSE or RESUME for a class to the node that sends through port ``i``."""
+    core = sim.core[0]
+    back = sim.ports[i].reverse
+    port = sim.ports[back]
+    k = pool.take(core, sim.packets)
+    packet = sim.packets[k]
+    packet.kind = kind
+    packet.flow = -1
+    packet.wire = CONTROL_BYTES
+    packet.payload = 0
+    packet.queue = 0
+    packet.route = -1
+    packet.ingress = -1
+    packet.marks = q  # the class that it is about
+    queue_up(core, sim.links, sim.packets, port, 0, k)
+    schedule(core, sim.heap, core.now, WAKE, back)
+    core.pauses += kind == PAUSE
+    if len(sim.log) > 0:
+        write(core, sim.log, PAUSED if kind == PAUSE else RESUMED, i, -1, kind, 0, port.queued, q)
+
+
+@kernel
+def queue_up(core: Any, links: Any, packets: Any, port: Any, q: Any, k: Any) -> None:
+    """Put a packet into a port's queue and count it."""
+    if port.link >= 0:
+        account(core, links, port.link, port.queued)
+    pool.join(packets, port, q, k)
+    size = packets[k].wire
+    port.bytes[q] += size
+    port.queued += size
+    port.came += size
+    if port.link >= 0:
+        peak(core, links, port.link, port.queued)
+
+
+@inlined
+def forward(sim: Any, i: Any, k: Any) -> None:
+    """A packet that is on its way through a switch joins the queue of port ``i``."""
+    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
+    q, came = packet.queue, packet.ingress
+    source = sim.ports[came]
+    node = sim.nodes[source.peer]
+    if port.down or not admit(core.pfc, source, node, q, packet.wire):
+        drop(sim, i, k)
+        return
+    if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.bytes[q]):
+        packet.marks = 1
+        if len(sim.log) > 0:
+            write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[q], 0.0)
+    queue_up(core, sim.links, sim.packets, port, q, k)
+    if len(sim.log) > 0:
+        write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
+    if core.pfc and q > 0 and source.stopping >> q & 1 == 0:
+        above = max(source.ingress[q] - node.reserve, 0)
+        if source.headroom_used[q] > 0 or above >= threshold(source, node):
+            source.stopping |= 1 << q
+            tell(sim, came, q, PAUSE)
+
+
+@kernel
+def drop(sim: Any, i: Any, k: Any) -> None:
+    """Lose a packet."""
+    core, packet = sim.core[0], sim.packets[k]
+    if packet.kind == DATA:
+        core.dropped += 1
+        sim.flows[packet.flow].lost += packet.payload
+    else:
+        core.dropped_control += 1
+    if len(sim.log) > 0:
+        write(core, sim.log, DROPPED, i, packet.flow, packet.kind, packet.end, sim.ports[i].queued, 0.0)
+    pool.give(core, sim.packets, k)
+
+
+@inlined
+def stamp(sim: Any, i: Any, k: Any) -> None:
+    """Emission of a packet by a switch: leave the buffer, mark, and add telemetry of the queue left behind."""
+    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
+    if packet.ingress < 0:
+        return
+    source = sim.ports[packet.ingress]
+    if release(core.pfc, source, sim.nodes[source.peer], packet.queue, packet.wire):
+        resume(sim, packet.ingress, packet.queue)
+    if packet.kind != DATA:
+        return
+    if port.max_on >= 0:
+        mark = ternary(core, sim.uniforms, port, packet.queue, packet.wire)
+        if mark == CE:  # goes before UE
+            packet.marks = 1
+            packet.undetermined = 0
+        elif mark == UE:
+            packet.undetermined = 1 - packet.marks
+        marked = mark == CE
+    else:
+        marked = port.on_departure and marks(core, sim.uniforms, port, port.bytes[packet.queue])
+        if marked:
+            packet.marks = 1
+    if marked and len(sim.log) > 0:
+        write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
+    if sim.flows[packet.flow].telemetry and packet.hops < HOPS:
+        at = packet.hops
+        packet.telemetry[at, QLEN] = port.queued
+        packet.telemetry[at, TX_BYTES] = port.came if sim.flows[packet.flow].telemetry == 2 else port.sent
+        packet.telemetry[at, TS] = core.now
+        packet.telemetry[at, PORT_ID] = i
+        packet.telemetry[at, QLEN_CLASS] = port.bytes[packet.queue]
+        packet.telemetry[at, TX_CLASS] = port.sent_class[packet.queue]
+        packet.path ^= sim.nodes[port.node].switch_id
+        packet.hops = at + 1
+
+
+@kernel
+def heed(sim: Any, k: Any, i: Any) -> None:
+    """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards who sent it."""
+    packet = sim.packets[k]
+    back = sim.ports[i].reverse
+    if packet.kind == PAUSE:
+        sim.ports[back].pauses += 1
+        stop(sim, back, packet.marks)
+    elif not sim.ports[back].jammed:
+        go_on(sim, back, packet.marks)
+    pool.give(sim.core[0], sim.packets, k)
+
+
+@kernel
+def stop(sim: Any, i: Any, q: Any) -> None:
+    """Flow control stops a class of port ``i``: if it is the first, the port is one hop further from the root."""
+    core, port = sim.core[0], sim.ports[i]
+    before = port.paused
+    port.paused |= 1 << q
+    if before != 0:
+        return
+    port.paused_since = core.now
+    port.depth = 1
+    for depth in range(1, DEPTHS - 1):
+        if sim.nodes[port.peer].paused[depth] > 0:
+            port.depth = depth + 1
+    sim.nodes[port.node].paused[port.depth] += 1
+    core.depths[port.depth] += 1
+    core.stopped += port.rate
+    core.stopped_max = max(core.stopped_max, core.stopped)
+
+
+@kernel
+def go_on(sim: Any, i: Any, q: Any) -> None:
+    """Flow control lets a class of port ``i`` go on."""
+    core, port = sim.core[0], sim.ports[i]
+    before = port.paused
+    port.paused &= ~(1 << q)
+    port.resumed[q] = core.now
+    port.at_resume[q] = port.bytes[q]
+    if before == 0 or port.paused != 0:
+        return
+    port.paused_for += core.now - port.paused_since
+    port.paused_since = NEVER
+    sim.nodes[port.node].paused[port.depth] -= 1
+    core.stopped -= port.rate
+
+
+__all__ = ["CONTROL_BYTES", "drop", "forward", "go_on", "heed", "queue_up", "stamp", "stop", "tell"]

@@ -1,0 +1,73 @@
+"""Records of ports, their transmission times, and the order in which they serve their queues."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.packet import layout
+from fluidcc.engines.packet.layout import NEVER, PS, QUEUES, records
+from fluidcc.engines.packet.network import Topology
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
+
+
+def ports_of(topology: Topology) -> Any:
+    """Records of all ports."""
+    ports = records(layout.PORT, len(topology.ports))
+    index = {name: n for n, name in enumerate(topology.nodes)}
+    for row, port in zip(ports, topology.ports, strict=True):
+        row.rate, row.delay = port.rate, round(port.delay * PS)
+        row.node, row.peer, row.reverse = index[port.source], index[port.target], port.reverse
+        row.host = port.source in topology.hosts
+        row.link = port.link
+        row.wire_head = row.wire_tail = -1
+        row.head[:] = -1
+        row.tail[:] = -1
+        row.turn, row.fresh, row.wake = -1 if row.host else 1, 1, NEVER
+        row.paused_since = NEVER
+        row.kmin, row.kmax, row.max_on = math.inf, math.inf, -1
+        if port.marking is not None:
+            row.kmin, row.kmax, row.pmax = port.marking.kmin, port.marking.kmax, port.marking.pmax
+            row.on_departure = port.marking.mark_on == "departure"
+            row.max_on = -1 if port.marking.max_on is None else round(port.marking.max_on * PS)
+    return ports
+
+
+def ticks_of(scenario: Scenario, topology: Topology, ports: Any, largest: int) -> Any:
+    """Transmission time [ps] of every size of packet at every rate; writes each port's row."""
+    rates = sorted({port.rate for port in topology.ports})
+    ticks = np.zeros((len(rates), largest + 1), np.int64)
+    for r, rate in enumerate(rates):
+        per_byte = PS / Fraction(rate)
+        exact = scenario.timing == "exact"
+        ticks[r] = [round(size * per_byte) if exact else _simulator_time(size, rate) for size in range(largest + 1)]
+    for row, port in zip(ports, topology.ports, strict=True):
+        row.ticks = rates.index(port.rate)
+    return ticks
+
+
+def _simulator_time(size: int, rate: float) -> int:
+    """Transmission time [ps] in the public simulator: seconds as a double, 64.64 fixed point, whole nanoseconds."""
+    fixed = int(Fraction(size * 8.0 / (rate * 8.0)) * 2**64)
+    return fixed * 10**9 // 2**64 * 1000
+
+
+def weights_of(scenario: Scenario, largest: int) -> Any:
+    """Priority and quantum [bytes] of each queue; a round serves at least one packet of each class.
+
+    Raises
+    ------
+    InputError
+        If there are more classes than queues.
+    """
+    if len(scenario.classes) > QUEUES - 1:
+        raise InputError(f"classes: {len(scenario.classes)} are more than a port's {QUEUES - 1} queues")
+    weights = np.zeros((QUEUES, 2))
+    least = min(each.weight for each in scenario.classes)
+    for q, each in enumerate(scenario.classes, 1):
+        weights[q] = each.priority, each.weight / least * largest
+    return weights

@@ -1,0 +1,88 @@
+"""One scenario in, one trace out: `simulate` validates, and gives the scenario to an engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.fluid import run as fluid
+from fluidcc.errors import InputError
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import Scenario, resolve
+
+
+def simulate(
+    scenario: Scenario,
+    until: Any = "200ms",
+    *,
+    window: Any = None,
+    engine: str = "fluid",
+    seed: int | None = None,
+    dt: Any = None,
+    method: str = "heun",
+    dtype: str = "float64",
+    sample_interval: Any = None,
+    estimate_error: bool = True,
+    log: bool = False,
+) -> Trace:
+    """Run a scenario.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    until : quantity
+        Horizon [s].
+    window : pair of quantity, or text "A:B"
+        Interval of the summary's metrics [s]; the second half of the run by default.
+    engine : {"fluid", "packet"}
+    seed : int
+        Of random marking (packet); the same seed gives the same run, bit for bit. 0 by default.
+    dt : quantity
+        Step [s] (fluid); chosen from the lags and the scheme's time constants by default.
+    method : {"heun", "rk4", "euler"}
+        Fluid only.
+    dtype : {"float64", "float32"}
+        Fluid only.
+    sample_interval : quantity
+        Spacing of the trace [s]; ``until/2000`` by default. The summary does not depend on it.
+    estimate_error : bool
+        Whether to run again with half the step and report the difference, ``discretisation_error`` (fluid).
+    log : bool
+        Whether to keep every event of every packet, as variables ``event_*`` of the trace (packet).
+
+    Returns
+    -------
+    Trace
+
+    Raises
+    ------
+    InputError
+        If the scenario or an option makes no sense.
+
+    Examples
+    --------
+    >>> import fluidcc as fc
+    >>> trace = fc.simulate(fc.incast(2), until="5ms")
+    >>> trace.summary["queue_bytes"]["mean"] > 0
+    True
+    """
+    if engine not in ("fluid", "packet"):
+        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid or packet")
+    scenario = resolve(scenario)
+    if engine == "packet":
+        if dt is not None or method != "heun" or dtype != "float64":
+            raise InputError("dt, method, dtype: belong to the fluid engine; leave them out with engine='packet'")
+        from fluidcc.engines.packet import run  # Numba takes a second to import
+
+        return run.simulate(scenario, until, window=window, seed=seed, sample_interval=sample_interval, log=log)
+    if seed is not None or log:
+        raise InputError("seed, log: belong to the packet engine; leave them out, or write engine='packet'")
+    return fluid.simulate(
+        scenario,
+        until,
+        window=window,
+        dt=dt,
+        method=method,
+        dtype=dtype,
+        sample_interval=sample_interval,
+        estimate_error=estimate_error,
+    )

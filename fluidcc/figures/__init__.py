@@ -1,0 +1,1 @@
+"""Figures of the papers, one module each: a picture, its data, and whether the numbers are those expected."""

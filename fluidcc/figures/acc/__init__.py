@@ -1,0 +1,1 @@
+"""Figures and tables of ACC (NSDI 2024)."""

@@ -1,0 +1,1 @@
+"""Figures of DCQCN (SIGCOMM 2015), and of its stability (CoNEXT 2016)."""

@@ -1,0 +1,1 @@
+"""Figures of Fast Convergence to Fairness (Variable AI, Sampling Frequency)."""

@@ -1,0 +1,138 @@
+"""Figures 2, 3, 8 and 9 of "Fast Convergence to Fairness": start against finish of the flows of a 16-1 incast."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc import papers
+from fluidcc.engines.run import simulate
+from fluidcc.figures.common import WIDTH, save, variable
+from fluidcc.figures.fairness.common import (
+    NAMES,
+    NOTES,
+    SEEDS,
+    UNTIL,
+    VARIANTS,
+    Run,
+    run_variants,
+    seeds_note,
+    staggered,
+)
+from fluidcc.figures.registry import reproduces
+from fluidcc.figures.result import Check, Figure, Result
+from fluidcc.plotting.style import figure as new_figure
+from fluidcc.plotting.style import label
+from fluidcc.progress import Bar
+
+FLOWS = 16
+FIGURES = {
+    "fairness-fig2": ("hpcc", ("default", "gbps", "probabilistic")),
+    "fairness-fig3": ("swift", ("default", "gbps", "probabilistic")),
+    "fairness-fig8": ("hpcc", ("default", "vai_sf")),
+    "fairness-fig9": ("swift", ("default", "vai_sf", "vai_sf_scaled")),
+}
+CLOSER = 0.5  # of the default's spread: "much closer together"
+TREND = 0.5  # rank correlation that 16 flows without any have once in twenty times
+
+
+@reproduces("fairness-fig2", papers.VAI, "Figure 2: start against finish, HPCC")
+@reproduces("fairness-fig3", papers.VAI, "Figure 3: start against finish, Swift")
+@reproduces("fairness-fig8", papers.VAI, "Figure 8: start against finish, HPCC with VAI SF")
+@reproduces("fairness-fig9", papers.VAI, "Figure 9: start against finish, Swift with VAI SF")
+def make(figure: Figure, folder: Path, quick: bool) -> Result:
+    """Make the figure."""
+    scheme, keys = FIGURES[figure.name]
+    runs = run_variants(scheme, keys, FLOWS)
+    fluid = {} if quick else _fluid(scheme, keys)
+    values = _measure(runs) | _measure({f"fluid_{key}": [each] for key, each in fluid.items()})
+    notes = [
+        *NOTES,
+        "spread: from the first finish to the last; rank correlation of starts and finishes: -1 if whoever starts last "
+        f"finishes first; up to {TREND:g} either way is none, as 16 flows without any trend have more once in 20 times",
+    ]
+    if "probabilistic" in keys:
+        found = ", ".join(f"{each.rank_correlation:.2f}" for each in runs["probabilistic"])
+        notes += [
+            seeds_note(SEEDS),
+            f"probabilistic: rank correlations {found}: the trend is weaker, and still there; so it is by the fluid",
+        ]
+    if figure.name == "fairness-fig8":
+        notes.append("HPCC with VAI SF: the trend is reversed, for most flows whoever starts last finishes last")
+    notes += ["variants are drawn 2 us beside each other", "quick: no fluid" if quick else "crosses: fluid model"]
+    firsts = {key: several[0] for key, several in runs.items()}
+    files = (_draw(figure.name, firsts, fluid).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
+    save(_data(firsts, fluid), files[1])
+    return Result(figure, values, _expected(keys), files, tuple(notes))
+
+
+def _fluid(scheme: str, keys: tuple[str, ...]) -> dict[str, Run]:
+    """The same by the fluid model."""
+    runs = {}
+    with Bar("simulating the fluid", len(keys), "runs") as bar:
+        for k, key in enumerate(keys, 1):
+            scenario = staggered(scheme, key, FLOWS)
+            trace = simulate(scenario, UNTIL[FLOWS], sample_interval=2e-6, estimate_error=False)
+            runs[key] = Run(trace, np.array([flow.start for flow in scenario.flows], dtype=float))
+            bar(k / len(keys))
+    return runs
+
+
+def _measure(runs: dict[str, list[Run]]) -> dict[str, float | bool]:
+    values: dict[str, float | bool] = {}
+    for key, several in runs.items():
+        values |= {
+            f"{key}_first_finish_s": float(np.median([each.finish.min() for each in several])),
+            f"{key}_last_finish_s": float(np.median([each.finish.max() for each in several])),
+            f"{key}_spread_s": float(np.median([each.spread for each in several])),
+            f"{key}_rank_correlation": float(np.median([each.rank_correlation for each in several])),
+        }
+    for key in runs:
+        if "default" in runs and key != "default":
+            values[f"{key}_much_closer"] = bool(values[f"{key}_spread_s"] <= CLOSER * values["default_spread_s"])
+    return values
+
+
+def _expected(keys: tuple[str, ...]) -> dict[str, Check]:
+    trend = f"III-E: flows that begin last finish first; a trend that 16 flows show by chance in 5 % is {TREND:g}"
+    checks = {"default_rank_correlation": Check(-1.0, 1 - TREND, trend)}
+    if "vai_sf" in keys:
+        why = "VI-B: the finish time of the flows is much closer together; half the spread"
+        return checks | {"vai_sf_much_closer": Check(True, 0, why)}
+    for key in keys[1:]:
+        why = "III-E: eliminates this trend; as above"
+        checks[f"{key}_rank_correlation"] = Check(0.0, TREND, why)
+        why = "III-E: the flows finish at generally the same time; half the spread"
+        checks[f"{key}_much_closer"] = Check(True, 0, why)
+    return checks
+
+
+def _data(runs: dict[str, Run], fluid: dict[str, Run]) -> xr.Dataset:
+    starts = next(iter(runs.values())).starts
+    finish = np.array([each.finish for each in runs.values()])
+    data = {
+        "start": variable("flow", starts, "s", "start of the flow"),
+        "finish": variable(("variant", "flow"), finish, "s", "finish in packets"),
+    }
+    if fluid:
+        by_fluid = np.array([fluid[key].finish for key in runs])
+        data["finish_fluid"] = variable(("variant", "flow"), by_fluid, "s", "finish in the fluid model")
+    return xr.Dataset(data, {"variant": list(runs), "flow": np.arange(FLOWS)})
+
+
+def _draw(name: str, runs: dict[str, Run], fluid: dict[str, Run]) -> Any:
+    picture, ((axis,),) = new_figure(1, 1, size=(WIDTH, 5.6))
+    for k, (key, each) in enumerate(runs.items()):
+        starts, colour = each.starts * 1e6 + 2.0 * (k - 1), VARIANTS[key].colour  # beside each other
+        axis.plot(starts, each.finish * 1e6, "os^"[k], ms=7, mfc="none", color=colour, label=VARIANTS[key].name)
+        if key in fluid:
+            axis.plot(starts, fluid[key].finish * 1e6, "x", ms=5, color=colour)
+    axis.set(xlabel=label("start", "us"), ylabel=label("finish", "us"), ylim=(0, 1700))
+    axis.grid(alpha=0.3)
+    crosses = ", packets and fluid (crosses)" if fluid else ""
+    picture.suptitle(f"Fast Convergence to Fairness Fig. {name[-1]}: 16-1 incast, {NAMES[FIGURES[name][0]]}{crosses}")
+    picture.legend(loc="outside lower center", ncols=5, fontsize="small")
+    return picture

@@ -1,0 +1,1 @@
+"""Figures of HPCC (SIGCOMM 2019)."""

@@ -1,0 +1,67 @@
+"""What the HPCC figures share: incast scenarios of a preset, readings of queues, traces side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.builders import incast
+from fluidcc.scenario.model import Scenario
+from fluidcc.schemes.hpcc import PRESETS
+
+DRAINED = 0.05  # share of its peak at which a queue counts as drained, as in `fluidcc.results.comparison`
+
+# Algorithm 1 as printed, and what the authors' public simulator does: section 5.4 was made with a simulator.
+PRESET_NAMES = {"hpcc-eval": "Algorithm 1", "hpcc-sim": "the authors' simulator"}
+
+
+def hpcc_incast(senders: int, preset: str = "hpcc-eval", **parameters: Any) -> Scenario:
+    """Section 5.4: senders and one receiver on a switch, links of 100 Gbps and 1 us; further parameters of HPCC."""
+    found = PRESETS[preset]
+    scheme = dataclasses.replace(found.scheme, **parameters)
+    return incast(senders, rate="100Gbps", delay="1us", scheme=scheme, **found.network)
+
+
+def drain_time(time: np.ndarray, queue: np.ndarray) -> float:
+    """From a queue's peak to the first time at which it is at or below `DRAINED` of it, or to the end [s]."""
+    peak = int(queue.argmax())
+    return first_since(time, queue <= DRAINED * queue[peak], float(time[peak]))
+
+
+def first_since(time: np.ndarray, holds: np.ndarray, start: float) -> float:
+    """From a start to the first time since at which something holds, or to the end [s]."""
+    at = np.flatnonzero(holds & (time >= start))
+    return float(time[at[0] if at.size else -1]) - start
+
+
+def rebounds(queue: np.ndarray, share: float) -> int:
+    """How often a queue that fell rises again, both by at least a share of its peak."""
+    least = share * float(queue.max())
+    count, rising, low, high = 0, True, 0.0, 0.0
+    for value in queue:
+        if rising:
+            high = max(high, value)
+            if value <= high - least:
+                rising, low = False, value
+        else:
+            low = min(low, value)
+            if value >= low + least:
+                rising, high, count = True, value, count + 1
+    return count
+
+
+def slope(sums: np.ndarray, spacing: float, every: int) -> np.ndarray:
+    """Rates from sums sampled at a spacing [s], over intervals of so many samples; the first axis is time."""
+    return np.diff(sums[::every], axis=0) / (spacing * every)
+
+
+def aligned(traces: Mapping[str, Trace], dimension: str, variables: tuple[str, ...]) -> xr.Dataset:
+    """Variables of traces of the same links and flows in one dataset, along a new dimension."""
+    names = xr.DataArray(list(traces), dims=dimension, name=dimension)
+    parts = [trace.dataset[list(variables)] for trace in traces.values()]
+    return xr.concat(parts, dim=names, combine_attrs="drop_conflicts")

@@ -1,0 +1,1 @@
+"""Figures of HPCC++: MultiQ and receiver-based HPCC."""

@@ -1,0 +1,262 @@
+"""What an audit checks, one function per subject; each yields findings."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+
+from scipy.optimize import root_scalar
+
+from fluidcc.engines.run import simulate
+from fluidcc.errors import InputError
+from fluidcc.operators import NicSettings, SwitchPort, read_sonic
+from fluidcc.operators.config_db import ConfigDB
+from fluidcc.scenario.model import RED, Scenario
+from fluidcc.scenario.parameters import resolve
+from fluidcc.schemes.dcqcn import DCQCN
+from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
+from fluidcc.units import RATE, SIZE, TIME, parse, show
+
+PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
+_PAPER_RATE = parse("40Gbps", RATE)
+_SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
+_USED = 0.98  # share of the link below which it is reported
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One thing that was checked: ``severity`` is ok, warn or bad."""
+
+    severity: str
+    what: str
+    why: str
+    suggest: str = ""
+
+
+_NO_ECN, _REVERSED, _NO_PMAX = "ECN is off", "Kmax is below Kmin", "Pmax is 0"
+UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX)
+
+
+def marking(port: SwitchPort) -> Iterator[Finding]:
+    """ECN and PFC of the queue, and the order of its thresholds."""
+    where = f"queue {port.queue} of {port.name}"
+    if not port.lossless:
+        yield Finding(
+            "warn",
+            "PFC is off",
+            f"{where} is not lossless; RoCE flows start at line rate and need PFC until feedback comes (section 4)",
+            f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
+        )
+    if port.red is None or not port.ecn:
+        why = "has no WRED profile" if port.red is None else f"has profile {port.profile} with ECN off, so it drops"
+        yield Finding("bad", _NO_ECN, f"{where} {why}: senders get no feedback but PAUSE", 'set "ecn": "ecn_all"')
+    if port.kmin is None or port.kmax is None or port.pmax is None:
+        return
+    kmin, kmax = show(port.kmin, SIZE), show(port.kmax, SIZE)
+    if port.kmax < port.kmin:
+        yield Finding("bad", _REVERSED, f"green_max_threshold {kmax} < green_min_threshold {kmin}", "exchange the two")
+    elif port.kmax == port.kmin:
+        yield Finding(
+            "warn",
+            "marking is a cut-off",
+            f"Kmin = Kmax = {kmin}: the fluid model has no fixed point, and flows over several bottlenecks starve "
+            "(sections 5.2 and 7)",
+            f"raise Kmax to {show(40 * port.kmin, SIZE)} with a drop probability of 1 %",
+        )
+    if port.pmax <= 0:
+        yield Finding("bad", _NO_PMAX, "nothing is marked below Kmax and everything above", "set drop probability 1")
+
+
+def scaling(port: SwitchPort, sonic: str | os.PathLike[str]) -> Iterator[Finding]:
+    """Thresholds against the paper's, in proportion to the port's rate, and across ports that share a profile."""
+    if port.red is None or port.kmax is None or port.kmin is None:
+        return
+    paper: RED = resolve(DCQCN.default_marking)
+    wanted = paper.kmin * port.rate / _PAPER_RATE, paper.kmax * port.rate / _PAPER_RATE
+    drain, ratio = port.kmax / port.rate, port.kmax / wanted[1]
+    usual = show(wanted[1] / port.rate, TIME)
+    scaled = f"Kmax {show(port.kmax, SIZE)} is {show(drain, TIME)} of this link; the paper's is {usual}"
+    if not 1 / _SCALE <= ratio <= _SCALE:
+        yield Finding(
+            "warn",
+            "thresholds are not scaled with port speed",
+            f"{scaled}: {'queues will be long' if ratio > 1 else 'marking will be harsh'}",
+            f"at {show(port.rate, RATE)} the paper's settings scale to Kmin {show(wanted[0], SIZE)}, "
+            f"Kmax {show(wanted[1], SIZE)}; sweep around them",
+        )
+    else:
+        yield Finding("ok", "thresholds scaled with port speed", scaled)
+    others = _other_speeds(port, sonic)
+    if others:
+        yield Finding(
+            "warn",
+            "one profile for several speeds",
+            f"{port.profile} also serves {', '.join(others)}",
+            "give each speed its own WRED_PROFILE, with thresholds in proportion",
+        )
+
+
+def _other_speeds(port: SwitchPort, sonic: str | os.PathLike[str]) -> list[str]:
+    """One port of each other speed whose RoCE queue has the same profile."""
+    config = ConfigDB(sonic)
+    first: dict[str, str] = {}
+    for name in config.table("PORT"):
+        first.setdefault(str(config.entry("PORT", name).get("speed")), name)
+    found = []
+    for name in first.values():
+        try:
+            other = read_sonic(sonic, name)
+        except InputError:
+            continue  # a port without such a queue, or one that is itself broken, is not what was asked about
+        if other.rate != port.rate and other.profile == port.profile:
+            found.append(f"{other.name} at {show(other.rate, RATE)}")
+    return found
+
+
+def ecn_bound(buffer: float, headroom: float, ports: int, beta: float, priorities: int = PRIORITIES) -> float:
+    """Largest t_ECN that marks before any PAUSE in the worst case, DCQCN section 4 [bytes].
+
+    beta (B - 8 n t_flight) / (8 n (beta + 1)), with 8 for the priorities.
+    """
+    return beta * (buffer - priorities * ports * headroom) / (priorities * ports * (beta + 1))
+
+
+def buffers(port: SwitchPort) -> Iterator[Finding]:
+    """Whether ECN marks before PFC pauses, DCQCN section 4."""
+    if not port.lossless or port.kmin is None:
+        return
+    if port.buffer_size is None or port.headroom is None or port.beta is None:
+        yield Finding(
+            "warn",
+            "PFC before ECN not checked",
+            "the file gives no BUFFER_POOL size, headroom (xoff) or dynamic_th for this queue's priority group",
+            f"add BUFFER_PG|{port.name}|{port.priority} with a BUFFER_PROFILE",
+        )
+        return
+    bound = ecn_bound(port.buffer_size, port.headroom, port.ports, port.beta)
+    used = max(1, len(port.lossless_priorities))
+    fewer = ecn_bound(port.buffer_size, port.headroom, port.ports, port.beta, used)
+    text = (
+        f"section 4's t_ECN < beta(B - 8 n t_flight)/(8 n (beta + 1)) with beta {port.beta:g}, "
+        f"B {show(port.buffer_size, SIZE)}, n {port.ports}, t_flight {show(port.headroom, SIZE)} gives {_bytes(bound)} "
+        f"(with the {used} priorities in use, {_bytes(fewer)}); Kmin is {show(port.kmin, SIZE)}"
+    )
+    if port.kmin < bound:
+        yield Finding("ok", "ECN marks before PFC pauses", text)
+        return
+    raised = next(
+        (th for th in range(-4, 8) if ecn_bound(port.buffer_size, port.headroom, port.ports, 2.0**th) > port.kmin), None
+    )
+    hint = (
+        f"lower green_min_threshold below {_bytes(bound)}"
+        if bound > 0
+        else "lower the headroom (xoff) or enlarge the pool"
+    )
+    yield Finding(
+        "warn",
+        "PFC can pause before ECN marks",
+        text + "; a bound for the worst case, in which all queues of the switch fill from one port",
+        hint + (f", or raise dynamic_th to {raised}" if raised is not None else ""),
+    )
+
+
+def _bytes(value: float) -> str:
+    return show(value, SIZE) if value > 0 else "nothing: the headroom alone exceeds the buffer"
+
+
+def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Finding]:
+    """The NIC's settings among themselves and against the switch's priority."""
+    if nic is None:
+        yield Finding("warn", "no NIC settings", "NVIDIA's defaults are taken for the senders", "give --nic FILE")
+    else:
+        mask = nic.given.get("roce_cc_prio_mask")
+        if mask is not None and not int(mask) >> port.priority & 1:
+            yield Finding(
+                "bad",
+                "DCQCN is off for this priority",
+                f"roce_cc_prio_mask = {int(mask)} leaves out priority {port.priority}",
+                f"set ROCE_CC_PRIO_MASK to {int(mask) | 1 << port.priority}",
+            )
+    cnp, alpha, timer = scheme.cnp_interval, scheme.alpha_timer, scheme.timer
+    if alpha < cnp:
+        yield Finding(
+            "ok",
+            "alpha's period is shorter than the CNP interval",
+            f"{show(alpha, TIME)} < {show(cnp, TIME)}: equation (7) would count one CNP in several periods; the model "
+            "takes (alpha_timer/cnp_interval)(1-(1-p)^(cnp_interval R)) instead, which is ours",
+        )
+    if timer < cnp:
+        yield Finding(
+            "warn",
+            "rates rise between CNPs",
+            f"rpg_time_reset {show(timer, TIME)} is below the CNP interval {show(cnp, TIME)} (section 5.2)",
+            f"raise it above {cnp * 1e6:g}",
+        )
+    events = scheme.byte_counter / port.rate
+    if events < timer:
+        wanted = 10 * timer * port.rate
+        yield Finding(
+            "warn",
+            "the byte counter dominates the rate increase",
+            f"rpg_byte_reset fires every {show(events, TIME)} at line rate, the timer every {show(timer, TIME)}: "
+            "the faster flow grows faster, against fairness (section 5.2)",
+            f"raise rpg_byte_reset (the paper's 10 MB; {show(wanted, SIZE)} is ten timers), or shorten rpg_time_reset",
+        )
+
+
+def fixed_point(red: RED, rest: Equilibrium, scenario: Scenario, flows: int) -> Iterator[Finding]:
+    """Whether the flows have a fixed point on the RED ramp."""
+    found = rest.as_dict()
+    p, queue = found["marking_probability"], found["queue_bytes"]
+    if p == 0:
+        yield Finding("ok", "the port is not overloaded", f"{flows} flows at line rate fit")
+    elif rest.exists:
+        text = f"{flows} flows rest at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"
+        yield Finding("ok", "a fixed point exists", text)
+    elif red.kmax > red.kmin:
+        most = _most_flows(scenario, red.pmax)
+        yield Finding(
+            "warn",
+            f"no fixed point with {flows} flows",
+            f"it would need p* = {p:.3g} > Pmax = {red.pmax:g}; marking jumps to 1 at Kmax, and the queue cycles. "
+            f"Pmax is reached at {most:.1f} flows",
+            f"raise the drop probability above {100 * p:.2g} %",
+        )
+
+
+def behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
+    """What the fluid model does from a start at line rate; a fixed point may exist and not be reached."""
+    opens, closes = "50ms", "100ms"
+    summary = simulate(scenario, closes, window=(opens, closes), estimate_error=False).summary
+    used, queue = summary["utilisation"], summary["queue_bytes"]
+    if used is None or queue["mean"] is None:
+        yield Finding("warn", "the simulation does not stay finite", "some setting is out of the model's reach")
+        return
+    text = (
+        f"from {opens} to {closes} after {flows} flows started at line rate, the link is used to {100 * used:.3g} % "
+        f"and the queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), "
+        f"mean {show(queue['mean'], SIZE)}"
+    )
+    if used < _USED:
+        yield Finding(
+            "warn", "the link is left idle", text, "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --from ..."
+        )
+    elif queue["p95"] - queue["p5"] > queue["mean"]:
+        yield Finding(
+            "warn", "the queue keeps swinging", text, "a smaller g or a larger Kmax - Kmin damps it; sweep both"
+        )
+    else:
+        yield Finding("ok", "the flows settle", text)
+
+
+def _most_flows(scenario: Scenario, pmax: float) -> float:
+    """Number of flows at which p* reaches Pmax."""
+    room = 1.0 + 1e-9  # fewer than one line-rate flow do not load the link
+
+    def over(flows: float) -> float:
+        flow = dataclasses.replace(scenario.flows[0], multiplicity=flows)
+        return equilibrium(dataclasses.replace(scenario, flows=(flow,))).links[0]["marking_probability"] - pmax
+
+    most = scenario.flows[0].multiplicity
+    return root_scalar(over, bracket=(room, most)).root if over(room) < 0 else room

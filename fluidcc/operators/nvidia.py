@@ -1,0 +1,291 @@
+"""An NVIDIA NIC's DCQCN settings: as ``key = value`` text, ``mlxconfig`` output, or the driver's folder."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fluidcc.errors import InputError
+from fluidcc.operators.config_files import clip, label, number, read_text
+from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.dcqcn import DCQCN
+
+_EXPECTED = "`key = value` text, the output of `mlxconfig query`, or the driver's folder of settings"
+_COLUMNS = re.compile(r"Default|Current|Next Boot")
+_PORT = re.compile(r"(.+)_p(\d{1,2})", re.ASCII)
+_DUMP_LINE = re.compile(r"\s*(?:\*\s*|RO\s+)?([A-Z][A-Z0-9_]*)(?:\[[\d.]*\])?\s+([^\s=:].*)", re.ASCII)
+_TEXT_LINE = re.compile(r"\s*([\w./\-]+?)\s*(?:[=:]\s*|\s)([^\s=:].*?)\s*", re.ASCII)
+_NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
+_MOST_LISTED, _MOST_FILES = 20, 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class NicSettings:
+    """DCQCN settings of one port of a NIC, in the NIC's own units.
+
+    Attributes
+    ----------
+    given : mapping of str to float
+        What the source gave, by canonical lower-case name, such as ``rpg_ai_rate``; also settings that the
+        model does not use, such as ``roce_cc_prio_mask``.
+    source : str
+        Where from: the file or folder, with the port and the column of a ``mlxconfig`` dump.
+    ignored : tuple of str
+        What was read but is not used, and why.
+    """
+
+    given: Mapping[str, float]
+    source: str
+    ignored: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class MappedSetting:
+    """A model parameter and the NIC setting that it comes from.
+
+    Attributes
+    ----------
+    nic : str
+        Canonical name of the setting (two, joined by a comma, for the CNP interval).
+    raw : str
+        Its value in the NIC's unit, marked as default if the source did not give it.
+    parameter : str
+        Name of the field of `fluidcc.schemes.dcqcn.DCQCN`.
+    value : float
+        Value of that field in SI.
+    note : str
+        How it was converted, where that is not just a unit.
+    """
+
+    nic: str
+    raw: str
+    parameter: str
+    value: float
+    note: str = ""
+
+
+def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
+    """Read a NIC's DCQCN settings.
+
+    Parameters
+    ----------
+    path : str or path
+        One of: text with lines ``name = value``, ``name: value`` or ``name value`` and ``#`` comments; the
+        output of ``mlxconfig -d DEVICE [-e] query`` (of several columns, the current values are used); a
+        folder with one file per setting, in the layout of the driver's ``ecn/roce_rp`` and ``ecn/roce_np``
+        or of its ``cc_params``.
+    port : int
+        Which port's settings to use, where names end in ``_P1`` or ``_P2``.
+
+    Returns
+    -------
+    NicSettings
+
+    Raises
+    ------
+    InputError
+        If nothing can be read, a line is malformed, a value is out of range, a setting is given twice with
+        different values, or there is no DCQCN setting for that port at all.
+    """
+    name = label(os.fspath(path))
+    if isinstance(port, bool) or not isinstance(port, int) or port < 1:
+        raise InputError(f"port: {clip(port)} is no port of a NIC; write 1 or 2")
+    try:
+        folder = Path(path).is_dir()
+    except ValueError:  # a null character; read_text says so
+        folder = False
+    if folder:
+        return _settings(_Found(name, port), _folder_lines(Path(path), name), name, unknown_listed=False)
+    lines = read_text(path, _EXPECTED).splitlines()
+    column = _dump_column(lines)
+    if column is None:
+        return _settings(_Found(name, port), _text_lines(lines, name), name, unknown_listed=True)
+    source = f"{name} (port {port}{f', column {column}' if column else ''})"
+    return _settings(_Found(name, port), _dump_lines(lines, name), source, unknown_listed=False)
+
+
+def dcqcn_of(nic: NicSettings) -> tuple[DCQCN, list[MappedSetting]]:
+    """Translate a NIC's settings to the model's parameters.
+
+    What the source did not give has NVIDIA's default, as in the preset ``vendor``. Delays are those of the
+    path (``feedback_delay`` unset), and hyper increase is on, as in the NIC.
+
+    Parameters
+    ----------
+    nic : NicSettings
+
+    Returns
+    -------
+    DCQCN
+        In SI floats.
+    list of MappedSetting
+        One row per parameter that a setting determines, for display.
+
+    Raises
+    ------
+    InputError
+        If two settings together leave no valid parameter.
+    """
+    from fluidcc.operators.nvidia_settings import mapped  # with the scheme, imports JAX
+    from fluidcc.scenario.parameters import resolve
+    from fluidcc.schemes.dcqcn import PRESETS
+
+    rows: list[MappedSetting] = []
+    for parameter, names, value, note in mapped(nic.given, nic.source):
+        raws = []
+        for name in names:
+            raw = nic.given.get(name, SETTINGS[name].default)
+            unit = f" {SETTINGS[name].unit}" if SETTINGS[name].unit else ""
+            raws.append(f"{raw:.15g}{unit}{'' if name in nic.given else ' (default)'}")
+        rows.append(MappedSetting(", ".join(names), ", ".join(raws), parameter, value, note))
+    vendor = PRESETS["vendor"].scheme
+    return resolve(dataclasses.replace(vendor, **{row.parameter: row.value for row in rows})), rows
+
+
+@dataclasses.dataclass
+class _Found:
+    """Settings met so far, and what was met beside them."""
+
+    file: str
+    port: int
+    given: dict[str, float] = dataclasses.field(default_factory=dict)
+    unset: list[str] = dataclasses.field(default_factory=list)
+    unknown: list[str] = dataclasses.field(default_factory=list)
+    others: dict[int, int] = dataclasses.field(default_factory=dict)  # settings of other ports
+
+    def add(self, key: str, text: str, where: str) -> None:
+        base = key.rsplit("/", 1)[-1].lower()
+        suffix = _PORT.fullmatch(base)
+        name = canonical(suffix[1] if suffix else base)
+        if name is None:
+            self.unknown.append(key)
+            return
+        if suffix and int(suffix[2]) != self.port:
+            self.others[int(suffix[2])] = self.others.get(int(suffix[2]), 0) + 1
+            return
+        if text.upper() == "N/A":
+            self.unset.append(name)
+            return
+        value = _value(name, text, f"{where}: {name}")
+        if self.given.setdefault(name, value) != value:
+            raise InputError(
+                f"{where}: {name} is {value:.15g} here but {self.given[name]:.15g} before; "
+                "keep one, or give the settings of one NIC only"
+            )
+
+
+def _value(name: str, text: str, where: str) -> float:
+    """One setting's value in the NIC's unit; registers hold whole numbers."""
+    named = _NAMED.fullmatch(text)
+    text = named[1] if named else text
+    setting = SETTINGS.get(name)
+    if setting is None:
+        low, high, what = 0.0, 2.0**32 - 1, "the register's value"
+    else:
+        low, high = setting.low, setting.high
+        what = f"{setting.what} in {setting.unit}, without the unit" if setting.unit else setting.what
+    try:
+        return number(text, where, what, low, high, integer=True)
+    except InputError as error:
+        hint = SETTINGS[name].hint if name in SETTINGS else ""
+        raise InputError(f"{error}{' (' + hint + ')' if hint else ''}") from None
+
+
+def _settings(
+    found: _Found, lines: Iterator[tuple[str, str, str]], source: str, *, unknown_listed: bool
+) -> NicSettings:
+    for key, text, where in lines:
+        found.add(key, text, where)
+    given = dict(found.given)
+    if not given:
+        others = " and ".join(str(p) for p in sorted(found.others))
+        have = f" for port {found.port} (it has port {others})" if others else ""
+        raise InputError(f"{found.file}: has no DCQCN setting{have}; give {_EXPECTED}, with names such as rpg_ai_rate")
+    ignored = [f"{name} = {given[name]:.15g}: {UNUSED[name](given[name])}" for name in given if name in UNUSED]
+    ignored += [f"{name}: the source says N/A" for name in found.unset]
+    ignored += [f"{n} settings of port {p}" for p, n in sorted(found.others.items())]
+    if unknown_listed:
+        ignored += [f"{label(key)}: not a DCQCN setting known here" for key in found.unknown[:_MOST_LISTED]]
+        left = len(found.unknown) - _MOST_LISTED
+        ignored += [f"{left} more lines with unknown names"] if left > 0 else []
+    elif found.unknown:
+        ignored.append(f"{len(found.unknown)} other settings or files, which are none of DCQCN's numbers")
+    return NicSettings(given, source, tuple(ignored))
+
+
+def _text_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
+    for i, line in enumerate(lines, 1):
+        line = line.split("#", 1)[0]
+        if not line.strip():
+            continue
+        match = _TEXT_LINE.fullmatch(line) if len(line) <= 1000 else None
+        if match is None:
+            raise InputError(
+                f"{name}:{i}: cannot read {clip(line.strip())}; write `name = value`, such as rpg_ai_rate = 5"
+            )
+        yield match[1], match[2], f"{name}:{i}"
+
+
+def _dump_column(lines: list[str]) -> str | None:
+    """Which column of a ``mlxconfig`` dump to use, empty if it has no header; None if it is no dump."""
+    for line in lines:
+        if line.strip().startswith("Configurations:"):
+            columns = _COLUMNS.findall(line)
+            return "Current" if "Current" in columns else "".join(columns[:1])
+    known = (_DUMP_LINE.fullmatch(line) for line in lines if len(line) <= 1000)
+    # Part of a dump, without its header.
+    return "" if any(m and _is_port_setting(m[1]) for m in known) else None
+
+
+def _is_port_setting(key: str) -> bool:
+    suffix = _PORT.fullmatch(key.lower())
+    return suffix is not None and canonical(suffix[1]) is not None
+
+
+def _dump_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
+    columns: list[str] = []
+    for i, line in enumerate(lines, 1):
+        if line.strip().startswith("Configurations:"):
+            columns = _COLUMNS.findall(line)
+            continue
+        match = _DUMP_LINE.fullmatch(line) if len(line) <= 1000 else None
+        if match is None:
+            continue
+        values = match[2].split()
+        if not _is_port_setting(match[1]) and canonical(match[1].lower()) is None:
+            yield match[1], "", ""
+            continue
+        if not columns and len(values) == 3:
+            columns = ["Default", "Current", "Next Boot"]
+        announced = max(len(columns), 1)
+        if len(values) != announced:
+            raise InputError(
+                f"{name}:{i}: {match[1]} has {len(values)} values where the header announces {announced}; "
+                "give the output of `mlxconfig query` unchanged"
+            )
+        yield match[1], values[columns.index("Current") if "Current" in columns else 0], f"{name}:{i}"
+
+
+def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
+    seen = 0
+
+    def unreadable(error: OSError) -> None:
+        raise InputError(f"{name}: cannot be read ({error.strerror}); give {_EXPECTED}")
+
+    for parent, folders, files in os.walk(folder, onerror=unreadable):
+        folders.sort()
+        for file in sorted(files):
+            seen += 1
+            if seen > _MOST_FILES:
+                raise InputError(f"{name}: has more than {_MOST_FILES} files; give the folder that holds roce_rp")
+            path = Path(parent, file)
+            if canonical(file.lower()) is None or not path.is_file():  # a pipe would block
+                yield file, "", ""
+                continue
+            yield file, read_text(path, "one number per file").strip(), label(path)

@@ -1,0 +1,65 @@
+"""Which of a SONiC port's queues carries RoCE: the file does not say, but PFC and WRED tell."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from fluidcc.errors import InputError
+from fluidcc.operators.config_db import ConfigDB, Fields
+from fluidcc.operators.config_files import clip, label, number
+
+PFC_MAP = "MAP_PFC_PRIORITY_TO_QUEUE"
+BEST_RANK = 3  # 2 for PFC, 1 for a WRED profile: a lossless queue without ECN is still the one that RoCE uses
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """A queue of a port; a higher rank is a better candidate for the RoCE queue."""
+
+    port: str
+    queue: int
+    rank: int
+    pfc: dict[int, int]  # queue -> priority that pauses it
+    fields: Fields
+
+
+def choose_queue(config: ConfigDB, port: str) -> Choice:
+    """Of a port's queues, the first among those that look most like RoCE's."""
+    pfc = _pfc_queues(config, port)
+    queues: dict[int, Fields] = {}
+    for first, last, fields in config.ranges("QUEUE").get(port, ()):
+        for queue in range(first, last + 1):
+            queues[queue] = queues.get(queue, {}) | fields
+    best = Choice(port, 0, 0, pfc, {})
+    for queue in sorted(queues.keys() | pfc.keys()):
+        fields = queues.get(queue, {})
+        marked = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{queue} wred_profile")
+        rank = 2 * (queue in pfc) + bool(marked)
+        if rank > best.rank:
+            best = Choice(port, queue, rank, pfc, fields)
+    return best
+
+
+def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
+    """The queues of a port that PFC pauses, with their priorities."""
+    fields: Fields = {}
+    for entry in config.by_port("PORT_QOS_MAP").get(port, ()):
+        fields = fields | entry
+    at = f"PORT_QOS_MAP|{label(port)}"
+    where = f"{config.name}: {at}"
+    enabled = fields.get("pfc_enable", "")
+    if not isinstance(enabled, (str, int)) or isinstance(enabled, bool):
+        raise InputError(f'{where} pfc_enable: {clip(enabled)} is not a list of priorities; write for example "3,4"')
+    texts = [text for text in str(enabled).split(",") if text.strip()] if enabled != "" else []
+    priorities = [int(number(t, f"{where} pfc_enable", "a priority", 0, 7, integer=True)) for t in texts]
+    name = config.reference(fields.get("pfc_to_queue_map"), PFC_MAP, f"{at} pfc_to_queue_map")
+    # Without the map, priority i pauses queue i: the switch's own default.
+    queue_of: Fields = {}
+    if name and PFC_MAP in config.tables:
+        queue_of = config.needed(PFC_MAP, name, f"{at} pfc_to_queue_map")
+    found: dict[int, int] = {}
+    for priority in sorted(set(priorities)):
+        key = f"{config.name}: {PFC_MAP}|{label(name)} {priority}"
+        queue = number(queue_of.get(str(priority), priority), key, "a queue", 0, 255, integer=True)
+        found[int(queue)] = priority
+    return found

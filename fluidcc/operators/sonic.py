@@ -1,0 +1,283 @@
+"""A SONiC switch's ``config_db.json``: the marking and the buffers of one port's RoCE queue."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+from fluidcc.errors import InputError
+from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
+from fluidcc.operators.config_files import clip, label, listing, number
+from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
+
+if TYPE_CHECKING:
+    from fluidcc.scenario.model import RED
+
+_MBPS = 1e6 / 8
+_MOST_BYTES = 1e13
+_MARKS_GREEN = {
+    "ecn_none": False,
+    "ecn_green": True,
+    "ecn_yellow": False,
+    "ecn_red": False,
+    "ecn_green_yellow": True,
+    "ecn_green_red": True,
+    "ecn_yellow_red": False,
+    "ecn_all": True,
+}
+_TABLES_READ = {
+    "PORT",
+    "QUEUE",
+    "WRED_PROFILE",
+    "PORT_QOS_MAP",
+    PFC_MAP,
+    "BUFFER_PG",
+    "BUFFER_PROFILE",
+    "BUFFER_POOL",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class SwitchPort:
+    """One egress port of a switch and its RoCE queue, in SI units, as configured and not yet judged.
+
+    The thresholds are those of *green* packets: a switch colours every packet green unless a policer or a
+    colour map says otherwise, so that DCQCN's traffic, which is ECN-capable, is marked by the green curve.
+    They are returned as they stand, also with ``kmax < kmin`` or ``pmax == 0``.
+
+    Attributes
+    ----------
+    source : str
+        The file.
+    name : str
+        The port, such as ``Ethernet0``.
+    rate : float
+        Its speed [bytes/s].
+    ports : int
+        Ports of the switch that are administratively up (all of them if none is); n of DCQCN section 4.
+    queue, priority : int
+        The queue chosen, and the PFC priority that pauses it (the queue's number if none does).
+    lossless : bool
+        Whether PFC is enabled on that priority.
+    lossless_priorities : tuple of int
+        All priorities of the port on which PFC is enabled.
+    profile : str
+        Name of the queue's WRED profile; empty if it has none.
+    ecn : bool
+        Whether the profile marks green packets; if not, it drops them by the same curve.
+    kmin, kmax : float or None
+        Green thresholds [bytes]; None without a profile.
+    pmax : float or None
+        Green probability at ``kmax``, from 0 to 1.
+    buffer_size : float or None
+        Size of the buffer pool that the priority group shares [bytes]. It is what remains to share: SONiC's
+        templates have taken the groups' reservations (``reserved``) out already.
+    pool_headroom : float or None
+        The pool's own ``xoff``: headroom that all ports share [bytes].
+    headroom : float or None
+        The profile's ``xoff``, bytes that may arrive after a PAUSE; t_flight of DCQCN section 4.
+    reserved, xon : float or None
+        The profile's ``size`` and ``xon`` [bytes].
+    dynamic_th : float or None
+        The profile's ``dynamic_th``; `beta` is two to its power.
+    notes : tuple of str
+        Assumptions made where the file is silent.
+    ignored : tuple of str
+        What the file says that the model does not use.
+    """
+
+    source: str
+    name: str
+    rate: float
+    ports: int
+    queue: int
+    priority: int
+    lossless: bool
+    lossless_priorities: tuple[int, ...] = ()
+    profile: str = ""
+    ecn: bool = False
+    kmin: float | None = None
+    kmax: float | None = None
+    pmax: float | None = None
+    buffer_size: float | None = None
+    pool_headroom: float | None = None
+    headroom: float | None = None
+    reserved: float | None = None
+    xon: float | None = None
+    dynamic_th: float | None = None
+    notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def red(self) -> RED | None:
+        """The green curve as a scenario's marking, unchecked; None if the queue has no WRED profile."""
+        from fluidcc.scenario.model import RED  # imports JAX
+
+        return None if self.kmin is None else RED(self.kmin, self.kmax, self.pmax)
+
+    @property
+    def beta(self) -> float | None:
+        """The share of the free buffer that a priority group may take before PAUSE; DCQCN section 4."""
+        return None if self.dynamic_th is None else 2.0**self.dynamic_th
+
+
+def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchPort:
+    """Read one port's marking and buffers from a SONiC configuration.
+
+    Parameters
+    ----------
+    path : str or path
+        ``config_db.json``.
+    port : str, optional
+        The port; by default the first that is up and has a lossless queue with a WRED profile (failing
+        that, a lossless queue, then a queue with a WRED profile).
+
+    Returns
+    -------
+    SwitchPort
+        Of the port's queues, the first with PFC and a WRED profile, or else with PFC, or else with a WRED
+        profile; ``red`` is None where there is none.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is no SONiC configuration, lacks the port or a table or a value that is
+        needed, or has a value out of range. Thresholds that are merely unwise are not refused.
+    """
+    config = ConfigDB(path)
+    ports = config.table("PORT")
+    if not ports:
+        raise InputError(f"{config.name}: table PORT lists no ports; give {EXPECTED} with at least one port")
+    if port is not None and port not in ports:
+        raise InputError(f"{config.name}: table PORT has no {clip(port)}; its ports are {listing(list(ports))}")
+    config.table("QUEUE")
+    up = [name for name in ports if config.entry("PORT", name).get("admin_status") == "up"]
+    candidates = [port] if port is not None else up or list(ports)
+    best = choose_queue(config, candidates[0])
+    for name in candidates[1:]:
+        if best.rank == BEST_RANK:
+            break
+        best = max(best, choose_queue(config, name), key=lambda choice: choice.rank)
+    if best.rank == 0:
+        who = f"port {label(port)}" if port is not None else "every port that is up"
+        raise InputError(
+            f"{config.name}: {who} lacks a queue with a wred_profile (table QUEUE) or with PFC (pfc_enable "
+            f"in table PORT_QOS_MAP); add one, or name another port (ports: {listing(list(ports))})"
+        )
+    return _describe(config, best, len(up) or len(ports))
+
+
+def _describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
+    port, queue = choice.port, choice.queue
+    fields = config.entry("PORT", port)
+    notes: list[str] = []
+    if fields.get("admin_status") != "up":
+        notes.append(f"port {label(port)} is not administratively up")
+    if "speed" not in fields:
+        raise InputError(f'{config.name}: PORT|{label(port)} has no speed; add it in Mb/s, such as "speed": "100000"')
+    speed = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8)
+    ignored: list[str] = []
+    if "scheduler" in choice.fields:
+        ignored.append(
+            f"QUEUE|{label(port)}|{queue} scheduler {clip(choice.fields['scheduler'])}: "
+            "the queue is modelled as the only one that its port serves"
+        )
+    return SwitchPort(
+        source=config.name,
+        name=label(port),
+        rate=speed * _MBPS,
+        ports=up,
+        queue=queue,
+        priority=choice.pfc.get(queue, queue),
+        lossless=queue in choice.pfc,
+        lossless_priorities=tuple(sorted(choice.pfc.values())),
+        **_marking(config, choice, notes, ignored),
+        **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
+        notes=tuple(notes),
+        ignored=(*ignored, *_tables_left(config)),
+    )
+
+
+def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[str]) -> Fields:
+    where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
+    name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
+    if not name:
+        notes.append(f"queue {choice.queue} has no WRED profile: it neither marks nor drops early")
+        return {}
+    fields = config.needed("WRED_PROFILE", name, where)
+    place = f"{config.name}: WRED_PROFILE|{label(name)}"
+    thresholds: list[float] = []
+    for key in ("green_min_threshold", "green_max_threshold"):
+        if key not in fields:
+            raise InputError(f'{place} has no {key}; add it in bytes, such as "{key}": "1048576"')
+        thresholds.append(number(fields[key], f"{place} {key}", "bytes", 0, _MOST_BYTES))
+    key = "green_drop_probability"
+    if key not in fields:
+        notes.append(f"WRED_PROFILE|{label(name)} has no {key}: taken as 100%, the switch interface's default")
+    percent = number(fields.get(key, 100), f"{place} {key}", "percent", 0, 100)
+    mode = fields.get("ecn")
+    if mode is None:
+        notes.append(f"WRED_PROFILE|{label(name)} has no ecn: taken as ecn_none, the default")
+        mode = "ecn_none"
+    if not isinstance(mode, str) or mode.strip().lower() not in _MARKS_GREEN:
+        raise InputError(f"{place} ecn: {clip(mode)} is not a mode; write one of {', '.join(_MARKS_GREEN)}")
+    for colour in ("yellow", "red"):
+        if any(k.startswith(f"{colour}_") for k in fields):
+            ignored.append(f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green")
+    if any(k.startswith("wred_") for k in fields):
+        ignored.append(f"WRED_PROFILE|{label(name)} wred_*_enable: governs drops of packets without ECN")
+    ecn = _MARKS_GREEN[mode.strip().lower()]
+    return {
+        "profile": label(name),
+        "ecn": ecn,
+        "kmin": thresholds[0],
+        "kmax": thresholds[1],
+        "pmax": percent / 100,
+    }
+
+
+def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignored: list[str]) -> Fields:
+    """The lossless buffers of a priority group; what the file leaves to the switch stays unknown."""
+    group: Fields = {}
+    for first, last, fields in config.ranges("BUFFER_PG").get(port, ()):
+        if first <= priority <= last:
+            group = group | fields
+    where = f"BUFFER_PG|{port}|{priority} profile"
+    name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
+    if not name:
+        notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
+        return {}
+    fields = config.needed("BUFFER_PROFILE", name, where)
+    place = f"{config.name}: BUFFER_PROFILE|{label(name)}"
+
+    def size(source: Fields, key: str, at: str) -> float | None:
+        return number(source[key], f"{at} {key}", "bytes", 0, _MOST_BYTES) if key in source else None
+
+    threshold = None
+    if "dynamic_th" in fields:
+        threshold = number(fields["dynamic_th"], f"{place} dynamic_th", "a power of two", -10, 10)
+    ignored.extend(
+        f"BUFFER_PROFILE|{label(name)} {key}: the model pauses by no such rule"
+        for key in ("static_th", "xon_offset")
+        if key in fields
+    )
+    found: Fields = {
+        "headroom": size(fields, "xoff", place),
+        "reserved": size(fields, "size", place),
+        "xon": size(fields, "xon", place),
+        "dynamic_th": threshold,
+    }
+    pool = config.reference(fields.get("pool"), "BUFFER_POOL", f"BUFFER_PROFILE|{name} pool")
+    if pool:
+        entry = config.needed("BUFFER_POOL", pool, f"BUFFER_PROFILE|{name} pool")
+        at = f"{config.name}: BUFFER_POOL|{label(pool)}"
+        found |= {"buffer_size": size(entry, "size", at), "pool_headroom": size(entry, "xoff", at)}
+    if found.get("buffer_size") is None:
+        notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
+    return found
+
+
+def _tables_left(config: ConfigDB) -> list[str]:
+    left = [name for name in config.tables if name not in _TABLES_READ]
+    return [f"tables not read: {listing(left, most=40)}"] if left else []

@@ -1,0 +1,10 @@
+"""Names of the papers that claims and figures come from."""
+
+ACC = "ACC, NSDI 2024"
+DCQCN = "DCQCN, SIGCOMM 2015"
+DCTCP = "DCTCP, SIGCOMM 2010"
+ECN_OR_DELAY = "ECN or Delay, CoNEXT 2016"
+HPCC = "HPCC, SIGCOMM 2019"
+HPCCPP = "HPCC++, IETF slides"
+SWIFT = "Swift, SIGCOMM 2020"
+VAI = "Fast convergence to fairness (VAI, SF)"

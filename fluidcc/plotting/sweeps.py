@@ -1,0 +1,142 @@
+"""Pictures of sweeps: lines and heat maps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.ticker import FuncFormatter
+
+from fluidcc import units
+from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.scenario.parameters import specs
+
+if TYPE_CHECKING:
+    from fluidcc.sweeps.result import SweepResult
+
+_MOST_TICKS = 10  # swept values ticked one by one
+_COLOURS = {True: "viridis_r", False: "viridis"}  # by whether less is better: bright is good
+
+
+def plot_sweep(
+    result: SweepResult,
+    metric: str,
+    *,
+    best: dict[str, float] | None = None,
+    mark: dict[str, float] | None = None,
+    minimise: bool = True,
+) -> Picture:
+    """A metric over one swept name as a line, over two as a heat map.
+
+    Parameters
+    ----------
+    result : SweepResult
+    metric : str
+    best : dict
+        The point to mark as best, at which further names are held; that of the metric alone by default.
+    mark : dict
+        A point to mark on the heat map, for example the present setting.
+    minimise : bool
+        Whether less of the metric is better.
+
+    Returns
+    -------
+    Picture
+    """
+    chosen = best if best is not None else result.best(metric, minimise=minimise)
+    shown = sorted(result.names, key=lambda n: -result.dataset.sizes[n])[:2]
+    shown = [name for name in result.names if name in shown]
+    held = {n: chosen[n] for n in result.names if n not in shown}
+    values = result[metric].sel({n: v for n, v in held.items() if v is not None}, method="nearest")
+    dimension = str(values.attrs.get("units", ""))
+    data, unit = scaled(values.values, dimension)
+    picture, axes = figure(1, 1, size=(7.5, 5.0))
+    axis = axes[0, 0]
+    text = str(values.attrs.get("long_name", metric))
+    if len(shown) == 1:
+        axis.plot(result.dataset[shown[0]], data, marker="o", ms=3)
+        axis.set_ylabel(label(metric, unit))
+        axis.grid(alpha=0.3)
+        _name_axis(axis, "x", result, shown[0])
+    else:
+        y, x = (result.dataset[name].values for name in shown)
+        finite = np.ma.masked_invalid(data if values.dims == tuple(shown) else data.T)
+        wide = finite.count() > 0 and finite.min() > 0 and finite.max() > 20 * finite.min()
+        norm = LogNorm() if wide else None
+        mesh = axis.pcolormesh(_edges(x), _edges(y), finite, cmap=_COLOURS[minimise], norm=norm)
+        axis.set_facecolor("0.85")
+        _name_axis(axis, "x", result, shown[1])
+        _name_axis(axis, "y", result, shown[0])
+        bar = picture.colorbar(mesh, ax=axis, label=label(metric, unit))
+        if wide:
+            bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        _mark_points(axis, shown, chosen, mark)
+    fixed = ", ".join(f"{n} = {format_value(n, float(values[n]))}" for n in held)
+    axis.set_title(f"{text}" + (f"\nat {fixed}" if fixed else ""), fontsize="medium")
+    return picture
+
+
+def _mark_points(axis: Axes, shown: Sequence[str], best: dict[str, Any], mark: dict[str, float] | None) -> None:
+    points = [("best", best, "*", "white")]
+    if mark:
+        # The map is a slice through the best point: a mark with other held values is not on it, and says so.
+        other = [name for name in best if name in mark and name not in shown and not np.isclose(best[name], mark[name])]
+        where = f" (there with another {', '.join(other)})" if other else ""
+        points.append((f"present {', '.join(shown)}{where}", mark, "o", "none"))
+    style = {"mec": "crimson", "mew": 1.5, "ms": 12, "ls": "none", "clip_on": False}
+    for name, point, symbol, fill in points:
+        if point[shown[0]] is not None:
+            axis.plot(point[shown[1]], point[shown[0]], symbol, mfc=fill, label=name, **style)
+    axis.figure.legend(loc="outside lower center", ncols=2, fontsize="small")
+
+
+def _name_axis(axis: Axes, which: str, result: SweepResult, name: str) -> None:
+    """Label an axis; few values are ticked one by one, logarithmic spacing makes a logarithmic axis."""
+    values = result.dataset[name].values
+    line = axis.xaxis if which == "x" else axis.yaxis
+    if logarithmic(values):
+        (axis.set_xscale if which == "x" else axis.set_yscale)("log")
+    dimension = dimension_of(name)
+    if len(values) <= _MOST_TICKS:
+        line.set_ticks(values, labels=[units.show(float(v), dimension, 3) for v in values], fontsize="small")
+        line.set_ticks([], minor=True)
+    else:
+        line.set_major_formatter(FuncFormatter(lambda v, _: units.show(v, dimension, 3)))
+    (axis.set_xlabel if which == "x" else axis.set_ylabel)(name)
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Borders of the cells around values, halfway between them as the axis shows them."""
+    if len(values) == 1:
+        return np.array([values[0] - 0.5, values[0] + 0.5])
+    at = np.log(values) if logarithmic(values) else values
+    middle = (at[1:] + at[:-1]) / 2
+    edges = np.concatenate([[2 * at[0] - middle[0]], middle, [2 * at[-1] - middle[-1]]])
+    return np.exp(edges) if logarithmic(values) else edges
+
+
+def logarithmic(values: np.ndarray) -> bool:
+    """Whether positive values spread more evenly in the logarithm."""
+    if len(values) < 3 or (values <= 0).any():
+        return False
+    ratios, steps = np.diff(np.log(values)), np.diff(values)
+    return bool(np.ptp(ratios) * abs(steps.mean()) < np.ptp(steps) * abs(ratios.mean()))
+
+
+def format_value(name: str, value: float) -> str:
+    """A value of a named parameter, with its unit."""
+    return units.show(value, dimension_of(name))
+
+
+def dimension_of(name: str) -> str:
+    """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
+    from fluidcc.scenario.model import RED, Flow, Scenario
+    from fluidcc.schemes.registry import SCHEMES, parameters_of
+
+    for owner in (RED, Flow, Scenario, *(parameters_of(scheme) for scheme in SCHEMES)):
+        if name in specs(owner):
+            return specs(owner)[name].dimension
+    return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)

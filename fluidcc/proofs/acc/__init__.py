@@ -1,0 +1,1 @@
+"""Claims of ACC (NSDI 2024)."""

@@ -1,0 +1,189 @@
+"""DCQCN, sections 5.2 and 6.1: what (5)-(9) and the packets do over time.
+
+All of the fluid's cases run side by side, on bottlenecks that share nothing; the packets run one after another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+
+from fluidcc.claims.claim import Finding, Way, claim
+from fluidcc.claims.runner import main
+from fluidcc.papers import DCQCN
+
+GBPS = 1e9 / 8
+LINE = 40 * GBPS
+GAINS = (1 / 16, 1 / 64, 1 / 256, 1 / 1024)
+UNTIL, SETTLED = 200e-3, 10e-3  # s; by the second the first burst has drained
+STEP, SAMPLED = 1e-6, 10e-6  # s
+EMPTY = 1.0  # bytes
+SENDERS = (1, 2, 4, 8, 9, 14, 19)
+PACKETS_SINCE, PACKETS_UNTIL = 50e-3, 250e-3  # s
+
+
+def _cells() -> dict[str, Any]:
+    """Scheme, marking and classes of flows (number, rate at start), by name."""
+    from fluidcc.schemes.dcqcn import PRESETS
+
+    scheme, marking = PRESETS["paper"][:2]
+    at_line = {f"g_1/{1 / g:.0f}": (dataclasses.replace(scheme, g=g), ((2.0, LINE),)) for g in GAINS}
+    pair = ((1.0, LINE), (1.0, 0.0))
+    rest = {
+        "N_14": (scheme, ((14.0, LINE),)),
+        "N_15": (scheme, ((15.0, LINE),)),
+        "N_16": (scheme, ((16.0, LINE),)),
+        "N_32_half_R_AI": (dataclasses.replace(scheme, rate_ai=20e6 / 8), ((32.0, LINE),)),
+        "tau'_55": (scheme, pair),
+        "tau'_110": (dataclasses.replace(scheme, alpha_timer=110e-6), pair),
+    }
+    return {name: (scheme, marking, classes) for name, (scheme, classes) in (at_line | rest).items()}
+
+
+@functools.cache
+def fluid(step: float = STEP) -> tuple[np.ndarray, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Times, queue of each cell, and rates of each cell's classes."""
+    from fluidcc.engines.run import simulate
+    from fluidcc.figures.common import side_by_side
+
+    cells = _cells()
+    trace = simulate(side_by_side(list(cells.values())), UNTIL, dt=step, sample_interval=SAMPLED, estimate_error=False)
+    queues = {name: trace["queue"].values[:, k] for k, name in enumerate(cells)}
+    rates, flow = {}, 0
+    for name, (_, _, classes) in cells.items():
+        rates[name] = trace["rate"].values[:, flow : flow + len(classes)]
+        flow += len(classes)
+    return trace["time"].values, queues, rates
+
+
+def _swing(name: str, step: float = STEP) -> float:
+    """How much the queue rises and falls again after the first burst [bytes]."""
+    time, queues, _ = fluid(step)
+    later = queues[name][time >= SETTLED]
+    return float((np.abs(np.diff(later)).sum() - abs(later[-1] - later[0])) / 2)
+
+
+def _empty(name: str, step: float = STEP) -> float:
+    """Share of the second half for which the queue is empty."""
+    time, queues, _ = fluid(step)
+    return float((queues[name][time >= UNTIL / 2] < EMPTY).mean())
+
+
+def _gap(name: str, step: float = STEP) -> float:
+    """Mean difference of the two flows' rates after 10 ms, as in Fig. 11 [bytes/s]."""
+    time, _, rates = fluid(step)
+    return float(np.abs(rates[name][time >= SETTLED] @ [1, -1]).mean())
+
+
+@claim("dcqcn-52-g-variation", DCQCN, "5.2, Fig. 12", "a smaller g leads to lower variation of the queue", slow=True)
+def variation() -> Finding:
+    swings = [_swing(f"g_1/{1 / g:.0f}") for g in GAINS]
+    half = [_swing(f"g_1/{1 / g:.0f}", STEP / 2) for g in GAINS]
+    falls = [after < before for before, after in itertools.pairwise(swings)]
+    return Finding(
+        {"down to g = 1/1024": all(falls)},
+        {f"swings_bytes_g_1/{1 / g:.0f}": swing for g, swing in zip(GAINS, swings, strict=True)},
+        # Heun's method with jumps of the marking: first order in the step.
+        [Way("swings at g = 1/256: step of 1 us, of 0.5 us", swings[2], half[2], 0.05)],
+        restricted=falls[0] and falls[1],
+        conditions="down to g = 1/256",
+    )
+
+
+@claim(
+    "dcqcn-52-starvation", DCQCN, "5.2, Fig. 12", "no buffer starvation with 16:1, nor 32:1 with R_AI halved", slow=True
+)
+def starvation() -> Finding:
+    shares = {name: _empty(name) for name in ("N_14", "N_15", "N_16", "N_32_half_R_AI")}
+    from fluidcc import equilibrium, incast
+
+    rests = {n: equilibrium(incast(n)).exists for n in (14, 15, 16)}
+    return Finding(
+        {"16:1": shares["N_16"] == 0, "32:1 with R_AI halved": shares["N_32_half_R_AI"] == 0},
+        {f"empty_share_of_time_{name}": share for name, share in shares.items()},
+        [
+            Way("share at N = 16: step of 1 us, of 0.5 us", shares["N_16"], _empty("N_16", STEP / 2), 0.05),
+            *(
+                Way(f"starves where there is no fixed point, N = {n}", shares[f"N_{n}"] > 0, not rests[n])
+                for n in (14, 15, 16)
+            ),
+        ],
+        correction="up to 14 flows, which have a fixed point, the queue does not run empty",
+        corrected=shares["N_14"] == 0 and rests[14],
+    )
+
+
+@claim(
+    "dcqcn-52-alpha-timer", DCQCN, "5.2", "tau' = 110 us, twice the default, barely slows down convergence", slow=True
+)
+def alpha_timer() -> Finding:
+    gaps = {name: _gap(name) / GBPS for name in ("tau'_55", "tau'_110")}
+    change = gaps["tau'_110"] / gaps["tau'_55"] - 1
+    return Finding(
+        {"as printed": change < 0.1},  # "barely": less than 10 %
+        {f"mean_gap_gbps_{name}_us": gap for name, gap in gaps.items()} | {"relative_change": change},
+        [Way("gap at 110 us: step of 1 us, of 0.5 us", gaps["tau'_110"], _gap("tau'_110", STEP / 2) / GBPS, 0.01)],
+    )
+
+
+@functools.cache
+def packets() -> dict[int, dict[str, float]]:
+    """Total goodput and queue of K:1 incast in packets, after the start has drained."""
+    from fluidcc import incast
+    from fluidcc.engines.run import simulate
+    from fluidcc.figures.common import SWITCH
+
+    found = {}
+    for seed, count in enumerate(SENDERS, 1):
+        summary = simulate(
+            incast(count, **SWITCH), PACKETS_UNTIL, window=(PACKETS_SINCE, PACKETS_UNTIL), engine="packet", seed=seed
+        ).summary
+        queue = summary["queue_bytes"]
+        found[count] = {
+            "total_gbps": sum(summary["goodput_bytes_per_s"]) / GBPS,
+            "queue_max_bytes": queue["max"],
+            "queue_p95_bytes": queue["p95"],
+            "queue_max_whole_run_bytes": queue["max_whole_run"],
+        }
+    return found
+
+
+@claim("dcqcn-61-total", DCQCN, "6.1", "total throughput of K:1 incast is always above 39 Gb/s, K = 1 to 19", slow=True)
+def total() -> Finding:
+    totals = {count: at["total_gbps"] for count, at in packets().items()}
+    time, _, rates = fluid()
+    modelled = 2 * rates["g_1/256"][time >= PACKETS_SINCE].mean() / GBPS
+    first = min((count for count, value in totals.items() if value <= 39), default=0)
+    return Finding(
+        {"packet engine": min(totals.values()) > 39},
+        {f"total_gbps_{count}": value for count, value in totals.items()},
+        [Way("total of 2 senders: packets, fluid", totals[2], float(modelled), 0.05)],
+        restricted=all(value > 39 for count, value in totals.items() if count < first),
+        conditions=f"K < {first}, of {', '.join(map(str, SENDERS))}: there the queue cycles and runs empty",
+    )
+
+
+@claim("dcqcn-61-queue", DCQCN, "6.1", "the queue never exceeds 100 KB in K:1 incast, K = 1 to 19", slow=True)
+def queue() -> Finding:
+    from fluidcc import equilibrium, incast
+
+    most = {count: at["queue_max_bytes"] for count, at in packets().items()}
+    rest = {n: equilibrium(incast(n)).as_dict()["queue_bytes"] for n in (8, 9)}
+    return Finding(
+        {
+            "packet engine, after the first 50 ms": max(most.values()) <= 100e3,
+            "at the model's fixed point": max(rest.values()) <= 100e3,
+        },
+        {f"max_bytes_{count}": value for count, value in most.items()}
+        | {f"p95_bytes_{count}": at["queue_p95_bytes"] for count, at in packets().items()}
+        | {f"fixed_point_bytes_{n}": value for n, value in rest.items()},
+        [Way("exceeded with 9 senders: packets, fixed point", most[9] > 100e3, rest[9] > 100e3)],
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)

@@ -1,0 +1,182 @@
+"""DCQCN, section 5: the fixed point of (5)-(9), and the closed form that a later paper gives for it.
+
+With R = C/N and the coefficients a to e of (8) and (9), both at rest demand (packets as the unit of data)
+
+    alpha a^2 = tau^2 R_AI R (b + d)(c + e),   alpha = 1 - (1-p)^(tau' R),
+
+one equation for p; neither g nor the delay tau* enters.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from fluidcc.claims.claim import Finding, Way, claim
+from fluidcc.claims.runner import main
+from fluidcc.papers import DCQCN, ECN_OR_DELAY
+
+# Table 14 and 40 Gb/s, in packets of 1000 B and seconds.
+PACKET = 1000.0
+C, TAU, TAU_PRIME, T = 5e6, 50e-6, 55e-6, 55e-6
+R_AI, B, F = 40e6 / 8 / PACKET, 10e6 / PACKET, 5
+KMIN, KMAX, PMAX = 5e3, 200e3, 0.01
+
+
+def sides(p: Any, rate: Any, r_ai: Any = R_AI) -> tuple[Any, Any]:
+    """Both sides of the equation for p, in mpmath's numbers."""
+    keep = 1 - p
+    a = 1 - keep ** (TAU * rate)
+    b, d = (p / (keep ** (-n) - 1) for n in (B, T * rate))
+    c, e = keep ** (F * B) * b, keep ** (F * T * rate) * d
+    alpha = 1 - keep ** (TAU_PRIME * rate)
+    return alpha * a**2, TAU**2 * r_ai * rate * (b + d) * (c + e)
+
+
+@functools.cache
+def marking(flows: float, r_ai: float = R_AI) -> float:
+    """p*, by bisection of the logarithm in 30 digits."""
+    with mpmath.workdps(30):
+        rate = mpmath.mpf(C) / mpmath.mpf(flows)
+
+        def surplus(log: Any) -> Any:
+            left, right = sides(mpmath.exp(log), rate, mpmath.mpf(r_ai))
+            return mpmath.log(left) - mpmath.log(right)
+
+        root: Any = mpmath.findroot(surplus, (mpmath.log("1e-12"), mpmath.log("0.9")), solver="anderson", tol=1e-20)
+        return float(mpmath.exp(root))
+
+
+def queue(p: float) -> float:
+    """Queue that marks with p on the ramp (5) [bytes]."""
+    return KMIN + p / PMAX * (KMAX - KMIN)
+
+
+def crossings(flows: int) -> int:
+    """How often the two sides cross, on a fine grid of p."""
+    p = np.geomspace(1e-9, 0.99, 4000)
+    rate = C / flows
+    log = np.log1p(-p)
+    a, alpha = -np.expm1(TAU * rate * log), -np.expm1(TAU_PRIME * rate * log)
+    # As logarithms: (1-p)^(-B) overflows.
+    b, d = (np.log(p) + n * log - np.log(-np.expm1(n * log)) for n in (B, T * rate))
+    c, e = F * B * log + b, F * T * rate * log + d
+    gap = np.log(alpha * a**2) - np.log(TAU**2 * R_AI * rate) - np.logaddexp(b, d) - np.logaddexp(c, e)
+    return int(np.count_nonzero(np.diff(np.sign(gap))))
+
+
+def most_flows() -> tuple[int, float]:
+    """The largest N with p* <= Pmax, and the real number at which they are equal."""
+    with mpmath.workdps(30):
+        meets: Any = mpmath.findroot(lambda n: marking(float(n)) - PMAX, (10, 20), solver="anderson", tol=1e-12)
+    return max(n for n in range(1, 65) if marking(n) <= PMAX), float(meets)
+
+
+def _engine(flows: int, **options: Any) -> dict[str, Any]:
+    """The same by `fluidcc.equilibrium`, which nests a root of the rate in a root of the marking."""
+    from fluidcc import DCQCN as SCHEME
+    from fluidcc import equilibrium, incast
+
+    return equilibrium(incast(flows, scheme=SCHEME(**options), packet_size="1000B")).as_dict()
+
+
+def _same(flows: tuple[int, ...]) -> list[Way]:
+    return [
+        Way(f"p* of {n} flows: in 30 digits, fluidcc.equilibrium", marking(n), _engine(n)["marking_probability"], 1e-9)
+        for n in flows
+    ]
+
+
+@claim("dcqcn-51-unique", DCQCN, "5.1, (10)", "the fluid model has a unique fixed point")
+def unique() -> Finding:
+    most, meets = most_flows()
+    counts = {n: crossings(n) for n in range(1, 65)}
+    exists = {n: marking(n) <= PMAX for n in counts}  # (5) has no queue for Pmax < p < 1
+    at = {f"N_{n}": {"p": marking(n), "queue_bytes": queue(marking(n))} for n in (2, 8, most)}
+    rate = C / 2
+    keep = 1 - marking(2)
+    alpha = 1 - keep ** (TAU_PRIME * rate)
+    return Finding(
+        {"for any N": all(counts[n] == 1 and exists[n] for n in counts)},
+        at | {"alpha_N_2": alpha, "most_flows": most, "flows_at_which_p_is_pmax": meets},
+        [
+            *_same((2, 8, most)),
+            Way("alpha of 2 flows", alpha, _engine(2)["alpha"], 1e-9),
+            Way("whether it exists one flow further", bool(exists[most + 1]), bool(_engine(most + 1)["exists"])),
+        ],
+        restricted=all(counts[n] == 1 and exists[n] for n in range(1, most + 1)),
+        conditions=f"N <= {most}: beyond, p* > Pmax, which (5) gives for no queue, and there is no fixed point",
+    )
+
+
+@claim("dcqcn-51-marking", DCQCN, "5.1", "for reasonable settings p is less than 1 %")
+def below_one_percent() -> Finding:
+    _, meets = most_flows()
+    below = {n: marking(n) < 0.01 for n in range(1, 65)}
+    first = min(n for n in below if not below[n])
+    return Finding(
+        {"with the paper's settings, for any N": all(below.values())},
+        {
+            "first_N_above": first,
+            "p_there": marking(first),
+            "p_of_2": marking(2),
+            "flows_at_which_p_is_1_percent": meets,
+        },
+        _same((first - 1, first)),
+        restricted=all(below[n] for n in range(1, first)),
+        conditions=f"up to {first - 1} flows",
+    )
+
+
+@claim("dcqcn-52-queue", DCQCN, "5.2", "the stable queue is usually one order of magnitude larger than Kmin")
+def order_of_magnitude() -> Finding:
+    most, _ = most_flows()
+    ratio = {n: queue(marking(n)) / KMIN for n in range(2, most + 1)}
+    inside = [n for n, r in ratio.items() if 5 <= r <= 20]  # ten times, within a factor of two
+    return Finding(
+        {"for every N that has a fixed point": len(inside) == len(ratio)},
+        {"queue_over_kmin": ratio},
+        [Way("queue of 8 flows", queue(marking(8)), _engine(8)["queue_bytes"], 1e-9)],
+        restricted=inside == list(range(inside[0], inside[-1] + 1)),
+        conditions=f"N = {inside[0]} to {inside[-1]}, within a factor of two; {ratio[2]:.2f} times at N = 2, "
+        f"{ratio[most]:.1f} times at {most}",
+    )
+
+
+@claim("dcqcn-52-g-queue", DCQCN, "5.2", "a smaller g leads to a lower queue length")
+def gain_and_queue() -> Finding:
+    queues = {f"g_1/{n}": _engine(2, g=1 / n)["queue_bytes"] for n in (16, 64, 256, 1024)}
+    values = list(queues.values())
+    return Finding(
+        {"at the fixed point": values == sorted(values, reverse=True) and values[0] > values[-1]},
+        queues,
+        [Way("queue of 2 flows, where g does not enter, and at g = 1/16", queue(marking(2)), values[0], 1e-9)],
+        correction="the fixed point does not depend on g",
+        corrected=len(set(values)) == 1,
+    )
+
+
+@claim("dcqcn-conext-cube-root", ECN_OR_DELAY, "DCQCN", "p* is about (R_AI N^2/(tau' C^2) (1/B + N/(T C))^2)^(1/3)")
+def cube_root() -> Finding:
+    def closed(flows: int, r_ai: float = R_AI) -> float:
+        return float((r_ai * flows**2 / (TAU_PRIME * C**2) * (1 / B + flows / (T * C)) ** 2) ** (1 / 3))
+
+    above = {n: closed(n) / marking(n) - 1 for n in (2, 8, 32)}
+    # As p falls it becomes exact; with the paper's B, p B is not small.
+    tiny = R_AI * 1e-12
+    limit = closed(2, tiny) / marking(2, tiny) - 1
+    return Finding(
+        {"within 10 % at DCQCN's settings": max(map(abs, above.values())) < 0.1},
+        {"too_high_by": above, "too_high_by_as_R_AI_falls_1e12_times": limit, "p_B_of_2_flows": marking(2) * B},
+        _same((2, 8, 32)),
+        restricted=abs(limit) < 1e-2,
+        conditions="p B << 1 and p T C/N << 1; at the paper's settings it is too high by "
+        + ", ".join(f"{share:.0%} (N = {n})" for n, share in above.items()),
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)

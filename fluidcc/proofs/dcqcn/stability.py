@@ -1,0 +1,190 @@
+"""DCQCN, section 5: how much delay the fixed point of (5)-(9) stands, and what it comes to from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from fluidcc.claims.claim import Finding, Way, claim
+from fluidcc.claims.runner import main
+from fluidcc.papers import DCQCN, ECN_OR_DELAY
+
+from .fixed_point import KMAX, KMIN, PACKET, PMAX, R_AI, TAU, TAU_PRIME, B, C, F, T, marking, most_flows, queue
+from .settings import ABOUT, STEP, fluid, halved
+
+
+def linear(flows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Jacobians of (6)-(9) at the fixed point, of N equal flows: by q, alpha, R_T, R_C now, and a delay ago."""
+    p, R = marking(flows), C / flows
+    slope = PMAX / (KMAX - KMIN) * PACKET  # of (5), per packet
+    keep = 1 - p
+    a = 1 - keep ** (TAU * R)
+    b, d = (p / (keep ** (-n) - 1) for n in (B, T * R))
+    target = R + TAU * R_AI * R * (keep ** (F * B) * b + keep ** (F * T * R) * d) / a
+    state = np.array([queue(p) / PACKET, 1 - keep ** (TAU_PRIME * R), target, R])
+
+    def change(now: np.ndarray, then: np.ndarray) -> np.ndarray:
+        _, alpha, R_T, R_C = now
+        keep, rate = 1 - (p + slope * (then[0] - state[0])), then[3]
+        cut = 1 - keep ** (TAU * rate)
+        bytes_, timer = ((1 - keep) / (keep ** (-n) - 1) for n in (B, T * rate))
+        return np.array(
+            [
+                flows * R_C - C,  # (6)
+                (1 - keep ** (TAU_PRIME * rate) - alpha) / TAU_PRIME / 256,  # (7), g = 1/256
+                -(R_T - R_C) / TAU * cut  # (8)
+                + R_AI * rate * (keep ** (F * B) * bytes_ + keep ** (F * T * rate) * timer),
+                -R_C * alpha / (2 * TAU) * cut + (R_T - R_C) / 2 * rate * (bytes_ + timer),  # (9)
+            ]
+        )
+
+    def derivative(of_then: bool) -> np.ndarray:
+        columns = []
+        for k in range(4):
+            nudged = state.astype(complex)
+            nudged[k] += 1e-20j
+            columns.append(change(*((state, nudged) if of_then else (nudged, state))).imag / 1e-20)
+        return np.array(columns).T
+
+    return derivative(False), derivative(True)
+
+
+@functools.cache
+def critical_delay(flows: int) -> float:
+    """Least tau* at which the fixed point's linearisation has a root on the imaginary axis [s]."""
+    now, then = linear(flows)
+
+    def roots(omega: np.ndarray) -> np.ndarray:
+        """Roots z = e^(-i w tau*) of det(i w - A - A' z), a quadratic as A' has two columns; by modulus, (2, omega)."""
+        marks = (0.0, 1.0, -1.0)
+        at = [np.linalg.det(1j * omega[:, None, None] * np.eye(4) - now - then * z) for z in marks]
+        square, one = (at[1] + at[2]) / 2 - at[0], (at[1] - at[2]) / 2
+        root = np.sqrt(one**2 - 4 * square * at[0])
+        # Divided by the greater of two numerators, as the other may vanish; so may the square, with a root far away.
+        first = np.where(np.abs(root - one) > np.abs(root + one), root - one, -root - one)
+        with np.errstate(divide="ignore"):
+            found = np.stack([2 * at[0] / first, first / (2 * square)])
+        return np.take_along_axis(found, np.abs(found).argsort(axis=0), axis=0)
+
+    omega = np.geomspace(1e2, 1e6, 20_001)
+    z = roots(omega)
+    size, late = np.log(np.abs(z)), np.mod(-np.angle(z), 2 * np.pi) / omega
+    k, n = np.nonzero(np.diff(np.sign(size), axis=1))
+    part = size[k, n] / (size[k, n] - size[k, n + 1])  # of the way from one frequency to the next
+    return float((late[k, n] + part * (late[k, n + 1] - late[k, n])).min())
+
+
+@claim(
+    "dcqcn-52-latency",
+    DCQCN,
+    "5.2",
+    "flows converge fast and stably even with 50 us more latency (tau* = 100 us)",
+    slow=True,
+)
+def more_latency() -> Finding:
+    at = {n: fluid()[f"delay_{n}us"] for n in (85, 87, 100)}
+    critical = critical_delay(2)
+    swings = {n: each["most_queue"] - each["least_queue"] for n, each in at.items()}
+    half = fluid(STEP / 2)["delay_85us"]
+    return Finding(
+        {"rates": at[100]["last_gap"] < 1, "queue": swings[100] < ABOUT * queue(marking(2))},
+        {
+            "critical_delay_us": critical * 1e6,
+            "last_gap_gbps": at[100]["last_gap"],
+            "queue_bytes_from_to": [at[100]["least_queue"], at[100]["most_queue"]],
+            "queue_empty_share": at[100]["empty"],
+            "swing_bytes": swings,
+        },
+        [
+            # The queue swings less than a tenth below the critical delay, after 180 ms, and more above it.
+            Way("85 us: stable by linearisation, queue within 10 % after 180 ms", critical > 85e-6, swings[85] < 2e3),
+            Way(
+                "100 us: stable by linearisation, queue within 10 % after 180 ms", critical > 100e-6, swings[100] < 2e3
+            ),
+            Way("85 us: swing at a step of 1 us, of 0.5 us", swings[85], half["most_queue"] - half["least_queue"], 0.2),
+        ],
+        restricted=at[100]["last_gap"] < 1,
+        conditions=f"the rates; the queue does not settle: beyond tau* = {critical * 1e6:.2f} us it cycles, empty "
+        f"{at[100]['empty']:.0%} of the time",
+    )
+
+
+@claim("dcqcn-52-settles", DCQCN, "5.2", "the model's stable queue length is what flows come to", slow=True)
+def settles(flows: int = 10) -> Finding:
+    """Ten flows, whose fixed point is stable at tau* = 50 us: from line rate, and from it but for the queue."""
+    at = {name: fluid()[f"{flows}_{name}"] for name in ("from_line_rate", "without_queue")}
+    stable = critical_delay(flows)
+    rest = queue(marking(flows))
+    swing = {name: each["most_queue"] - each["least_queue"] for name, each in at.items()}
+    return Finding(
+        {name: swing[name] < ABOUT * rest for name in at},
+        {f"queue_bytes_{name}": [each["least_queue"], each["most_queue"]] for name, each in at.items()}
+        | {"queue_bytes_at_rest": rest, "critical_delay_us": stable * 1e6}
+        | {f"without_queue_runs_empty_share_N_{n}": fluid()[f"{n}_without_queue"]["empty"] for n in (7, 8, 9, 10, 14)},
+        [
+            Way("queue from line rate: fluid, fixed point", at["from_line_rate"]["most_queue"], rest, 0.01),
+            Way("stable at 50 us: linearisation, fluid from line rate", stable > 50e-6, swing["from_line_rate"] < 1e3),
+            halved("10_without_queue", "most_queue", 0.05),
+        ],
+        restricted=swing["from_line_rate"] < ABOUT * rest,
+        conditions=f"from line rate; from its rates and alpha, but without a queue, {flows} flows cycle for ever, with "
+        f"up to {at['without_queue']['most_queue'] / 1e3:.0f} KB",
+    )
+
+
+@claim(
+    "dcqcn-conext-monotone", ECN_OR_DELAY, "DCQCN", "stability is not monotonic in N: least near N = 8 to 10", slow=True
+)
+def not_monotonic() -> Finding:
+    most, _ = most_flows()
+    critical = {n: critical_delay(n) for n in range(2, most + 1)}
+    least = min(critical, key=lambda n: critical[n])
+    unstable = [n for n, delay in critical.items() if delay < 85e-6]
+    return Finding(
+        {"as printed": 8 <= least <= 10},
+        {"critical_delay_us": {n: 1e6 * delay for n, delay in critical.items()}, "unstable_at_85_us": unstable},
+        [
+            Way(
+                f"{n} flows at 65 us: unstable by linearisation, range of the fluid's queue grows", delay < 65e-6, grows
+            )
+            for n in (4, 9, 14)
+            for delay, grows in [(critical[n], fluid()[f"{n}_at_65us"]["growth"] > 1)]
+        ],
+    )
+
+
+@claim(
+    "dcqcn-conext-margin",
+    ECN_OR_DELAY,
+    "DCQCN",
+    "at tau* = 50 us the phase margin is negative for N = 4 to 16, most for 10",
+    slow=True,
+)
+def margin(flows: int = 10) -> Finding:
+    """The sign: a fixed point without margin is unstable."""
+    most, _ = most_flows()
+    critical = {n: critical_delay(n) for n in range(2, most + 1)}
+    at = fluid()["10_from_line_rate"]
+    return Finding(
+        {
+            "of the model's own linearisation, where it has a fixed point": all(
+                critical[n] < 50e-6 for n in range(4, most)
+            )
+        },
+        {"critical_delay_us": {n: 1e6 * critical[n] for n in (2, 4, 6, 8, 10)}},
+        [
+            Way(
+                f"{flows} flows stable at 50 us: linearisation, fluid from line rate",
+                critical[flows] > 50e-6,
+                at["most_queue"] - at["least_queue"] < ABOUT * queue(marking(flows)),
+            )
+        ],
+        correction=f"stable for all N <= {most} that have a fixed point; least so, to "
+        f"{1e6 * min(critical.values()):.1f} us, at N = {min(critical, key=lambda n: critical[n])}",
+        corrected=min(critical.values()) > 50e-6,
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)

@@ -1,0 +1,108 @@
+"""DCQCN, sections 3.3, 4 and 6.1: CNP rates and buffer thresholds, from the numbers printed beside them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import sympy
+
+from fluidcc.claims.claim import Finding, Way, claim, cut_to, rounds_to
+from fluidcc.claims.runner import main
+from fluidcc.papers import DCQCN
+
+BUFFER, PORTS, HEADROOM, BETA = Fraction(12_000_000), 32, Fraction(22_400), 8  # bytes; Arista 7050QX32, section 4
+LINE = Fraction(40 * 10**9, 8)  # bytes/s
+
+
+def shared() -> Fraction:
+    """What the headroom of 8 priorities leaves of the buffer [bytes]."""
+    return BUFFER - 8 * PORTS * HEADROOM
+
+
+@claim("dcqcn-4-pfc", DCQCN, "4", "t_PFC <= 24.47 KB")
+def pfc() -> Finding:
+    bound = shared() / (8 * PORTS)
+    # Filled by hand: every queue of every port at its threshold and its headroom in use just fill the buffer.
+    total = 8 * PORTS * (bound + HEADROOM)
+    return Finding(
+        {"as printed": cut_to(float(bound) / 1e3, "24.47")},
+        {"t_pfc_bytes": bound},
+        [Way("buffer with all queues at their bound", total, BUFFER)],
+    )
+
+
+@claim("dcqcn-4-static", DCQCN, "4", "with the static bound, t_PFC > n t_ECN gives t_ECN < 0.85 KB, less than an MTU")
+def static() -> Finding:
+    bound = shared() / (8 * PORTS) / PORTS
+    return Finding(
+        {"as printed": rounds_to(float(bound) / 1e3, "0.85") or cut_to(float(bound) / 1e3, "0.85")},
+        {"t_ecn_bytes": bound, "printed_times_ports_bytes": Fraction(850) * PORTS},
+        [Way("n t_ECN at the bound against t_PFC", PORTS * bound, shared() / 256)],
+        correction=f"t_ECN < {float(bound) / 1e3:.4f} KB; it is less than an MTU all the same",
+        corrected=bound < 1500,
+    )
+
+
+@claim("dcqcn-4-dynamic", DCQCN, "4", "s <= n t_ECN and t_PFC = beta (B - 8 n t_flight - s)/8 give t_ECN < 21.75 KB")
+def dynamic() -> Finding:
+    from fluidcc.operators.checks import ecn_bound
+
+    t, n, beta, left, k = sympy.symbols("t n beta B k", positive=True)
+    # Worst case: all that waits came through one ingress queue, n t_ECN; PFC must not have fired: t_PFC > n t_ECN.
+    bound = sympy.solve(sympy.Eq(beta * (left - k * n * t) / 8, n * t), t)[0]
+    formula = beta * left / (8 * n * (beta + 1))
+    values = {n: PORTS, beta: BETA, left: sympy.Rational(shared().numerator, shared().denominator)}
+    at = {share: float(bound.subs(k, share).subs(values)) for share in (1, 8)}
+    number = float(formula.subs(values))
+    return Finding(
+        {
+            "the number from the printed bound": cut_to(number / 1e3, "21.75"),
+            "the bound from s <= n t_ECN": sympy.simplify(bound.subs(k, 1) - formula) == 0,
+        },
+        {"t_ecn_bytes": number, "with_s_up_to_n_t_ecn_bytes": at[1], "with_s_up_to_8_n_t_ecn_bytes": at[8]},
+        [
+            Way("bound: symbols, fluidcc.operators.audit", number, ecn_bound(12e6, 22.4e3, PORTS, BETA), 1e-12),
+            Way("bound: printed, solved with s <= 8 n t_ECN", number, at[8], 1e-12),
+        ],
+        restricted=sympy.simplify(bound.subs(k, 8) - formula) == 0,
+        conditions=f"s <= 8 n t_ECN, all priorities full; with the printed s <= n t_ECN it is {at[1] / 1e3:.1f} KB",
+    )
+
+
+@claim("dcqcn-33-packets", DCQCN, "3.3", "about 166 packets of 1500 B every 50 us at 40 Gb/s")
+def packets() -> Finding:
+    count = LINE * Fraction(50, 10**6) / 1500
+    return Finding(
+        {"as printed": cut_to(float(count), "166")},
+        {"packets": count},
+        [Way("packets, and the time that they take", count * 1500 / LINE, Fraction(50, 10**6))],
+    )
+
+
+@claim("dcqcn-33-flows", DCQCN, "3.3", "a CNP per 1-5 us supports 10-20 congested flows, each with one per 50 us")
+def cnp_flows() -> Finding:
+    flows = [Fraction(50) / gap for gap in (5, 1)]
+    counted = [sum(1 for _ in range(gap, 51, gap)) for gap in (5, 1)]  # CNPs in one interval
+    return Finding(
+        {"as printed": flows == [10, 20]},
+        {"least_flows": flows[0], "most_flows": flows[1]},
+        [
+            Way(f"flows at a CNP per {gap} us: quotient, counted", f, c)
+            for gap, f, c in zip((5, 1), flows, counted, strict=True)
+        ],
+        correction=f"{flows[0]}-{flows[1]} flows",
+    )
+
+
+@claim("dcqcn-61-delay", DCQCN, "6.1", "100 KB translate to 20 us at 40 Gb/s")
+def delay() -> Finding:
+    time = 100_000 / LINE * 10**6
+    return Finding(
+        {"as printed": rounds_to(float(time), "20")},
+        {"delay_us": time},
+        [Way("bytes that leave in that time", time / 10**6 * LINE, 100_000)],
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)

@@ -1,0 +1,1 @@
+"""Claims of Fast Convergence to Fairness (Variable AI, Sampling Frequency)."""

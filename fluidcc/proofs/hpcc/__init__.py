@@ -1,0 +1,1 @@
+"""Claims of HPCC (SIGCOMM 2019)."""

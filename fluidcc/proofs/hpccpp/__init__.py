@@ -1,0 +1,1 @@
+"""Claims of HPCC++ (IETF slides)."""

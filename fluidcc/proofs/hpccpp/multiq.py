@@ -1,0 +1,304 @@
+"""HPCC++, MultiQ: what its three branches do to a class, and what HPCC as it is does to one.
+
+Unit of rate: the line B, but for packets; of data: B T. A class of N flows with window W each has U* = eta + N a/B at
+rest under HPCC's own U, a = W_AI/T: its windows are U B T, which beyond what is served, A T, wait.
+"""
+
+from __future__ import annotations
+
+import functools
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import sympy
+
+from fluidcc.claims.claim import Finding, Way, claim
+from fluidcc.claims.runner import main
+from fluidcc.papers import HPCCPP
+from fluidcc.theory.recursion import multiq
+from fluidcc.theory.recursion.classes import share_link
+
+ETA = Fraction(19, 20)
+LINE, FLOWS, CLASSES = 100e9, 5, 3  # bit/s; HPCC++ flows; classes of equal weight, the slides' set-up
+AI = 0.5e9  # bit/s: 0.005 of the line
+PACKETS = 0.1  # between a fluid's number and packets': windows are of some five packets each
+
+
+class Run(NamedTuple):
+    """A class of HPCC++ flows in packets, over the second half of 10 ms: shares of the line, BDPs."""
+
+    served: float
+    utilisation: float
+    queue: float
+    pacing: np.ndarray
+
+
+@functools.cache
+def packets(rule: str, ai: float, classes: int = CLASSES, start: str | None = None, beside: str = "") -> Run:
+    """Classes of equal weight: HPCC++ in the first, DCTCP in the others, or one scripted sender at a fixed rate.
+
+    ``classes`` have flows; the link has as many, or `CLASSES` if only the first has any.
+    """
+    import fluidcc as fc
+    from fluidcc.scenario.model import resolve
+    from fluidcc.scenario.round_trips import largest_base_rtt
+    from fluidcc.schemes.hpcc_multiq import HPCCMultiQ
+    from fluidcc.schemes.none import NoControl
+
+    first = HPCCMultiQ(multiq=rule, rate_ai=f"{ai}bps")
+    other = NoControl(schedule=f"0:{beside}") if beside else fc.DCTCP()
+    link = fc.Link(f"{LINE}bps", "1us", fc.RED("300KB", "300KB", 1.0), "bottleneck", "switch", "receiver")
+    flows = tuple(
+        fc.Flow(
+            (0,),
+            other if c else first,
+            f"{LINE}bps",
+            initial_rate=None if c else start,
+            traffic_class=c,
+            source=f"host {c}.{i}",
+            target="receiver",
+        )
+        for c in range(classes)
+        for i in range(1 if c and beside else FLOWS)
+    )
+    kinds = (fc.TrafficClass(),) * (classes if classes > 1 else CLASSES)
+    scenario = resolve(fc.Scenario((link,), flows, classes=kinds, packet_size="1500B"))
+    trace = fc.simulate(scenario, "10ms", engine="packet", seed=1)
+    half = len(trace["time"]) // 2
+    product = LINE / 8 * largest_base_rtt(scenario)
+    return Run(
+        sum(trace.summary["rate_bytes_per_s"][:FLOWS]) / (LINE / 8),
+        float(trace["utilisation_estimate"].values[half:, :FLOWS].mean()),
+        float(trace["class_queue"].values[half:, 0, 0].mean() / product),
+        trace["pacing_rate"].values[half:, :FLOWS].sum(axis=1) / (LINE / 8),
+    )
+
+
+def step(rate: Fraction, share: Fraction, served: Fraction) -> Fraction:
+    """R eta/U by the slides' branches, exactly."""
+    sent, waits = min(rate, served), max(rate - served, Fraction(0))
+    if sent <= share:
+        used = (sent + waits) / share
+    elif waits:
+        used = waits / sent + 1
+    else:
+        used = sent / ((sent + 1) / 2)
+    return rate * ETA / used
+
+
+@claim(
+    "hpccpp-multiq-branches", HPCCPP, "MultiQ", "U is the paper's formula adapted: its branches agree at txRate = w B"
+)
+def branches() -> Finding:
+    w, q, tx, B, T = sympy.symbols("w q tx B T", positive=True)
+    below = q / (w * B * T) + tx / (w * B)
+    waiting, idle = q / (tx * T) + 1, tx / ((tx + B) / 2)
+    at = {tx: w * B}
+    with_backlog = sympy.simplify((below - waiting).subs(at)) == 0
+    jump = sympy.simplify(idle.subs(at))
+    share, near = 0.4, 1e-9
+    just = multiq.utilisation(np.array([share - near, share + near]), share=share)
+    held = multiq.utilisation(np.array([share - near, share + near]), share=share, served=share)
+    number = float(jump.subs(w, share))
+    return Finding(
+        {"with a backlog": bool(with_backlog), "without one": bool(sympy.simplify(jump - 1) == 0)},
+        {"u_above_w_B_without_backlog": str(jump), "at_w_0.4": number},
+        [
+            Way(
+                "U just above w B without backlog, w = 0.4: algebra, fluidcc.theory.recursion",
+                number,
+                float(just[1]),
+                1e-8,
+            ),
+            Way("U just below it", 1.0, float(just[0]), 1e-8),
+            Way("U just above it, backlogged", 1.0, float(held[1]), 1e-8),
+        ],
+        restricted=bool(with_backlog),
+        conditions=f"with a backlog; without one U jumps from 1 to {jump}",
+    )
+
+
+@claim("hpccpp-multiq-search", HPCCPP, "MultiQ", "halfway to the line each time: a class finds the limit", slow=True)
+def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
+    """A class alone: its limit is eta B."""
+    R, B = sympy.symbols("R B", positive=True)
+    eta = sympy.Rational(ETA.numerator, ETA.denominator)
+    above = sympy.solve(sympy.Eq(R * R / ((R + B) / 2), R * eta), R)[0].subs(B, 1)
+    ends = {}
+    for name, rate in (("low", share / 2), ("high", Fraction(1))):
+        for _ in range(400):
+            rate = step(rate, share, Fraction(1)).limit_denominator(10**12)
+        ends[name] = float(rate)
+    seen = {"low": packets("slides", 1e6, 1, "1Gbps"), "high": packets("slides", 1e6, 1, "20Gbps")}
+    ours = {name: packets("spare", 1e6, 1, start).served for name, start in (("low", "1Gbps"), ("high", "20Gbps"))}
+    limit = float(ETA)
+    low = float(ETA * share)
+    return Finding(
+        {f"from {name}": abs(end / limit - 1) < 0.01 for name, end in ends.items()},
+        {f"rest_over_B_from_{name}": end for name, end in ends.items()}
+        | {f"packets_served_over_B_from_{name}": run.served for name, run in seen.items()}
+        | {f"counting_what_is_unused_from_{name}": value for name, value in ours.items()},
+        [
+            Way("rest from below: eta w B, iteration", low, ends["low"], 1e-9),
+            Way("rest from above: root of the third branch, iteration", float(above), ends["high"], 1e-9),
+            # A whole packet of a window of some ten, and W_AI.
+            Way("rest from below: recursion, packets", ends["low"], seen["low"].served, 0.02),
+            Way("rest from above: recursion, packets", ends["high"], seen["high"].served, 0.02),
+        ],
+        correction="alone it locks in at eta w B from below, and rests at eta B/(2 - eta) = "
+        f"{float(above):.6f} B from above; with U over max(w B, own rate + what no class uses) it is eta B from both",
+        corrected=all(abs(value / limit - 1) < 0.02 for value in ours.values()),
+    )
+
+
+@claim(
+    "hpccpp-multiq-between",
+    HPCCPP,
+    "MultiQ",
+    "a class can be served at any rate between its minimum and the line's: MultiQ has a rest for each",
+    slow=True,
+)
+def between(share: Fraction = Fraction(1, 2)) -> Finding:
+    low, high = share / ETA, ETA / (2 - ETA)
+    rests, periods = {}, {}
+    for k in range(1, 20):
+        served = low + (high - low) * Fraction(k, 20)
+        rate = served  # from above: backlogged a step later
+        for _ in range(200):
+            rate = step(rate, share, served).limit_denominator(10**12)
+        cycle = [rate]
+        for _ in range(63):
+            cycle.append(step(cycle[-1], share, served))
+        rests[served] = step(rate, share, served) == rate
+        periods[served] = next((n for n in range(1, 64) if abs(cycle[n] - rate) < Fraction(1, 10**9)), 0)
+    # Two steps exactly: from eta A, not backlogged, halfway to the line, backlogged, and back.
+    at = Fraction(6, 10)
+    one = ETA * at
+    two = step(one, share, at)
+    back = step(two, share, at)
+    orbit = multiq.orbit(float(at), share=float(share), served=float(at)).rates
+    seen = {rule: packets(rule, 1e6, 2, None, "40Gbps").pacing for rule in ("slides", "spare")}
+    swing = {rule: float(np.percentile(p, 95) - np.percentile(p, 5)) for rule, p in seen.items()}
+    kept = step(share * ETA, share, share) == share * ETA
+    return Finding(
+        {"w B/eta < A < eta B/(2 - eta)": all(rests.values()), "A = w B": kept},
+        {
+            "two_cycle_over_B_at_w_0.5_A_0.6": [one, two],
+            "periods": sorted(set(periods.values())),
+            "services_without_a_rest": sum(not rest for rest in rests.values()),
+            "packets_swing_over_B_at_A_0.6": swing["slides"],
+            "packets_swing_over_B_counting_what_is_unused": swing["spare"],
+        },
+        [
+            Way("the two-cycle returns, exactly", back, one),
+            Way("its lower rate: exact, fluidcc.theory.recursion", float(one), min(orbit), 1e-9),
+            Way("its upper rate: exact, fluidcc.theory.recursion", float(two), max(orbit), 1e-9),
+            Way("swings: recursion, packets (by a tenth of the line)", bool(two != one), swing["slides"] > 0.1),
+            Way("rests with what is unused counted: recursion, packets", True, swing["spare"] < 0.05),
+        ],
+        restricted=kept and all(periods.values()),
+        conditions="A = w B, all others backlogged; for w B/eta < A < eta B/(2 - eta) there are cycles",
+    )
+
+
+@claim(
+    "hpccpp-multiq-fair", HPCCPP, "Before and after", "with MultiQ each class's rate achieves its fair rate", slow=True
+)
+def fair() -> Finding:
+    shares = {rule: packets(rule, AI).served for rule in ("slides", "off")}
+    rest = share_link([1 / CLASSES] * CLASSES, [0.2, 2.0, 2.0], rules=["slides", "fixed", "fixed"], increase=0.025)
+    served = float(rest.served[-1, 0])
+    return Finding(
+        {"beside backlogged classes": abs(CLASSES * shares["slides"] - 1) < 0.05},
+        {
+            "share_of_line": shares["slides"],
+            "share_of_line_with_the_port_s_queue_and_rate": shares["off"],
+            "queue_bdp": packets("slides", AI).queue,
+            "queue_bdp_unmodified": packets("class", AI).queue,
+        },
+        [Way("share of the line: recursion, packets", served, shares["slides"], 0.05)],
+    )
+
+
+def rest_of_hpcc() -> tuple[sympy.Expr, sympy.Expr, tuple[sympy.Symbol, ...]]:
+    """U* and the queue over B T of a class served at A under HPCC's own U, and the symbols eta, a, N, A over B."""
+    eta, a, N, A, W, U = sympy.symbols("eta a N A W U", positive=True)
+    used = sympy.solve([sympy.Eq(W, W * eta / U + a), sympy.Eq(N * W, U)], [W, U], dict=True)[0][U]
+    return used, used - A, (eta, a, N, A)
+
+
+@claim(
+    "hpccpp-unmodified-queue",
+    HPCCPP,
+    "MultiQ, w/o changes",
+    "if txRate is only a fraction of B, qlen must be larger for U to be about 1; the lower, the longer",
+    slow=True,
+)
+def unmodified(ai: float = AI) -> Finding:
+    used, waits, symbols = rest_of_hpcc()
+    values = dict(zip(symbols, (float(ETA), ai / LINE, FLOWS, 1 / CLASSES), strict=True))
+    U, q = float(used.subs(values)), float(waits.subs(values))
+    longer = sympy.diff(waits, symbols[-1]) == -1
+    run = share_link(
+        [1 / CLASSES] * CLASSES,
+        [0.2, 2.0, 2.0],
+        rules=["class", "fixed", "fixed"],
+        increase=FLOWS * ai / LINE,
+        steps=400,
+    )
+    seen = packets("class", ai)
+    return Finding(
+        {"U within 10 % of 1, and longer as txRate falls": abs(U - 1) < 0.1 and longer},
+        {
+            "formula": f"q = (U* - A/B) B T, U* = {used}, a over B",
+            "utilisation": U,
+            "queue_bdp": q,
+            "packets_utilisation": seen.utilisation,
+            "packets_queue_bdp": seen.queue,
+        },
+        [
+            Way("U: algebra, recursion of classes", U, float(run.utilization[-1, 0]), 1e-9),
+            Way("queue: algebra, recursion of classes", q, float(run.backlog[-1, 0]), 1e-9),
+            Way("U: algebra, packets", U, seen.utilisation, PACKETS),
+            Way("queue: algebra, packets", q, seen.queue, PACKETS),
+        ],
+    )
+
+
+@claim(
+    "hpccpp-unmodified-above-1",
+    HPCCPP,
+    "MultiQ, w/o changes (2)",
+    "utilization is maintained above 1 due to additive increase",
+    slow=True,
+)
+def above_one() -> Finding:
+    used, _, symbols = rest_of_hpcc()
+    at = {}
+    for name, ai in (("0.5", AI), ("5", 10 * AI)):
+        at[name] = float(used.subs(dict(zip(symbols, (float(ETA), ai / LINE, FLOWS, 1 / CLASSES), strict=True))))
+    seen = {name: packets("class", ai).utilisation for name, ai in (("0.5", AI), ("5", 10 * AI))}
+    # Senders that set a rate and no window, so that N R = A at rest: R = R eta/U + a.
+    R, U, eta, a, N, A = sympy.symbols("R U eta a N A", positive=True)
+    alone = sympy.solve([sympy.Eq(R, R * eta / U + a), sympy.Eq(N * R, A)], [R, U], dict=True)[0][U]
+    rates = {
+        name: float(alone.subs({eta: float(ETA), a: ai / LINE, N: FLOWS, A: 1 / CLASSES}))
+        for name, ai in (("0.5", AI), ("5", 10 * AI))
+    }
+    return Finding(
+        {
+            "0.5 Gb/s a flow, 0.005 of the line": at["0.5"] > 1,
+            "5 Gb/s a flow, as in brackets": at["5"] > 1,
+        },
+        {f"utilisation_at_{name}_gbps": value for name, value in at.items()}
+        | {f"packets_utilisation_at_{name}_gbps": value for name, value in seen.items()}
+        | {f"with_rates_and_no_windows_at_{name}_gbps": value for name, value in rates.items()},
+        [Way(f"U at {name} Gb/s: algebra, packets", at[name], seen[name], PACKETS) for name in at],
+        restricted=at["5"] > 1 and seen["5"] > 1,
+        conditions=f"N a > (1 - eta) B, {(1 - float(ETA)) * LINE / FLOWS / 1e9:g} Gb/s for each of {FLOWS} flows",
+    )
+
+
+if __name__ == "__main__":
+    main(__name__)

@@ -1,0 +1,1 @@
+"""What engines and analyses return: labelled datasets with metrics."""

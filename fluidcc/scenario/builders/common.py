@@ -1,0 +1,97 @@
+"""What the builders share: values per flow, and the scheme, the marking and the network of a scenario."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
+
+MAX_FLOW_CLASSES = 4096
+CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
+# ACC 6.1: two packets, and max(T_on) of a fat tree.
+_TCD = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
+
+# Marking of all links, of each link by its rate, or (None) the scheme's own.
+Marking = RED | Callable[[Any], RED | None] | None
+
+
+def per_flow(value: Any, flows: int, name: str) -> list[Any]:
+    """One value per flow: a list repeats over the flows, a single value serves all."""
+    listed = (isinstance(value, Sequence) and not isinstance(value, str)) or getattr(value, "ndim", 0) == 1
+    values = list(value) if listed else [value]
+    if not values:
+        raise InputError(f"{name}: the list is empty; give at least one value")
+    return [values[i % len(values)] for i in range(flows)]
+
+
+def flow_columns(
+    flows: int, rate: Any, start: Any, size: Any, initial_rate: Any, multiplicity: Any, line_rate: Any
+) -> list[dict[str, Any]]:
+    """Per-flow keyword arguments from values or repeating lists."""
+    columns = {
+        "start": per_flow(start, flows, "start"),
+        "size": per_flow(size, flows, "size"),
+        "initial_rate": per_flow(initial_rate, flows, "initial_rate"),
+        "multiplicity": per_flow(multiplicity, flows, "multiplicity"),
+        "line_rate": per_flow(rate if line_rate is None else line_rate, flows, "line_rate"),
+    }
+    return [{name: values[i] for name, values in columns.items()} for i in range(flows)]
+
+
+def whole(value: Any, least: int, most: int, name: str, hint: str = "") -> int:
+    """A whole number within bounds."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not least <= int(value) <= most:
+        raise InputError(f"{name}: expected a whole number from {least} to {most}, not {repr(value)[:40]}{hint}")
+    return int(value)
+
+
+def flow_count(flows: Any, least: int) -> int:
+    """A number of flow classes."""
+    hint = "; more identical flows, or a swept number of them, go in multiplicity="
+    return whole(flows, least, MAX_FLOW_CLASSES, "flows", hint)
+
+
+def scheme_of(scheme: Any, feedback_delay: Any) -> Any:
+    """The scheme's parameters; DCQCN if none are given."""
+    if scheme is None:
+        from fluidcc.schemes.dcqcn import DCQCN
+
+        scheme = DCQCN()
+    if not hasattr(scheme, "feedback_delay"):
+        raise InputError(f"scheme: expected a scheme's parameters, not {repr(scheme)[:40]}; write DCQCN()")
+    return scheme if feedback_delay is None else dataclasses.replace(scheme, feedback_delay=feedback_delay)
+
+
+def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
+    """Marking of a link of some rate; with TCD, if the scheme needs that."""
+    if marking is None:
+        found = scheme.default_marking
+    else:
+        found = marking(rate) if callable(marking) else marking
+    if not getattr(scheme, "tcd", False) or (found is not None and found.max_on is not None):
+        return found
+    return _TCD if found is None else dataclasses.replace(found, mark_on="departure", max_on=_TCD.max_on)
+
+
+def scenario_of(links: Sequence[Link], flows: Sequence[Flow], network: dict[str, Any]) -> Scenario:
+    """The resolved scenario; ``network`` holds further fields of `Scenario`.
+
+    Raises
+    ------
+    TypeError
+        If the network has an unknown name.
+    InputError
+        If a value cannot be read or is out of range.
+    """
+    known = [field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows")]
+    unknown = next((name for name in network if name not in known), None)
+    if unknown is not None:
+        near = difflib.get_close_matches(unknown, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+        raise TypeError(f"{unknown} is no option of this builder and no field of a Scenario; {hint}")
+    return resolve(Scenario(tuple(links), tuple(flows), **network))

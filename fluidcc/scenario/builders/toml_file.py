@@ -1,0 +1,193 @@
+"""Scenarios as TOML: what ``--save-scenario`` writes and ``--topology FILE`` reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import PFC, RED, Failure, Flow, Link, Scenario, Storm, TrafficClass, resolve
+from fluidcc.scenario.parameters import specs
+from fluidcc.scenario.routing import check_paths
+from fluidcc.schemes import registry as dispatch
+
+_FORMAT = 1
+_LARGEST = 1 << 25  # bytes; 30 000 flows in a fat tree take a third of this
+
+
+def to_toml(scenario: Scenario) -> str:
+    """Write a scenario of plain numbers (SI) as TOML; a scheme that flows share is written once."""
+    schemes: list[Any] = []
+    flows = []
+    for flow in scenario.flows:
+        if flow.scheme not in schemes:
+            schemes.append(flow.scheme)
+        flows.append(
+            {
+                "name": flow.name,
+                "path": [scenario.links[i].name or f"link {i}" for i in flow.path],
+                "scheme": schemes.index(flow.scheme),
+                **_names(flow),
+                **_values(flow),
+            }
+        )
+    links = []
+    for i, link in enumerate(scenario.links):
+        marking = {} if link.marking is None else {"marking": _values(link.marking)}
+        links.append({"name": link.name or f"link {i}", **_names(link), **_values(link), **marking})
+    document = {
+        "fluidcc_scenario": _FORMAT,
+        **_values(scenario),
+        **({} if scenario.pfc is None else {"pfc": _values(scenario.pfc)}),
+        "class": [_values(each) for each in scenario.classes],
+        "failure": [{"link": each.link, **_values(each)} for each in scenario.failures],
+        "storm": [{"link": each.link, **_values(each)} for each in scenario.storms],
+        "link": links,
+        "scheme": [{"name": scheme.name, **_values(scheme)} for scheme in schemes],
+        "flow": flows,
+    }
+    return tomli_w.dumps({key: value for key, value in document.items() if value != []})
+
+
+def _names(part: Link | Flow) -> dict[str, str]:
+    """Names of the nodes at a link's or a flow's ends, if it has any."""
+    return {key: name for key in ("source", "target") if (name := getattr(part, key))}
+
+
+def _values(part: Any) -> dict[str, Any]:
+    values = {name: (getattr(part, name), spec.none_word) for name, spec in specs(part).items()}
+    return {name: word if value is None else value for name, (value, word) in values.items()}
+
+
+def from_toml(text: str, source: str = "scenario") -> Scenario:
+    """Read a scenario; quantities may be text with units.
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, a table or key is missing or unknown, a value is out of range, or a path is broken.
+    """
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or an integer beyond Python's limit
+        raise InputError(f"{source}: is not TOML ({error}); start from a file that --save-scenario wrote") from None
+    if document.pop("fluidcc_scenario", None) != _FORMAT:
+        raise InputError(f"{source}: has no line 'fluidcc_scenario = {_FORMAT}'; start from what --save-scenario wrote")
+    tables = {name: _tables(document.pop(name, None), name, source) for name in ("link", "scheme", "flow")}
+    links = tuple(_link(table, f"{source}: link {i}") for i, table in enumerate(tables["link"]))
+    names = [link.name or f"link {i}" for i, link in enumerate(links)]
+    schemes = [_scheme(table, f"{source}: scheme {i}") for i, table in enumerate(tables["scheme"])]
+    flows = tuple(_flow(table, names, schemes, f"{source}: flow {i}") for i, table in enumerate(tables["flow"]))
+    made = _made(Scenario, document, source, links=links, flows=flows, **_switches(document, f"{source}:"))
+    try:
+        scenario = resolve(made)
+        check_paths(scenario)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+    return scenario
+
+
+def load(path: str | Path) -> Scenario:
+    """Read a scenario file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is no scenario.
+    """
+    try:
+        if Path(path).stat().st_size > _LARGEST:
+            raise InputError(f"{path}: is larger than {_LARGEST:,} bytes; give a file that --save-scenario wrote")
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise InputError(f"{path}: cannot be read ({reason}); give a file that --save-scenario wrote") from None
+    return from_toml(text, str(path))
+
+
+def _tables(value: Any, name: str, source: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not value or not all(isinstance(row, dict) for row in value):
+        raise InputError(f"{source}: has no [[{name}]] table; write at least one")
+    return [dict(row) for row in value]
+
+
+def _switches(document: dict[str, Any], where: str) -> dict[str, Any]:
+    """PFC, classes, failures and storms, taken out of the document; only those that it gives."""
+    found: dict[str, Any] = {}
+    if (pfc := document.pop("pfc", None)) is not None:
+        if not isinstance(pfc, dict):
+            raise InputError(f'{where} pfc is no table; write [pfc], and under it for example xoff = "512KB"')
+        found["pfc"] = _made(PFC, pfc, f"{where} pfc")
+    if "class" in document:
+        rows = _tables(document.pop("class"), "class", where)
+        found["classes"] = tuple(_made(TrafficClass, row, f"{where} class {i}") for i, row in enumerate(rows))
+    for name, key, kind in (("failure", "failures", Failure), ("storm", "storms", Storm)):
+        if name in document:
+            found[key] = tuple(
+                _made(kind, row, f"{where} {name} {i}", link=_text(row, "link", f"{where} {name} {i}"))
+                for i, row in enumerate(_tables(document.pop(name), name, where))
+            )
+    return found
+
+
+def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
+    known = specs(cls)
+    unknown = [key for key in table if key not in known]
+    if unknown:
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+    missing = [
+        f.name
+        for f in dataclasses.fields(cls)
+        if f.name in known and f.default is dataclasses.MISSING and f.name not in table
+    ]
+    if missing:
+        raise InputError(
+            f"{where}: {missing[0]} is missing; write for example {missing[0]} = {_example(cls, missing[0])}"
+        )
+    return cls(**table, **given)
+
+
+def _example(cls: Any, name: str) -> str:
+    return {"bytes/s": '"40Gbps"', "bytes": '"5KB"', "s": '"1us"'}.get(specs(cls)[name].dimension, "1")
+
+
+def _link(table: dict[str, Any], where: str) -> Link:
+    marking = table.pop("marking", None)
+    if marking is not None and not isinstance(marking, dict):
+        raise InputError(f"{where}: marking is no table; write marking = {{kmin = ..., kmax = ..., pmax = ...}}")
+    red = None if marking is None else _made(RED, marking, f"{where} marking")
+    return _made(Link, table, where, marking=red, **_texts(table, where))
+
+
+def _texts(table: dict[str, Any], where: str) -> dict[str, str]:
+    return {key: _text(table, key, where) for key in ("name", "source", "target")}
+
+
+def _text(table: dict[str, Any], key: str, where: str) -> str:
+    text = table.pop(key, "")
+    if not isinstance(text, str):
+        raise InputError(f"{where}: {key} {text!r} is not text; write it in quotes")
+    return text
+
+
+def _scheme(table: dict[str, Any], where: str) -> Any:
+    name = _text(table, "name", where)
+    try:
+        cls = dispatch.parameters_of(name)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    return _made(cls, table, where)
+
+
+def _flow(table: dict[str, Any], links: list[str], schemes: list[Any], where: str) -> Flow:
+    path, index = table.pop("path", None), table.pop("scheme", 0)
+    if not isinstance(path, list) or not all(hop in links for hop in path):
+        raise InputError(f"{where}: path {path!r} does not name links; write a list of {', '.join(links)}")
+    if not isinstance(index, int) or not 0 <= index < len(schemes):
+        raise InputError(f"{where}: scheme {index!r} is none of the {len(schemes)} written; count from 0")
+    hops = tuple(links.index(hop) for hop in path)
+    return _made(Flow, table, where, path=hops, scheme=schemes[index], **_texts(table, where))

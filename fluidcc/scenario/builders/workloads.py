@@ -1,0 +1,148 @@
+"""Traffic of datacenters: flows of published sizes that arrive at random, and incasts, as rows for `fluidcc.clos`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.builders.common import whole
+from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity
+
+# Shares of flows up to a size [bytes]; in between, sizes are uniform.
+WEB_SEARCH = (  # Alizadeh et al., SIGCOMM 2010, as the HPCC authors' public simulator tabulates it
+    (0, 0.0), (10e3, 0.15), (20e3, 0.2), (30e3, 0.3), (50e3, 0.4), (80e3, 0.53), (200e3, 0.6), (1e6, 0.7),
+    (2e6, 0.8), (5e6, 0.9), (10e6, 0.97), (30e6, 1.0),
+)  # fmt: skip
+HADOOP = (  # Roy et al., SIGCOMM 2015, likewise
+    (0, 0.0), (100, 0.01), (200, 0.02), (300, 0.05), (350, 0.15), (400, 0.2), (500, 0.3), (600, 0.4), (700, 0.5),
+    (1e3, 0.6), (2e3, 0.67), (7e3, 0.7), (30e3, 0.72), (50e3, 0.82), (80e3, 0.87), (120e3, 0.9), (300e3, 0.95),
+    (1e6, 0.975), (2e6, 0.99), (10e6, 1.0),
+)  # fmt: skip
+SIZES = {"web-search": WEB_SEARCH, "hadoop": HADOOP}
+
+Rows = np.ndarray[tuple[int, int], np.dtype[np.float64]]
+
+
+def poisson_flows(
+    hosts: int,
+    *,
+    load: Any,
+    until: Any,
+    rate: Any = "100Gbps",
+    sizes: str | Sequence[tuple[float, float]] = "web-search",
+    seed: int = 0,
+) -> Rows:
+    """Flows between random pairs of hosts that arrive at random, and are of random size.
+
+    Parameters
+    ----------
+    hosts : int
+        At least 2.
+    load : quantity
+        Mean rate of what they send, over that of all hosts' links.
+    until : quantity
+        Arrivals end then [s].
+    rate : quantity
+        Of a host's link [bytes/s].
+    sizes : {"web-search", "hadoop"} or sequence of (size, share)
+        Distribution: share of the flows of at most that size [bytes], rising from 0 to 1.
+    seed : int
+
+    Returns
+    -------
+    array, shape (flows, 4)
+        Source, target, start [s] and size [bytes], by start.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or makes no sense.
+
+    Examples
+    --------
+    >>> poisson_flows(32, load=0.6, until="1ms").shape[1]
+    4
+    """
+    hosts, until, rate = _checked(hosts, until, rate)
+    bytes_per_s = _load(load) * hosts * rate
+    table = _distribution(sizes)
+    at, share = np.array(table).T
+    mean = float(np.sum(np.diff(share) * (at[1:] + at[:-1]) / 2))
+    generator = np.random.default_rng([seed, 0])
+    count = generator.poisson(bytes_per_s / mean * until)
+    start = np.sort(generator.uniform(0.0, until, count))
+    source = generator.integers(0, hosts, count)
+    target = (source + generator.integers(1, hosts, count)) % hosts
+    size = np.maximum(np.ceil(np.interp(generator.random(count), share, at)), 1.0)
+    return np.stack([source, target, start, size], axis=1)
+
+
+def incasts(
+    hosts: int,
+    *,
+    load: Any,
+    until: Any,
+    senders: int = 64,
+    size: Any = "20KB",
+    rate: Any = "100Gbps",
+    seed: int = 0,
+) -> Rows:
+    """Random senders that send to a random receiver at once, again and again at random times (ACC 6.1, HPCC 5.3).
+
+    Parameters
+    ----------
+    senders : int
+        Of one incast; less than ``hosts``.
+    size : quantity
+        That each sends [bytes].
+    hosts, load, until, rate, seed
+        As of `poisson_flows`, which this returns like.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or makes no sense.
+    """
+    hosts, until, rate = _checked(hosts, until, rate)
+    senders = whole(senders, 1, hosts - 1, "senders", f"; {hosts} hosts have at most {hosts - 1} senders for one")
+    size = quantity(size, SIZE, "size")
+    if not size > 0:
+        raise InputError("size: an incast's flows must have bytes; write for example 20KB")
+    generator = np.random.default_rng([seed, 1])
+    events = generator.poisson(_load(load) * hosts * rate / (senders * size) * until)
+    rows = []
+    for start in np.sort(generator.uniform(0.0, until, events)):
+        chosen = generator.permutation(hosts)[: senders + 1]
+        rows += [(source, chosen[0], start, size) for source in chosen[1:]]
+    return np.array(rows, float).reshape(-1, 4)
+
+
+def _checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:
+    hosts = whole(hosts, 2, 1 << 20, "hosts")
+    until, rate = quantity(until, TIME, "until"), quantity(rate, RATE, "rate")
+    if not 0 < until < math.inf or not 0 < rate < math.inf:
+        raise InputError("until, rate: expected a time and a rate above 0; write for example until='10ms'")
+    return hosts, until, rate
+
+
+def _load(load: Any) -> float:
+    value = quantity(load, RATIO, "load")
+    if not 0 < value <= 1:
+        raise InputError(f"load: {value:g} is no share of the links' rate; write for example 0.6")
+    return value
+
+
+def _distribution(sizes: str | Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    if isinstance(sizes, str):
+        if sizes not in SIZES:
+            raise InputError(f"sizes: {sizes[:20]!r} is unknown; write {' or '.join(SIZES)}, or (size, share) pairs")
+        return SIZES[sizes]
+    at, share = np.array(sizes, float).reshape(-1, 2).T
+    rises = len(at) > 1 and np.all(np.diff(at) > 0) and np.all(np.diff(share) >= 0)
+    if not rises or share[0] != 0 or share[-1] != 1 or at[0] < 0:
+        raise InputError("sizes: expected (size, share) pairs that rise, the share from 0 to 1")
+    return sizes

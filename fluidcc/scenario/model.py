@@ -1,0 +1,237 @@
+"""What is simulated: links with their marking, flows with their paths, and the scheme each flow runs.
+
+A `Scenario` is written once and read by every engine. All its parts are frozen dataclasses and JAX
+pytrees; values may be given as text with units (``"40Gbps"``) until `resolve` makes SI floats of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import resolve as resolve_fields
+from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
+from fluidcc.units import COUNT, RATE, SIZE, TIME, is_concrete, show
+
+
+@register(meta=("name", "source", "target"))
+class Link:
+    """A switch's egress port and the wire behind it.
+
+    ``source`` and ``target`` name the nodes at its ends. Without them, a link starts at a switch of its own that
+    the path's previous link leads to, and the last link of a path leads to the receiving host.
+    """
+
+    rate: Any = parameter(RATE, "nominal rate", symbol="C", low=0, open_low=True)
+    delay: Any = parameter(TIME, "one-way propagation delay", default="1us", low=0)
+    marking: RED | None = None
+    name: str = ""
+    source: str = ""
+    target: str = ""
+
+
+@register(meta=("path", "name", "source", "target"))
+class Flow:
+    """A class of ``multiplicity`` identical flows over one path of contended links.
+
+    The sender's own access link is uncontended: ``line_rate`` and ``access_delay`` describe it. ``source`` and
+    ``target`` name the hosts: flows with the same source share its NIC. Without names each flow has hosts of its
+    own, but flows that end on the same last link share their receiver if nothing lies beyond it.
+    """
+
+    path: tuple[int, ...]
+    scheme: Any
+    line_rate: Any = parameter(RATE, "rate of the sender's NIC", low=0, open_low=True)
+    start: Any = parameter(TIME, "when it starts to send", default=0.0, low=0)
+    size: Any = parameter(
+        SIZE, "payload to send; unlimited if long-lived", unlimited=True, default=math.inf, low=0, open_low=True
+    )
+    multiplicity: Any = parameter(COUNT, "how many identical flows", default=1.0, symbol="N", low=0, open_low=True)
+    initial_rate: Any = parameter(RATE, "rate at start; line: the line rate", default=None, low=0, none_word="line")
+    access_delay: Any = parameter(TIME, "one-way delay, sender to the first link's queue", default="1us", low=0)
+    egress_delay: Any = parameter(TIME, "one-way delay, beyond the last link to the receiver", default=0.0, low=0)
+    traffic_class: Any = parameter(COUNT, "index of its egress queue", default=0.0, low=0, high=6, integer=True)
+    name: str = ""
+    source: str = ""
+    target: str = ""
+
+
+@register()
+class Scenario:
+    """Links, flows and packets; what only the packet engine reads comes last.
+
+    Parameters
+    ----------
+    links : tuple of Link
+    flows : tuple of Flow
+        ``path`` indexes ``links`` in the order in which packets cross them.
+    packet_size : float or str
+        Payload of a packet [bytes].
+    header_bytes : float or str
+        Wire bytes that each packet adds to its payload [bytes].
+    pfc : PFC or None
+        Flow control of all switches; None: off.
+    classes : tuple of TrafficClass
+        Egress queues of every port; ``Flow.traffic_class`` indexes them.
+    failures : tuple of Failure
+    storms : tuple of Storm
+    """
+
+    links: tuple[Link, ...]
+    flows: tuple[Flow, ...]
+    packet_size: Any = parameter(SIZE, "payload of a packet", default="1000B", low=0, open_low=True)
+    header_bytes: Any = parameter(SIZE, "header of a packet on the wire", default=0.0, low=0)
+    buffer: Any = parameter(
+        SIZE, "buffer that a switch's ports share", default=math.inf, low=0, open_low=True, unlimited=True
+    )
+    ack_bytes: Any = parameter(SIZE, "an ACK on the wire, without INT", default="64B", low=0, open_low=True)
+    ack_interval: Any = parameter(COUNT, "data packets that an ACK answers", default=1.0, low=1, integer=True)
+    ack_queue: str = parameter(
+        "choice",
+        "queue of ACKs: that of their data, or the control packets' above all data",
+        default="data",
+        choices=("data", "control"),
+    )
+    start_policy: str = parameter(
+        "choice",
+        "start of a flow whose NIC has others: at line rate, or at its share",
+        default="line",
+        source="DCQCN 3.1",
+        choices=("line", "share"),
+    )
+    window_unit: str = parameter("choice", "bytes that windows count", default="wire", choices=("wire", "payload"))
+    timing: str = parameter(
+        "choice",
+        "times of transmission: exact, or as in the HPCC authors' simulator (whole ns rounded down, its NIC's timer)",
+        default="exact",
+        choices=("exact", "ns3"),
+    )
+    pfc: PFC | None = None
+    classes: tuple[TrafficClass, ...] = (TrafficClass(),)
+    failures: tuple[Failure, ...] = ()
+    storms: tuple[Storm, ...] = ()
+
+    @property
+    def wire_packet(self) -> Any:
+        """Bytes of one packet on the wire, without what a scheme adds (`wire_packet_of`)."""
+        return self.packet_size + self.header_bytes
+
+    def wire_packet_of(self, flow: Flow) -> Any:
+        """Bytes of one of a flow's packets on the wire, with the telemetry that its scheme collects."""
+        return self.wire_packet + flow.scheme.int_bytes
+
+
+def resolve(scenario: Scenario) -> Scenario:
+    """Convert every quantity to SI floats and check what can be checked.
+
+    Parameters
+    ----------
+    scenario : Scenario
+
+    Returns
+    -------
+    Scenario
+        The same scenario, all plain values floats; idempotent.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or is out of range, a path names no link or one twice, kmin exceeds kmax,
+        or a flow would start faster than its NIC.
+    """
+    if not isinstance(scenario, Scenario):
+        raise InputError(f"scenario: expected a Scenario, not {type(scenario).__name__}; make one with fluidcc.incast")
+    if not scenario.links:
+        raise InputError("scenario: it has no links; give at least one Link")
+    if not scenario.flows:
+        raise InputError("scenario: it has no flows; give at least one Flow")
+    links = tuple(_resolve_link(link, f"link {i} ") for i, link in enumerate(scenario.links))
+    names = [link.name or f"link {i}" for i, link in enumerate(links)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"link {names.index(twice)} name: {twice!r} names two links; give each its own")
+    flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links)) for i, flow in enumerate(scenario.flows))
+    scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
+    return _resolve_switches(scenario, names)
+
+
+def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
+    pfc, classes = scenario.pfc, tuple(scenario.classes)
+    if pfc is not None:
+        if not isinstance(pfc, PFC):
+            raise InputError(f"pfc: expected a PFC, not {repr(pfc)[:40]}; write PFC() or PFC(xoff='512KB')")
+        pfc = resolve_fields(pfc, "pfc ")
+    if not classes or not all(isinstance(each, TrafficClass) for each in classes):
+        raise InputError("classes: expected one or more TrafficClass; write (TrafficClass(),) for a single queue")
+    classes = tuple(resolve_fields(each, f"class {i} ") for i, each in enumerate(classes))
+    for i, flow in enumerate(scenario.flows):
+        if is_concrete(flow.traffic_class) and flow.traffic_class >= len(classes):
+            raise InputError(
+                f"flow {i} traffic_class: there is no class {flow.traffic_class:g}; the scenario has "
+                f"{len(classes)}, counted from 0"
+            )
+    failures = tuple(resolve_fields(each, f"failure {i} ") for i, each in enumerate(scenario.failures))
+    for i, failure in enumerate(failures):
+        if failure.link not in links:
+            raise InputError(f"failure {i} link: {failure.link!r} names no link; write one of {', '.join(links[:8])}")
+    storms = tuple(resolve_fields(each, f"storm {i} ") for i, each in enumerate(scenario.storms))
+    for i, storm in enumerate(storms):
+        if storm.link not in links:
+            raise InputError(f"storm {i} link: {storm.link!r} names no link; write one of {', '.join(links[:8])}")
+    if storms and pfc is None:
+        raise InputError("storms: without flow control no port can be paused; write pfc=PFC() beside them")
+    return dataclasses.replace(scenario, pfc=pfc, classes=classes, failures=failures, storms=storms)
+
+
+def _resolve_link(link: Link, where: str) -> Link:
+    marking = None if link.marking is None else resolve_marking(link.marking, where)
+    return resolve_fields(dataclasses.replace(link, marking=marking), where)
+
+
+def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
+    if not isinstance(flow.path, (tuple, list)):
+        raise InputError(f"{where}path: expected link indices, not {repr(flow.path)[:40]}; write for example (0,)")
+    path = tuple(flow.path)
+    if not path:
+        raise InputError(f"{where}path: it crosses no link; give at least one link index")
+    for hop in path:
+        if not isinstance(hop, int) or not 0 <= hop < links:
+            raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
+    if len(set(path)) != len(path):
+        raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")
+    if not hasattr(flow.scheme, "feedback_delay"):
+        raise InputError(f"{where}scheme: expected a scheme's parameters, not {repr(flow.scheme)[:40]}; write DCQCN()")
+    scheme = resolve_fields(flow.scheme, where)
+    flow = resolve_fields(dataclasses.replace(flow, path=path, scheme=scheme), where)
+    if flow.initial_rate is None:
+        flow = dataclasses.replace(flow, initial_rate=flow.line_rate)
+    elif is_concrete(flow.initial_rate) and is_concrete(flow.line_rate) and flow.initial_rate > flow.line_rate:
+        raise InputError(
+            f"{where}initial_rate: {show(flow.initial_rate, RATE)} exceeds the line rate; "
+            f"give at most {show(flow.line_rate, RATE)}"
+        )
+    return flow
+
+
+def base_rtt(scenario: Scenario, flow: Flow) -> Any:
+    """Propagation there and back along a flow's path, without queueing or serialisation [s]."""
+    one_way = flow.access_delay + sum(scenario.links[i].delay for i in flow.path) + flow.egress_delay
+    return 2 * one_way
+
+
+__all__ = [
+    "PFC",
+    "RED",
+    "Failure",
+    "Flow",
+    "Link",
+    "Scenario",
+    "Storm",
+    "TrafficClass",
+    "base_rtt",
+    "resolve",
+    "resolve_marking",
+]

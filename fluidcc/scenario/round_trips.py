@@ -1,0 +1,102 @@
+"""Round trips without queueing, as the schemes that are configured with one count them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from fluidcc.scenario.model import Flow, Scenario, base_rtt
+from fluidcc.units import is_concrete
+
+
+def _hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
+    """Rates of the sender's NIC, of every link of a flow's path, and of the receiver's access link [bytes/s]."""
+    last = scenario.links[flow.path[-1]].target
+    if flow.target and last:
+        beyond = flow.target != last
+    else:
+        beyond = not is_concrete(flow.egress_delay) or flow.egress_delay > 0
+    return [flow.line_rate, *(scenario.links[i].rate for i in flow.path), *([flow.line_rate] if beyond else [])]
+
+
+def switches(scenario: Scenario, flow: Flow) -> int:
+    """Switches on a flow's path: each of its packets is stored once in its NIC, and then once in each."""
+    return len(_hop_rates(scenario, flow)) - 1
+
+
+def _propagation(scenario: Scenario, flow: Flow) -> Any:
+    fixed = flow.scheme.feedback_delay
+    return base_rtt(scenario, flow) if fixed is None else fixed
+
+
+def data_delays(scenario: Scenario, flow: Flow) -> list[Any]:
+    """Time [s] that one data packet takes onto each link that it crosses, the sender's first."""
+    return [scenario.wire_packet_of(flow) / rate for rate in _hop_rates(scenario, flow)]
+
+
+def ack_delay(scenario: Scenario, flow: Flow) -> Any:
+    """Time [s] that one ACK takes onto all links of its way back, which are as fast as those there."""
+    size = scenario.ack_bytes + flow.scheme.int_bytes
+    return sum(size / rate for rate in _hop_rates(scenario, flow))
+
+
+def loaded_base_rtt(scenario: Scenario, flow: Flow) -> Any:
+    """Round trip [s] of a data packet and its ACK through empty queues: propagation, and storing at every hop."""
+    return _propagation(scenario, flow) + stored_rtt(scenario, flow)
+
+
+def stored_rtt(scenario: Scenario, flow: Flow) -> Any:
+    """Of a round trip, the time [s] in which a data packet and its ACK are stored at their hops."""
+    return sum(data_delays(scenario, flow)) + ack_delay(scenario, flow)
+
+
+def payload_base_rtt(scenario: Scenario, flow: Flow) -> Any:
+    """Round trip [s] as the HPCC authors' simulator counts it: a packet's payload alone is stored, and no ACK."""
+    payload = sum(scenario.packet_size / rate for rate in _hop_rates(scenario, flow))
+    return _propagation(scenario, flow) + payload
+
+
+def slowest_rate(scenario: Scenario, flow: Flow) -> Any:
+    """Least rate [bytes/s] of a flow's NIC and links; may be traced."""
+    return reduce(lambda a, b: _pick("minimum", a, b), _hop_rates(scenario, flow))
+
+
+def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] = loaded_base_rtt) -> Any:
+    """Largest round trip [s] of a scenario's flows, HPCC's T (HPCC 3.2: one for all flows).
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Resolved; values may be traced.
+    rule : callable
+        ``rule(scenario, flow) -> seconds``: `loaded_base_rtt` or `payload_base_rtt`.
+    """
+    return reduce(lambda a, b: _pick("maximum", a, b), _distinct(scenario, rule))
+
+
+def least_bdp(scenario: Scenario) -> Any:
+    """Least bandwidth-delay product [bytes] of a scenario's paths, each by its slowest link."""
+    found = _distinct(scenario, lambda s, flow: slowest_rate(s, flow) * loaded_base_rtt(s, flow))
+    return reduce(lambda a, b: _pick("minimum", a, b), found)
+
+
+def _distinct(scenario: Scenario, rule: Callable[[Scenario, Flow], Any]) -> list[Any]:
+    """A rule's value of each path; flows on the same path are counted once: there may be thousands."""
+    found: dict[Any, Any] = {}
+    for flow in scenario.flows:
+        parts = (flow.line_rate, flow.access_delay, flow.egress_delay, flow.scheme.feedback_delay)
+        key = (flow.path, flow.scheme.int_bytes if is_concrete(flow.scheme.int_bytes) else id(flow.scheme.int_bytes))
+        key += tuple(part if part is None or is_concrete(part) else id(part) for part in parts)
+        if key not in found:
+            found[key] = rule(scenario, flow)
+    return list(found.values())
+
+
+def _pick(name: str, a: Any, b: Any) -> Any:
+    """The larger or smaller of two values, of which either may be traced."""
+    if is_concrete(a) and is_concrete(b):
+        return max(a, b) if name == "maximum" else min(a, b)
+    import jax.numpy as jnp  # only here: the packet engine needs no JAX
+
+    return getattr(jnp, name)(a, b)

@@ -1,0 +1,127 @@
+"""Paths through named nodes: shortest ones, the choice among equals, and whether a scenario's paths hold together."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict, deque
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Link, Scenario
+
+Path = tuple[int, ...]
+
+
+def shortest_paths(links: Sequence[Link], source: str, target: str, without: Collection[int] = ()) -> list[Path]:
+    """All shortest paths between two nodes, by the number of links.
+
+    Parameters
+    ----------
+    links : sequence of Link
+        Directed; those without a named source and target belong to no path.
+    source, target : str
+        Nodes.
+    without : collection of int
+        Indices of links not to use, for example failed ones.
+
+    Returns
+    -------
+    list of tuple of int
+        Link indices of each path, in lexicographic order; empty if there is none.
+    """
+    leaving, entering = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+    for i, link in enumerate(links):
+        if link.source and link.target and i not in without:
+            leaving[link.source].append(i)
+            entering[link.target].append(i)
+    left, waiting = {target: 0}, deque([target])  # links that are left to cross, by node
+    while waiting:
+        node = waiting.popleft()
+        for i in entering[node]:
+            if links[i].source not in left:
+                left[links[i].source] = left[node] + 1
+                waiting.append(links[i].source)
+    if source not in left:
+        return []
+    paths: list[tuple[str, Path]] = [(source, ())]
+    for remaining in range(left[source] - 1, -1, -1):
+        paths = [
+            (links[i].target, (*path, i))
+            for node, path in paths
+            for i in leaving[node]
+            if left.get(links[i].target) == remaining
+        ]
+    return [path for _, path in paths]
+
+
+def ecmp(paths: Sequence[Path], key: Any) -> Path:
+    """Choose one of several equal paths by a hash of ``repr(key)``: the same key, the same path.
+
+    A cryptographic hash, because a CRC is linear: two keys that collide under one seed would do so under all.
+    """
+    digest = hashlib.blake2b(repr(key).encode(), digest_size=8).digest()
+    return paths[int.from_bytes(digest, "big") % len(paths)]
+
+
+def route(
+    links: Sequence[Link], source: str, target: str, key: Any, *, name: str = "flow", without: Collection[int] = ()
+) -> Path:
+    """Path of one flow: `ecmp` among the `shortest_paths`.
+
+    Parameters
+    ----------
+    links, source, target, without
+        As of `shortest_paths`.
+    key : object
+        As of `ecmp`.
+    name : str
+        The flow's, for the error message.
+
+    Raises
+    ------
+    InputError
+        If no path leads from source to target.
+    """
+    paths = shortest_paths(links, source, target, without)
+    if not paths:
+        lost = ", ".join(links[i].name or f"link {i}" for i in sorted(without)[:8])
+        raise InputError(
+            f"{name}: no path leads from {source!r} to {target!r}"
+            + (
+                f" without {lost}; let another link stand"
+                if lost
+                else "; name the links' source and target to make one"
+            )
+        )
+    return ecmp(paths, key)
+
+
+def check_paths(scenario: Scenario) -> None:
+    """Check that every flow's path is one: each link starts where the last one ended, and no node comes twice.
+
+    Ends without names are taken to fit.
+
+    Raises
+    ------
+    InputError
+        If a path is broken or cyclic.
+    """
+    links = scenario.links
+    for i, flow in enumerate(scenario.flows):
+        where = f"flow {i} path"
+        visited = [links[flow.path[0]].source]
+        for before, after in zip(flow.path, flow.path[1:], strict=False):
+            left, entered = links[before].target, links[after].source
+            if left and entered and left != entered:
+                raise InputError(
+                    f"{where}: link {links[before].name!r} ends at {left!r}, and the next, {links[after].name!r}, "
+                    f"starts at {entered!r}; write links that meet"
+                )
+            visited.append(left or entered)
+        visited = [node for node in (flow.source, *visited, links[flow.path[-1]].target) if node]
+        if flow.target and visited[-1:] != [flow.target]:
+            visited.append(flow.target)
+        twice = next((node for k, node in enumerate(visited) if node in visited[:k]), None)
+        if twice is not None:
+            raise InputError(f"{where}: comes to {twice!r} twice; routes must be free of loops")

@@ -1,0 +1,144 @@
+"""What a scenario says of its switches: marking, flow control, traffic classes, and what fails."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import resolve as resolve_fields
+from fluidcc.units import COUNT, RATIO, SIZE, TIME, is_concrete, show
+
+
+@register()
+class RED:
+    """Marking of an egress queue by its instantaneous length (DCQCN, Fig. 5 and eq. (5)).
+
+    Below ``kmin`` nothing is marked, between the thresholds a share that rises to ``pmax``, and everything
+    above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off. With ``max_on`` this is one part of ternary congestion
+    detection (TCD, Zhang et al., SIGCOMM 2021): a port that flow control has stopped within that time is undetermined,
+    and marks UE in place of CE; packets are then marked as they leave (`fluidcc.engines.packet.marking`).
+    """
+
+    kmin: Any = parameter(SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
+    kmax: Any = parameter(SIZE, "queue above which all is marked", symbol="Kmax", source="DCQCN Fig. 5", low=0)
+    pmax: Any = parameter(
+        RATIO,
+        "marking probability at kmax",
+        default=1.0,
+        symbol="Pmax",
+        source="DCQCN Fig. 5",
+        low=0,
+        high=1,
+        open_low=True,
+    )
+    mark_on: str = parameter(
+        "choice",
+        "when a packet is marked: as it joins the queue, or as it leaves (packet engine)",
+        default="arrival",
+        source="DCQCN 3.1",
+        choices=("arrival", "departure"),
+    )
+    max_on: Any = parameter(
+        TIME,
+        "TCD: time after a RESUME in which a port is undetermined; off: no TCD",
+        default=None,
+        symbol="max(T_on)",
+        source="TCD; ACC 6.1",
+        low=0,
+        none_word="off",
+    )
+
+
+@register()
+class PFC:
+    """Priority flow control: a switch pauses the neighbour whose packets fill its buffer (packet engine; ACC's fluid).
+
+    Packets are counted by the port that they came in by. A port's count above the threshold sends PAUSE, a count
+    ``xon_gap`` below it RESUME. ``headroom`` holds what still arrives after a PAUSE.
+    """
+
+    xoff: Any = parameter(
+        SIZE,
+        "threshold of an ingress port; dynamic: alpha times what is free of the buffer",
+        default=None,
+        symbol="t_PFC",
+        source="DCQCN 4",
+        low=0,
+        none_word="dynamic",
+    )
+    alpha: Any = parameter(
+        RATIO,
+        "share of the free buffer that one ingress port may fill",
+        default=1 / 8,
+        source="DCQCN 4",
+        low=0,
+        high=64,
+    )
+    xon_gap: Any = parameter(SIZE, "how far below the threshold a port resumes", default="3KB", source="DCQCN 4", low=0)
+    headroom: Any = parameter(
+        SIZE,
+        "buffer kept for what arrives after a PAUSE; auto: from the port's rate, delay and packets",
+        default=None,
+        symbol="t_flight",
+        source="DCQCN 4",
+        low=0,
+        none_word="auto",
+    )
+    reserve: Any = parameter(SIZE, "bytes of each ingress port that count towards no threshold", default=0.0, low=0)
+
+
+@register()
+class TrafficClass:
+    """One egress queue of every port (packet engine): strict by priority, by weight among equal priorities."""
+
+    priority: Any = parameter(COUNT, "larger goes first", default=0.0, low=0, high=6, integer=True)
+    weight: Any = parameter(
+        COUNT, "share of the link among queues of the same priority", default=1.0, low=0, open_low=True
+    )
+
+
+@register(meta=("link",))
+class Failure:
+    """A link that fails, in both directions, during the run; flows are routed around it (packet engine)."""
+
+    link: str
+    at: Any = parameter(TIME, "when it fails", low=0)
+    reroute_after: Any = parameter(TIME, "until flows take another path", default=0.0, low=0)
+
+
+@register(meta=("link",))
+class Storm:
+    """A port that is paused for good or for a time, whatever it is told: its neighbour sends PAUSE without end.
+
+    Li et al. (SIGCOMM 2019, section 1, Case-1) saw a switch that did (packet engine).
+    """
+
+    link: str
+    at: Any = parameter(TIME, "when the PAUSE frames begin", low=0)
+    duration: Any = parameter(
+        TIME, "how long they come", default=math.inf, low=0, open_low=True, unlimited=True, source="HPCC 1, Case-1"
+    )
+
+
+def resolve_marking(marking: RED, where: str = "") -> RED:
+    """Convert a marking to SI floats and check it.
+
+    Raises
+    ------
+    InputError
+        If it is no RED, a value cannot be read or is out of range, or kmin exceeds kmax.
+    """
+    if not isinstance(marking, RED):
+        raise InputError(f"{where}marking: expected a RED, not {repr(marking)[:40]}; write RED('5KB', '200KB', 0.01)")
+    marking = resolve_fields(marking, where)
+    if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
+        raise InputError(
+            f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
+            f"give kmin <= kmax (equal thresholds make a cut-off)"
+        )
+    if marking.max_on is not None and marking.mark_on != "departure":
+        marking = dataclasses.replace(marking, mark_on="departure")
+    return marking

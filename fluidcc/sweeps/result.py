@@ -1,0 +1,103 @@
+"""What a sweep returns."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.engines.fluid.metrics import METRICS
+from fluidcc.errors import InputError
+from fluidcc.files import write_whole
+from fluidcc.results.dataset import Labelled
+from fluidcc.results.drawing import draw
+
+DEFAULT_METRIC = "queue_bytes.mean"
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class SweepResult(Labelled):
+    """Metrics over a grid.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        A dimension per swept name, in SI; a variable per metric of `fluid.metrics.METRICS`, NaN where a point
+        failed; ``rate_bytes_per_s`` with a further dimension ``flow``; ``reason`` says why it failed (0: it
+        did not), with the meanings in its attributes.
+    """
+
+    def __repr__(self) -> str:
+        """Axes and numbers of points."""
+        axes = " x ".join(f"{name} {self.dataset.sizes[name]}" for name in self.names)
+        return f"<Sweep {axes}: {self.points} points, {self.failed} failed>"
+
+    @property
+    def names(self) -> list[str]:
+        """What was swept."""
+        return [str(d) for d in self.dataset["reason"].dims]
+
+    @property
+    def points(self) -> int:
+        """Number of points."""
+        return int(self.dataset["reason"].size)
+
+    @property
+    def failed(self) -> int:
+        """Number of points without a result."""
+        return int((self.dataset["reason"] != 0).sum())
+
+    def best(self, metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> dict[str, Any]:
+        """The point with the best value of a metric.
+
+        Returns
+        -------
+        dict
+            The swept names with their SI values, ``metric`` and ``value``; None if every point failed.
+
+        Raises
+        ------
+        InputError
+            If there is no such metric.
+        """
+        values = self._metric(metric)
+        if not bool(np.isfinite(values).any()):
+            return {**dict.fromkeys(self.names), "metric": metric, "value": None}
+        at = (values.argmin if minimise else values.argmax)(dim=self.names, skipna=True)
+        point = values.isel({name: int(index) for name, index in at.items()})
+        return {**{name: float(point[name]) for name in self.names}, "metric": metric, "value": float(point)}
+
+    def rank(self, point: dict[str, float], metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> tuple[int, int]:
+        """Rank (1 is best) of the grid point nearest to given values, and the number of valid points."""
+        values = self._metric(metric)
+        here = float(values.sel(point, method="nearest"))
+        valid = values.values[np.isfinite(values.values)]
+        return 1 + int(np.sum(valid < here if minimise else valid > here)), len(valid)
+
+    def _metric(self, metric: str) -> xr.DataArray:
+        if metric not in METRICS:
+            raise InputError(f"metric: {str(metric)[:40]!r} is unknown; write one of {', '.join(METRICS)}")
+        return self.dataset[metric]
+
+    def save(self, path: str | Path) -> Path:
+        """Write NetCDF4 (``.nc``) or CSV (``.csv``); the file appears whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If the ending is neither, or the file cannot be written.
+        """
+        kind = Path(path).suffix
+        if kind == ".nc":
+            return write_whole(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
+        if kind == ".csv":
+            flat = self.dataset.drop_dims("flow").to_dataframe().reset_index()
+            return write_whole(path, lambda target: flat.to_csv(target, index=False))
+        raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
+
+    def plot(self, metric: str = DEFAULT_METRIC, **options: Any) -> Any:
+        """Line or heat map; see `fluidcc.plotting.sweeps.plot_sweep`."""
+        return draw("plot_sweep", self, metric, **options)

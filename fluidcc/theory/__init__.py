@@ -1,0 +1,1 @@
+"""Theory beside the engines: control theory, the papers' recursions, fairness, queueing."""

@@ -1,0 +1,292 @@
+"""Where a scenario's fluid ends up: at rest, or swinging for ever; how far, and how fast.
+
+The fluid is integrated window by window until its swings are steady (`control.settling`). Numbers come from every step
+of the last window, so that they do not depend on an output grid.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.engines.fluid.engine import Continued, with_room
+from fluidcc.engines.fluid.network import Network, network_of
+from fluidcc.engines.fluid.plan import Plan, plan_of
+from fluidcc.errors import InputError
+from fluidcc.progress import Bar
+from fluidcc.results.dataset import Labelled
+from fluidcc.results.drawing import draw
+from fluidcc.results.trace import upward_crossings
+from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.theory.control.settling import AGREE, SMALLEST, Array, kinds
+from fluidcc.units import TIME, quantity, show
+
+_LAGS = 200  # longest lags in the first windows; DCQCN's cycles take about 40
+_FEWEST = 8  # periods in a window, or it is made longer
+_PATTERN = 4  # crossings of the mean within one period, at most
+_REGULAR = 0.02  # standard deviation of the periods of a cycle, in periods
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class LimitCycle(Labelled):
+    """Long-run behaviour of the most loaded queue, made by `limit_cycle`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        The last window, at every step: ``queue`` (time) [bytes] and ``rate`` (time, flow) [bytes/s].
+    kind : str
+        "rest", "cycle", "irregular" (steady in size, or not even that, but never the same twice), "growing" or
+        "decaying" (not settled when time was up), "unsettled" (nor known to be either).
+    link : str
+        The link with the largest mean queue.
+    low, high, mean : float
+        Of its queue over the last window; the mean over whole periods [bytes].
+    period, period_spread : float
+        Mean and standard deviation of the periods [s]; NaN without at least two. If "irregular", of the times between
+        upward crossings of the mean.
+    rates : tuple of float
+        Mean rate of each flow, over whole periods [bytes/s].
+    settled_at : float
+        Time at which the last window began [s].
+    discretisation_error : dict
+        ``peak_to_peak_rel`` and ``period_rel``, relative differences to the run with half the step; None at rest.
+    """
+
+    kind: str
+    link: str
+    low: float
+    high: float
+    mean: float
+    period: float
+    period_spread: float
+    rates: tuple[float, ...]
+    settled_at: float
+    discretisation_error: dict[str, float | None]
+
+    @property
+    def peak_to_peak(self) -> float:
+        """Largest less smallest queue [bytes]."""
+        return self.high - self.low
+
+    def __repr__(self) -> str:
+        """What it is."""
+        numbers = f"queue {self.low:.6g} to {self.high:.6g} bytes, period {self.period:.6g} s"
+        return f"<LimitCycle {self.link}: {self.kind}, {numbers}>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers in SI, with the unit in the key; None where there is none."""
+        return {
+            "kind": self.kind,
+            "link": self.link,
+            "queue_bytes": {"min": self.low, "max": self.high, "mean": self.mean, "peak_to_peak": self.peak_to_peak},
+            "period_s": _finite(self.period),
+            "period_spread_s": _finite(self.period_spread),
+            "rate_bytes_per_s": list(self.rates),
+            "settled_at_s": self.settled_at,
+            "discretisation_error": self.discretisation_error,
+        }
+
+    def plot(self, periods: float = 2.0, *, title: str | None = None) -> Any:
+        """Queue and rates over some periods, and the queue against the sum of the rates."""
+        return draw("plot_cycle", self, periods, title=title)
+
+
+def limit_cycle(
+    scenario: Scenario,
+    until: Any = "4s",
+    *,
+    window: Any = None,
+    dt: Any = None,
+    method: str = "heun",
+    estimate_error: bool = True,
+) -> LimitCycle:
+    """Integrate a scenario's fluid until its oscillation is steady.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    until : quantity
+        Time at which to give up [s].
+    window : quantity
+        Length of the windows that are compared [s]; 200 longest lags by default. It doubles while one holds fewer than
+        eight periods.
+    dt, method
+        As in `simulate`.
+    estimate_error : bool
+        Whether to do it again with half the step.
+
+    Returns
+    -------
+    LimitCycle
+        Its ``kind`` is "rest" or "cycle" only if three successive windows say so (`control.settling.kinds`).
+
+    Raises
+    ------
+    InputError
+        If the scenario or an option makes no sense, or the run would end before three windows.
+
+    Examples
+    --------
+    >>> import fluidcc as fc
+    >>> fc.limit_cycle(fc.incast(8)).kind
+    'rest'
+    """
+    scenario = resolve(scenario)
+    network = network_of(scenario)
+    options = {"until": until, "dt": dt, "method": method, "halving": estimate_error}
+    plan = plan_of(network, **options)
+    lags = [float(np.max(lag)) for lag in (network.marking_lag, network.own_lag) if lag is not None]
+    width = _LAGS * max(lags) if window is None else quantity(window, TIME, "window")
+    horizon = quantity(until, TIME, "until")
+    if not plan.dt <= width <= horizon / 3:
+        raise InputError(
+            f"until: {show(horizon, TIME)} holds no three windows of {show(width, TIME)}; "
+            "give a longer run, or a shorter window"
+        )
+    work = 3 if estimate_error else 1
+    with Bar(f"settling, at most {show(horizon, TIME)}", work, "runs") as bar:
+
+        def settle(halved: bool, report: Any) -> _Found:
+            def job(allowance: float | None) -> _Found:
+                made = plan_of(network, **options, queueing_allowance=allowance)
+                return _settle(network, made.halved() if halved else made, width, horizon, report)
+
+            return with_room(job)
+
+        found = settle(False, lambda share: bar(share / work))
+        error: dict[str, float | None] = {"peak_to_peak_rel": None, "period_rel": None}
+        if estimate_error:
+            finer = settle(True, lambda share: bar((1 + 2 * share) / work))
+            if found.kind != "rest":
+                error["peak_to_peak_rel"] = _relative(found.high - found.low, finer.high - finer.low)
+                error["period_rel"] = _relative(found.period, finer.period)
+    name = scenario.links[found.link].name or f"link {found.link}"
+    names = [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)]
+    counts = [flow.multiplicity for flow in scenario.flows]
+    data = xr.Dataset(
+        {
+            "queue": ("time", found.queue, {"units": "bytes", "long_name": f"queue of {name}"}),
+            "rate": (("time", "flow"), found.rate, {"units": "bytes/s", "long_name": "sending rate"}),
+        },
+        coords={
+            "time": ("time", found.times, {"units": "s", "long_name": "time"}),
+            "flow": names,
+            "multiplicity": ("flow", np.array(counts), {"units": "1", "long_name": "flows of the class"}),
+            "crosses": ("flow", [found.link in flow.path for flow in scenario.flows]),
+        },
+    )
+    return LimitCycle(
+        data,
+        found.kind,
+        name,
+        found.low,
+        found.high,
+        found.mean,
+        found.period,
+        found.spread,
+        tuple(float(rate) for rate in found.rates),
+        float(found.times[0]),
+        error,
+    )
+
+
+class _Found(NamedTuple):
+    kind: str
+    link: int
+    low: float
+    high: float
+    mean: float
+    period: float
+    spread: float
+    rates: Array
+    times: Array
+    queue: Array
+    rate: Array
+
+
+def _settle(network: Network, plan: Plan, width: float, horizon: float, report: Any) -> _Found:
+    """Go on window by window until the swings are steady, or time is up."""
+    run, swings, courses = Continued(network, plan), [], []
+    packet = float(np.max(network.packet))
+    steps = round(width / plan.dt)
+    while True:
+        outcome, times = run.follow(steps)
+        link = int(np.argmax(outcome.summary.queue_mean[:, 0]))
+        queue = outcome.queue[:, link, 0]
+        if not np.isfinite(queue).all():
+            raise InputError("limit_cycle: the run is not finite; give a smaller dt")
+        mean, low, high = float(np.mean(queue)), float(np.min(queue)), float(np.max(queue))
+        rate = outcome.trace["rate"][:, :, 0]
+        # An empty queue stands still while rates are on their way.
+        swings.append([high - low, *np.ptp(rate, axis=0)])
+        scale = max(mean, packet)
+        crossings = upward_crossings(times, queue, mean)
+        found, known = kinds(np.array(swings), np.array([scale, *np.maximum(rate.mean(axis=0), 1.0)]))
+        kind = next((str(each) for each in found if each != "rest"), "rest")
+        settled = bool(known.all())
+        courses.append((float(times[0]), low, high))
+        if _grows(courses) and (np.ptp(rate, axis=0) <= AGREE * np.abs(rate).max(axis=0)).all():
+            kind = "growing"
+            break
+        ends = run.steps * plan.dt
+        report(min(ends / horizon, 1.0))
+        enough = len(crossings) > _FEWEST or high - low <= SMALLEST * scale
+        if (settled and enough) or ends + steps * plan.dt > horizon:
+            break
+        if not enough and ends + 6 * steps * plan.dt <= horizon:  # three of twice the length
+            steps, swings = 2 * steps, []
+    report(1.0)
+    period, spread, regular = _period(crossings) if high - low > SMALLEST * scale else (math.nan, math.nan, True)
+    kind = "irregular" if kind == "cycle" and not regular else str(kind)
+    whole = _whole(times, crossings)
+    return _Found(
+        kind, link, low, high, float(queue[whole].mean()), period, spread, rate[whole].mean(axis=0), times, queue, rate
+    )
+
+
+def _grows(ends: list[tuple[float, float, float]]) -> bool:
+    """Whether a queue rose as fast from each of four windows to the next: so it would for ever.
+
+    Of each window its beginning [s], and the least and largest queue.
+    """
+    if len(ends) < 4:
+        return False
+    times, lows, highs = np.array(ends[-4:]).T
+    speeds = np.diff(lows) / np.diff(times)
+    rises = speeds.min() > 0 and lows[-1] > (1 + SMALLEST) * lows[-2] and (lows[1:] >= highs[:-1]).all()
+    return bool(rises and np.ptp(speeds) <= AGREE * speeds.max())
+
+
+def _period(crossings: Array) -> tuple[float, float, bool]:
+    """Mean and standard deviation of the periods [s], and whether they are all the same.
+
+    A signal may cross its mean several times in a period: the fewest crossings after which the times repeat make one.
+    """
+    for count in range(1, _PATTERN + 1):
+        gaps = crossings[count:] - crossings[:-count]
+        if len(gaps) >= 2 and np.std(gaps) <= _REGULAR * np.mean(gaps):
+            return float(np.mean(gaps)), float(np.std(gaps)), True
+    gaps = np.diff(crossings)
+    return (float(np.mean(gaps)), float(np.std(gaps)), False) if len(gaps) else (math.nan, math.nan, False)
+
+
+def _whole(times: Array, crossings: Array) -> slice:
+    """Samples of whole periods; all if there are none."""
+    if len(crossings) < 2:
+        return slice(None)
+    first, last = np.searchsorted(times, crossings[[0, -1]])
+    return slice(int(first), int(last))
+
+
+def _relative(ours: float, theirs: float) -> float | None:
+    scale = abs(theirs)
+    return _finite(abs(ours - theirs) / scale) if scale > 0 else None
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

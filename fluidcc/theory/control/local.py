@@ -1,0 +1,197 @@
+"""A fluid network about its rest, for all points of a batch: where it rests, and the slopes of its right-hand side."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluidcc.engines.fluid.classes import system_of
+from fluidcc.engines.fluid.network import Network, with_points
+from fluidcc.theory.control.newton import columns, rest
+from fluidcc.theory.control.states import STARTS, Start, States, extended
+from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
+
+_REST = 1e-9  # of itself that a state may move in the shortest delay, and count as at rest: Newton leaves 1e-16
+_SAME_DELAY = 1e-9  # relative: rounding apart
+
+
+class Slopes(NamedTuple):
+    """Of every point: a rest, and derivatives there; points first. Arrays of JAX while traced, then of NumPy."""
+
+    x: Any  # (points, rows)
+    moved: Any  # (points,) as in `newton.Rest`
+    held: Any  # (points, rows)
+    present: Any  # (points, rows, rows) of the right-hand side by the present state
+    past: Any  # (points, rows, taps) by what is heard
+    heard: Any  # (points, taps, rows) of what is heard by the state
+    delay: Any  # (points, taps) [s]
+    rates: Any  # (points, flows, rows) of rates by the state
+
+
+class Modes(NamedTuple):
+    """Delay equations of some points whose moving states are the same."""
+
+    points: Array  # (count,) which
+    rows: tuple[int, ...]
+    aggregate: DelaySystem
+    fairness: tuple[tuple[int, DelaySystem], ...]  # by flow class
+
+
+@dataclasses.dataclass(frozen=True)
+class Local:
+    """A network about its rest.
+
+    Parameters
+    ----------
+    states : States
+        Names of the rows.
+    slopes : Slopes
+    """
+
+    states: States
+    slopes: Slopes
+
+    @property
+    def exists(self) -> Array:
+        """Whether a rest was found, (points,)."""
+        return self.slopes.moved < _REST
+
+    @cached_property
+    def moving(self) -> Array:
+        """States (points, rows) that take part: a link without a queue stays so, and a flow that hears nothing too.
+
+        What nobody listens to is left out: it follows, and decides nothing.
+        """
+        s, flow = self.slopes, np.array(self.states.flow)
+        free = ~s.held & ((flow >= 0) | (s.x > 0))
+        hears = (s.past != 0).any(axis=2) & free
+        for one in np.unique(flow[flow >= 0]):
+            free[:, flow == one] &= hears[:, flow == one].any(axis=1, keepdims=True)
+        # Queues and what rates are made of, and all that these follow.
+        kept = free & ((flow < 0) | (s.rates != 0).any(axis=1))
+        acts = ((s.present != 0) | (np.abs(s.past) @ np.abs(s.heard) > 0)) & free[:, None, :]
+        while True:
+            more = kept | (acts & kept[:, :, None]).any(axis=1)
+            if (more == kept).all():
+                return kept
+            kept = more
+
+    def modes(self) -> list[Modes]:
+        """Delay equations of all points that have a rest and moving states, those of equal states together."""
+        usable = self.exists & self.moving.any(axis=1)
+        patterns, which = np.unique(self.moving[usable], axis=0, return_inverse=True)
+        found = []
+        for number, pattern in enumerate(patterns):
+            points = np.flatnonzero(usable)[np.ravel(which) == number]
+            rows = np.flatnonzero(pattern)
+            found.append(Modes(points, tuple(rows.tolist()), self._part(points, rows), self._fairness(points, rows)))
+        return found
+
+    def _fairness(self, points: Array, rows: Array) -> tuple[tuple[int, DelaySystem], ...]:
+        """Of each class with several flows, how a difference between two of them moves."""
+        flow = np.array(self.states.flow)[rows]
+        net = self.states.system.network
+        many = np.broadcast_to(np.asarray(net.multiplicity), (len(net.flows), len(self.exists)))
+        found = []
+        for one in np.unique(flow[flow >= 0]):
+            if (many[one][points] > 1).any():
+                found.append((int(one), self._part(points, rows[flow == one], alone=True)))
+        return tuple(found)
+
+    def _part(self, points: Array, rows: Array, alone: bool = False) -> DelaySystem:
+        """Some states of some points, the others at rest; for differences between equal flows without their sums."""
+        s = self.slopes
+        taps = [k for k, tap in enumerate(self.states.taps.taps) if not (alone and tap.summed)]
+        parts: list[tuple[Array, Array]] = []
+        for k in taps:
+            by_tap, by_state = s.past[points][:, :, k][:, rows], s.heard[points][:, k][:, rows]
+            matrix = by_tap[:, :, None] * by_state[:, None, :]
+            if not matrix.any():
+                continue
+            delay = s.delay[points, k]
+            same = next((i for i, (d, _) in enumerate(parts) if np.allclose(d, delay, rtol=_SAME_DELAY, atol=0)), None)
+            if same is None:
+                parts.append((delay, matrix))
+            else:
+                parts[same] = parts[same][0], parts[same][1] + matrix
+        parts.sort(key=lambda part: float(part[0][0]))
+        n, count = len(rows), len(points)
+        A = np.array([matrix for _, matrix in parts]).reshape(-1, count, n, n).swapaxes(0, 1)
+        tau = np.array([delay for delay, _ in parts]).reshape(-1, count).T
+        return DelaySystem(s.present[points][:, rows[:, None], rows], A, tau)
+
+
+@partial(jax.jit, static_argnames="points")
+def _slopes(network: Network, start: Start, points: int) -> Slopes:
+    states = States(system_of(extended(network), points, jnp.asarray(np.inf)))
+    x, moved, held = rest(states, states.first(start))
+    values = states.heard(x)
+    found = Slopes(
+        x,
+        moved,
+        held,
+        columns(lambda x: states.slope(x, values), x),
+        columns(lambda values: states.slope(x, values), values),
+        columns(states.heard, x),
+        states.delays(x),
+        columns(states.rates, x),
+    )
+    return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), found)
+
+
+def local(network: Network, points: int = 1) -> Local:
+    """Search for the rest of every point, from `STARTS` in turn until all have one, and differentiate there.
+
+    Parameters
+    ----------
+    network : Network
+        Of plain numbers; equal flows in one class.
+    points : int
+        Of the columns that have points.
+
+    Raises
+    ------
+    NoEquilibriumError
+        If a scheme changes its state in jumps.
+    """
+    with jax.enable_x64(True):
+        network = _spread(network, points)
+        states = States(system_of(network, points, jnp.asarray(np.inf)))
+        best = _from(network, STARTS[0], points, states)
+        for start in STARTS[1:]:
+            lost = best.moved >= _REST
+            if not lost.any():
+                break
+            again = _from(network, start, points, states)
+            best = jax.tree.map(lambda old, new, at=lost: np.where(_like(at, old), new, old), best, again)
+        return Local(states, best)
+
+
+def searches(network: Network) -> list[Local]:
+    """Where the search ends from each of `STARTS`, of a single point, with or without a rest."""
+    with jax.enable_x64(True):
+        network = _spread(network, 1)
+        states = States(system_of(network, 1, jnp.asarray(np.inf)))
+        ends = [_from(network, start, 1, states) for start in STARTS]
+    return [Local(states, end) for end in ends]
+
+
+def _from(network: Network, start: Start, points: int, states: States) -> Slopes:
+    assert states.names  # refuses schemes that jump, before anything is compiled
+    found = jax.tree.map(np.asarray, _slopes(network, Start(*map(jnp.float64, start)), points=points))
+    return found._replace(moved=np.where(np.isfinite(found.moved), found.moved, np.inf))
+
+
+def _spread(network: Network, points: int) -> Network:
+    """Every column with all points."""
+    whole = with_points(network, np.dtype("float64"))
+    return jax.tree.map(lambda a: jnp.broadcast_to(a, (a.shape[0], points)), whole)
+
+
+def _like(mask: Array, values: Any) -> Array:
+    return mask.reshape(mask.shape + (1,) * (np.ndim(values) - 1))

@@ -1,0 +1,146 @@
+"""Rests of a fluid network, by Newton's method on its own right-hand side, for all points of a batch at once.
+
+Far from a rest Newton's method leads anywhere. Pseudo-transient continuation (Kelley and Keyes, SIAM J. Numer. Anal.
+35, 1998) takes implicit Euler steps of x' = F(x), F the right-hand side with every lag 0, along which a network without
+delays would settle; they lengthen as F falls, and an infinitely long one is Newton's. Limits hold by projection: a
+state that is pushed against one stays there, and is left out of the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from fluidcc.theory.control.states import States
+
+_STEPS = 150
+_PUSH = 1e-7  # of a state, to see whether a limit holds it
+_LEAST = 1e-6  # of a state's first value: what counts as its size if it is less; of 1 for states without units
+_LARGEST_MOVE = 1.0  # of a state's size, in a step
+_LEAST_MOVE = 0.3  # of the fastest state's size
+_GROWTH = 3.0  # of the step, at most
+_INSTANT = 1e-6  # s: what a shorter delay counts as, or nothing would move in it
+_ASIDE = 1e-6  # of the states: where it is compared with its linear part
+_BENT = 0.1  # of that: a larger difference is a jump
+_SETTLED = 1e-9  # of itself that a state may move in the shortest delay, before the last steps
+_LAST_STEPS = 4  # of Newton, which halve the digits that are missing
+
+
+class Rest(NamedTuple):
+    """Rests of all points."""
+
+    x: Array  # (rows, points)
+    moved: Array  # (points,) of itself that the state which moves most does so in the shortest delay; or, of a link's
+    # capacity, by how much its queue grows, if that is more; inf where the right-hand side jumps
+    held: Array  # (rows, points) whether a limit holds a state
+
+
+class _Step(NamedTuple):
+    number: Array
+    x: Array
+    length: Array  # (points,) [s]
+    speed: Array  # (points,) [1/s]
+
+
+def columns(function: Callable[[Array], Array], at: Array) -> Array:
+    """Jacobians (outputs, inputs, points) of a function of (inputs, points) that keeps points apart."""
+    ones = jnp.broadcast_to(jnp.eye(at.shape[0])[:, :, None], (at.shape[0], *at.shape))
+    return jax.vmap(lambda one: jax.jvp(function, (at,), (one,))[1], out_axes=1)(ones)
+
+
+def rest(states: States, x: Array) -> Rest:
+    """Where a network rests that starts at some rows.
+
+    Parameters
+    ----------
+    states : States
+    x : Array, shape (rows, points)
+
+    Returns
+    -------
+    Rest
+        A point has a rest if ``moved`` is small; else the search ended somewhere. Traceable.
+    """
+    packet = jnp.max(states.system.network.packet)
+    queues = states.system.network.queues
+    least = jnp.where(x > 1.0, _LEAST * x, _LEAST).at[:queues].set(packet)
+    delays = states.delays(x)
+    shortest = jnp.maximum(jnp.min(jnp.where(delays > 0, delays, jnp.max(delays, axis=0)), axis=0), _INSTANT)
+    x = states.projected(x)
+
+    def F(x: Array) -> Array:
+        return states.slope(x, states.heard(x))
+
+    def size(x: Array) -> Array:
+        return jnp.maximum(jnp.abs(x), least)
+
+    def held(x: Array, slope: Array) -> Array:
+        push = jnp.sign(slope) * _PUSH * size(x)
+        return jnp.abs(states.projected(x + push) - x) < 0.5 * jnp.abs(push)
+
+    def speed(x: Array) -> Array:
+        slope = F(x)
+        return jnp.max(jnp.where(held(x, slope), 0.0, jnp.abs(slope) / size(x)), axis=0)
+
+    def move(x: Array, length: Any) -> Array:
+        slope, s = F(x), size(x)
+        free = ~held(x, slope)
+        J = columns(F, x) * s / s[:, None]
+        J = jnp.where(free[:, None] & free[None], J, 0.0)
+        eye = jnp.eye(len(x))[:, :, None]
+        matrix = eye * jnp.where(free, 1.0 / length, 1.0) - J
+        right = jnp.where(free, slope / s, 0.0)
+        step = jnp.linalg.solve(jnp.moveaxis(matrix, -1, 0), right.T[..., None])[..., 0].T
+        share = jnp.minimum(1.0, _LARGEST_MOVE / jnp.max(jnp.abs(step), axis=0))
+        new = states.projected(x + share * step * s)
+        return jnp.where(jnp.isfinite(new).all(axis=0), new, x)
+
+    def again(at: _Step) -> Array:
+        return (at.number < _STEPS) & jnp.any(at.speed * shortest > _SETTLED)
+
+    def once(at: _Step) -> _Step:
+        new = move(at.x, at.length)
+        after = speed(new)
+        worse, done = ~jnp.isfinite(after), at.speed * shortest <= _SETTLED
+        falls = after < at.speed
+        longer = at.length * jnp.where(falls, jnp.minimum(at.speed / jnp.maximum(after, 1e-300), _GROWTH), 0.5)
+        # No shorter than moves the fastest state well, so that a long way is not crept.
+        length = jnp.where(worse, 0.1 * at.length, jnp.maximum(longer, _LEAST_MOVE / jnp.maximum(after, 1e-300)))
+        keep = worse | done
+        return _Step(
+            at.number + 1,
+            jnp.where(keep, at.x, new),
+            jnp.where(done, at.length, length),
+            jnp.where(keep, at.speed, after),
+        )
+
+    fastest = speed(x)
+    at = _Step(jnp.int32(0), x, _LEAST_MOVE / jnp.maximum(fastest, 1e-300), fastest)
+    at = lax.while_loop(again, once, at)
+
+    def last(_: int, at: tuple[Array, Array]) -> tuple[Array, Array]:
+        new = move(at[0], 1e6 * jnp.ones_like(at[1]))
+        after = speed(new)
+        better = after < at[1]
+        return jnp.where(better, new, at[0]), jnp.where(better, after, at[1])
+
+    x, end = lax.fori_loop(0, _LAST_STEPS, last, (at.x, at.speed))
+    slope = F(x)
+    stays = held(x, slope)
+    # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: that is no rest.
+    J, smooth = columns(F, x), True
+    for side in (-_ASIDE, _ASIDE):
+        aside = jnp.where(stays, 0.0, side * x)
+        linear = jnp.einsum("ijp,jp->ip", J, aside)
+        off, expected = (
+            jnp.max(jnp.where(stays, 0.0, jnp.abs(one)) / size(x), axis=0)
+            for one in (F(x + aside) - slope - linear, linear)
+        )
+        smooth = smooth & (off <= _BENT * expected)
+    # A queue that grows for ever does so ever less in shares of itself.
+    grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[:queues] / states.system.network.capacity, axis=0)
+    return Rest(x, jnp.where(smooth, jnp.maximum(end * shortest, grows), jnp.inf), stays)

@@ -1,0 +1,185 @@
+"""Whether a scenario's equilibrium is stable, and by how much: roots of every mode, margins, critical delay."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.theory.control.equilibrium import Equilibrium
+from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
+from fluidcc.theory.control.states import UnfilledError, smooth_part
+from fluidcc.theory.delay_systems.critical import critical_delay
+from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
+
+
+@dataclasses.dataclass(frozen=True)
+class Stability:
+    """Stability of a scenario's equilibrium; numbers that there are none of are None.
+
+    Parameters
+    ----------
+    flows : float
+    exists, on_ramp : bool or None
+        As in `Equilibrium`. Where ``on_ramp`` is false the rest is of the RED line extended beyond kmax. None where a
+        scheme changes its state in jumps: whether that rests is for `equilibrium` to say.
+    stable : bool or None
+        Whether all roots of all modes lie left of the axis.
+    aggregate_root, fairness_root : complex or None
+        Rightmost root of the merged flows, and of differences between equal flows [1/s].
+    phase_margin, paper_phase_margin : float or None
+        Of the loop cut at the most loaded queue [degrees]: exact, and of the scheme's published linearisation.
+    gain_margin : float or None
+        [dB]
+    delay_margin : float or None
+        Least delay [s] that, added at the cut, makes a stable loop swing for ever.
+    critical_feedback_delay : float or None
+        Where all that is heard is equally old, as with one feedback delay: the age at which the rightmost root crosses
+        the axis, the equilibrium being stable without delay [s]. HPCC's includes a packet's time on the link.
+    crossing_frequency : float or None
+        Of that root [rad/s].
+    state : str
+        "ok", or why there are no numbers.
+    """
+
+    flows: float
+    exists: bool | None
+    on_ramp: bool | None
+    stable: bool | None = None
+    aggregate_root: complex | None = None
+    fairness_root: complex | None = None
+    phase_margin: float | None = None
+    paper_phase_margin: float | None = None
+    gain_margin: float | None = None
+    delay_margin: float | None = None
+    critical_feedback_delay: float | None = None
+    crossing_frequency: float | None = None
+    state: str = "ok"
+
+    @property
+    def rightmost_root(self) -> complex | None:
+        """Of all modes [1/s]."""
+        found = [root for root in (self.aggregate_root, self.fairness_root) if root is not None]
+        return max(found, key=lambda root: root.real, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """A point of the CLI's ``stability``."""
+        pair = {name: _pair(getattr(self, name)) for name in ("rightmost_root", "aggregate_root", "fairness_root")}
+        return {
+            "flows": int(self.flows) if self.flows == int(self.flows) else self.flows,
+            "exists": self.exists,
+            "on_ramp": self.on_ramp,
+            "stable": self.stable,
+            **{f"{name}_per_s": value for name, value in pair.items()},
+            "phase_margin_deg": {"exact": self.phase_margin, "paper": self.paper_phase_margin},
+            "gain_margin_db": self.gain_margin,
+            "delay_margin_s": self.delay_margin,
+            "critical_feedback_delay_s": self.critical_feedback_delay,
+            "crossing_frequency_rad_per_s": self.crossing_frequency,
+            "state": self.state,
+        }
+
+
+def _pair(root: complex | None) -> list[float] | None:
+    return None if root is None else [root.real, root.imag]
+
+
+def stability(scenario: Scenario) -> Stability:
+    """Stability of a scenario's equilibrium, exact: no Padé approximation, no grid.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Of any schemes and links; all flows count as active and long-lived.
+
+    Returns
+    -------
+    Stability
+        With ``state`` other than "ok" where nothing rests, or nothing can be linearised: a swing, a queue that grows,
+        windows that change in jumps. `limit_cycle` shows what a run does then.
+
+    Raises
+    ------
+    InputError
+        If the scenario itself makes no sense.
+
+    Examples
+    --------
+    >>> round(stability(fluidcc.incast(8, scheme=fluidcc.DCQCN())).aggregate_root.real, 2)
+    -47.73
+    """
+    scenario = resolve(scenario)
+    count = float(sum(flow.multiplicity for flow in scenario.flows))
+    there: bool | None = None
+    try:
+        for flow in scenario.flows:
+            smooth_part(flow.scheme)
+        there = False
+        found = linearize(scenario)
+    except UnfilledError as error:
+        return Stability(count, True, False, state=str(error).removeprefix("linearize: "))
+    except NoEquilibriumError as error:
+        return Stability(count, there, there, state=str(error).removeprefix("linearize: "))
+    return _of(scenario, found, count)
+
+
+def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
+    rest: Equilibrium = found.equilibrium
+    aggregate = abscissa(found.system)
+    fairness = [abscissa(each.system) for each in found.fairness]
+    worst = max(fairness, key=lambda each: float(each.value), default=None)
+    highest = max(float(each.value) for each in (aggregate, *fairness))
+    # Where roots may be missed, the highest that was found is a lower bound: it can say unstable, not stable.
+    states = {str(each.state) for each in (aggregate, *fairness)} - {"ok"}
+    loop = found.loop()
+    margins = None if loop is None else loop.margins()
+    gain = 0.0 if margins is None else margins.gain.value
+    critical, crossing = _critical(found)
+    return Stability(
+        flows=count,
+        exists=rest.exists,
+        on_ramp=rest.on_ramp,
+        stable=None if states and highest < 0 else highest < 0,
+        aggregate_root=_root(aggregate),
+        fairness_root=None if worst is None else _root(worst),
+        phase_margin=None if margins is None else _finite(math.degrees(margins.phase.value)),
+        paper_phase_margin=_published(scenario),
+        gain_margin=_finite(20 * math.log10(gain)) if gain > 0 else None,
+        delay_margin=None if margins is None or not margins.stable else _finite(margins.delay.value),
+        critical_feedback_delay=critical,
+        crossing_frequency=crossing,
+        state=next(iter(states), "ok"),
+    )
+
+
+def _critical(found: Linearization) -> tuple[float | None, float | None]:
+    """Least critical value of the one delay over all modes, and its frequency; None if there are several."""
+    late = [
+        (system, np.flatnonzero(system.tau)) for system in (found.system, *(each.system for each in found.fairness))
+    ]
+    late = [(system, at) for system, at in late if len(at)]
+    if not late or any(len(at) > 1 for _, at in late):
+        return None, None
+    least = min((critical_delay(system, int(at[0])) for system, at in late), key=lambda one: one.delay)
+    return _finite(least.delay), least.frequency
+
+
+def _published(scenario: Scenario) -> float | None:
+    """Phase margin of the scheme's published linearisation [degrees], if it has one for this scenario."""
+    try:
+        return _finite(linearize(scenario, method="paper").phase_margin())
+    except InputError:
+        return None
+
+
+def _root(found: Abscissa) -> complex | None:
+    """None where not one root was found."""
+    return complex(float(found.value), float(found.frequency)) if np.isfinite(found.value) else None
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

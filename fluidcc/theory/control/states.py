@@ -1,0 +1,207 @@
+"""A fluid network's states that move by themselves as rows of one array, and its right-hand side as their function.
+
+Rows: queues, then the `MOVES` fields of each group's scheme, flow by flow; points of a batch lie on the last axis.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from fluidcc.engines.fluid.network import Network
+from fluidcc.engines.fluid.queues import QueueNetwork
+from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.errors import InputError
+from fluidcc.schemes.registry import optional_part
+from fluidcc.theory.control.taps import Plain, Tracked, taps_of
+
+_EMPTY = 1e-5  # bytes: a queue that is no more is none, or its link would count as busy
+
+
+NO_REST = (
+    "no fixed point: a cut-off marks all or nothing, a queue grows for ever, or the flows cycle; "
+    "see which with fluidcc.limit_cycle(scenario)"
+)
+
+
+class NoEquilibriumError(InputError):
+    """There is no equilibrium to linearise about."""
+
+
+class UnfilledError(NoEquilibriumError):
+    """All flows rest at their line rate, which leaves nothing to linearise."""
+
+
+def smooth_part(parameters: Any) -> Any:
+    """A scheme's ``equilibrium`` module.
+
+    Raises
+    ------
+    NoEquilibriumError
+        If the scheme changes its state in jumps.
+    """
+    room = optional_part(parameters, "equilibrium")
+    if room is None or not hasattr(room, "MOVES") or not room.smooth(parameters):
+        hint = getattr(room, "SMOOTH_INSTEAD", f"see how it cycles with: fluidcc simulate {parameters.name}")
+        raise NoEquilibriumError(
+            f"linearize: {parameters.name} changes its state in jumps, so there is nothing to linearise; {hint}"
+        )
+    return room
+
+
+def extended(network: Network) -> Network:
+    """The same ramps, up to a probability of 1: nothing jumps at kmax. Cut-offs stay."""
+    width = network.kmax - network.kmin
+    ramp = jnp.isfinite(width) & (width > 0)
+    longer = jnp.where(ramp, width, 1.0) / network.pmax
+    return dataclasses.replace(
+        network,
+        kmax=jnp.where(ramp, network.kmin + longer, network.kmax),
+        pmax=jnp.where(ramp, 1.0, network.pmax),
+    )
+
+
+class Start(NamedTuple):
+    """Where to search for a rest."""
+
+    rate: float  # of a flow, in fair shares; no more than its line's
+    wait: float  # in every queue [s]
+    tilt: float = 1.0  # of every other flow's rate
+
+
+STARTS = (
+    Start(1.0, 0.0),
+    Start(1.0, 20e-6),
+    Start(1.0, 100e-6),
+    Start(1.0, 500e-6),
+    Start(1e6, 0.0),
+    Start(0.1, 0.0, 0.5),
+    Start(1.0, 50e-6, 0.2),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class States:
+    """A network's states as rows.
+
+    Parameters
+    ----------
+    system : QueueNetwork
+
+    Raises
+    ------
+    NoEquilibriumError
+        If a scheme changes its state in jumps.
+    """
+
+    system: QueueNetwork
+
+    @cached_property
+    def taps(self) -> Plain | Tracked:
+        """What the right-hand side hears."""
+        return taps_of(self.system)
+
+    @cached_property
+    def _rooms(self) -> tuple[Any, ...]:
+        return tuple(smooth_part(group.parameters) for group in self.system.network.groups)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Of the rows: "queue 0", then for example "rate 2"; with several registers "reference_window[1] 2"."""
+        names = [f"queue {i}" for i in range(self.system.network.queues)]
+        for group, room, state in zip(self.system.network.groups, self._rooms, self._begun[0].schemes, strict=True):
+            for field in room.MOVES:
+                registers = getattr(state, field).size // (len(group.flows) * self.system.points)
+                texts = [field] if registers == 1 else [f"{field}[{k}]" for k in range(registers)]
+                names += [f"{text} {flow}" for text in texts for flow in group.flows]
+        return tuple(names)
+
+    @cached_property
+    def flow(self) -> tuple[int, ...]:
+        """Of each row its flow; -1 for queues."""
+        return tuple(-1 if name.startswith("queue ") else int(name.rsplit(" ", 1)[1]) for name in self.names)
+
+    @cached_property
+    def _begun(self) -> tuple[State, Memory]:
+        """A state long after the start: what counts ACKs has seen some."""
+        y, z = self.system.start(jnp.float64)
+        late = [getattr(room, "late", lambda state: state) for room in self._rooms]
+        schemes = tuple(of(state) for of, state in zip(late, y.schemes, strict=True))
+        return y._replace(schemes=schemes), z
+
+    def first(self, start: Start) -> Array:
+        """Rows (rows, points) from which to search."""
+        net, points = self.system.network, self.system.points
+        load = jnp.zeros((net.queues, points))
+        many = jnp.broadcast_to(net.multiplicity, (len(net.flows), points))
+        for flow, _, queue in self.system._hops:
+            load = load.at[queue].add(many[flow])
+        share = net.capacity / jnp.maximum(load, 1e-9)
+        fair = jnp.stack([jnp.min(share[jnp.asarray(path)], axis=0) for _, path in net.flows])
+        lean = jnp.where(jnp.arange(len(net.flows)) % 2 == 0, start.tilt, 1.0)[:, None]
+        network = dataclasses.replace(net, initial_rate=jnp.minimum(start.rate * lean * fair, net.line_rate))
+        y, _ = States(dataclasses.replace(self.system, network=network))._begun
+        return self.rows(y._replace(queue=start.wait * jnp.broadcast_to(net.capacity, y.queue.shape)))
+
+    def rows(self, y: State) -> Array:
+        """Rows of a state."""
+        moving = [
+            jnp.reshape(getattr(state, field), (-1, self.system.points))
+            for room, state in zip(self._rooms, y.schemes, strict=True)
+            for field in room.MOVES
+        ]
+        return jnp.concatenate([y.queue, *moving])
+
+    def _filled(self, x: Array) -> State:
+        y, _ = self._begun
+        schemes, at = [], self.system.network.queues
+        for room, state in zip(self._rooms, y.schemes, strict=True):
+            new = {}
+            for field in room.MOVES:
+                shape = jnp.shape(getattr(state, field))
+                rows = math.prod(shape[:-1])
+                new[field] = jnp.reshape(x[at : at + rows], shape)
+                at += rows
+            schemes.append(state._replace(**new))
+        return y._replace(queue=x[: self.system.network.queues], schemes=tuple(schemes))
+
+    def memory(self, x: Array) -> Memory:
+        """The memory of a network that rests there: packets wait as long as the queues say."""
+        _, z = self._begun
+        if z.wait is None:
+            return z
+        at = jnp.asarray(self.system._path_queues)
+        wait = (jnp.maximum(x[: self.system.network.queues], 0.0) / self.system.network.capacity)[at]
+        return z._replace(wait=wait, wait_growth=jnp.zeros_like(wait))
+
+    def state(self, x: Array) -> State:
+        """The state of rows, with what follows from it at once."""
+        return self.taps.complete(self._filled(x), self._begun[1])
+
+    def projected(self, x: Array) -> Array:
+        """Rows as limits let them be: queues not below 0, rates not above the line's."""
+        y = self._filled(x)
+        nothing = Feedback((jnp.zeros(()),) * len(y.schemes), None, None)
+        schemes = self.system._jumped(y, self._begun[1], nothing)
+        return self.rows(y._replace(queue=jnp.where(y.queue > _EMPTY, y.queue, 0.0), schemes=schemes))
+
+    def heard(self, x: Array) -> Array:
+        """Values (taps, points) of what is heard of a network that rests there."""
+        return self.taps.signals(self.state(x))
+
+    def slope(self, x: Array, values: Array) -> Array:
+        """The right-hand side (rows, points) from present rows and what is heard."""
+        return self.rows(self.taps.slope(self.state(x), self._begun[1], values))
+
+    def rates(self, x: Array) -> Array:
+        """Rate (flows, points) of every flow [bytes/s]."""
+        return self.system.rates(self.state(x))
+
+    def delays(self, x: Array) -> Array:
+        """How old the taps are at a rest there [s], (taps, points)."""
+        return self.taps.delays(self.state(x), self.memory(x))

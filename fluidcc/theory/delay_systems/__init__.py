@@ -1,0 +1,1 @@
+"""Linear systems with delays: roots, margins, critical delays; knows no scenario."""

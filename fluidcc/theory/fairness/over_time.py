@@ -1,0 +1,113 @@
+"""How fair a run is at each time, and how soon it is fair."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.errors import InputError
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.builders import toml_file as scenario_file
+from fluidcc.scenario.model import Flow
+from fluidcc.units import TIME, quantity, show
+
+
+def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = None, interval: Any = None) -> float:
+    """Time from the last flow's start until Jain's index stays at or above a level, while all flows run [s].
+
+    Parameters
+    ----------
+    trace : Trace
+    level : float
+        In (0, 1].
+    variable, interval
+        As of `jain_over_time`.
+
+    Returns
+    -------
+    float
+        NaN if it is below when the first flow ends, or the trace, or if the trace ends before all have started.
+
+    Raises
+    ------
+    InputError
+        As `jain_over_time`; or if a flow ends before the last one starts.
+    """
+    if not 0 < level <= 1:
+        raise InputError(f"level: {level:g} is no fairness index; give one in (0, 1], for example 0.95")
+    last = max(flow.start for flow in _flows(trace.dataset.attrs["scenario"]))
+    end = float(finish_times(trace).min())
+    if end <= last:
+        raise InputError("time_to_fairness: a flow ends before the last one starts; give them more bytes")
+    index = jain_over_time(trace, variable, interval)
+    index = index[(index.time.values >= last) & (index.time.values <= end)]
+    unfair = np.flatnonzero(~(index.values >= level))
+    first = unfair[-1] + 1 if len(unfair) else 0
+    if first >= len(index):
+        return float("nan")
+    return float(index.time[first]) - last if first else 0.0
+
+
+def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = None) -> xr.DataArray:
+    """Jain's fairness index at each time, over the flows that have started and not ended by then.
+
+    Parameters
+    ----------
+    trace : Trace
+    variable : str
+        What to compare: ``"window"`` by default where all flows have one, else ``"rate"``.
+    interval : quantity
+        Compare means over so much time before each sample instead [s]: rates of packets are too coarse without.
+        A flow counts once it has run so long.
+
+    Returns
+    -------
+    DataArray, dims (time,)
+        NaN where nobody sends.
+
+    Raises
+    ------
+    InputError
+        If there is no such variable, or the interval is shorter than a sample.
+    """
+    d = trace.dataset
+    if variable is None:
+        windows = "window" in d and bool(np.isfinite(d["window"]).all())
+        variable = "window" if windows else "rate"
+    if variable not in d or d[variable].dims != ("time", "flow"):
+        known = [str(name) for name, values in d.items() if values.dims == ("time", "flow")]
+        raise InputError(f"variable: {variable[:40]!r} is none of {', '.join(known)}")
+    values, times = d[variable].values, d.time.values
+    back = 0.0
+    if interval is not None:
+        back = quantity(interval, TIME, "interval")
+        steps = round(back / float(times[1] - times[0]))
+        if steps < 1:
+            raise InputError(f"interval: {show(back, TIME)} is shorter than a sample; give several of them")
+        sums = np.cumsum(np.concatenate([np.zeros_like(values[:1]), values]), axis=0)
+        ahead = np.maximum(np.arange(len(values)) + 1 - steps, 0)
+        values = (sums[1:] - sums[ahead]) / (np.arange(len(values)) + 1 - ahead)[:, None]
+    starts = np.array([flow.start for flow in _flows(d.attrs["scenario"])])
+    running = (times[:, None] >= starts + back) & (times[:, None] <= finish_times(trace))
+    weights, shares = d.multiplicity.values * running, np.where(running, values, 0.0)
+    squares = (weights * shares**2).sum(1) * weights.sum(1)
+    found = np.divide((weights * shares).sum(1) ** 2, squares, out=np.full(len(times), np.nan), where=squares > 0)
+    attrs = {"units": "1", "long_name": f"Jain's index of the flows' {variable}s"}
+    return xr.DataArray(found, {"time": d.time}, ("time",), attrs=attrs)
+
+
+def finish_times(trace: Trace) -> np.ndarray:
+    """When each flow ended, (flows,) [s]; infinite if it has not."""
+    flows = _flows(trace.dataset.attrs["scenario"])
+    took = iter(trace.summary["fct_s"])
+    found = [next(took) if np.isfinite(flow.size) else None for flow in flows]
+    return np.array([np.inf if t is None else flow.start + t for flow, t in zip(flows, found, strict=True)])
+
+
+@functools.lru_cache(maxsize=16)
+def _flows(scenario: str) -> tuple[Flow, ...]:
+    """Flows of a trace's scenario; to read a hundred of them takes longer than all that is computed here."""
+    return scenario_file.from_toml(scenario).flows

@@ -1,0 +1,119 @@
+"""The same physics from plain Python, from machine code and from machine code with bounds checks; no missing helper."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.engines.packet.jit import cache_folder, sources
+
+ROOT = Path(__file__).parents[3]
+
+# A parking lot with all there is: marking, TCD, PFC, a storm, CNPs, telemetry, classes.
+SMALL = """
+import dataclasses, json, sys
+import fluidcc as fc
+marking = fc.RED("3KB", "30KB", 0.2, max_on="7us")
+scenario = fc.parking_lot(4, rate="40Gbps", delay="300ns", scheme=fc.HPCC(), marking=marking,
+                          buffer="300KB", pfc=fc.PFC(alpha=1 / 16), header_bytes=48, start=["0s", "2us", "5us"],
+                          size=["40KB", float("inf")], classes=(fc.TrafficClass(), fc.TrafficClass(1, 2)),
+                          storms=(fc.Storm("link 2", "10us", "6us"), fc.Storm("link 3", "30us", "4us")))
+scheme = fc.DCQCN(timer="10us", cnp_interval="5us", alpha_timer="7us", byte_counter="9KB", hyper_increase=True,
+                  tcd=True)
+others = {1: scheme, 2: fc.ACC(extension="inflight"), 3: fc.TIMELY(tcd=True, t_low="5us", t_high="20us")}
+flows = [dataclasses.replace(f, scheme=others.get(i, f.scheme), traffic_class=i % 2)
+         for i, f in enumerate(scenario.flows)]
+trace = fc.simulate(dataclasses.replace(scenario, flows=tuple(flows)), UNTIL, engine="packet", seed=3, log=True)
+summary = {k: v for k, v in trace.summary.items() if k not in ("compile_s", "wall_s")}
+log = trace.dataset[[n for n in trace.dataset if n.startswith("event_")]].to_dataframe().to_csv()
+import hashlib
+print(json.dumps([summary, hashlib.sha256(log.encode()).hexdigest(), len(log)]))
+"""
+
+
+def python(code: str, **environment: str) -> str:
+    env = {**os.environ, **environment}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def small(until: str, **environment: str) -> Any:
+    return json.loads(python(SMALL.replace("UNTIL", repr(until)), **environment))
+
+
+def test_plain_python_gives_the_same_bits() -> None:
+    compiled = small("60us")
+    assert compiled[0]["packets"] > 300
+    assert small("60us", NUMBA_DISABLE_JIT="1") == compiled
+
+
+@pytest.mark.slow
+def test_bounds_checks_find_nothing(tmp_path: Path) -> None:
+    assert small("300us", NUMBA_BOUNDSCHECK="1", FLUIDCC_CACHE_DIR=str(tmp_path)) == small("300us")
+
+
+@pytest.mark.slow
+def test_machine_code_calls_only_what_exists(tmp_path: Path) -> None:
+    """LLVM may emit a call of a helper that nobody provides (__udivti3): a null call, and a crash."""
+    code = r"""
+import json, re
+from llvmlite import binding
+import fluidcc as fc
+from fluidcc.packet.engine import run
+fc.simulate(fc.incast(1), "1us", engine="packet")
+assembly = list(run.inspect_asm().values())[0]
+called = re.findall(r"movabsq\s+\$([A-Za-z_][\w.]*)|call[q]?\s+([A-Za-z_][\w.@]*)", assembly)
+names = {a or b for a, b in called}
+known = ("_ZN", "_Z", "numba_", "NRT_", ".", "r")  # ours, Numba's; registers
+outside = {n for n in names if not n.startswith(known)}
+missing = sorted(n for n in outside if binding.address_of_symbol(n) is None)
+print(json.dumps([len(assembly), sorted(outside), missing, re.findall(r"__\w*(?:div|mod|mul)[dt]i\d", assembly)]))
+"""
+    size, outside, missing, helpers = json.loads(python(code, FLUIDCC_CACHE_DIR=str(tmp_path)))
+    assert size > 10_000
+    assert "log" in outside  # the search finds calls
+    assert missing == helpers == []
+
+
+def test_the_cache_is_named_after_all_sources() -> None:
+    names = {path.parent.name + "/" + path.name for path in sources()}
+    assert {"packet/engine.py", "packet/heap.py", "dcqcn/packet.py", "hpcc/packet.py"} <= names
+    assert str(ROOT) not in cache_folder()
+
+
+def test_an_edited_scheme_gets_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from fluidcc.engines.packet import jit
+
+    monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path))
+    jit.cache_folder.cache_clear()
+    before = jit.cache_folder()
+    edited = tmp_path / "packet.py"
+    edited.write_text("# other physics")
+    kept = sources()
+    monkeypatch.setattr(jit, "sources", lambda: [*kept, edited])
+    jit.cache_folder.cache_clear()
+    assert jit.cache_folder() != before
+    monkeypatch.undo()
+    jit.cache_folder.cache_clear()
+
+
+def test_memory_is_that_of_packets_in_flight() -> None:
+    """Ten times the time, ten times the packets, the same pool."""
+    from fluidcc.engines.packet.build import plan_of
+    from fluidcc.engines.packet.run import execute, times_of
+    from fluidcc.scenario.model import resolve
+
+    pools = []
+    for until in ("1ms", "10ms"):
+        scenario = resolve(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
+        sim, _ = execute(plan_of(scenario, times_of(scenario, until, None, None), 0), 0)
+        pools.append((len(sim.packets), len(sim.heap)))
+    assert pools[0] == pools[1]

@@ -1,0 +1,123 @@
+"""Findings of an audit, each provoked by the one thing wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.operators.checks import ecn_bound
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+
+
+def edited(tmp_path, change=None, nic=None):
+    """The sample, with its configuration changed in place and lines of the NIC's settings replaced."""
+    config = json.loads((EXAMPLE / "config_db.json").read_text())
+    if change is not None:
+        change(config)
+    switch, settings = tmp_path / "config_db.json", tmp_path / "nic.txt"
+    switch.write_text(json.dumps(config))
+    text = (EXAMPLE / "nic.txt").read_text()
+    for name, value in (nic or {}).items():
+        lines = [f"         {name}    {value}" if line.split()[:1] == [name] else line for line in text.splitlines()]
+        text = "\n".join(lines)
+    settings.write_text(text)
+    return switch, settings
+
+
+def severity(found, what):
+    return next((f.severity for f in found.findings if what in f.what), None)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=8)
+
+
+def test_section_4_numbers():
+    # The paper's switch: 12 MB, 32 ports, 22.4 KB of headroom, beta 8; it prints 21.75 KB.
+    assert ecn_bound(12e6, 22.4e3, 32, 8.0) == pytest.approx(21755.6, rel=1e-5)
+
+
+def test_the_sample(sample):
+    document = sample.as_dict()
+    assert document["settings"]["kmin_bytes"] == 1048576
+    assert document["settings"]["nic"]["g"] == pytest.approx(5 / 1024)
+    assert document["stability"] is None
+    assert any("clamp_tgt_rate" in line for line in document["settings"]["ignored"])
+    assert severity(sample, "PFC can pause before ECN marks") == "warn"
+    assert severity(sample, "not scaled") == "warn"
+    assert severity(sample, "alpha's period") == "ok"
+    assert document["equilibrium"] == fc.equilibrium(sample.scenario(flows=1, multiplicity=8.0)).as_dict()
+    json.dumps(document, allow_nan=False)
+    assert [f.severity for f in sample.findings] == sorted(
+        (f.severity for f in sample.findings), key=("bad", "warn", "ok").index
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "what", "expected"),
+    [
+        (lambda w: w.update(ecn="ecn_none"), "ECN is off", "bad"),
+        (lambda w: w.update(green_min_threshold="3000000"), "Kmax is below Kmin", "bad"),
+        (lambda w: w.update(green_drop_probability="0"), "Pmax is 0", "bad"),
+        (lambda w: w.update(green_min_threshold="2097152"), "cut-off", "warn"),
+        (lambda w: w.update(green_min_threshold="12500", green_max_threshold="500000"), "ECN marks before PFC", "ok"),
+        (lambda w: w.update(green_min_threshold="12500", green_max_threshold="500000"), "thresholds scaled", "ok"),
+    ],
+)
+def test_marking(tmp_path, change, what, expected):
+    found = fc.audit(*edited(tmp_path, lambda c: change(c["WRED_PROFILE"]["AZURE_LOSSLESS"])))
+    assert severity(found, what) == expected
+    assert all(f.suggest for f in found.findings if f.severity != "ok")
+    assert (found.equilibrium is None) == (expected == "bad")
+
+
+def test_pfc_off(tmp_path):
+    found = fc.audit(*edited(tmp_path, lambda c: c["PORT_QOS_MAP"].clear()))
+    assert severity(found, "PFC is off") == "warn"
+
+
+def test_one_profile_for_two_speeds(tmp_path):
+    found = fc.audit(*edited(tmp_path, lambda c: c["PORT"]["Ethernet4"].update(speed="25000")))
+    assert severity(found, "several speeds") == "warn"
+
+
+@pytest.mark.parametrize(
+    ("nic", "what", "expected"),
+    [
+        ({"ROCE_CC_PRIO_MASK_P1": "7"}, "DCQCN is off", "bad"),
+        ({"RPG_TIME_RESET_P1": "2"}, "rates rise between CNPs", "warn"),
+        ({"RPG_BYTE_RESET_P1": "32767"}, "byte counter dominates", "warn"),
+        ({"DCE_TCP_RTT_P1": "55"}, "alpha's period", None),
+    ],
+)
+def test_nic(tmp_path, nic, what, expected):
+    assert severity(fc.audit(*edited(tmp_path, nic=nic)), what) == expected
+
+
+def test_too_many_flows_have_no_fixed_point():
+    found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=300)
+    assert severity(found, "no fixed point with 300 flows") == "warn"
+    finding = next(f for f in found.findings if "no fixed point" in f.what)
+    most = float(finding.why.split("reached at ")[1].split()[0])
+    below, above = (fc.equilibrium(found.scenario(flows=1, multiplicity=n)).exists for n in (0.99 * most, 1.01 * most))
+    assert below
+    assert not above
+
+
+def test_without_a_nic_the_defaults_are_taken():
+    found = fc.audit(EXAMPLE / "config_db.json")
+    assert severity(found, "no NIC settings") == "warn"
+    assert found.scheme.timer == pytest.approx(300e-6)
+
+
+def test_unknown_port_lists_those_there_are():
+    with pytest.raises(fc.InputError, match="Ethernet0"):
+        fc.audit(EXAMPLE / "config_db.json", port="Ethernet999")
+
+
+def test_flows_must_be_a_count():
+    with pytest.raises(fc.InputError, match="flows"):
+        fc.audit(EXAMPLE / "config_db.json", flows=0)

@@ -1,0 +1,241 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from fluidcc.errors import InputError
+from fluidcc.operators import NicSettings, dcqcn_of, read_nic
+from fluidcc.scenario.parameters import resolve
+from fluidcc.schemes.dcqcn import PRESETS
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g" / "nic.txt"
+VENDOR = resolve(PRESETS["vendor"][0])
+
+
+@pytest.fixture
+def read(tmp_path):
+    def run(text, port=1):
+        path = tmp_path / "nic.txt"
+        path.write_text(text)
+        return read_nic(path, port)
+
+    return run
+
+
+def refused(read, text, *mentions, port=1):
+    with pytest.raises(InputError) as caught:
+        read(text, port)
+    message = str(caught.value)
+    assert "\n" not in message
+    for mention in ("nic.txt", *mentions):
+        assert mention in message
+
+
+def test_nothing_given_is_the_vendor_preset():
+    scheme, rows = dcqcn_of(NicSettings({}, "nothing"))
+    assert scheme == VENDOR
+    assert all(row.raw.endswith("(default)") for row in rows)
+
+
+def test_sample_is_the_vendor_preset():
+    nic = read_nic(SAMPLE)
+    scheme, rows = dcqcn_of(nic)
+    assert scheme == VENDOR
+    assert "port 1" in nic.source
+    assert "Next Boot" in nic.source
+    assert not any("default" in row.raw for row in rows)
+    assert {row.parameter: row.value for row in rows}["timer"] == 300e-6
+    assert any(text.startswith("clamp_tgt_rate = 0") and "eq. (8)" in text for text in nic.ignored)
+    assert "21 settings of port 2" in nic.ignored
+    assert any("26 other settings" in text for text in nic.ignored)
+
+
+def test_second_port():
+    scheme, _ = dcqcn_of(read_nic(SAMPLE, port=2))
+    assert scheme.cnp_interval == pytest.approx(50e-6)
+
+
+@pytest.mark.parametrize("port", [0, -1, True, 1.0])
+def test_bad_ports(port):
+    with pytest.raises(InputError, match="port"):
+        read_nic(SAMPLE, port)
+
+
+def test_port_that_the_dump_lacks():
+    with pytest.raises(InputError, match=r"port 3 \(it has port 1 and 2\)"):
+        read_nic(SAMPLE, port=3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# ours\nrpg_ai_rate = 40 # Mb/s\n\nrpg_hai_rate=400\n",
+        "rpg_ai_rate: 40\r\nRPG_HAI_RATE_P1: 400\r\n",
+        "rp_ai_rate 40\nrp_hai_rate\t400",
+        "/sys/class/net/eth0/ecn/roce_rp/rpg_ai_rate:40\n/sys/class/net/eth0/ecn/roce_rp/rpg_hai_rate:400\n",
+        "Configurations:    Next Boot\n    RPG_AI_RATE_P1    40\n    RPG_HAI_RATE_P1    400\n",
+        "    RPG_AI_RATE_P1    40\n    RPG_HAI_RATE_P1    400\n",
+    ],
+)
+def test_spellings(read, text):
+    nic = read(text)
+    assert nic.given == {"rpg_ai_rate": 40, "rpg_hai_rate": 400}
+    scheme, _ = dcqcn_of(nic)
+    assert (scheme.rate_ai, scheme.rate_hai) == (5e6, 5e7)
+    assert scheme.timer == VENDOR.timer
+
+
+def test_current_of_three_columns(read):
+    text = (
+        "Configurations:                  Default         Current         Next Boot\n"
+        "*       RPG_AI_RATE_P1           5               40              80\n"
+        "        CLAMP_TGT_RATE_P1        False(0)        True(1)         True(1)\n"
+        "        SRIOV_EN                 False(0)        True(1)         True(1)\n"
+    )
+    nic = read(text)
+    assert nic.given == {"rpg_ai_rate": 40, "clamp_tgt_rate": 1}
+    assert "column Current" in nic.source
+    headless = read(text.split("\n", 1)[1])
+    assert headless.given == nic.given
+    refused(read, text.replace("40              80", "40"), ":2", "header announces 3")
+
+
+def test_sysfs_folder(tmp_path):
+    for name, value in [("roce_rp/rpg_ai_rate", 7), ("roce_rp/dce_tcp_g", 1000), ("roce_np/cnp_dscp", 48)]:
+        path = tmp_path / "ecn" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+    (tmp_path / "ecn" / "roce_rp" / "enable").mkdir()
+    (tmp_path / "ecn" / "roce_rp" / "enable" / "3").write_text("1\n")
+    nic = read_nic(tmp_path / "ecn")
+    assert nic.given == {"rpg_ai_rate": 7, "dce_tcp_g": 1000, "cnp_dscp": 48}
+    assert any("1 other" in text for text in nic.ignored)
+
+
+def test_debugfs_folder(tmp_path):
+    names = {
+        "rp_clamp_tgt_rate": "clamp_tgt_rate",
+        "rp_clamp_tgt_rate_ati": "clamp_tgt_rate_after_time_inc",
+        "rp_time_reset": "rpg_time_reset",
+        "rp_byte_reset": "rpg_byte_reset",
+        "rp_threshold": "rpg_threshold",
+        "rp_ai_rate": "rpg_ai_rate",
+        "rp_max_rate": "rpg_max_rate",
+        "rp_hai_rate": "rpg_hai_rate",
+        "rp_min_dec_fac": "rpg_min_dec_fac",
+        "rp_min_rate": "rpg_min_rate",
+        "rp_rate_to_set_on_first_cnp": "rate_to_set_on_first_cnp",
+        "rp_dce_tcp_g": "dce_tcp_g",
+        "rp_dce_tcp_rtt": "dce_tcp_rtt",
+        "rp_rate_reduce_monitor_period": "rate_reduce_monitor_period",
+        "rp_initial_alpha_value": "initial_alpha_value",
+        "rp_gd": "rpg_gd",
+        "np_min_time_between_cnps": "min_time_between_cnps",
+        "np_cnp_dscp": "cnp_dscp",
+        "np_cnp_prio_mode": "cnp_prio_mode",
+        "np_cnp_prio": "cnp_802p_prio",
+    }
+    for name in names:
+        (tmp_path / name).write_text("10\n")
+    assert read_nic(tmp_path).given == dict.fromkeys(names.values(), 10.0)
+
+
+def test_folder_of_nothing(tmp_path):
+    with pytest.raises(InputError, match="no DCQCN setting"):
+        read_nic(tmp_path)
+
+
+def test_conversions(read):
+    scheme, rows = dcqcn_of(
+        read(
+            "dce_tcp_g = 960\ndce_tcp_rtt = 55\ninitial_alpha_value = 512\nmin_time_between_cnps = 50\n"
+            "rpg_time_reset = 1500\nrpg_byte_reset = 150000\nrpg_threshold = 5\nrpg_gd = 12\n"
+            "rpg_min_dec_fac = 20\nrpg_min_rate = 100\n"
+        )
+    )
+    assert scheme.g == 1 / 16
+    assert scheme.alpha_timer == pytest.approx(55e-6)
+    assert scheme.cnp_interval == pytest.approx(50e-6)
+    assert scheme.timer == pytest.approx(1.5e-3)
+    assert (scheme.initial_alpha, scheme.byte_counter, scheme.fast_recovery_steps) == (0.5, 150e3, 5)
+    assert (scheme.decrease_gain, scheme.max_decrease, scheme.min_rate) == (0.25, 0.8, 12.5e6)
+    assert scheme.feedback_delay is None
+    assert scheme.hyper_increase
+    interval = next(row for row in rows if row.parameter == "cnp_interval")
+    assert interval.raw == "50 us, 4 us (default)"
+
+
+def test_conversions_with_a_note(read):
+    scheme, rows = dcqcn_of(read("rpg_byte_reset = 0\nrpg_gd = 7\nrpg_min_dec_fac = 100\n"))
+    notes = {row.parameter: row.note for row in rows}
+    assert scheme.byte_counter == 1e12
+    assert "off" in notes["byte_counter"]
+    assert scheme.decrease_gain == 1.0
+    assert "limited" in notes["decrease_gain"]
+    assert scheme.max_decrease == 0
+    assert "uncut" in notes["max_decrease"]
+
+
+def test_unknown_keys_of_text_are_listed(read):
+    nic = read("rpg_ai_rate = 5\nmtu = 9000\n")
+    assert any(text.startswith("mtu:") for text in nic.ignored)
+    many = read("rpg_ai_rate = 5\n" + "".join(f"x{i} = 1\n" for i in range(50)))
+    assert len(many.ignored) == 21
+    assert "30 more" in many.ignored[-1]
+
+
+def test_not_available_is_ignored(read):
+    nic = read("    RPG_AI_RATE_P1   5\n    RPG_GD_P1   N/A\n")
+    assert nic.given == {"rpg_ai_rate": 5}
+    assert any(text.startswith("rpg_gd") for text in nic.ignored)
+
+
+def test_same_value_twice_is_fine_but_not_two_values(read):
+    assert read("rpg_ai_rate = 5\nrp_ai_rate = 5\n").given == {"rpg_ai_rate": 5}
+    refused(read, "rpg_ai_rate = 5\nrp_ai_rate = 6\n", ":2", "rpg_ai_rate", "one NIC")
+
+
+@pytest.mark.parametrize(
+    ("line", "mentions"),
+    [
+        ("dce_tcp_g = 1024", ["dce_tcp_g", "1023", "freeze"]),
+        ("dce_tcp_rtt = 0", ["dce_tcp_rtt", "1 to", "divides"]),
+        ("rpg_time_reset = 0", ["rpg_time_reset", "us"]),
+        ("rpg_gd = 16", ["rpg_gd", "0 to 15"]),
+        ("rpg_threshold = 2.5", ["whole number"]),
+        ("rpg_min_dec_fac = 101", ["percent"]),
+        ("rpg_ai_rate = 5Mbps", ["Mb/s", "without the unit"]),
+        ("rpg_ai_rate = -1", ["rpg_ai_rate"]),
+        ("rpg_ai_rate = 1e400", ["rpg_ai_rate"]),
+        ("rpg_ai_rate = nan", ["rpg_ai_rate"]),
+        ("clamp_tgt_rate = yes", ["clamp_tgt_rate"]),
+        ("rpg_ai_rate", ["name = value"]),
+        ("rpg_ai_rate =", ["name = value"]),
+    ],
+)
+def test_refusals(read, line, mentions):
+    refused(read, f"# settings\n{line}\n", "nic.txt:2", *mentions)
+
+
+def test_no_interval_between_cnps(read):
+    nic = read("min_time_between_cnps = 0\nrate_reduce_monitor_period = 0\n")
+    with pytest.raises(InputError, match="both 0"):
+        dcqcn_of(nic)
+
+
+@pytest.mark.parametrize("text", ["", "\n# nothing\n", "mtu = 1500\n"])
+def test_no_dcqcn_setting(read, text):
+    refused(read, text, "no DCQCN setting", "rpg_ai_rate")
+
+
+def test_unreadable_files(tmp_path):
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    for name, mention in [("binary", "UTF-8"), ("none", "no such file"), ("a\0b", "file name")]:
+        with pytest.raises(InputError, match=mention):
+            read_nic(f"{tmp_path}/{name}")
+
+
+def test_every_number_is_finite():
+    scheme, rows = dcqcn_of(read_nic(SAMPLE))
+    assert all(math.isfinite(row.value) for row in rows)
+    assert scheme.name == "dcqcn"

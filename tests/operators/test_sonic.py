@@ -1,0 +1,249 @@
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fluidcc.errors import InputError
+from fluidcc.operators import read_sonic
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"
+SMALL = {
+    "PORT": {
+        "Ethernet0": {"speed": "100000", "admin_status": "up"},
+        "Ethernet4": {"speed": "25000", "admin_status": "up"},
+        "Ethernet8": {"speed": "25000", "admin_status": "down"},
+    },
+    "PORT_QOS_MAP": {"Ethernet0,Ethernet4": {"pfc_enable": "3,4"}},
+    "WRED_PROFILE": {
+        "W": {
+            "green_min_threshold": "1000",
+            "green_max_threshold": "5000",
+            "green_drop_probability": "20",
+            "ecn": "ecn_all",
+        }
+    },
+    "QUEUE": {"Ethernet0|3": {"wred_profile": "W"}, "Ethernet4|0-1": {"wred_profile": "W"}},
+    "BUFFER_POOL": {"pool": {"size": "9000000", "xoff": "800000"}},
+    "BUFFER_PROFILE": {"P": {"pool": "pool", "size": "100", "xon": "50", "xoff": "700", "dynamic_th": "-3"}},
+    "BUFFER_PG": {"Ethernet0,Ethernet4|3-4": {"profile": "P"}},
+}
+
+
+@pytest.fixture
+def read(tmp_path):
+    def run(config=None, port=None, **tables):
+        text = config if isinstance(config, str) else json.dumps({**copy.deepcopy(SMALL), **tables})
+        path = tmp_path / "config_db.json"
+        path.write_text(text)
+        return read_sonic(path, port)
+
+    return run
+
+
+def refused(read, *mentions, **kwargs):
+    with pytest.raises(InputError) as caught:
+        read(**kwargs)
+    message = str(caught.value)
+    assert "\n" not in message
+    for mention in ("config_db.json", *mentions):
+        assert mention in message
+
+
+def test_sample_in_si_units():
+    port = read_sonic(SAMPLE)
+    assert (port.name, port.queue, port.ports, port.lossless_priorities) == ("Ethernet0", 3, 32, (3, 4))
+    assert port.rate == 100e9 / 8
+    assert port.lossless
+    assert port.ecn
+    assert (port.kmin, port.kmax, port.pmax) == (2**20, 2**21, 0.05)
+    assert (port.buffer_size, port.headroom, port.beta) == (22020096, 49152, 1.0)
+    assert not port.notes
+    assert any("yellow" in text for text in port.ignored)
+    assert any("scheduler.1" in text for text in port.ignored)
+    assert any("CABLE_LENGTH" in text for text in port.ignored)
+    red = port.red
+    assert red is not None
+    assert (red.kmin, red.kmax, red.pmax) == (2**20, 2**21, 0.05)
+
+
+def test_sample_uplink_has_a_longer_cable():
+    assert read_sonic(SAMPLE, "Ethernet124").headroom == 55296
+
+
+def test_import_is_light():
+    code = "import sys; import fluidcc.operators.sonic, fluidcc.operators.nvidia; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_buffers_of_the_priority_group(read):
+    port = read()
+    assert (port.headroom, port.reserved, port.xon) == (700, 100, 50)
+    assert (port.buffer_size, port.pool_headroom, port.beta) == (9e6, 8e5, 1 / 8)
+    assert port.ports == 2  # one is down
+
+
+def test_both_reference_spellings_and_numbers_without_quotes(read):
+    profile = {"W": {"green_min_threshold": 1000, "green_max_threshold": 5e3, "green_drop_probability": 20}}
+    profile["W"]["ecn"] = "ecn_all"
+    queue = {"Ethernet0|3": {"wred_profile": "[WRED_PROFILE|W]"}}
+    group = {"Ethernet0|3": {"profile": "[BUFFER_PROFILE|P]"}}
+    assert read(WRED_PROFILE=profile, QUEUE=queue, BUFFER_PG=group) == read(
+        QUEUE={"Ethernet0|3": {"wred_profile": "W"}}, BUFFER_PG={"Ethernet0|3": {"profile": "P"}}
+    )
+
+
+@pytest.mark.parametrize("key", ["Ethernet0|3", "Ethernet0|3-4", "Ethernet4,Ethernet0|2-3", "host|asic0|Ethernet0|3"])
+def test_queue_keys(read, key):
+    port = read(QUEUE={key: {"wred_profile": "W"}})
+    assert (port.name, port.queue, port.lossless) == ("Ethernet0", 3, True)
+
+
+def test_fields_of_overlapping_queue_keys_are_merged(read):
+    port = read(QUEUE={"Ethernet0|3": {"scheduler": "s"}, "Ethernet0|3-4": {"wred_profile": "W"}})
+    assert port.queue == 3
+    assert port.profile == "W"
+    assert any("scheduler" in text for text in port.ignored)
+
+
+def test_without_pfc_the_first_marked_queue(read):
+    port = read(port="Ethernet4", PORT_QOS_MAP={})
+    assert (port.queue, port.lossless, port.lossless_priorities) == (0, False, ())
+
+
+def test_default_port_has_a_lossless_marked_queue(read):
+    queues = {"Ethernet0|0": {"wred_profile": "W"}, "Ethernet4|4": {"wred_profile": "W"}}
+    port = read(QUEUE=queues)
+    assert (port.name, port.queue, port.rate) == ("Ethernet4", 4, 25e9 / 8)
+
+
+def test_lossless_queue_without_marking_is_returned_for_the_audit(read):
+    port = read(port="Ethernet4")
+    assert (port.queue, port.lossless, port.ecn, port.red) == (3, True, False, None)
+    assert any("no WRED profile" in note for note in port.notes)
+
+
+def test_pfc_priority_maps_to_another_queue(read):
+    port = read(
+        PORT_QOS_MAP={"Ethernet0": {"pfc_enable": "3", "pfc_to_queue_map": "M"}},
+        MAP_PFC_PRIORITY_TO_QUEUE={"M": {"3": "5"}},
+        QUEUE={"Ethernet0|5": {"wred_profile": "W"}},
+    )
+    assert (port.queue, port.priority, port.lossless, port.headroom) == (5, 3, True, 700)
+
+
+@pytest.mark.parametrize(
+    ("mode", "marks"),
+    [
+        ("ecn_all", True),
+        ("ecn_green", True),
+        ("ecn_green_red", True),
+        ("ecn_none", False),
+        ("ecn_yellow_red", False),
+    ],
+)
+def test_ecn_modes(read, mode, marks):
+    assert read(WRED_PROFILE={"W": SMALL["WRED_PROFILE"]["W"] | {"ecn": mode}}).ecn is marks
+
+
+def test_unwise_thresholds_are_left_to_the_audit(read):
+    port = read(WRED_PROFILE={"W": {"green_min_threshold": "9", "green_max_threshold": "3", "ecn": "ecn_all"}})
+    assert (port.kmin, port.kmax, port.pmax) == (9, 3, 1.0)
+    assert any("green_drop_probability" in note for note in port.notes)
+
+
+def test_buffers_left_to_the_switch_are_unknown(read):
+    port = read(BUFFER_PG={"Ethernet0|3-4": {"profile": "NULL"}})
+    assert (port.headroom, port.buffer_size, port.beta) == (None, None, None)
+    assert any("the switch chooses" in note for note in port.notes)
+
+
+def test_port_that_is_down_is_noted(read):
+    queues = {"Ethernet8|3": {"wred_profile": "W"}}
+    assert any("not administratively up" in note for note in read(port="Ethernet8", QUEUE=queues).notes)
+
+
+def test_missing_port_lists_those_there_are(read):
+    refused(read, "'Ethernet99'", "Ethernet0, Ethernet4, Ethernet8", port="Ethernet99")
+
+
+def test_missing_tables(tmp_path):
+    for table in ("PORT", "QUEUE", "WRED_PROFILE"):
+        path = tmp_path / "config_db.json"
+        path.write_text(json.dumps({k: v for k, v in SMALL.items() if k != table}))
+        with pytest.raises(InputError, match=table):
+            read_sonic(path)
+
+
+def test_json_error_has_line_and_column(read):
+    refused(read, "config_db.json:2:8", config='{"PORT":\n {"a": x}}')
+
+
+@pytest.mark.parametrize(
+    "value", ["-5", -5, "1e400", 1e300, "NaN", float("nan"), {"a": {}}, [], True, None, "", "5KB", 10**30]
+)
+def test_bad_thresholds(read, value):
+    profile = {"W": SMALL["WRED_PROFILE"]["W"] | {"green_min_threshold": value}}
+    refused(read, "WRED_PROFILE|W green_min_threshold", "bytes", WRED_PROFILE=profile)
+
+
+@pytest.mark.parametrize(
+    ("tables", "mentions"),
+    [
+        ({"PORT": {"Ethernet0": {"admin_status": "up"}}}, ["PORT|Ethernet0", "speed", "100000"]),
+        ({"PORT": {"Ethernet0": "fast"}}, ["PORT|Ethernet0", "object"]),
+        ({"PORT": {}}, ["PORT"]),
+        ({"PORT": []}, ["PORT", "a list"]),
+        ({"QUEUE": {}, "PORT_QOS_MAP": {}}, ["wred_profile", "pfc_enable"]),
+        ({"QUEUE": {"Ethernet0|x": {}}}, ["QUEUE|Ethernet0|x", "Ethernet0|3"]),
+        ({"QUEUE": {"Ethernet0|4-3": {}}}, ["4-3"]),
+        ({"QUEUE": {"Ethernet0|3": {"wred_profile": "V"}}}, ["QUEUE|Ethernet0|3", "'V'", "it has: W"]),
+        ({"QUEUE": {"Ethernet0|3": {"wred_profile": "[SCHEDULER|W]"}}}, ["WRED_PROFILE"]),
+        ({"QUEUE": {"Ethernet0|3": {"wred_profile": {}}}}, ["a nested object"]),
+        ({"WRED_PROFILE": {"W": {"ecn": "ecn_all"}}}, ["green_min_threshold", "1048576"]),
+        ({"WRED_PROFILE": {"W": SMALL["WRED_PROFILE"]["W"] | {"ecn": "on"}}}, ["'on'", "ecn_all"]),
+        (
+            {"WRED_PROFILE": {"W": SMALL["WRED_PROFILE"]["W"] | {"green_drop_probability": "101"}}},
+            ["percent"],
+        ),
+        ({"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,9"}}}, ["pfc_enable", "0 to 7"]),
+        ({"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": [3]}}}, ["pfc_enable", '"3,4"']),
+        ({"BUFFER_PROFILE": {}}, ["BUFFER_PG|Ethernet0|3", "'P'"]),
+        ({"BUFFER_PROFILE": {"P": {"dynamic_th": "99"}}}, ["dynamic_th"]),
+        ({"BUFFER_POOL": {}}, ["BUFFER_POOL"]),
+        ({"QUEUE": {"Ethernet0|3": {"wred_profile": "a\nb\x1b"}}}, ["QUEUE|Ethernet0|3"]),
+    ],
+)
+def test_refusals_say_where_and_what_to_write(read, tables, mentions):
+    refused(read, *mentions, **tables)
+
+
+def test_unreadable_files(tmp_path):
+    (tmp_path / "latin").write_bytes(b'{"PORT": "\xff"}')
+    (tmp_path / "deep").write_text("[" * 200_000)
+    (tmp_path / "digits").write_text('{"PORT": ' + "9" * 5000 + "}")
+    (tmp_path / "array").write_text("[1]")
+    (tmp_path / "bom").write_bytes(b"\xef\xbb\xbf{}")
+    for name, mention in [
+        ("latin", "UTF-8"),
+        ("deep", "nested"),
+        ("digits", "digits"),
+        ("array", "a list"),
+        ("bom", "no table PORT"),
+        ("none", "no such file"),
+        (".", "directory"),
+        ("a\0b", "file name"),
+        ("x" * 300, "cannot be read"),
+    ]:
+        with pytest.raises(InputError, match=mention):
+            read_sonic(f"{tmp_path}/{name}")
+
+
+def test_file_size_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("fluidcc.operators.config_files.LARGEST", 100)
+    path = tmp_path / "big"
+    path.write_text(" " * 101)
+    with pytest.raises(InputError, match="larger than"):
+        read_sonic(path)

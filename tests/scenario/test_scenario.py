@@ -1,0 +1,459 @@
+"""Scenarios: builders, what they refuse and how they say so, pytrees, and the TOML that stores them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fluidcc as fc
+from fluidcc.engines.fluid.network import REASONS, reason_of
+from fluidcc.errors import InputError
+from fluidcc.scenario.builders import toml_file as scenario_file
+from fluidcc.scenario.model import RED, Flow, Link, Scenario, base_rtt, resolve
+from fluidcc.scenario.parameters import specs
+from fluidcc.schemes.dcqcn import DCQCN, PRESETS
+
+GBPS = 1e9 / 8
+LINK = Link("40Gbps", marking=RED("5KB", "200KB", 0.01))
+
+
+def flow(**changes: Any) -> Flow:
+    return Flow(**({"path": (0,), "scheme": DCQCN(), "line_rate": "40Gbps"} | changes))
+
+
+# -- builders -------------------------------------------------------------------------------------------------
+
+
+def test_incast_defaults_are_the_papers() -> None:
+    scenario = fc.incast()
+    (link,) = scenario.links
+    assert (link.rate, link.delay, link.name) == (5e9, 1e-6, "bottleneck")
+    assert link.marking == RED(5e3, 2e5, 0.01)
+    assert [f.path for f in scenario.flows] == [(0,), (0,)]
+    assert (scenario.packet_size, scenario.header_bytes, scenario.wire_packet) == (1000.0, 0.0, 1000.0)
+    for one in scenario.flows:
+        assert (one.start, one.size, one.multiplicity) == (0.0, math.inf, 1.0)
+        assert one.line_rate == one.initial_rate == 5e9
+        assert base_rtt(scenario, one) == pytest.approx(4e-6, rel=1e-12)
+        scheme = one.scheme
+        assert (scheme.g, scheme.rate_ai, scheme.byte_counter) == (1 / 256, 5e6, 1e7)
+        assert (scheme.timer, scheme.cnp_interval, scheme.alpha_timer) == (55e-6, 50e-6, 55e-6)
+        assert (scheme.fast_recovery_steps, scheme.initial_alpha, scheme.feedback_delay) == (5.0, 1.0, 50e-6)
+
+
+def test_parking_lot_paths_and_delays() -> None:
+    scenario = fc.parking_lot(4, delay="2us")
+    assert [f.path for f in scenario.flows] == [(0, 1, 2), (0,), (1,), (2,)]
+    assert len(scenario.links) == 3
+    # An access link at each host: flow 0 crosses 5 links, the others 3.
+    assert [base_rtt(scenario, f) for f in scenario.flows] == pytest.approx([20e-6, 12e-6, 12e-6, 12e-6], rel=1e-12)
+
+
+@pytest.mark.parametrize("builder", [fc.incast, fc.parking_lot])
+def test_lists_repeat_over_the_flows(builder: Any) -> None:
+    scenario = builder(
+        5,
+        start=["0", "10ms"],
+        size=["1MB", math.inf, "2MB"],
+        initial_rate=["40Gbps", 0.0],
+        multiplicity=(1, 2),
+        line_rate=["40Gbps", "100Gbps"],
+    )
+    assert [f.start for f in scenario.flows] == [0, 0.01, 0, 0.01, 0]
+    assert [f.size for f in scenario.flows] == [1e6, math.inf, 2e6, 1e6, math.inf]
+    assert [f.initial_rate for f in scenario.flows] == [5e9, 0, 5e9, 0, 5e9]
+    assert [f.multiplicity for f in scenario.flows] == [1, 2, 1, 2, 1]
+    assert [f.line_rate for f in scenario.flows] == [5e9, 12.5e9, 5e9, 12.5e9, 5e9]
+
+
+def test_delays_per_sender() -> None:
+    scenario = fc.incast(3, delay=["1us", "5us"])
+    assert [f.access_delay for f in scenario.flows] == [1e-6, 5e-6, 1e-6]
+    assert scenario.links[0].delay == 1e-6
+
+
+def test_feedback_delay_shorthand_changes_the_scheme_alone() -> None:
+    scenario = fc.incast(scheme=DCQCN(feedback_delay=None), feedback_delay="85us")
+    assert scenario.flows[0].scheme == resolve(fc.incast(scheme=DCQCN(feedback_delay="85us"))).flows[0].scheme
+
+
+def test_wire_packet_counts_the_header() -> None:
+    assert fc.incast(header_bytes="48B").wire_packet == 1048.0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_resolve(name: str) -> None:
+    scheme, marking = PRESETS[name][:2]
+    assert resolve(fc.incast(scheme=scheme, marking=marking)).flows[0].scheme.g > 0
+
+
+# -- what is refused ------------------------------------------------------------------------------------------
+
+# What was given, the field the message must name, and what it must tell the person to do about it.
+REFUSED: list[tuple[dict[str, Any], str, str]] = [
+    ({"flows": 0}, "flows", "from 1 to 4096"),
+    ({"flows": -3}, "flows", "multiplicity="),
+    ({"flows": 5000}, "flows", "multiplicity="),
+    ({"flows": 2.0}, "flows", "whole number"),
+    ({"flows": True}, "flows", "whole number"),
+    ({"flows": "2"}, "flows", "whole number"),
+    ({"rate": "40"}, "link 0 rate", "40Gbps"),
+    ({"rate": "0Gbps"}, "link 0 rate", "above 0"),
+    ({"rate": "-1Gbps"}, "link 0 rate", "above 0"),
+    ({"rate": math.nan}, "link 0 rate", "40Gbps"),
+    ({"rate": None}, "link 0 rate", "40Gbps"),
+    ({"delay": "-1us"}, "link 0 delay", "at least 0"),
+    ({"delay": []}, "delay", "at least one value"),
+    ({"delay": "1 parsec"}, "link 0 delay", "us"),
+    ({"start": "-1ms"}, "flow 0 start", "at least 0"),
+    ({"start": ["0", "later"]}, "flow 1 start", "50us"),
+    ({"start": []}, "start", "at least one value"),
+    ({"size": 0}, "flow 0 size", "above 0"),
+    ({"size": "1MBit"}, "flow 0 size", "200KB"),
+    ({"multiplicity": 0}, "flow 0 multiplicity", "above 0"),
+    ({"multiplicity": "5KB"}, "flow 0 multiplicity", "5"),
+    ({"initial_rate": "-1Gbps"}, "flow 0 initial_rate", "at least 0"),
+    ({"initial_rate": ["1Gbps", "50Gbps"]}, "flow 1 initial_rate", "at most 40Gbps"),
+    ({"line_rate": "0Gbps"}, "flow 0 line_rate", "above 0"),
+    ({"packet_size": 0}, "packet_size", "above 0"),
+    ({"header_bytes": -1}, "header_bytes", "at least 0"),
+    ({"feedback_delay": "-50us"}, "flow 0 feedback_delay", "at least 0"),
+    ({"marking": RED("10KB", "5KB", 0.01)}, "link 0 kmin", "kmin <= kmax"),
+    ({"marking": RED("-1KB", "5KB", 0.01)}, "link 0 kmin", "at least 0"),
+    ({"marking": RED("1KB", "5KB", 0)}, "link 0 pmax", "above 0"),
+    ({"marking": RED("1KB", "5KB", "120%")}, "link 0 pmax", "at most 1"),
+    ({"marking": RED("1KB", "5KB", "much")}, "link 0 pmax", "1%"),
+    ({"scheme": DCQCN(g=0)}, "flow 0 g", "above 0"),
+    ({"scheme": DCQCN(g=1.5)}, "flow 0 g", "at most 1"),
+    ({"scheme": DCQCN(rate_ai="40")}, "flow 0 rate_ai", "40Gbps"),
+    ({"scheme": DCQCN(timer=0)}, "flow 0 timer", "above 0"),
+    ({"scheme": DCQCN(byte_counter="0B")}, "flow 0 byte_counter", "above 0"),
+    ({"scheme": DCQCN(fast_recovery_steps=2.5)}, "flow 0 fast_recovery_steps", "whole number"),
+    ({"scheme": DCQCN(fast_recovery_steps=-1)}, "flow 0 fast_recovery_steps", "at least 0"),
+    ({"scheme": DCQCN(initial_alpha="101%")}, "flow 0 initial_alpha", "at most 1"),
+    ({"scheme": DCQCN(hyper_increase="maybe")}, "flow 0 hyper_increase", "off or on"),
+    ({"scheme": DCQCN(min_rate=None)}, "flow 0 min_rate", "40Gbps"),
+]
+
+
+@pytest.mark.parametrize(("given_", "field", "remedy"), REFUSED, ids=[str(row[0])[:50] for row in REFUSED])
+def test_bad_values_name_the_field_and_the_remedy(given_: dict[str, Any], field: str, remedy: str) -> None:
+    with pytest.raises(InputError) as caught:
+        fc.incast(**given_)
+    message = str(caught.value)
+    assert message.startswith(field)
+    assert remedy in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("path", [(), (1,), (-1,), (0, 0), ("bottleneck",), (0.0,), (None,)])
+def test_bad_paths(path: Any) -> None:
+    with pytest.raises(InputError, match=r"^flow 1 path: "):
+        resolve(Scenario((LINK,), (flow(), flow(path=path))))
+
+
+def test_no_links_no_flows() -> None:
+    with pytest.raises(InputError, match="at least one Link"):
+        resolve(Scenario((), (flow(),)))
+    with pytest.raises(InputError, match="at least one Flow"):
+        resolve(Scenario((LINK,), ()))
+
+
+def test_parking_lot_needs_two_flows() -> None:
+    with pytest.raises(InputError, match="from 2 to"):
+        fc.parking_lot(1)
+
+
+def test_unknown_arguments_are_refused_by_name() -> None:
+    with pytest.raises(TypeError, match="kmin"):
+        fc.incast(kmin="5KB")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"rate": math.inf},
+        {"delay": math.inf},
+        {"multiplicity": math.inf},
+        {"packet_size": math.inf},
+        {"feedback_delay": math.inf},
+        {"marking": RED(5e3, math.inf)},
+    ],
+    ids=str,
+)
+def test_only_sizes_may_be_unlimited(given_: dict[str, Any]) -> None:
+    try:
+        fc.incast(**given_)
+    except InputError:
+        return
+    raise AssertionError("accepted")
+
+
+# -- resolve, pytrees, traced values --------------------------------------------------------------------------
+
+RATES = st.floats(1e6, 1e12)
+SIZES = st.floats(1.0, 1e9)
+TIMES = st.floats(1e-6, 1.0)
+SHARES = st.floats(1e-6, 1.0)
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """Anything that the builders make."""
+    builder = draw(st.sampled_from([fc.incast, fc.parking_lot]))
+    few = {"min_size": 1, "max_size": 3}
+    kmin = draw(SIZES)
+    line = draw(RATES)
+    return builder(
+        draw(st.integers(2, 5)),
+        rate=draw(RATES),
+        delay=draw(TIMES),
+        scheme=DCQCN(
+            g=draw(SHARES),
+            rate_ai=draw(RATES),
+            byte_counter=draw(SIZES),
+            timer=draw(TIMES),
+            fast_recovery_steps=draw(st.integers(0, 9)),
+            feedback_delay=draw(st.none() | TIMES),
+            hyper_increase=draw(st.booleans()),
+        ),
+        marking=RED(kmin, kmin + draw(SIZES), draw(SHARES)),
+        start=draw(st.lists(TIMES, **few)),
+        size=draw(st.lists(SIZES | st.just(math.inf), **few)),
+        initial_rate=draw(st.lists(st.none() | st.floats(0, line), **few)),
+        multiplicity=draw(st.lists(st.floats(0.5, 100), **few)),
+        line_rate=line,
+        packet_size=draw(SIZES),
+        header_bytes=draw(SIZES),
+    )
+
+
+FEWER = settings(max_examples=40)  # a scenario takes hypothesis some 10 ms to draw
+
+
+@FEWER
+@given(scenarios())
+def test_resolve_is_idempotent(scenario: Scenario) -> None:
+    assert resolve(scenario) == scenario
+
+
+@FEWER
+@given(scenarios())
+def test_pytree_round_trip(scenario: Scenario) -> None:
+    leaves, treedef = jax.tree.flatten(scenario)
+    assert jax.tree.unflatten(treedef, leaves) == scenario
+    assert all(isinstance(leaf, float) for leaf in leaves)
+    assert jax.tree.map(lambda x: x, scenario) == scenario
+
+
+def test_switches_and_paths_are_structure_not_leaves() -> None:
+    one = jax.tree.structure(fc.incast(2))
+    assert one == jax.tree.structure(fc.incast(2, rate="100Gbps", start="1ms"))
+    assert one != jax.tree.structure(fc.incast(2, scheme=DCQCN(hyper_increase=True)))
+    assert one != jax.tree.structure(fc.incast(3))
+
+
+def test_traced_values_pass_and_are_not_checked() -> None:
+    seen: list[Scenario] = []
+
+    @jax.jit
+    def build(kmin: Any, g: Any, flows: Any) -> Any:
+        scenario = fc.incast(2, marking=RED(kmin, "200KB", 0.01), scheme=DCQCN(g=g), multiplicity=flows)
+        seen.append(resolve(scenario))
+        return reason_of(scenario)
+
+    reasons = [int(build(*v)) for v in ((5e3, 0.01, 2.0), (3e5, 0.01, 2.0), (5e3, 2.0, 2.0), (5e3, 0.01, -1.0))]
+    assert [REASONS[r] for r in reasons] == ["ok", "kmin exceeds kmax", "out of range", "out of range"]
+    assert REASONS[int(build(math.nan, 0.01, 2.0))] == "out of range"
+    assert len(seen) == 1  # one trace for all values
+    assert isinstance(seen[0].links[0].marking.kmin, jax.core.Tracer)  # type: ignore[union-attr]
+    assert seen[0].links[0].rate == 5e9
+
+
+def test_arrays_pass() -> None:
+    kmin = jnp.asarray(5e3)
+    assert resolve(fc.incast(marking=RED(kmin, 2e5, 0.01))).links[0].marking.kmin is kmin  # type: ignore[union-attr]
+
+
+def test_parameters_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fc.incast().packet_size = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("part", [RED, Link, Flow, Scenario, DCQCN])
+def test_every_parameter_is_documented(part: Any) -> None:
+    for name, spec in specs(part).items():
+        assert spec.doc, name
+        assert spec.dimension, name
+
+
+# -- files ----------------------------------------------------------------------------------------------------
+
+
+@FEWER
+@given(scenarios())
+def test_file_round_trip(scenario: Scenario) -> None:
+    assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_round_trip(name: str) -> None:
+    scheme, marking = PRESETS[name][:2]
+    scenario = fc.parking_lot(3, scheme=scheme, marking=marking)
+    assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario
+
+
+def test_several_schemes_and_unmarked_links_round_trip() -> None:
+    links = (LINK, Link("100Gbps", "2us"), Link("10Gbps", name="edge"))
+    flows = (flow(path=(0, 2)), flow(path=(2, 1), scheme=DCQCN(g=0.1)), flow(path=(1,)))
+    scenario = resolve(Scenario(links, flows))
+    again = scenario_file.from_toml(scenario_file.to_toml(scenario))
+    assert [f.path for f in again.flows] == [(0, 2), (2, 1), (1,)]
+    assert [f.scheme.g for f in again.flows] == [1 / 256, 0.1, 1 / 256]
+    assert [link.marking for link in again.links] == [link.marking for link in scenario.links]
+
+
+@pytest.mark.parametrize("names", [("spine", "spine"), ("link 1", "")])
+def test_links_must_have_names_of_their_own(names: tuple[str, str]) -> None:
+    # Files write paths by link name: two links of one name would read back as one.
+    links = tuple(Link(f"{i + 1}0Gbps", name=name) for i, name in enumerate(names))
+    with pytest.raises(InputError, match="names two links"):
+        resolve(Scenario(links, (flow(path=(1,)),)))
+
+
+def test_text_with_units_reads() -> None:
+    text = """
+    fluidcc_scenario = 1
+    packet_size = "1KB"
+    [[link]]
+    name = "a"
+    rate = "40Gbps"
+    marking = {kmin = "5KB", kmax = "200KB", pmax = "1%"}
+    [[scheme]]
+    name = "dcqcn"
+    g = "1/256"
+    [[flow]]
+    path = ["a"]
+    line_rate = "40Gbps"
+    [[flow]]
+    path = ["a"]
+    line_rate = "40Gbps"
+    """
+    read = scenario_file.from_toml(text)
+    made = fc.incast(2)
+    assert read.links[0].marking == made.links[0].marking
+    assert jax.tree.leaves(read) == jax.tree.leaves(made)
+
+
+TEXT = scenario_file.to_toml(fc.parking_lot(3, size=["1MB", math.inf], start=["0", "1ms"]))
+LINES = TEXT.splitlines()
+TOKENS = ["[", "]", "{", "}", '"', "=", ".", "-", "#", "\n", "\0", "'", "inf", "nan", "true", "1979-05-27", "\\u12"]
+VALUES = ["-1", "0", "1e400", '"40Gbps"', '"x"', "[]", "{}", "true", "nan", '""', "[[1]]", "12:00:00", "99", '"path"']
+
+
+def read_or_refuse(text: str) -> None:
+    refusal = None
+    try:
+        assert isinstance(scenario_file.from_toml(text, "file.toml"), Scenario)
+    except InputError as error:
+        refusal = str(error)
+    if refusal is not None:
+        assert refusal.startswith("file.toml: ")
+        assert len(refusal) < 1000
+
+
+@given(st.data())
+def test_mutated_values_read_or_are_refused(data: st.DataObject) -> None:
+    lines = list(LINES)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(lines) - 1))
+        key, equals, _ = lines[at].partition("=")
+        change = data.draw(st.sampled_from(["value", "drop", "repeat", "key"]))
+        if change == "value" and equals:
+            lines[at] = f"{key}= {data.draw(st.sampled_from(VALUES))}"
+        elif change == "drop":
+            lines[at] = ""
+        elif change == "repeat":
+            lines.insert(data.draw(st.integers(0, len(lines) - 1)), lines[at])
+        else:
+            lines[at] = "x" + lines[at]
+    read_or_refuse("\n".join(lines))
+
+
+@given(st.data())
+def test_mutated_text_reads_or_is_refused(data: st.DataObject) -> None:
+    text = TEXT
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        cut = data.draw(st.integers(0, 20))
+        text = text[:at] + data.draw(st.sampled_from(TOKENS) | st.text(max_size=5)) + text[at + cut :]
+    read_or_refuse(text)
+
+
+@given(st.text(max_size=100))
+def test_any_text_reads_or_is_refused(text: str) -> None:
+    read_or_refuse(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("fluidcc_scenario = 1", "", "fluidcc_scenario = 1"),
+        ("kmin = 5000.0", "kmin = '5KX'", "link 0 kmin"),
+        ("kmin = 5000.0", "", "kmin is missing"),
+        ("kmin = 5000.0", "kmin = 3e5", "kmin <= kmax"),
+        ('name = "dcqcn"', 'name = "tcp"', "dcqcn"),
+        ('name = "dcqcn"', "name = 3", "in quotes"),
+        ("g = 0.00390625", "gee = 1", "unknown key 'gee'"),
+        ("scheme = 0", "scheme = 7", "count from 0"),
+        ('path = [\n    "link 1",\n]', 'path = ["link 9"]', "link 1, link 2"),
+        ('path = [\n    "link 1",\n]', "path = 3", "write a list"),
+        ("packet_size = 1000.0", "packet_size = 0", "packet_size"),
+        ("packet_size = 1000.0", "packet_size = [1]", "packet_size"),
+        ("hyper_increase = false", "hyper_increase = 'maybe'", "off or on"),
+    ],
+)
+def test_what_a_bad_file_is_told(old: str, new: str, says: str) -> None:
+    assert old in TEXT
+    with pytest.raises(InputError) as caught:
+        scenario_file.from_toml(TEXT.replace(old, new), "my.toml")
+    assert str(caught.value).startswith("my.toml: ")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_huge_integers_are_refused(digits: int) -> None:
+    text = TEXT.replace("packet_size = 1000.0", "packet_size = 1" + "0" * digits)
+    try:
+        scenario_file.from_toml(text)
+    except InputError:
+        return
+    except ValueError as error:  # InputError is a ValueError too
+        raise OverflowError(str(error)) from None
+
+
+def test_files(tmp_path: Path) -> None:
+    scenario = fc.incast(3)
+    path = tmp_path / "scenario.toml"
+    path.write_text(scenario_file.to_toml(scenario), encoding="utf-8")
+    assert scenario_file.load(path) == scenario
+    for bad in (tmp_path / "none.toml", tmp_path, "\0"):
+        with pytest.raises(InputError, match="--save-scenario"):
+            scenario_file.load(bad)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="UTF-8"):
+        scenario_file.load(path)
+
+
+def test_numpy_numbers_are_written_as_plain_ones() -> None:
+    scenario = fc.incast(2, rate=np.float64(5e9), start=[np.float32(0), np.int64(1)])
+    assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario

@@ -1,0 +1,72 @@
+"""MultiQ's rate map: its rests and cycles in closed form, and a rule that has one rest for each service."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fluidcc as fc
+from fluidcc.theory.recursion import multiq
+
+ETA = 0.95
+shares = st.floats(0.05, 0.85)
+
+
+@pytest.mark.slow
+@given(shares)
+def test_a_class_alone_is_locked_in_below_and_rests_short_of_eta_above(share: float) -> None:
+    assert multiq.orbit(0.5 * share, share=share).rates == pytest.approx([ETA * share])
+    assert multiq.orbit(1.0, share=share).rates == pytest.approx([ETA / (2 - ETA)])
+    assert multiq.orbit(1.0, share=share, rule="spare").rates == pytest.approx([ETA])
+    assert multiq.orbit(0.5 * share, share=share, rule="spare").rates == pytest.approx([ETA])
+
+
+@given(shares, st.floats(0.0, 1.0))
+def test_between_the_guarantee_and_the_second_rest_it_cycles(share: float, place: float) -> None:
+    """Served at A, w B/eta < A < eta B/(2 - eta^2): eta A, then eta (eta A + B)/2, which is backlogged, and again."""
+    low, high = share / ETA, ETA / (2 - ETA**2)
+    served = low + (0.01 + 0.98 * place) * (high - low)
+    if low >= high:
+        return
+    assert sorted(multiq.orbit(served, share=share, served=served).rates) == pytest.approx(
+        [ETA * served, ETA * (ETA * served + 1) / 2]
+    )
+    assert multiq.orbit(served, share=share, served=served, rule="spare").rates == pytest.approx([ETA * served])
+
+
+@given(st.floats(0.05, 0.8), st.floats(0.0, 0.9))
+def test_just_below_the_second_rest_cycles_are_longer(share: float, place: float) -> None:
+    """For eta B/(2 - eta^2) < A < eta B/(2 - eta) the rate climbs for several round trips until it is backlogged."""
+    low, high = ETA / (2 - ETA**2), ETA / (2 - ETA)
+    served = low + (0.01 + 0.98 * place) * (high - low)
+    cycle = multiq.orbit(served, share=share, served=served, longest=64)
+    assert cycle.period >= 3
+    assert min(cycle.rates) == pytest.approx(ETA * served)
+    assert max(cycle.rates) > served
+
+
+def test_u_is_continuous_where_backlogged_and_jumps_where_not() -> None:
+    """At tx = w B: 1 on both sides with a backlog; without one, 1 below and 2 w/(1 + w) above."""
+    w, step = 0.4, 1e-9
+    backlogged = multiq.utilisation(np.array([w + step]), share=w, served=w)
+    assert backlogged == pytest.approx(1, abs=1e-8)
+    below, above = multiq.utilisation(np.array([w - step, w + step]), share=w)
+    assert (below, above) == pytest.approx((1, 2 * w / (1 + w)), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"share": 0.0}, "share"),
+        ({"share": 1.5}, "share"),
+        ({"share": 0.5, "served": 2.0}, "served"),
+        ({"share": 0.5, "rule": "none"}, "rule"),
+    ],
+)
+def test_bad_links_are_refused(options: dict[str, object], reason: str) -> None:
+    with pytest.raises(fc.InputError, match=reason):
+        multiq.orbit(0.5, **options)
+    with pytest.raises(fc.InputError, match="start"):
+        multiq.orbit(0.0, share=0.5)
