@@ -2,10 +2,10 @@
 
     python -m examples.dctcp_analysis
 
-For each setting how far the queue swings, its period and mean, and alpha's mean, of
+For each setting how far the queue oscillates, its period and mean, and alpha's mean, of
 
-- the equations as printed, with a queue that W/RTT fills, and marks heard a round trip d + q/C late;
-- the same with marks heard d + K/C late;
+- the equations as printed, with a queue that W/RTT fills, and marks observed a round trip d + q/C late;
+- the same with marks observed d + K/C late;
 - the same windows, of bytes in flight: the queue is N W - C d, and nothing else differs;
 - fluidcc's form="analysis" and form="protocol".
 """
@@ -22,7 +22,7 @@ from jax import Array
 import fluidcc as fc
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 
 EQUATIONS = ("printed", "fixed delay", "in flight")
 G, PACKET = 1 / 16, 1000.0  # DCTCP's gain; bytes
@@ -38,9 +38,9 @@ class Setting(NamedTuple):
 
     def scenario(self, form: str) -> fc.Scenario:
         """It, for fluidcc."""
-        cut_off = f"{self.threshold}KB"
+        step_marking = f"{self.threshold}KB"
         scheme = fc.DCTCP(form=form, feedback_delay=self.delay)
-        return fc.incast(self.flows, rate=self.rate, scheme=scheme, marking=fc.RED(cut_off, cut_off, 1.0))
+        return fc.incast(self.flows, rate=self.rate, scheme=scheme, marking=fc.RED(step_marking, step_marking, 1.0))
 
 
 class Teeth(NamedTuple):
@@ -64,7 +64,7 @@ SETTINGS = (
 def integrated(setting: Setting, equations: str, round_trips: int = 1000, steps: int = 100) -> Teeth:
     """Integrate, in packets, and look at the second half; ``steps`` to a round trip of d + K/C."""
     scenario = resolve(setting.scenario("analysis"))
-    d, N, K = float(loaded_base_rtt(scenario, scenario.flows[0])), setting.flows, setting.threshold
+    d, N, K = float(base_rtt_with_serialisation(scenario, scenario.flows[0])), setting.flows, setting.threshold
     C = float(scenario.links[0].rate) / PACKET
     crossing = d + K / C
 
@@ -117,7 +117,7 @@ def main() -> None:
         found |= {f"form={form}": simulated(setting, form) for form in ("analysis", "protocol")}
         for name, at in found.items():
             print(
-                f"  {name:14} swing {at.peak_to_peak:5.1f} packets  period {1e3 * at.period:.3f} ms  "
+                f"  {name:14} oscillation {at.peak_to_peak:5.1f} packets  period {1e3 * at.period:.3f} ms  "
                 f"mean {at.mean:6.2f}  alpha {at.alpha:.3f}"
             )
 

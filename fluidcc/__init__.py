@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from fluidcc.sweeps.chart import StabilityChart as StabilityChart
     from fluidcc.sweeps.chart import stability_chart as stability_chart
     from fluidcc.sweeps.hysteresis import bistability as bistability
-    from fluidcc.sweeps.hysteresis import from_rest as from_rest
+    from fluidcc.sweeps.hysteresis import from_equilibrium as from_equilibrium
     from fluidcc.sweeps.hysteresis import hysteresis as hysteresis
     from fluidcc.sweeps.wai import WaiSweep as WaiSweep
     from fluidcc.sweeps.wai import wai_sweep as wai_sweep
@@ -129,7 +129,7 @@ _HOMES = {
     "equilibrium": "fluidcc.theory.control.equilibrium",
     "fat_tree": "fluidcc.scenario.builders",
     "finish_times": "fluidcc.theory.fairness.over_time",
-    "from_rest": "fluidcc.sweeps.hysteresis",
+    "from_equilibrium": "fluidcc.sweeps.hysteresis",
     "hysteresis": "fluidcc.sweeps.hysteresis",
     "incast": "fluidcc.scenario.builders",
     "incasts": "fluidcc.scenario.builders.workloads",

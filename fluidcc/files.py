@@ -10,7 +10,7 @@ from typing import Any
 from fluidcc.errors import InputError
 
 
-def write_whole(path: str | Path, write: Any) -> Path:
+def write_atomically(path: str | Path, write: Any) -> Path:
     """Write a file through a temporary one beside it, so that it appears whole or not at all.
 
     Raises

@@ -16,7 +16,7 @@ def command(
     save_scenario: o.Save = None,
     json: o.Json = False,
 ) -> None:
-    """Where it settles: the fixed point, or where there is none how a run swings."""
+    """Where it settles: the fixed point, or where there is none how a run oscillates."""
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.theory.control.equilibrium import equilibrium
@@ -29,18 +29,18 @@ def command(
     if cycle is None:
         rows = [("exists", "yes" if found["exists"] else "no: values are those of the RED line extended beyond kmax")]
     elif found["exists"]:
-        rows = [("exists", "yes: the run rests there")]
+        rows = [("exists", "yes: the run settles there")]
     else:
-        swing = [units.show(cycle["queue_bytes"][end], units.SIZE) for end in ("min", "max")]
+        amplitude = [units.show(cycle["queue_bytes"][end], units.SIZE) for end in ("min", "max")]
         rows = [
             ("exists", "no"),
             ("in the long run", cycle["kind"]),
-            ("queue swings", f"between {swing[0]} and {swing[1]}"),
+            ("queue oscillates", f"between {amplitude[0]} and {amplitude[1]}"),
         ]
         if cycle["period_s"] is not None:
             rows.append(("period", units.show(cycle["period_s"], units.TIME)))
     if found["unique"] is not None:
-        rows.append(("unique", "yes" if found["unique"] else "no: flows may rest at others"))
+        rows.append(("unique", "yes" if found["unique"] else "no: flows may settle at others"))
     if (found["marking_probability"] or 0.0) > 0:
         rows += [
             ("on the RED ramp", "yes" if found["on_ramp"] else "no"),

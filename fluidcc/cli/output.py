@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 def save_scenario(scenario: Scenario, path: str | None) -> None:
     """Write the scenario if a path is given."""
     if path is not None:
-        from fluidcc.files import write_whole
+        from fluidcc.files import write_atomically
         from fluidcc.scenario.builders.toml_file import to_toml
 
-        write_whole(path, lambda target: Path(target).write_text(to_toml(scenario), encoding="utf-8"))
+        write_atomically(path, lambda target: Path(target).write_text(to_toml(scenario), encoding="utf-8"))
 
 
 def print_json(document: dict[str, Any]) -> None:

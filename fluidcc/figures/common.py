@@ -11,7 +11,7 @@ import xarray as xr
 
 from fluidcc.engines.fluid.metrics import METRICS
 from fluidcc.engines.run import simulate
-from fluidcc.files import write_whole
+from fluidcc.files import write_atomically
 from fluidcc.progress import PATIENCE, Bar
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario
@@ -64,7 +64,7 @@ def packet_runs(scenarios: Sequence[Scenario], until: Any, **options: Any) -> li
 
 def save(dataset: xr.Dataset, path: Path) -> Path:
     """Write NetCDF4, whole or not at all."""
-    return write_whole(path, lambda target: dataset.to_netcdf(target, engine="h5netcdf"))
+    return write_atomically(path, lambda target: dataset.to_netcdf(target, engine="h5netcdf"))
 
 
 def variable(dims: Sequence[str] | str, values: np.ndarray, unit: str, text: str) -> tuple[Any, ...]:

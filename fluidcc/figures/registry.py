@@ -1,4 +1,4 @@
-"""The figures that can be made: each module's ``make`` says by a decorator which ones are its."""
+"""The figures that can be made: the function that makes one says so by a decorator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _registered: dict[str, tuple[Figure, Maker]] = {}
 
 
 def reproduces(name: str, paper: str, figure: str) -> Callable[[Maker], Maker]:
-    """Decorator: ``make(figure, folder, quick)`` makes this figure; one function may make several.
+    """Decorator: the function makes this figure from ``(figure, folder, quick)``; it may make several.
 
     Parameters
     ----------

@@ -121,14 +121,14 @@ def audit(
         *checks.buffers(switch),
         *checks.nic(switch, settings, scheme),
     ]
-    rest = None
+    fixed_point = None
     if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
         scenario = incast(1, rate=switch.rate, scheme=scheme, marking=switch.red, multiplicity=float(flows))
-        rest = equilibrium(scenario)
-        findings += [*checks.fixed_point(switch.red, rest, scenario, flows), *checks.behaviour(scenario, flows)]
+        fixed_point = equilibrium(scenario)
+        findings += [*checks.fixed_point(switch.red, fixed_point, scenario, flows), *checks.behaviour(scenario, flows)]
     order = {"bad": 0, "warn": 1, "ok": 2}
     findings.sort(key=lambda f: order[f.severity])
-    return Audit(switch, settings, scheme, mapping, findings, rest, flows)
+    return Audit(switch, settings, scheme, mapping, findings, fixed_point, flows)
 
 
 __all__ = ["Audit", "Finding", "audit"]

@@ -59,7 +59,7 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
     elif port.kmax == port.kmin:
         yield Finding(
             "warn",
-            "marking is a cut-off",
+            "marking is a step marking",
             f"Kmin = Kmax = {kmin}: the fluid model has no fixed point, and flows over several bottlenecks starve "
             "(sections 5.2 and 7)",
             f"raise Kmax to {show(40 * port.kmin, SIZE)} with a drop probability of 1 %",
@@ -205,14 +205,14 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
         )
 
 
-def fixed_point(red: RED, rest: Equilibrium, scenario: Scenario, flows: int) -> Iterator[Finding]:
+def fixed_point(red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int) -> Iterator[Finding]:
     """Whether the flows have a fixed point on the RED ramp."""
-    found = rest.as_dict()
+    found = fixed_point.as_dict()
     p, queue = found["marking_probability"], found["queue_bytes"]
     if p == 0:
         yield Finding("ok", "the port is not overloaded", f"{flows} flows at line rate fit")
-    elif rest.exists:
-        text = f"{flows} flows rest at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"
+    elif fixed_point.exists:
+        text = f"{flows} flows settle at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"
         yield Finding("ok", "a fixed point exists", text)
     elif red.kmax > red.kmin:
         most = _most_flows(scenario, red.pmax)
@@ -244,7 +244,7 @@ def behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
         )
     elif queue["p95"] - queue["p5"] > queue["mean"]:
         yield Finding(
-            "warn", "the queue keeps swinging", text, "a smaller g or a larger Kmax - Kmin damps it; sweep both"
+            "warn", "the queue keeps oscillating", text, "a smaller g or a larger Kmax - Kmin damps it; sweep both"
         )
     else:
         yield Finding("ok", "the flows settle", text)

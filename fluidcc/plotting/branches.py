@@ -20,7 +20,7 @@ _LOOKS = (("C0", "^"), ("C1", "v"))
 
 
 def plot_branches(found: Branches, *, title: str | None, labels: Mapping[str, str]) -> Picture:
-    """Swing of the queue on both branches.
+    """Oscillation of the queue on both branches.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def plot_branches(found: Branches, *, title: str | None, labels: Mapping[str, st
     if len(found.names) > 2:
         raise InputError("plot: there are more than two names; select some first, for example result.sel(g=1 / 256)")
     picture = _lines(found, labels) if len(found.names) == 1 else _maps(found, labels)
-    picture.suptitle("swing of the queue in the long run" if title is None else title)
+    picture.suptitle("oscillation of the queue in the long run" if title is None else title)
     return picture
 
 
@@ -57,15 +57,15 @@ def _axis(found: Branches, name: str, labels: Mapping[str, str]) -> tuple[np.nda
 def _lines(found: Branches, labels: Mapping[str, str]) -> Picture:
     (name,) = found.names
     x, text = _axis(found, name, labels)
-    swings, unit = scaled(found.dataset["peak_to_peak"].values, units.SIZE)
+    oscillations, unit = scaled(found.dataset["peak_to_peak"].values, units.SIZE)
     picture, axes = figure(1, 1, size=(7.5, 4.6))
     (axis,) = axes[0]
     for branch, y, kinds, (colour, mark) in zip(
-        found.dataset["branch"].values, swings, found.dataset["kind"].values, _LOOKS, strict=True
+        found.dataset["branch"].values, oscillations, found.dataset["kind"].values, _LOOKS, strict=True
     ):
         axis.plot(x, y, "-", color=colour, lw=1.2)
         for settled, face in ((True, colour), (False, "white")):
-            here = np.isin(kinds, ("rest", "cycle", "irregular")) == settled
+            here = np.isin(kinds, ("equilibrium", "cycle", "irregular")) == settled
             axis.plot(x[here], y[here], mark, color=colour, mfc=face, ms=6, label=str(branch) if settled else None)
         if branch in ("up", "down"):
             _arrows(axis, x, y, colour, forwards=(branch == "up") == (x[-1] > x[0]))
@@ -97,12 +97,18 @@ def _maps(found: Branches, labels: Mapping[str, str]) -> Picture:
     first, second = found.names
     (y, down), (x, across) = (_axis(found, name, labels) for name in (first, second))
     data = found.dataset.transpose("branch", first, second)
-    swings, unit = scaled(data["peak_to_peak"].values, units.SIZE)
+    oscillations, unit = scaled(data["peak_to_peak"].values, units.SIZE)
     picture, axes = figure(1, 2, size=(11.0, 4.6), sharex=True, sharey=True)
     mesh = None
-    for axis, branch, values in zip(axes[0], data["branch"].values, swings, strict=True):
+    for axis, branch, values in zip(axes[0], data["branch"].values, oscillations, strict=True):
         mesh = axis.pcolormesh(
-            x, y, np.ma.masked_invalid(values), cmap="viridis_r", vmin=0, vmax=np.nanmax(swings), shading="nearest"
+            x,
+            y,
+            np.ma.masked_invalid(values),
+            cmap="viridis_r",
+            vmin=0,
+            vmax=np.nanmax(oscillations),
+            shading="nearest",
         )
         if min(values.shape) > 1:
             axis.contourf(

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fluidcc.sweeps.chart import StabilityChart
     from fluidcc.sweeps.result import SweepResult
 
-_SWINGS = 5  # contours
+_OSCILLATES = 5  # contours
 
 
 def plot_chart(
@@ -25,34 +25,38 @@ def plot_chart(
     *,
     title: str | None = None,
     labels: Mapping[str, str],
-    swings: SweepResult | None = None,
+    oscillations: SweepResult | None = None,
 ) -> Picture:
     """Rightmost root over two names, with the boundary; hatched where p* is beyond the RED ramp.
 
     Raises
     ------
     InputError
-        If not two names were swept, or the swings were swept over others.
+        If not two names were swept, or the oscillations were swept over others.
     """
     picture, axes = figure(1, 1, size=(7.0, 5.0))
     (axis,) = axes[0]
-    draw_chart(picture, axis, chart, labels, swings)
+    draw_chart(picture, axis, chart, labels, oscillations)
     picture.suptitle("red: unstable; hatched: beyond the RED ramp" if title is None else title)
     return picture
 
 
 def draw_chart(
-    picture: Picture, axis: Any, chart: StabilityChart, labels: Mapping[str, str], swings: SweepResult | None = None
+    picture: Picture,
+    axis: Any,
+    chart: StabilityChart,
+    labels: Mapping[str, str],
+    oscillations: SweepResult | None = None,
 ) -> None:
     """Draw a chart into one of a picture's axes.
 
-    A label that ends in a unit that fluidcc reads, as in "feedback delay [us]", scales its axis to it. ``swings``, a
-    sweep over the same two names, adds lines of equal largest less smallest queue.
+    A label that ends in a unit that fluidcc reads, as in "feedback delay [us]", scales its axis to it.
+    ``oscillations``, a sweep over the same two names, adds lines of equal largest less smallest queue.
 
     Raises
     ------
     InputError
-        If not two names were swept, or the swings were swept over others.
+        If not two names were swept, or the oscillations were swept over others.
     """
     data = chart.dataset
     names = [str(name) for name in data["root"].dims]
@@ -64,7 +68,7 @@ def draw_chart(
     values = data["root"].values.T
     known = np.abs(values[np.isfinite(values)])
     most = float(np.percentile(known, 90)) if len(known) else 1.0
-    axis.set_facecolor("0.85")  # where there is no rest
+    axis.set_facecolor("0.85")  # where there is no equilibrium
     mesh = axis.pcolormesh(x, y, values, cmap="RdBu_r", vmin=-most, vmax=most, shading="nearest")
     picture.colorbar(mesh, ax=axis, label="real part of the rightmost root [1/s]", extend="both")
     beyond = np.nan_to_num(1.0 - data["on_ramp"].values.T)
@@ -75,8 +79,8 @@ def draw_chart(
         label = "boundary of stability" if number == 0 else None
         style = "k-" if (curve == number).sum() > 1 else "k."  # a jump has no curve to follow
         axis.plot(*edge[curve == number].T, style, lw=1.5, ms=3, label=label)
-    if swings is not None:
-        _draw_swings(axis, swings, names, scales)
+    if oscillations is not None:
+        _draw_oscillations(axis, oscillations, names, scales)
     if len(edge):
         axis.legend(fontsize=8, loc="upper right")
     kinds = ["log" if logarithmic(values) else "linear" for values in (x, y)]
@@ -84,18 +88,20 @@ def draw_chart(
     axis.set(ylabel=texts[1], yscale=kinds[1], ylim=(y.min(), y.max()))
 
 
-def _draw_swings(axis: Any, swings: SweepResult, names: list[str], scales: list[float]) -> None:
-    if set(swings.names) != set(names):
-        raise InputError(f"swings: swept over {', '.join(swings.names)}; sweep over {' and '.join(names)}")
-    data = swings.dataset.transpose(*names, ...)
+def _draw_oscillations(axis: Any, oscillations: SweepResult, names: list[str], scales: list[float]) -> None:
+    if set(oscillations.names) != set(names):
+        raise InputError(f"oscillations: swept over {', '.join(oscillations.names)}; sweep over {' and '.join(names)}")
+    data = oscillations.dataset.transpose(*names, ...)
     far = (data["queue_bytes.max"] - data["queue_bytes.min"]).values.T / 1e3
     x, y = (data[name].values / scale for name, scale in zip(names, scales, strict=True))
     top = np.nanmax(far)
     if not top > 0:
         return
-    lines = axis.contour(x, y, far, levels=top * np.arange(1, _SWINGS + 1) / (_SWINGS + 1), colors="C2", linewidths=0.9)
+    lines = axis.contour(
+        x, y, far, levels=top * np.arange(1, _OSCILLATES + 1) / (_OSCILLATES + 1), colors="C2", linewidths=0.9
+    )
     axis.clabel(lines, fmt="%.3g", fontsize=7)
-    axis.plot([], [], color="C2", lw=0.9, label="the run's queue swings by [KB]")
+    axis.plot([], [], color="C2", lw=0.9, label="the run's queue oscillates by [KB]")
 
 
 def _scale(label: str) -> float:

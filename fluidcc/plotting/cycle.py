@@ -53,6 +53,6 @@ def plot_cycle(found: LimitCycle, periods: float, *, title: str | None) -> Pictu
     for axis in axes[0]:
         axis.grid(alpha=0.3)
     period = f", period {units.show(found.period, units.TIME, 4)}" if math.isfinite(found.period) else ""
-    swing = units.show(found.peak_to_peak, units.SIZE, 4)
-    picture.suptitle(f"{found.link}: {found.kind}, swing {swing}{period}" if title is None else title)
+    amplitude = units.show(found.peak_to_peak, units.SIZE, 4)
+    picture.suptitle(f"{found.link}: {found.kind}, oscillation {amplitude}{period}" if title is None else title)
     return picture

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.files import write_whole
+from fluidcc.files import write_atomically
 
 
 class Picture(Figure):
@@ -33,7 +33,7 @@ class Picture(Figure):
         kind = Path(path).suffix.lstrip(".").lower()
         if kind not in ("png", "pdf", "svg"):
             raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .png, .pdf or .svg")
-        return write_whole(path, lambda target: self.savefig(target, format=kind, dpi=150))
+        return write_atomically(path, lambda target: self.savefig(target, format=kind, dpi=150))
 
 
 def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: Any) -> Any:

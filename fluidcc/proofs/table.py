@@ -35,5 +35,5 @@ def table(results: list[Result]) -> str:
 
 
 if __name__ == "__main__":
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(before + BEGIN + "\n" + table(verify()) + "\n" + END + rest.split(END)[1], encoding="utf-8")
+    before, fixed_point = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    PAGE.write_text(before + BEGIN + "\n" + table(verify()) + "\n" + END + fixed_point.split(END)[1], encoding="utf-8")

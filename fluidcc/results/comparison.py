@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.differences import differences, measured
 from fluidcc.results.drawing import draw
 from fluidcc.results.trace import Trace
@@ -25,7 +25,7 @@ SMOOTHING = 1 / 50  # share of the run over which rates are averaged for the set
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Comparison(Labelled):
+class Comparison(DatasetResult):
     """A fluid trace and packet traces of the same scenario.
 
     Parameters

@@ -9,7 +9,7 @@ import xarray as xr
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Labelled:
+class DatasetResult:
     """An `xarray.Dataset` with metrics: its variables by name, and everything a dataset can do.
 
     Parameters

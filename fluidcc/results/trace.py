@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.files import write_whole
-from fluidcc.results.dataset import Labelled
+from fluidcc.files import write_atomically
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.units import TIME, quantity, show
 
@@ -28,7 +28,7 @@ class Oscillation:
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Trace(Labelled):
+class Trace(DatasetResult):
     """A run of a scenario.
 
     Parameters
@@ -114,7 +114,7 @@ class Trace(Labelled):
         InputError
             If the file cannot be written.
         """
-        return write_whole(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
+        return write_atomically(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
 
     @staticmethod
     def load(path: str | Path) -> Trace:
@@ -196,11 +196,11 @@ def settling_time(signal: xr.DataArray, band: float, target: float | None = None
 def oscillation(signal: xr.DataArray) -> Oscillation:
     """Amplitude and period of one signal, the period from its upward crossings of its mean."""
     times, values = signal.time.values, signal.values
-    swing = float(np.ptp(values)) / 2
+    amplitude = float(np.ptp(values)) / 2
     crossings = upward_crossings(times, values, float(time_mean(signal)))
-    if len(crossings) < 2 or swing <= 1e-9 * max(1.0, float(np.abs(values).max())):
-        return Oscillation(swing, float("nan"))
-    return Oscillation(swing, float((crossings[-1] - crossings[0]) / (len(crossings) - 1)))
+    if len(crossings) < 2 or amplitude <= 1e-9 * max(1.0, float(np.abs(values).max())):
+        return Oscillation(amplitude, float("nan"))
+    return Oscillation(amplitude, float((crossings[-1] - crossings[0]) / (len(crossings) - 1)))
 
 
 def upward_crossings(times: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:

@@ -30,7 +30,7 @@ def _propagation(scenario: Scenario, flow: Flow) -> Any:
     return base_rtt(scenario, flow) if fixed is None else fixed
 
 
-def data_delays(scenario: Scenario, flow: Flow) -> list[Any]:
+def serialisation_delays(scenario: Scenario, flow: Flow) -> list[Any]:
     """Time [s] that one data packet takes onto each link that it crosses, the sender's first."""
     return [scenario.wire_packet_of(flow) / rate for rate in _hop_rates(scenario, flow)]
 
@@ -41,14 +41,14 @@ def ack_delay(scenario: Scenario, flow: Flow) -> Any:
     return sum(size / rate for rate in _hop_rates(scenario, flow))
 
 
-def loaded_base_rtt(scenario: Scenario, flow: Flow) -> Any:
+def base_rtt_with_serialisation(scenario: Scenario, flow: Flow) -> Any:
     """Round trip [s] of a data packet and its ACK through empty queues: propagation, and storing at every hop."""
-    return _propagation(scenario, flow) + stored_rtt(scenario, flow)
+    return _propagation(scenario, flow) + serialisation_rtt(scenario, flow)
 
 
-def stored_rtt(scenario: Scenario, flow: Flow) -> Any:
+def serialisation_rtt(scenario: Scenario, flow: Flow) -> Any:
     """Of a round trip, the time [s] in which a data packet and its ACK are stored at their hops."""
-    return sum(data_delays(scenario, flow)) + ack_delay(scenario, flow)
+    return sum(serialisation_delays(scenario, flow)) + ack_delay(scenario, flow)
 
 
 def payload_base_rtt(scenario: Scenario, flow: Flow) -> Any:
@@ -62,7 +62,7 @@ def slowest_rate(scenario: Scenario, flow: Flow) -> Any:
     return reduce(lambda a, b: _pick("minimum", a, b), _hop_rates(scenario, flow))
 
 
-def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] = loaded_base_rtt) -> Any:
+def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] = base_rtt_with_serialisation) -> Any:
     """Largest round trip [s] of a scenario's flows, HPCC's T (HPCC 3.2: one for all flows).
 
     Parameters
@@ -70,14 +70,14 @@ def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] =
     scenario : Scenario
         Resolved; values may be traced.
     rule : callable
-        ``rule(scenario, flow) -> seconds``: `loaded_base_rtt` or `payload_base_rtt`.
+        ``rule(scenario, flow) -> seconds``: `base_rtt_with_serialisation` or `payload_base_rtt`.
     """
     return reduce(lambda a, b: _pick("maximum", a, b), _distinct(scenario, rule))
 
 
 def least_bdp(scenario: Scenario) -> Any:
     """Least bandwidth-delay product [bytes] of a scenario's paths, each by its slowest link."""
-    found = _distinct(scenario, lambda s, flow: slowest_rate(s, flow) * loaded_base_rtt(s, flow))
+    found = _distinct(scenario, lambda s, flow: slowest_rate(s, flow) * base_rtt_with_serialisation(s, flow))
     return reduce(lambda a, b: _pick("minimum", a, b), found)
 
 

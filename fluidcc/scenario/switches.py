@@ -17,7 +17,7 @@ class RED:
     """Marking of an egress queue by its instantaneous length (DCQCN, Fig. 5 and eq. (5)).
 
     Below ``kmin`` nothing is marked, between the thresholds a share that rises to ``pmax``, and everything
-    above ``kmax``. ``kmin == kmax`` is DCTCP's cut-off. With ``max_on`` this is one part of ternary congestion
+    above ``kmax``. ``kmin == kmax`` is DCTCP's step marking. With ``max_on`` this is one part of ternary congestion
     detection (TCD, Zhang et al., SIGCOMM 2021): a port that flow control has stopped within that time is undetermined,
     and marks UE in place of CE; packets are then marked as they leave (`fluidcc.engines.packet.marking`).
     """
@@ -137,7 +137,7 @@ def resolve_marking(marking: RED, where: str = "") -> RED:
     if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
         raise InputError(
             f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
-            f"give kmin <= kmax (equal thresholds make a cut-off)"
+            f"give kmin <= kmax (equal thresholds make a step marking)"
         )
     if marking.max_on is not None and marking.mark_on != "departure":
         marking = dataclasses.replace(marking, mark_on="departure")

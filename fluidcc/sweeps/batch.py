@@ -106,8 +106,8 @@ def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
 
 
 def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:
-    rest = iter(traced)
-    return [next(rest) if leaf is None else leaf for leaf in plain]
+    fixed_point = iter(traced)
+    return [next(fixed_point) if leaf is None else leaf for leaf in plain]
 
 
 def chunk_size(batch: Batch, plan: Plan, points: int, workers: int) -> int:

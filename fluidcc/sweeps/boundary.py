@@ -95,7 +95,7 @@ def _starts(at: Callable[[Array], Array], values: Array) -> tuple[Array, Array]:
     return found[known & zero], found[known & ~zero]
 
 
-def _slopes(at: Callable[[Array], Array], cells: Array) -> tuple[Array, Array]:
+def _jacobians(at: Callable[[Array], Array], cells: Array) -> tuple[Array, Array]:
     """Values (n,) and gradients (n, 2) per cell; the latter one-sided at the rim."""
     aside = _ASIDE * np.eye(2)
     all_ = at(np.concatenate([cells, cells + aside[0], cells - aside[0], cells + aside[1], cells - aside[1]]))
@@ -114,7 +114,7 @@ def _followed(at: Callable[[Array], Array], starts: Array) -> tuple[list[list[Ar
     paths: list[list[Array]] = [[] for _ in range(count)]
     following = np.full(count, -1)
     here, open_ = starts.copy(), np.arange(count)
-    _, gradient = _slopes(at, here)
+    _, gradient = _jacobians(at, here)
     for _ in range(round(_FAR / _STEP)):
         tangent = np.stack([-gradient[:, 1], gradient[:, 0]], axis=1)
         tangent /= np.linalg.norm(tangent, axis=1, keepdims=True)
@@ -143,7 +143,7 @@ def _followed(at: Callable[[Array], Array], starts: Array) -> tuple[list[list[Ar
         here[open_] = ahead
         for i, place in zip(open_, ahead, strict=True):
             paths[i].append(place)
-        _, gradient = _slopes(at, ahead)
+        _, gradient = _jacobians(at, ahead)
     return paths, following
 
 

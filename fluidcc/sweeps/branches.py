@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.sweeps.grid import Grid
 
-APART = 0.1  # of the larger swing: by how much swings differ that are not the same
+APART = 0.1  # of the larger oscillation: by how much oscillates differ that are not the same
 _TEXTS = {
     "peak_to_peak": "queue of the most loaded link, largest less smallest",
     "queue_min": "queue of the most loaded link, min",
@@ -23,16 +23,16 @@ _TEXTS = {
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Branches(Labelled):
-    """How the queue swings in the long run, on two branches, made by `hysteresis` and `bistability`.
+class Branches(DatasetResult):
+    """How the queue oscillates in the long run, on two branches, made by `hysteresis` and `bistability`.
 
     Parameters
     ----------
     dataset : xarray.Dataset
         Over ``branch`` and the names that were swept: ``peak_to_peak``, ``queue_min``, ``queue_max``, ``queue_mean``
         [bytes] and ``kind`` (as of `control.settling.kinds`, or why a point failed), all of the last window. Over the
-        names: ``bistable``, whether the swings differ by more than a tenth of the larger, and not because the smaller
-        still grows or the larger decays.
+        names: ``bistable``, whether the oscillations differ by more than a tenth of the larger, and not because the
+        smaller still grows or the larger decays.
     """
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class Branches(Labelled):
         return [str(d) for d in self.dataset["bistable"].dims]
 
     def plot(self, *, title: str | None = None, labels: Mapping[str, str] | None = None) -> Any:
-        """Swing of both branches over one name, or of each as a map over two; ``labels`` of the axes by name."""
+        """Oscillation of both branches over one name, or of each as a map over two; ``labels`` of the axes by name."""
         return draw("plot_branches", self, title=title, labels=labels or {})
 
 
@@ -54,13 +54,13 @@ def branches_of(grid: Grid, branches: Mapping[str, Mapping[str, np.ndarray]]) ->
     """Put branches together: for each its variables by name, (points,)."""
     names = list(grid.axes)
     stacked = {key: np.stack([found[key] for found in branches.values()]) for key in (*_TEXTS, "kind")}
-    swing, kind = stacked["peak_to_peak"], stacked["kind"]
-    larger = np.argmax(np.nan_to_num(swing, nan=-1.0), axis=0)[None]
-    more, less = (np.take_along_axis(swing, at, axis=0)[0] for at in (larger, 1 - larger))
+    amplitude, kind = stacked["peak_to_peak"], stacked["kind"]
+    larger = np.argmax(np.nan_to_num(amplitude, nan=-1.0), axis=0)[None]
+    more, less = (np.take_along_axis(amplitude, at, axis=0)[0] for at in (larger, 1 - larger))
     falls = np.take_along_axis(kind, larger, axis=0)[0] == "decaying"
     rises = np.take_along_axis(kind, 1 - larger, axis=0)[0] == "growing"
-    rests = (kind == "rest").all(axis=0)
-    apart = (more - less > APART * more) & ~rests & ~falls & ~rises
+    fixed_points = (kind == "equilibrium").all(axis=0)
+    apart = (more - less > APART * more) & ~fixed_points & ~falls & ~rises
     shape = (len(branches), *grid.shape)
     data = xr.Dataset(
         {

@@ -15,7 +15,7 @@ import xarray as xr
 
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.batch import Batch, Builder
@@ -32,7 +32,7 @@ _MOST = 1 << 21  # numbers in a Jacobian of a chunk
 
 
 class Points(NamedTuple):
-    """Numbers of every point of a batch, each (points,); NaN where there is no rest."""
+    """Numbers of every point of a batch, each (points,); NaN where there is no equilibrium."""
 
     aggregate: Array  # real part of the rightmost root [1/s]
     frequency: Array  # its imaginary part [1/s]
@@ -40,7 +40,7 @@ class Points(NamedTuple):
     marking: Array
     queue: Array  # [bytes]
     on_ramp: Array  # bool
-    reason: Array  # index into `REASONS`, `NO_REST` and `UNRESOLVED`
+    reason: Array  # index into `REASONS`, `NO_EQUILIBRIUM` and `UNRESOLVED`
 
     @property
     def root(self) -> Array:
@@ -48,12 +48,13 @@ class Points(NamedTuple):
         return np.fmax(self.aggregate, self.fairness)
 
 
-NO_REST = "no rest: flows cycle, queues grow, a cut-off marks all or nothing, or the line rate does not fill the link"
+NO_EQUILIBRIUM = "no equilibrium: flows cycle, queues grow, a step marking marks all or nothing, or the line rate "
+"does not fill the link"
 UNRESOLVED = "unresolved: the rightmost root may be missed, because too many lie near"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class StabilityChart(Labelled):
+class StabilityChart(DatasetResult):
     """Stability over a grid, made by `stability_chart`.
 
     Parameters
@@ -75,7 +76,7 @@ class StabilityChart(Labelled):
         *,
         title: str | None = None,
         labels: Mapping[str, str] | None = None,
-        swings: SweepResult | None = None,
+        oscillations: SweepResult | None = None,
     ) -> Any:
         """The rightmost root over two names, with the boundary; hatched where p* is beyond the RED ramp.
 
@@ -84,10 +85,10 @@ class StabilityChart(Labelled):
         title : str
         labels : mapping of str to str
             Of the axes, by name; one that ends in a unit, as in "feedback delay [us]", scales its axis to it.
-        swings : SweepResult
-            Of the same names, on a grid of its own: adds how far the queue swings in runs.
+        oscillations : SweepResult
+            Of the same names, on a grid of its own: adds how far the queue oscillates in runs.
         """
-        return draw("plot_chart", self, title=title, labels=labels or {}, swings=swings)
+        return draw("plot_chart", self, title=title, labels=labels or {}, oscillations=oscillations)
 
 
 def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -> StabilityChart:
@@ -104,7 +105,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     Returns
     -------
     StabilityChart
-        Points that make no sense, or have no rest, carry a reason and NaN; they harm no other.
+        Points that make no sense, or have no equilibrium, carry a reason and NaN; they harm no other.
 
     Raises
     ------
@@ -129,11 +130,11 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
         "frequency": (found.frequency, "1/s", "imaginary part of the aggregate's rightmost root"),
         "fairness_root": (found.fairness, "1/s", "real part of the fairness modes' rightmost root"),
         "marking_probability": (found.marking, "1", "marking probability p* of the most loaded link"),
-        "queue_bytes": (found.queue, "bytes", "queue at rest of the most loaded link"),
+        "queue_bytes": (found.queue, "bytes", "queue at equilibrium of the most loaded link"),
         "stable": (np.where(known, found.root < 0, np.nan), "1", "whether all roots lie left of the axis"),
         "on_ramp": (np.where(known, found.on_ramp, np.nan), "1", "whether p* lies on the RED ramp"),
     }
-    texts = np.array([*REASONS, NO_REST, UNRESOLVED])[found.reason]
+    texts = np.array([*REASONS, NO_EQUILIBRIUM, UNRESOLVED])[found.reason]
     data = xr.Dataset(
         {
             **{

@@ -17,7 +17,7 @@ import numpy as np
 from fluidcc.engines.fluid.engine import Continued, with_room
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import Plan, plan_of
-from fluidcc.engines.fluid.tally import Summary
+from fluidcc.engines.fluid.running_statistics import Summary
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
@@ -42,7 +42,7 @@ def hysteresis(
     dwell: Any = "100ms",
     ramp: Any = None,
     before: Any = None,
-    kick: float = 1e-3,
+    perturb: float = 1e-3,
     dt: Any = None,
     method: str = "heun",
 ) -> Branches:
@@ -61,12 +61,12 @@ def hysteresis(
         Time at each value [s]; its last quarter is reported, its last three say whether that is steady.
     ramp : quantity
         Time in which it moves from a value to the next, in a hundred steps [s]; one dwell by default. 0: at once. A
-        step may be a kick from one behaviour to the other, where each of them would last.
+        step may be a perturbation from one behaviour to the other, where each of them would last.
     before : quantity
         Time at the first value before its own dwell [s]; one dwell by default.
-    kick : float
-        Share by which the queue is made longer as a dwell begins, so that a rest that has become unstable is left.
-        Without it a run at a rest that the parameter does not move would stay there.
+    perturbation : float
+        Share by which the queue is made longer as a dwell begins, so that an equilibrium that has become unstable is
+        left. Without it a run at an equilibrium that the parameter does not move would stay there.
     dt, method
         As in `simulate`; one step for all values.
 
@@ -122,9 +122,9 @@ def hysteresis(
                     run.change(take(batch.network, np.array([at])))
                     if piece:
                         run.window(piece)
-                if kick:
-                    run.kick(kick)
-                windows = [_swings(run.window(steps)) for _ in range(_PARTS)]
+                if perturb:
+                    run.perturb(perturb)
+                windows = [_amplitudes(run.window(steps)) for _ in range(_PARTS)]
                 branch = names[len(found[names[0]]) == grid.points]
                 found[branch].append(_judged(windows, packet)[0])
                 bar(sum(map(len, found.values())) / (2 * grid.points))
@@ -163,7 +163,7 @@ def bistability(
     over : mapping
         For each name its values, as in `sweep`.
     other : callable
-        The same scenarios with another start. By default `from_rest`: the rates of the rest, and empty queues.
+        The same scenarios with another start. By default `from_equilibrium`: the rates of the rest, and empty queues.
     until : quantity
         Time at which to give up [s]; a chunk of points ends when all of them are steady.
     window : quantity
@@ -174,7 +174,7 @@ def bistability(
     Returns
     -------
     Branches
-        With ``branch`` "given" and "from rest" (or "other").
+        With ``branch`` "given" and "from equilibrium" (or "other").
 
     Raises
     ------
@@ -189,7 +189,10 @@ def bistability(
     [9.0, 10.0, 11.0, 12.0, 13.0, 14.0]
     """
     grid = _grid(over)
-    starts = {"given": make_scenario, "other" if other else "from rest": other or from_rest(make_scenario, over)}
+    starts = {
+        "given": make_scenario,
+        "other" if other else "from equilibrium": other or from_equilibrium(make_scenario, over),
+    }
     length, horizon = quantity(window, TIME, "window"), quantity(until, TIME, "until")
     if not 0 < length <= horizon / 3:
         raise InputError(f"window: {show(length, TIME)} does not fit three times into {show(horizon, TIME)}")
@@ -212,35 +215,36 @@ def bistability(
     return branches_of(grid, found)
 
 
-def from_rest(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -> Callable[..., Scenario]:
+def from_equilibrium(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -> Callable[..., Scenario]:
     """The same scenarios, with flows that start at the rates of the rest (and what else they may start with: alpha).
 
-    Queues start empty, so that it is no start at rest.
+    Queues start empty, so that it is no start at equilibrium.
 
     Parameters
     ----------
     make_scenario : callable
         As in `sweep`. Here it is also called with the numbers of each point of the grid.
     over : mapping
-        The grid; what is returned knows the rests of its points only.
+        The grid; what is returned knows the equilibria of its points only.
 
     Raises
     ------
     InputError
-        If a scenario has no rest.
+        If a scenario has no equilibrium.
     """
     grid = _grid(over)
     columns = grid.columns()
     rows = []
-    with Bar("finding rests", grid.points, "points") as bar:
+    with Bar("finding equilibria", grid.points, "points") as bar:
         for i in range(grid.points):
             scenario = make_scenario(**{name: float(v[i]) for name, v in columns.items()})
-            rest = equilibrium(scenario)
-            if rest.cycle is not None and rest.cycle.kind != "rest":
+            fixed_point = equilibrium(scenario)
+            if fixed_point.cycle is not None and fixed_point.cycle.kind != "equilibrium":
                 raise InputError(
-                    f"from_rest: {scenario.flows[0].scheme.name} has no rest here, it swings; give another start: other"
+                    f"from_equilibrium: {scenario.flows[0].scheme.name} has no equilibrium here, it oscillates; "
+                    "give another start: other"
                 )
-            rows.append(rest.flows)
+            rows.append(fixed_point.flows)
             bar((i + 1) / grid.points)
 
     def make(**values: Any) -> Scenario:
@@ -248,15 +252,15 @@ def from_rest(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -
         for name, axis in grid.axes.items():
             at = at * len(axis) + jnp.argmin(jnp.abs(jnp.asarray(axis) - values[name]))
 
-        def resting(flow: int, key: str) -> Any:
+        def at_equilibrium(flow: int, key: str) -> Any:
             return jnp.asarray([row[flow][key] for row in rows])[at]
 
         scenario = make_scenario(**values)
         flows = []
         for i, flow in enumerate(scenario.flows):
             starts = {f"initial_{key}": key for key in rows[0][i] if hasattr(flow.scheme, f"initial_{key}")}
-            scheme = dataclasses.replace(flow.scheme, **{name: resting(i, key) for name, key in starts.items()})
-            flows.append(dataclasses.replace(flow, scheme=scheme, initial_rate=resting(i, "rate_bytes_per_s")))
+            scheme = dataclasses.replace(flow.scheme, **{name: at_equilibrium(i, key) for name, key in starts.items()})
+            flows.append(dataclasses.replace(flow, scheme=scheme, initial_rate=at_equilibrium(i, "rate_bytes_per_s")))
         return dataclasses.replace(scenario, flows=tuple(flows))
 
     return make
@@ -266,7 +270,7 @@ def _grid(over: Mapping[str, Any]) -> Grid:
     return grid_of({name: list(values) if isinstance(values, range) else values for name, values in over.items()})
 
 
-def _swings(summary: Summary) -> dict[str, np.ndarray]:
+def _amplitudes(summary: Summary) -> dict[str, np.ndarray]:
     """Numbers of the most loaded link's queue, each (points,) [bytes]."""
     link = np.argmax(np.nan_to_num(summary.queue_mean, nan=-1.0), axis=0)
     points = np.arange(len(link))
@@ -288,7 +292,7 @@ def _judged(windows: list[dict[str, np.ndarray]], packet: float) -> tuple[dict[s
     last = {key: values for key, values in windows[-1].items() if key != _RATE}
     kind, settled = kinds(np.stack([each["peak_to_peak"] for each in windows]), np.maximum(last["queue_mean"], packet))
     rates = np.stack([each[_RATE] for each in windows[-2:]])
-    drifts = (np.ptp(rates, axis=0) > AGREE * np.abs(rates).max(axis=0)).any(axis=0) & (kind == "rest")
+    drifts = (np.ptp(rates, axis=0) > AGREE * np.abs(rates).max(axis=0)).any(axis=0) & (kind == "equilibrium")
     kind, settled = np.where(drifts, "unsettled", kind), settled & ~drifts
     finite = np.isfinite(last["peak_to_peak"])
     return {**last, "kind": np.where(finite, kind, REASONS[NOT_FINITE])}, settled
@@ -306,7 +310,7 @@ def _settled(
         indices = np.minimum(np.arange(first, first + chunk), points - 1)  # the last is padded to the same shape
         run, windows = Continued(take(batch.network, indices), plan, chunk), []
         while True:
-            windows = [*windows[-2:], _swings(run.window(steps))]
+            windows = [*windows[-2:], _amplitudes(run.window(steps))]
             found, settled = _judged(windows, packet)
             if settled.all() or run.steps + steps > plan.steps:
                 return {key: values[: points - first] for key, values in found.items()}

@@ -11,15 +11,15 @@ import xarray as xr
 
 from fluidcc.engines.fluid.metrics import METRICS
 from fluidcc.errors import InputError
-from fluidcc.files import write_whole
-from fluidcc.results.dataset import Labelled
+from fluidcc.files import write_atomically
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 
 DEFAULT_METRIC = "queue_bytes.mean"
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class SweepResult(Labelled):
+class SweepResult(DatasetResult):
     """Metrics over a grid.
 
     Parameters
@@ -92,10 +92,10 @@ class SweepResult(Labelled):
         """
         kind = Path(path).suffix
         if kind == ".nc":
-            return write_whole(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
+            return write_atomically(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
         if kind == ".csv":
             flat = self.dataset.drop_dims("flow").to_dataframe().reset_index()
-            return write_whole(path, lambda target: flat.to_csv(target, index=False))
+            return write_atomically(path, lambda target: flat.to_csv(target, index=False))
         raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
 
     def plot(self, metric: str = DEFAULT_METRIC, **options: Any) -> Any:

@@ -15,10 +15,10 @@ from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.schemes.hpcc.increase import Rest, rest
+from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium
 from fluidcc.sweeps.batch import batch_of
 from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.run import sweep
@@ -42,7 +42,7 @@ QUANTITIES = {
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class WaiSweep(Labelled):
+class WaiSweep(DatasetResult):
     """What W_AI buys and costs on a link, made by `wai_sweep`.
 
     Parameters
@@ -98,7 +98,7 @@ def wai_sweep(
 
     Notes
     -----
-    HPCC (SIGCOMM 2019), 3.3 and A.3: N flows rest at U = eta + N W_AI/(C T), with a queue of N W_AI - (1 - eta) C T
+    HPCC (SIGCOMM 2019), 3.3 and A.3: N flows settle at U = eta + N W_AI/(C T), with a queue of N W_AI - (1 - eta) C T
     beyond the boundary W_AI = (1 - eta) C T/N, and differences shrink by eta/U in each base RTT. Time to fairness is
     that of the fewest flows that fill the link, one half of them at four times the rate of the other, at the target
     utilisation: more flows are faster, so that this is what a W_AI for many flows costs few.
@@ -110,18 +110,20 @@ def wai_sweep(
     2185
     """
     scenario = resolve(scenario)
-    first = rest(scenario)
+    first = solve_equilibrium(scenario)
     if any(math.isfinite(flow.size) for flow in scenario.flows):
-        raise InputError("size: finite flows end, and leave nothing to rest; give long-lived ones, without size=")
+        raise InputError(
+            "size: finite flows end, and leave nothing to equilibrium; give long-lived ones, without size="
+        )
     values = _values(w_ai)
     if not 0 < left < 1:
         raise InputError(f"left: {left:g} is no share of a difference; write a number between 0 and 1")
     chosen = [engine for engine in ENGINES if engine in _known(engines)]
     horizon = RTTS * first.base_rtt if until is None else until
     uneven = uneven_flows(scenario)
-    rests = [rest(with_increase(scenario, float(value))) for value in values]
-    times = np.array([rest(with_increase(uneven, float(value))).fairness_time(left) for value in values])
-    found = {CLOSED: _closed(rests, times)}
+    fixed_points = [solve_equilibrium(with_increase(scenario, float(value))) for value in values]
+    times = np.array([solve_equilibrium(with_increase(uneven, float(value))).fairness_time(left) for value in values])
+    found = {CLOSED: _closed(fixed_points, times)}
     if "fluid" in chosen:
         found["fluid"] = _fluid(scenario, uneven, values, times, horizon, left)
     if "packet" in chosen:
@@ -197,9 +199,9 @@ def _known(engines: Sequence[str]) -> Sequence[str]:
     return engines
 
 
-def _closed(rests: list[Rest], times: np.ndarray) -> dict[str, np.ndarray]:
-    queue = np.array([at.queue for at in rests])
-    used = np.array([min(at.utilisation, 1.0) for at in rests])
+def _closed(fixed_points: list[FixedPoint], times: np.ndarray) -> dict[str, np.ndarray]:
+    queue = np.array([at.queue for at in fixed_points])
+    used = np.array([min(at.utilisation, 1.0) for at in fixed_points])
     return {"queue_mean": queue, "queue_p95": queue, "utilisation": used, "fairness_time": times}
 
 
@@ -208,7 +210,7 @@ def _fluid(
 ) -> dict[str, np.ndarray]:
     """One batch for the queue, and one, sampled flow by flow, for the time to fairness."""
     over = {"w_ai": values}
-    at_rest = sweep(lambda w_ai: with_increase(scenario, w_ai), over, until=until, estimate_error=False).dataset
+    at_equilibrium = sweep(lambda w_ai: with_increase(scenario, w_ai), over, until=until, estimate_error=False).dataset
     batch = batch_of(lambda w_ai: with_increase(uneven, w_ai), Grid(over))
     horizon = PATIENCE["fluid"] * float(times.max())
     samples = min(_SAMPLES, math.ceil(_SHORTEST * horizon / float(times.min())))
@@ -217,9 +219,9 @@ def _fluid(
         outcome, _, _ = execute(batch.network, plan, points=len(values), full=True, segments=_SEGMENTS, report=bar)
     at, window = np.arange(plan.samples) * (plan.stride * plan.dt), outcome.trace["window"]
     return {
-        "queue_mean": at_rest["queue_bytes.mean"].values,
-        "queue_p95": at_rest["queue_bytes.p95"].values,
-        "utilisation": at_rest["utilisation"].values,
+        "queue_mean": at_equilibrium["queue_bytes.mean"].values,
+        "queue_p95": at_equilibrium["queue_bytes.p95"].values,
+        "utilisation": at_equilibrium["utilisation"].values,
         "fairness_time": np.array([_equal_after(at, window[:, :, k], left) for k in range(len(values))]),
     }
 
@@ -267,7 +269,7 @@ def _equal_after(time: np.ndarray, window: np.ndarray, left: float, *, smoothed:
 def _dataset(
     found: dict[str, dict[str, np.ndarray]],
     values: np.ndarray,
-    first: Rest,
+    first: FixedPoint,
     scenario: Scenario,
     uneven: Scenario,
     left: float,

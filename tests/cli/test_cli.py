@@ -326,8 +326,7 @@ def test_importing_loads_nothing_heavy_and_changes_no_setting():
         "assert not heavy, heavy;"
         "import jax; before = jax.config.values.copy();"
         "[getattr(fluidcc, name) for name in fluidcc.__all__];"
-        "assert jax.config.values == before;"
-        "assert not isinstance(fluidcc.engines.run, type(sys))"
+        "assert jax.config.values == before"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -129,7 +129,7 @@ DATA = {
 
 
 def test_check_and_agreement():
-    figure = Figure("x", "paper", "figure", "module")
+    figure = Figure("x", "paper", "figure")
     assert Check(1.0, 0.1, "").holds(1.05)
     assert not Check(1.0, 0.1, "").holds(1.2)
     assert not Check(1.0, 0.1, "").holds(math.nan)
@@ -140,9 +140,9 @@ def test_check_and_agreement():
 
 def test_list(capsys):
     assert run(["reproduce", "list", "--json"]) == 0
-    figures = json.loads(capsys.readouterr().out)["figures"]
-    assert [f["name"] for f in figures] == list(figures())
-    assert all(set(f) == {"name", "paper", "figure"} for f in figures)
+    listed = json.loads(capsys.readouterr().out)["figures"]
+    assert [f["name"] for f in listed] == list(figures())
+    assert all(set(f) == {"name", "paper", "figure"} for f in listed)
     assert run(["reproduce", "list"]) == 0
     assert "dcqcn-fig11a" in capsys.readouterr().out
 

@@ -6,7 +6,7 @@ from fluidcc.figures.acc import sensitivity as sensitivity
 from fluidcc.figures.hpcc import fig1 as hpcc_fig1
 from fluidcc.figures.hpcc import pod as hpcc_pod
 from fluidcc.scenario.builders import fat_tree
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from tests.figures.figures import made
 
 
@@ -48,7 +48,7 @@ def test_slowdown_of_a_lone_flow_is_one():
     took = simulate(built, 1e-3, engine="packet").summary["fct_s"]
     # The last packet is counted twice: in the base RTT, and in the size.
     packet = built.packet_size / sensitivity.LINE
-    slack = packet / (loaded_base_rtt(built, built.flows[0]) + 1e6 / sensitivity.LINE)
+    slack = packet / (base_rtt_with_serialisation(built, built.flows[0]) + 1e6 / sensitivity.LINE)
     assert 1 - 1.01 * slack <= sensitivity.slowdowns(built, took, 1e-3)[0] <= 1 + 1e-9
     late = sensitivity.slowdowns(built, [None], 1e-3)
     assert late[0] == pytest.approx(1e-3 / (took[0] + packet), rel=1e-9)

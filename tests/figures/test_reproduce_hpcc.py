@@ -36,7 +36,7 @@ def check_6(values, data):
     assert queue.attrs["units"] == "bytes"
     for run in data["run"].values:
         assert float(queue.sel(run=run).max()) == values[f"{run.replace(' ', '_')}_queue_peak_bytes"]
-    # The fluid swings as often as the packets do, not only whenever they do.
+    # The fluid oscillations as often as the packets do, not only whenever they do.
     for rate in ("tx", "rx"):
         assert values[f"fluid_{rate}_rebounds"] == values[f"packet_{rate}_rebounds"]
 
@@ -50,7 +50,7 @@ def check_9ab(values, data):
 
 def check_9cd(values, data):
     assert float(data["queue"].sel(contender="hpcc").max()) == values["hpcc_queue_peak_bytes"]
-    # What is marked on arrival waits behind the queue before it is heard of.
+    # What is marked on arrival waits behind the queue before it is observed.
     assert values["dcqcn_marked_on_arrival_queue_peak_bytes"] > 2 * values["dcqcn_queue_peak_bytes"]
 
 
@@ -87,7 +87,7 @@ def check_14(values, data):
     assert data["delivered"].dims == ("run", "time", "flow")
     assert data.sizes["time"] == 10001
     assert values["largest_w_ai_without_queue_bytes"] == pytest.approx(156.25, rel=0.06)  # with T = 4 us; ours stores
-    assert values["packet_mean_over_predicted"] > 2  # packets do not rest at the prediction
+    assert values["packet_mean_over_predicted"] > 2  # packets do not settle at the prediction
     assert values["hpcc_eval_w_ai_300_utilisation"] < 0.98  # and do not fill the link
 
 
@@ -144,7 +144,7 @@ def test_parking_lot_by_registers_and_swings(tmp_path):
     assert not failing
     with xr.open_dataset(result.files[1], engine="h5netcdf") as data:
         one = data.sel(registers="one", w_ai=800.0)
-        # More swing, more U for the long flow and less rate; registers per link do not mind.
+        # More oscillation, more U for the long flow and less rate; registers per link do not mind.
         assert (np.diff(one.fluid_extra) > 0).all()
         assert (np.diff(one.fluid_long) < 0).all()
         assert float(one.packet_extra) > 0.005

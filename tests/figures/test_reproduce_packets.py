@@ -74,12 +74,12 @@ def check_figure_20(values, data):
 
 def check_incast(values, data):
     assert data["total"].sel(senders=1).item() == pytest.approx(40 * GBPS, rel=1e-6)
-    rest = data["queue_rest"]
-    assert rest.sel(senders=2).item() == pytest.approx(20.151e3, rel=1e-4)
-    assert rest.sel(senders=8).item() == pytest.approx(93.766e3, rel=1e-4)
-    assert rest.sel(senders=[15, 19]).isnull().all()
+    fixed_point = data["queue_equilibrium"]
+    assert fixed_point.sel(senders=2).item() == pytest.approx(20.151e3, rel=1e-4)
+    assert fixed_point.sel(senders=8).item() == pytest.approx(93.766e3, rel=1e-4)
+    assert fixed_point.sel(senders=[15, 19]).isnull().all()
     few = data.sel(senders=[2, 3, 4])  # the rest is well damped
-    np.testing.assert_allclose(few["queue_mean"], few["queue_rest"], rtol=0.25)
+    np.testing.assert_allclose(few["queue_mean"], few["queue_equilibrium"], rtol=0.25)
     assert (data["queue_max_whole_run"] >= data["queue_max"]).all()
     assert values["first_below_39gbps"] == 9
 

@@ -1,4 +1,4 @@
-"""Charts of stability and swings: their checks hold, and their data say what the pictures show."""
+"""Charts of stability and oscillates: their checks hold, and their data say what the pictures show."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def check_timely(values: dict[str, Any], data: Any) -> None:
 
 
 def check_dctcp(values: dict[str, Any], data: Any) -> None:
-    swings = data.swing.values
-    assert (np.diff(swings, axis=0) > 0).all()  # with flows, and with K
-    assert (np.diff(swings, axis=1) > 0).all()
+    oscillations = data.amplitude.values
+    assert (np.diff(oscillations, axis=0) > 0).all()  # with flows, and with K
+    assert (np.diff(oscillations, axis=1) > 0).all()
     assert (data.packets_max <= 300e3 * 1.2).all()
 
 
@@ -59,8 +59,8 @@ FIGURES: dict[str, tuple[tuple[int, int], Callable[[dict[str, Any], Any], None]]
     "dcqcn-stability": ((2640, 720), check_dcqcn),
     "hpcc-stability": ((2640, 1290), check_hpcc),
     "timely-stability": ((2640, 720), check_timely),
-    "dctcp-swings": ((1650, 660), check_dctcp),
-    "swift-swings": ((1650, 660), check_swift),
+    "dctcp-oscillation": ((1650, 660), check_dctcp),
+    "swift-oscillation": ((1650, 660), check_swift),
 }
 
 

@@ -62,7 +62,7 @@ def test_the_sample(sample):
         (lambda w: w.update(ecn="ecn_none"), "ECN is off", "bad"),
         (lambda w: w.update(green_min_threshold="3000000"), "Kmax is below Kmin", "bad"),
         (lambda w: w.update(green_drop_probability="0"), "Pmax is 0", "bad"),
-        (lambda w: w.update(green_min_threshold="2097152"), "cut-off", "warn"),
+        (lambda w: w.update(green_min_threshold="2097152"), "step marking", "warn"),
         (lambda w: w.update(green_min_threshold="12500", green_max_threshold="500000"), "ECN marks before PFC", "ok"),
         (lambda w: w.update(green_min_threshold="12500", green_max_threshold="500000"), "thresholds scaled", "ok"),
     ],

@@ -50,29 +50,29 @@ def test_the_page_shows_what_the_code_derives(found: dict[str, sympy.Eq]) -> Non
 @pytest.mark.parametrize("flows", [2, 5, 14])
 def test_dcqcn_rests_where_the_formulas_say(proof: Any, found: dict[str, sympy.Eq], flows: int) -> None:
     """At fc.equilibrium's marking both sides are equal; 1e-9, the accuracy of its root."""
-    rest = fc.equilibrium(fc.incast(1, multiplicity=flows)).as_dict()
-    at = TABLE_14 | {"N": flows, "p": rest["marking_probability"]}
+    fixed_point = fc.equilibrium(fc.incast(1, multiplicity=flows)).as_dict()
+    at = TABLE_14 | {"N": flows, "p": fixed_point["marking_probability"]}
     at["R"] = proof.value(found["dcqcn.rate"].rhs, **at)
-    assert 1e3 * at["R"] == pytest.approx(rest["rate_bytes_per_s"], rel=1e-9)
+    assert 1e3 * at["R"] == pytest.approx(fixed_point["rate_bytes_per_s"], rel=1e-9)
     at["alpha"] = proof.value(found["dcqcn.alpha"].rhs, **at)
-    assert at["alpha"] == pytest.approx(rest["alpha"], rel=1e-9)
+    assert at["alpha"] == pytest.approx(fixed_point["alpha"], rel=1e-9)
     short = importlib.import_module("fluidcc.proofs.equilibria.formulas").SHORT
     left, right, gap = (
         proof.value(side.subs(short), **at) for side in (*found["dcqcn.marking"].args, found["dcqcn.target_rate"].rhs)
     )
     assert left == pytest.approx(right, rel=1e-9)
-    assert 1e3 * (at["R"] + gap) == pytest.approx(rest["target_rate_bytes_per_s"], rel=1e-9)
+    assert 1e3 * (at["R"] + gap) == pytest.approx(fixed_point["target_rate_bytes_per_s"], rel=1e-9)
 
 
 @pytest.mark.parametrize(("flows", "too_high"), [(2, 0.19), (8, 0.28), (32, 0.44)])
 def test_small_p_is_too_high_by(proof: Any, found: dict[str, sympy.Eq], flows: int, too_high: float) -> None:
     """Half a percent: what is stated has whole percents. Beyond 14 flows the line is extended beyond kmax."""
-    rest = fc.equilibrium(fc.incast(1, multiplicity=flows)).as_dict()
+    fixed_point = fc.equilibrium(fc.incast(1, multiplicity=flows)).as_dict()
     at = TABLE_14 | {"R": TABLE_14["C"] / flows}
     at["A"] = proof.value(found["dcqcn.small.sum"].rhs, **at)
     leading = proof.value(found["dcqcn.small.leading"].rhs, **at) ** (1 / 3)
-    assert leading / rest["marking_probability"] - 1 == pytest.approx(too_high, abs=0.005)
-    assert rest["on_ramp"] is (flows <= 14)
+    assert leading / fixed_point["marking_probability"] - 1 == pytest.approx(too_high, abs=0.005)
+    assert fixed_point["on_ramp"] is (flows <= 14)
 
 
 def test_hpcc_in_numbers(found: dict[str, sympy.Eq]) -> None:
@@ -109,36 +109,36 @@ def test_patched_timely_rests_where_the_formulas_say(proof: Any, found: dict[str
     scheme = dataclasses.replace(TIMELY["patched"].scheme, rate_ai="8Mbps", t_low="60us", beta=0.01, segment="20KB")
     scenario = fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=scheme)
     at = {"C": 1.25e9, "N": flows, "beta": 0.01, "delta": 1e6, "T_low": 60e-6, "T_high": 500e-6, "qprime": 75e3}
-    rest = fc.equilibrium(scenario).as_dict()
+    fixed_point = fc.equilibrium(scenario).as_dict()
     at["q"] = proof.value(found["patched.queue"].rhs, **at)
-    assert rest["queue_bytes"] == pytest.approx(at["q"], rel=1e-9)
-    assert rest["rate_bytes_per_s"] == pytest.approx(proof.value(found["patched.rate"].rhs, **at), rel=1e-9)
+    assert fixed_point["queue_bytes"] == pytest.approx(at["q"], rel=1e-9)
+    assert fixed_point["rate_bytes_per_s"] == pytest.approx(proof.value(found["patched.rate"].rhs, **at), rel=1e-9)
     mode = proof.value(found["patched.fairness"].rhs, **at, **{"tau^*": 20e3 * flows / 1.25e9})
     assert fc.stability(scenario).fairness_root == pytest.approx(complex(mode), rel=1e-9)
 
 
 def test_the_most_flows_of_patched_timely(proof: Any, found: dict[str, sympy.Eq]) -> None:
-    """Newton finds a rest below N_most, and none above."""
+    """Newton finds an equilibrium below N_most, and none above."""
     scheme = dataclasses.replace(TIMELY["patched"].scheme, rate_ai="20Mbps")
     at = {"C": 1.25e9, "beta": 0.008, "delta": 2.5e6, "T_low": 50e-6, "T_high": 500e-6}
     most = proof.value(found["patched.most"].rhs, **at)
     assert most == pytest.approx(36)
-    for flows, rests in ((35, 1), (37, 0)):
-        assert len(equilibria(fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=scheme))) == rests
+    for flows, fixed_points in ((35, 1), (37, 0)):
+        assert len(equilibria(fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=scheme))) == fixed_points
 
 
 def test_the_proofs_right_hand_side_of_patched_timely_is_the_fluids(proof: Any) -> None:
     """At an unmoving queue, in random states of three flows: to rounding."""
-    rests = importlib.import_module("fluidcc.proofs.equilibria.equations")
+    fixed_points = importlib.import_module("fluidcc.proofs.equilibria.equations")
     rng = np.random.default_rng(3)
     scheme = resolve(fc.incast(1, rate="10Gbps", scheme=TIMELY["patched"].scheme)).flows[0].scheme
-    own = rests.Timely(beta=0.008)
+    own = fixed_points.Timely(beta=0.008)
     with jax.enable_x64(True):
         for _ in range(50):
             q, g, R = own.C * rng.uniform(10e-6, 700e-6), rng.uniform(-0.4, 0.4, 3), own.C * rng.uniform(0.01, 1, 3)
             state = timely.State(*(jnp.asarray(column)[:, None] for column in (R, g, 0 * R)))
-            moved = timely.derivative(scheme, state, timely.Heard(jnp.full((3, 1), q / own.C), jnp.zeros((3, 1))))
-            want = rests.patched_rhs(np.concatenate([[q], g, R]), 3, own)
+            moved = timely.derivative(scheme, state, timely.Feedback(jnp.full((3, 1), q / own.C), jnp.zeros((3, 1))))
+            want = fixed_points.patched_rhs(np.concatenate([[q], g, R]), 3, own)
             assert np.ravel(moved.gradient) == pytest.approx(want[1:4], rel=1e-9)
             assert np.ravel(moved.rate) == pytest.approx(want[4:], rel=1e-9, abs=1e-6 * own.C)
 

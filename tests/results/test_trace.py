@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.files import write_whole
+from fluidcc.files import write_atomically
 from fluidcc.results.trace import Trace, time_mean, weighted_percentile
 
 EXACT = 1e-12  # sums of a few doubles
@@ -258,7 +258,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(InputError, match="No space left"):
-        write_whole(path, half)
+        write_atomically(path, half)
     assert path.read_text() == "what was there"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -269,7 +269,7 @@ def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "trace.nc", interrupted)
+        write_atomically(tmp_path / "trace.nc", interrupted)
     assert list(tmp_path.iterdir()) == []
 
 

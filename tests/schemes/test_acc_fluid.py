@@ -13,7 +13,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.acc import fluid as model
 from fluidcc.schemes.signals import Progress
 
@@ -49,12 +49,12 @@ class Sender:
         self.sent = self.acked = 0.0
 
     def step(self, acks: float, ce: float = 0.0, ue: float = 0.0, dt: float = DT) -> None:
-        """Send as it would, and hear ACKs at a rate, of which shares are marked."""
+        """Send as it would, and observe ACKs at a rate, of which shares are marked."""
         self.sent += float(model.sending(self.p, self.state, jnp.asarray(dt))[0, 0]) * dt
         self.acked += acks * dt
         sent, acked, newly, packet, line = (x * ONE for x in (self.sent, self.acked, acks * dt, self.packet, C))
         progress = Progress(sent, acked, newly, packet, packet, line, ONE[None], T * ONE, dt)
-        self.state = JUMP(self.p, self.state, progress, model.Heard(ce * ONE, ue * ONE))
+        self.state = JUMP(self.p, self.state, progress, model.Feedback(ce * ONE, ue * ONE))
 
     def steps(self, count: int, acks: float, **marks: float) -> None:
         for _ in range(count):
@@ -239,7 +239,7 @@ def test_halts_converge_with_the_step() -> None:
 
 
 def test_late_and_slow_starts() -> None:
-    """A flow that starts into a full queue hears late: its clock starts with its own first ACK."""
+    """A flow that starts into a full queue observes late: its clock starts with its own first ACK."""
     scenario = of(3, start=["0s", "0s", "6us"], initial_rate=["100Gbps", "100Gbps", "10Gbps"])
     trace = run(scenario, "60us", sample_interval="20ns")
     time, halt = trace["time"].values, trace["halt_time"].values
@@ -325,13 +325,13 @@ def test_period_is_at_least_the_base_rtt() -> None:
         run(of(2, {"period": "2us"}), "50us")
     scenario = resolve(of(2))
     p = model.settled(scenario)(scenario.flows[0])
-    assert p.period == pytest.approx(loaded_base_rtt(scenario, scenario.flows[0]))
+    assert p.period == pytest.approx(base_rtt_with_serialisation(scenario, scenario.flows[0]))
     assert p.period == pytest.approx(T)
     assert (p.ri_low, p.ri_high) == (C / 250, C / 25)
 
 
 def test_marks_are_those_of_packets_that_leave() -> None:
-    """On arrival, a byte hears of the queue before it waits; on departure of that after: earlier by the wait.
+    """On arrival, a byte observes the queue before it waits; on departure of that after: earlier by the wait.
 
     Ten flows fill the queue at 9 C. Of the bytes that come before it has 20 KB, 22 KB, none is marked on arrival: 17 KB
     of the first period's 52 KB, less 5 before the clock starts; of those that leave before, 2 KB, none on departure,

@@ -137,7 +137,7 @@ def test_what_finite_flows_send_is_delivered() -> None:
 
 @pytest.mark.slow
 def test_bytes_leave_in_the_order_in_which_they_came() -> None:
-    """400 KB are ahead of a flow of 10 Gb/s that begins 64 us later: it hears 32 us late, and the backlog ages."""
+    """400 KB are ahead of a flow of 10 Gb/s that begins 64 us later: it observes 32 us late, and the backlog ages."""
     early = [Flow((0,), NoControl("0:75Gbps,64us:0"), "75Gbps", access_delay="1us", name=name) for name in "ab"]
     flows = [*early, sender((0,), start="64us", initial_rate="10Gbps", line_rate="10Gbps", name="late")]
     _, carries, plan = counted(row(1, flows, "10MB"), "150us", samples=150)
@@ -243,7 +243,7 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("quiet", "periods"), [("1.005ms", 2), ("1.01ms", 4)])
 def test_a_victim_halves_beyond_p_thresh(quiet: str, periods: int) -> None:
-    """F1 fills SW4 until then, and F0, which never goes there, hears UE in two or four periods in a row.
+    """F1 fills SW4 until then, and F0, which never goes there, observes UE in two or four periods in a row.
 
     All but P_thresh of them halve its rate; increases of 1 Mb/s are 0.02 % a period.
     """
@@ -276,7 +276,7 @@ def compared(hosts: int, **options: Any) -> tuple[list[float], list[float], list
 @pytest.mark.parametrize("p_thresh", [0, 1, 3])
 @pytest.mark.parametrize("hosts", [10, 15, 20])
 def test_a_victim_is_that_of_packets(hosts: int, p_thresh: int) -> None:
-    """F1 heeds nothing, so that SW1 to SW3 are paused; F0 hears UE, and its first two falls are those of packets."""
+    """F1 heeds nothing, so that SW1 to SW3 are paused; F0 observes UE, and its first two falls are those of packets."""
     scheme = fc.ACC(p_thresh=p_thresh, ri_low="1Mbps", ri_high="1Mbps")
     fluid, packets, traces = compared(hosts, scheme=scheme, f1=NoControl())
     assert fluid == pytest.approx(packets, rel=0.25)

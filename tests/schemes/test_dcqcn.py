@@ -27,7 +27,7 @@ from tests.oracles import dcqcn_reference as reference
 
 GBPS, KB, MS = 1e9 / 8, 1e3, 1e-3
 PAPER, RED_ = PRESETS["paper"][:2]
-STRAWMAN, CUT_OFF = PRESETS["strawman"][:2]
+STRAWMAN, STEP_MARKING = PRESETS["strawman"][:2]
 
 # The marking jumps from Pmax to 1 at Kmax, and the queue stops at 0; when is known to within a step. For the rest of
 # a step a flow of alpha near 1 would have gained or lost up to h alpha/(2 tau) = 1 % of its rate at h = 1 us, of which
@@ -56,7 +56,7 @@ def between(data: Any, start: float, end: float) -> Any:
 # -- fixed points ---------------------------------------------------------------------------------------------
 
 
-def rest(flows: float, scheme: DCQCN = PAPER, marking: RED = RED_) -> dict[str, Any]:
+def fixed_point(flows: float, scheme: DCQCN = PAPER, marking: RED = RED_) -> dict[str, Any]:
     return fc.equilibrium(fc.incast(1, multiplicity=flows, scheme=scheme, marking=marking)).as_dict()
 
 
@@ -72,7 +72,7 @@ def test_fixed_point_of_two() -> None:
 
 
 def test_fixed_point_of_eight() -> None:
-    found = rest(8)
+    found = fixed_point(8)
     assert found["exists"]
     assert found["marking_probability"] == digits("4.5521115e-3")
     assert found["queue_bytes"] / KB == digits("93.766173")
@@ -80,18 +80,20 @@ def test_fixed_point_of_eight() -> None:
 
 
 def test_a_class_of_eight_is_eight_flows() -> None:
-    assert rest(8)["queue_bytes"] == pytest.approx(fc.equilibrium(fc.incast(8)).as_dict()["queue_bytes"], rel=1e-12)
+    assert fixed_point(8)["queue_bytes"] == pytest.approx(
+        fc.equilibrium(fc.incast(8)).as_dict()["queue_bytes"], rel=1e-12
+    )
 
 
 def test_the_ramp_ends_between_14_and_15_flows() -> None:
-    crossing = brentq(lambda n: rest(n)["marking_probability"] - 0.01, 14, 16, xtol=1e-9)
+    crossing = brentq(lambda n: fixed_point(n)["marking_probability"] - 0.01, 14, 16, xtol=1e-9)
     assert crossing == digits("14.963")
-    assert rest(14)["exists"]
+    assert fixed_point(14)["exists"]
 
 
 @pytest.mark.parametrize("flows", [15, 16, 20, 32])
 def test_beyond_there_is_no_fixed_point_but_its_line_goes_on(flows: int) -> None:
-    found = rest(flows)
+    found = fixed_point(flows)
     assert not found["exists"]
     assert not found["on_ramp"]
     assert found["marking_probability"] > 0.01
@@ -101,20 +103,20 @@ def test_beyond_there_is_no_fixed_point_but_its_line_goes_on(flows: int) -> None
 
 
 def test_a_cut_off_has_no_fixed_point() -> None:
-    found = rest(2, marking=CUT_OFF)
+    found = fixed_point(2, marking=STEP_MARKING)
     assert not found["exists"]
     assert not found["on_ramp"]
 
 
 def test_queue_over_kmin() -> None:
     """An order of magnitude above Kmin for about N = 4 to 10; four times at N = 2."""
-    assert rest(2)["queue_bytes"] / (5 * KB) == pytest.approx(4, abs=0.05)
-    assert 5 < rest(4)["queue_bytes"] / (5 * KB) < rest(10)["queue_bytes"] / (5 * KB) < 25
+    assert fixed_point(2)["queue_bytes"] / (5 * KB) == pytest.approx(4, abs=0.05)
+    assert 5 < fixed_point(4)["queue_bytes"] / (5 * KB) < fixed_point(10)["queue_bytes"] / (5 * KB) < 25
 
 
 @pytest.mark.parametrize("changes", [{"g": 1 / 16}, {"g": 1.0}, {"feedback_delay": "85us"}, {"feedback_delay": None}])
 def test_g_and_the_delay_do_not_enter(changes: dict[str, Any]) -> None:
-    assert rest(5, dataclasses.replace(PAPER, **changes)) == rest(5)
+    assert fixed_point(5, dataclasses.replace(PAPER, **changes)) == fixed_point(5)
 
 
 def column(value: Any) -> jax.Array:
@@ -141,10 +143,10 @@ def test_the_fluid_model_rests_at_the_fixed_point(flows: float, variant: str) ->
     with jax.enable_x64(True):
         parameters = jax.tree.map(column, scheme)
         signals = Signals(column(found["marking_probability"]), column(rate), column(1000.0))
-        heard = model.feedback(parameters, signals)
-        move = model.derivative(parameters, model.State(column(rate), column(target), column(alpha)), heard)
+        observed = model.feedback(parameters, signals)
+        move = model.derivative(parameters, model.State(column(rate), column(target), column(alpha)), observed)
         # In units of the single terms that cancel.
-        terms = float(heard.cut[0, 0]) * np.array([rate * alpha / 2, target - rate]), scheme.g / scheme.alpha_timer
+        terms = float(observed.cut[0, 0]) * np.array([rate * alpha / 2, target - rate]), scheme.g / scheme.alpha_timer
     assert abs(float(move.rate[0, 0])) < RESIDUAL * terms[0][0]
     assert abs(float(move.target_rate[0, 0])) < RESIDUAL * terms[0][1]
     assert abs(float(move.alpha[0, 0])) < RESIDUAL * terms[1] * alpha
@@ -152,7 +154,7 @@ def test_the_fluid_model_rests_at_the_fixed_point(flows: float, variant: str) ->
 
 @pytest.mark.parametrize("flows", [2, 8, 14])
 def test_the_printed_equations_rest_at_the_fixed_point(flows: int) -> None:
-    found, s = rest(flows), reference.Settings()
+    found, s = fixed_point(flows), reference.Settings()
     rate, target = found["rate_bytes_per_s"] / KB, found["target_rate_bytes_per_s"] / KB
     p, alpha = found["marking_probability"], found["alpha"]
     assert reference.marking(s, found["queue_bytes"] / KB) == pytest.approx(p, rel=1e-12)
@@ -244,18 +246,18 @@ def changed(scheme: DCQCN, **changes: Any) -> DCQCN:
 
 
 def test_strawman_does_not_converge() -> None:
-    first, second, late, _ = figure_11(STRAWMAN, CUT_OFF)
+    first, second, late, _ = figure_11(STRAWMAN, STEP_MARKING)
     assert first == pytest.approx(37.99, rel=STEP)
     assert second == pytest.approx(0.83, abs=0.005)
     assert late > 37
 
 
 def test_faster_timer_alone_cures_it() -> None:
-    assert figure_11(changed(STRAWMAN, timer="55us"), CUT_OFF)[2] == digits("0.080")
+    assert figure_11(changed(STRAWMAN, timer="55us"), STEP_MARKING)[2] == digits("0.080")
 
 
 def test_slower_byte_counter_alone_helps_little() -> None:
-    gaps = [figure_11(changed(STRAWMAN, byte_counter=b), CUT_OFF)[2] for b in ("150KB", "1MB", "10MB")]
+    gaps = [figure_11(changed(STRAWMAN, byte_counter=b), STEP_MARKING)[2] for b in ("150KB", "1MB", "10MB")]
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] > 0.8 * gaps[0]
 
@@ -289,7 +291,7 @@ def test_fifteen_flows_cycle() -> None:
     assert oscillation(queue).amplitude > 100 * KB
 
 
-def swing(delay: str, *windows: tuple[float, float]) -> list[float]:
+def amplitude(delay: str, *windows: tuple[float, float]) -> list[float]:
     """Range of the queue in windows, two flows from their fair rate, alpha 1."""
     scenario = fc.incast(1, multiplicity=2, feedback_delay=delay, initial_rate="20Gbps")
     trace = fc.simulate(scenario, until="300ms", dt="1us", estimate_error=False)
@@ -301,8 +303,8 @@ def test_stability_boundary_of_two_flows() -> None:
     """The critical delay is 85.57 us: growth rates on both sides of it, interpolated to zero."""
     early, late = (0.1, 0.12), (0.28, 0.3)
     growth = {}
-    for delay in (85.4, 85.7):  # close: swings stay small, so that growth is the linearisation's
-        a, b = swing(f"{delay}us", early, late)
+    for delay in (85.4, 85.7):  # close: oscillations stay small, so that growth is the linearisation's
+        a, b = amplitude(f"{delay}us", early, late)
         growth[delay] = math.log(b / a)
     assert growth[85.4] < 0 < growth[85.7]
     share = growth[85.4] / (growth[85.4] - growth[85.7])
@@ -312,7 +314,7 @@ def test_stability_boundary_of_two_flows() -> None:
 
 def test_either_side_of_the_boundary() -> None:
     windows = (0.1, 0.15), (0.25, 0.3)
-    below, above = swing("85us", *windows), swing("86us", *windows)
+    below, above = amplitude("85us", *windows), amplitude("86us", *windows)
     assert below[1] < 0.8 * below[0]
     assert above[1] > 1.5 * above[0]
 
@@ -321,14 +323,14 @@ def test_either_side_of_the_boundary() -> None:
 def test_beyond_the_boundary_a_limit_cycle() -> None:
     scenario = fc.incast(1, multiplicity=2, feedback_delay="86us", initial_rate="20Gbps")
     queue = fc.simulate(scenario, until="1.5s", dt="1us", estimate_error=False)["queue"].isel(link=0)
-    swings = [float(np.ptp(between(queue, a, a + 0.25).values)) for a in (1.0, 1.25)]
-    assert swings[1] == pytest.approx(swings[0], rel=0.01)  # it has stopped growing
-    assert 10 * KB < swings[1] < 20 * KB
+    oscillations = [float(np.ptp(between(queue, a, a + 0.25).values)) for a in (1.0, 1.25)]
+    assert oscillations[1] == pytest.approx(oscillations[0], rel=0.01)  # it has stopped growing
+    assert 10 * KB < oscillations[1] < 20 * KB
 
 
 def test_bistability_of_ten_flows() -> None:
     """One equilibrium, two long-run behaviours at the paper's own settings; 200 ms, the second half."""
-    found = rest(10)
+    found = fixed_point(10)
     fair: dict[str, Any] = {"multiplicity": 10, "initial_rate": "4Gbps"}
     cycling = fc.incast(1, scheme=DCQCN(initial_alpha=found["alpha"]), **fair)
     queue = between(run(cycling, "200ms")["queue"].isel(link=0), 0.1, 0.2)
@@ -350,7 +352,7 @@ CUT = dataclasses.replace(S, kmin=40.0, kmax=40.0, pmax=1.0, g=1 / 16, byte_coun
 CASES: dict[str, tuple[reference.Settings, DCQCN, RED, list[float], list[float], float]] = {
     "late starter": (S, PAPER, RED_, [0, 3 * MS], [1, 1], 1.0),
     "three on the ramp": (S, PAPER, RED_, [0, 0, 0], [0.3, 0.2, 0.4], 0.1),
-    "cut-off": (CUT, STRAWMAN, CUT_OFF, [0, 0], [1, 0.01], 1.0),
+    "step marking": (CUT, STRAWMAN, STEP_MARKING, [0, 0], [1, 0.01], 1.0),
     "from nothing": (S, PAPER, RED_, [0, 0], [1, 0], 1.0),
     "no fast recovery": (
         dataclasses.replace(S, steps=0, rate_ai=50.0, tau=4e-6, tau_alpha=20e-6),

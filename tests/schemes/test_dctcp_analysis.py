@@ -1,8 +1,8 @@
-"""The fluid of DCTCP's analysis: its equations integrated by themselves, and rests by hand.
+"""The fluid of DCTCP's analysis: its equations integrated by themselves, and equilibria by hand.
 
 Tolerances were set before anything was measured: mean of the queue 5 %, amplitude, period and alpha's mean 10 %. As
-printed, the equations swing farther and slower than that: their queue follows W about a round trip late, while windows
-of bytes in flight fill it at once. With that one change they agree, and so it is all the difference there is.
+printed, the equations oscillation farther and slower than that: their queue follows W about a round trip late, while
+windows of bytes in flight fill it at once. With that one change they agree, and so it is all the difference there is.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from examples.dctcp_amplitude import compared
 from examples.dctcp_analysis import Setting, integrated, simulated
-from examples.dctcp_swing import compared
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp import fluid as model
 
@@ -31,7 +31,7 @@ def of(flows: int, marking: fc.RED = STEP, form: str = "analysis") -> fc.Scenari
 def pipe(scenario: fc.Scenario) -> float:
     """C d [packets]."""
     scenario = resolve(scenario)
-    return float(loaded_base_rtt(scenario, scenario.flows[0]) * scenario.links[0].rate) / PACKET
+    return float(base_rtt_with_serialisation(scenario, scenario.flows[0]) * scenario.links[0].rate) / PACKET
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_without_marks_windows_grow_a_packet_per_round_trip() -> None:
     scheme = fc.DCTCP(form="analysis", initial_window="10KB")
     scenario = fc.incast(1, rate="100Gbps", scheme=scheme)
     resolved = resolve(scenario)
-    T = float(loaded_base_rtt(resolved, resolved.flows[0]))
+    T = float(base_rtt_with_serialisation(resolved, resolved.flows[0]))
     window = fc.simulate(scenario, "100us", estimate_error=False)["window"]
     grown = np.interp([20e-6, 90e-6], window["time"], window.values[:, 0])
     assert grown[1] - grown[0] == pytest.approx(PACKET * 70e-6 / T, rel=0.001)
@@ -104,8 +104,8 @@ def test_all_is_marked_for_ever_behind_too_many_flows(flows: int) -> None:
     """Beyond N = (C d + K)/2, here 18.6, the queue is 2 N - C d, to a thousandth of a packet."""
     scenario = of(flows)
     found = fc.limit_cycle(scenario, estimate_error=False)
-    assert found.kind == ("rest" if 2 * flows > pipe(scenario) + 30 else "cycle")
-    if found.kind == "rest":
+    assert found.kind == ("equilibrium" if 2 * flows > pipe(scenario) + 30 else "cycle")
+    if found.kind == "equilibrium":
         assert found.mean / PACKET == pytest.approx(2 * flows - pipe(scenario), abs=1e-3)
 
 
@@ -124,16 +124,16 @@ def test_packets_follow_the_protocol() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "cut_off", "flows"),
+    ("rate", "step_marking", "flows"),
     [
         ("100Gbps", "300KB", 2),
         pytest.param("100Gbps", "300KB", 4, marks=pytest.mark.slow),
         pytest.param("10Gbps", "60KB", 2, marks=pytest.mark.slow),
     ],
 )
-def test_swing_of_packets_where_all_flows_cut_once(rate: str, cut_off: str, flows: int) -> None:
+def test_swing_of_packets_where_all_flows_cut_once(rate: str, step_marking: str, flows: int) -> None:
     """Within the 15 % of the protocol's form, in the places where that is."""
-    at = compared(rate, cut_off, flows, "analysis")
+    at = compared(rate, step_marking, flows, "analysis")
     assert at.peak_to_peak == pytest.approx(1.0, abs=0.15)
     assert at.std == pytest.approx(1.0, abs=0.15)
     assert at.mean == pytest.approx(1.0, abs=MEAN)

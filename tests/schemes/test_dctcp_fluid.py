@@ -16,8 +16,8 @@ from fluidcc.schemes.signals import Progress
 CAPACITY, PACKET, T = 12.5e9, 1000.0, 4e-6
 
 
-def of(flows: int, cut_off: str = "300KB", **options: Any) -> Any:
-    return fc.incast(flows, rate="100Gbps", scheme=fc.DCTCP(**options), marking=fc.RED(cut_off, cut_off, 1.0))
+def of(flows: int, step_marking: str = "300KB", **options: Any) -> Any:
+    return fc.incast(flows, rate="100Gbps", scheme=fc.DCTCP(**options), marking=fc.RED(step_marking, step_marking, 1.0))
 
 
 @pytest.mark.parametrize("flows", [8, 16])
@@ -36,8 +36,8 @@ def step(state: model.State, acked: float, sent: float, newly: float, marked: fl
     scheme = fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T)
     one = jnp.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
-    heard = Progress(sent * one, acked * one, newly * one, *sizes, T * one)
-    new = model.jump(scheme, model.State(*(jnp.asarray(leaf) for leaf in state)), heard, marked * one)
+    observed = Progress(sent * one, acked * one, newly * one, *sizes, T * one)
+    new = model.jump(scheme, model.State(*(jnp.asarray(leaf) for leaf in state)), observed, marked * one)
     return model.State(*(np.asarray(leaf).item() for leaf in new))
 
 

@@ -17,7 +17,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
-from fluidcc.scenario.round_trips import largest_base_rtt, loaded_base_rtt, payload_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt, payload_base_rtt
 from fluidcc.schemes.hpcc import PRESETS
 from fluidcc.schemes.hpcc import fluid as model
 from fluidcc.schemes.hpcc.parameters import HPCC
@@ -54,7 +54,11 @@ def drained(time: np.ndarray, queue: np.ndarray) -> float:
 
 def test_base_rtts() -> None:
     scenario = incast(2)
-    assert largest_base_rtt(scenario) == loaded_base_rtt(scenario, scenario.flows[1]) == pytest.approx(T, rel=1e-12)
+    assert (
+        largest_base_rtt(scenario)
+        == base_rtt_with_serialisation(scenario, scenario.flows[1])
+        == pytest.approx(T, rel=1e-12)
+    )
     uneven = fc.incast(2, rate="100Gbps", delay=["1us", "3us"], scheme=HPCC())
     assert largest_base_rtt(uneven) == pytest.approx(T + 4e-6, rel=1e-12)
     preset = PRESETS["hpcc-sim"]
@@ -74,17 +78,19 @@ def test_base_rtt_of_traced_values() -> None:
     assert float(slope) == pytest.approx(2.0, rel=1e-12)
 
 
-# -- at rest --------------------------------------------------------------------------------------------------
+# -- at equilibrium --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("flows", [1, 16])
 def test_rests_where_additive_increase_and_headroom_balance(flows: int) -> None:
-    """W = W eta/U + W_AI at rest, and N W/T = U B: U* = eta + N W_AI/(B T) (appendix A.3), with an empty queue."""
+    """W = W eta/U + W_AI at equilibrium, and N W/T = U B: U* = eta + N W_AI/(B T) (appendix A.3), with an empty
+    queue.
+    """
     late = run(flows).dataset.sel(time=slice(0.5e-3, None))
-    rest = ETA + flows * W_AI / W_INIT
-    assert late.utilisation_estimate.mean() == pytest.approx(rest, rel=REST)
-    assert late.rate.sum("flow").mean() == pytest.approx(rest * CAPACITY, rel=REST)
-    assert late.window.mean() == pytest.approx(rest * W_INIT / flows, rel=REST)
+    fixed_point = ETA + flows * W_AI / W_INIT
+    assert late.utilisation_estimate.mean() == pytest.approx(fixed_point, rel=REST)
+    assert late.rate.sum("flow").mean() == pytest.approx(fixed_point * CAPACITY, rel=REST)
+    assert late.window.mean() == pytest.approx(fixed_point * W_INIT / flows, rel=REST)
     assert late.queue.max() == 0.0
 
 
@@ -174,7 +180,7 @@ def test_arrival_rate_as_feedback_oscillates() -> None:
 # -- numbers --------------------------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_first_order_in_the_step() -> None:
-    """Events fall between steps, so the peak's error halves with the step; means at rest are better than 1 %."""
+    """Events fall between steps, so the peak's error halves with the step; means at equilibrium are better than 1 %."""
     peaks = []
     for dt in (4e-8, 2e-8, 1e-8):
         trace = fc.simulate(incast(4), until="40us", dt=dt, estimate_error=False)
@@ -197,7 +203,7 @@ def test_batch_equals_single() -> None:
 
 
 def test_gradients_are_finite_and_right() -> None:
-    """At rest utilisation is U* = eta + N W_AI/(B T); steps as taken are differentiated."""
+    """At equilibrium utilisation is U* = eta + N W_AI/(B T); steps as taken are differentiated."""
 
     def used(values: Any) -> Any:
         scheme = HPCC(w_ai=values[0], eta=values[1])
@@ -205,7 +211,7 @@ def test_gradients_are_finite_and_right() -> None:
 
     with jax.enable_x64(True):
         by_w_ai, by_eta = jax.jacfwd(used)(jnp.array([W_AI, ETA]))
-    assert float(by_eta) == pytest.approx(1.0, rel=0.05)  # not quite at rest yet
+    assert float(by_eta) == pytest.approx(1.0, rel=0.05)  # not quite at equilibrium yet
     assert float(by_w_ai) == pytest.approx(2.0 / W_INIT, rel=0.05)
 
 
@@ -215,8 +221,10 @@ def numbers(state: model.State) -> model.State:
 
 def step_of(scheme: HPCC, state: model.State, acked: float, sent: float) -> model.State:
     one = jnp.ones((1, 1))
-    heard = Progress(sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None], T * one)
-    return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), heard, one[None]))
+    observed = Progress(
+        sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None], T * one
+    )
+    return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), observed, one[None]))
 
 
 def test_algorithm_1_step_by_step() -> None:
@@ -247,7 +255,7 @@ def test_bad_input() -> None:
 
 
 def test_mixes_with_a_scheme_without_windows() -> None:
-    """DCQCN beside HPCC: each hears its own signals, and the link carries both."""
+    """DCQCN beside HPCC: each observes its own signals, and the link carries both."""
     from fluidcc.schemes.dcqcn import DCQCN
 
     slow = fc.incast(1, rate="100Gbps", delay="1us", scheme=DCQCN(feedback_delay=None), initial_rate="10Gbps")

@@ -29,7 +29,8 @@ def rates(scenario: Scenario, until: str) -> np.ndarray:
 
 @pytest.mark.parametrize("alpha", [1.0, 2.0, math.inf])
 def test_registers_per_link_are_alpha_fair(alpha: float) -> None:
-    """(7) at rest, exact for the capacities U_i C_i of the links, equal here: to the accuracy at which windows rest.
+    """(7) at equilibrium, exact for the capacities U_i C_i of the links, equal here: to the accuracy at which windows
+    settle.
 
     W_AI is large so that 20 ms are 40 times what differences take to shrink to 1/e.
     """
@@ -52,7 +53,7 @@ def test_one_register_hears_the_largest() -> None:
 
 
 def calm(flows: int, w_ai: float = W_AI, apart: float = 0.0, **options: Any) -> Scenario:
-    """Rate form, from near its rest: shares of the target utilisation, the first flow's larger by a factor."""
+    """Rate form, from near its equilibrium: shares of the target utilisation, the first flow's larger by a factor."""
     share = ETA * CAPACITY / (flows + apart)
     return fc.incast(
         flows,
@@ -68,9 +69,9 @@ def test_rate_form_rests_where_appendix_a3_says(w_ai: float) -> None:
     scenario = calm(4, w_ai)
     T = largest_base_rtt(scenario)
     found = rates(scenario, "10ms")
-    rest = ETA + 4 * w_ai / (CAPACITY * T)
-    assert found.sum() / CAPACITY == pytest.approx(rest, rel=1e-6)
-    assert found == pytest.approx(np.full(4, w_ai / T / (1 - ETA / rest)), rel=1e-6)
+    fixed_point = ETA + 4 * w_ai / (CAPACITY * T)
+    assert found.sum() / CAPACITY == pytest.approx(fixed_point, rel=1e-6)
+    assert found == pytest.approx(np.full(4, w_ai / T / (1 - ETA / fixed_point)), rel=1e-6)
 
 
 def test_rate_form_differences_decay_as_one_minus_lambda() -> None:
@@ -99,26 +100,26 @@ def test_rate_form_loses_stability_at_its_critical_delay(share: float, grows: bo
         T = loop / (share * math.acos(-(1 - lam) / lam) / math.sqrt(lam**2 - (1 - lam) ** 2))
     scenario = calm(flows, w_ai, base_rtt=T)
     data = fc.simulate(scenario, 400 * T, sample_interval=T / 10, dt=T / 80, estimate_error=False).dataset
-    rest = ETA + flows * w_ai / (CAPACITY * T)
-    off = np.abs(data.pacing_rate.sum("flow").values[-500:] / CAPACITY - rest).max()
-    start = rest - ETA  # how far off it began
+    fixed_point = ETA + flows * w_ai / (CAPACITY * T)
+    off = np.abs(data.pacing_rate.sum("flow").values[-500:] / CAPACITY - fixed_point).max()
+    start = fixed_point - ETA  # how far off it began
     assert (off > 10 * start) == grows
     assert (off < 0.01 * start) == (not grows)
 
 
 def test_rate_form_does_not_recover_from_a_burst_and_windows_do() -> None:
-    """From line rate the queue makes feedback late, beyond the critical delay: without windows it swings for ever.
+    """From line rate the queue makes feedback late, beyond the critical delay: without windows it oscillates for ever.
 
     A.3 has no queues; HPCC limits bytes in flight (section 3.2).
     """
     from_line = fc.incast(2, rate="100Gbps", scheme=HPCC(form="rate"))
-    swings = fc.simulate(from_line, "5ms", estimate_error=False).summary
-    rests = fc.simulate(calm(2), "5ms", estimate_error=False).summary
+    oscillations = fc.simulate(from_line, "5ms", estimate_error=False).summary
+    fixed_points = fc.simulate(calm(2), "5ms", estimate_error=False).summary
     window = fc.simulate(fc.incast(2, rate="100Gbps", scheme=HPCC()), "5ms", estimate_error=False).summary
-    assert swings["queue_bytes"]["max"] > 50e3
-    assert swings["utilisation"] < 0.9
-    assert rests["queue_bytes"]["max"] == window["queue_bytes"]["max"] == 0.0
-    assert min(rests["utilisation"], window["utilisation"]) > ETA
+    assert oscillations["queue_bytes"]["max"] > 50e3
+    assert oscillations["utilisation"] < 0.9
+    assert fixed_points["queue_bytes"]["max"] == window["queue_bytes"]["max"] == 0.0
+    assert min(fixed_points["utilisation"], window["utilisation"]) > ETA
 
 
 def test_packets_have_windows() -> None:

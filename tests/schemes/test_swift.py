@@ -14,7 +14,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import loaded_base_rtt, switches
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, switches
 from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS
 from fluidcc.schemes.swift import fluid as model
@@ -36,7 +36,9 @@ def fluid(scenario: Any, until: str, **more: Any) -> fc.Trace:
 
 @pytest.fixture(scope="module")
 def closed() -> Any:
-    """The formulas that the proofs derive with sympy, as a function of Swift's constants: target and window at rest."""
+    """The formulas that the proofs derive with sympy, as a function of Swift's constants: target and window at
+    equilibrium.
+    """
     from fluidcc.proofs.equilibria import formulas as proof
 
     found = proof.swift()
@@ -71,8 +73,8 @@ def step(state: model.State, rtt: float, acked: float, sent: float, newly: float
     scheme = settled(**options)
     one = jnp.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
-    heard = Progress(sent * one, acked * one, newly * one, *sizes, rtt * one)
-    new = model.jump(scheme, jax.tree.map(jnp.asarray, state), heard, one)
+    observed = Progress(sent * one, acked * one, newly * one, *sizes, rtt * one)
+    new = model.jump(scheme, jax.tree.map(jnp.asarray, state), observed, one)
     return jax.tree.map(lambda leaf: np.asarray(leaf).item(), new)
 
 
@@ -117,7 +119,7 @@ def test_the_fluid_step_by_step() -> None:
 
 @dataclasses.dataclass
 class Ack:
-    """An ACK as its sender hears it."""
+    """An ACK as its sender observes it."""
 
     time: float
     sent: float  # when its packet was
@@ -221,9 +223,9 @@ def test_an_empty_path_measures_its_base_rtt(engine: str, header: float) -> None
         trace = fc.simulate(scenario, "9us", sample_interval="0.5us", **more)
         known = resolve(scenario)
         for i, flow in enumerate(known.flows[:1]):
-            heard = trace["rtt"].values[:, i]
-            measured = heard[heard > 0][0]
-            base = loaded_base_rtt(known, flow)
+            observed = trace["rtt"].values[:, i]
+            measured = observed[observed > 0][0]
+            base = base_rtt_with_serialisation(known, flow)
             assert measured == pytest.approx(base, rel=1e-12, abs=stores * 1e-12 if engine == "packet" else 0)
             assert switches(known, flow) == stores - 1
 
@@ -258,7 +260,7 @@ def test_the_target_is_the_closed_form(closed: Any) -> None:
 
 @pytest.mark.parametrize("flows", [2, 8, 16])
 def test_the_fluid_rests_at_the_root_of_the_cubic(flows: int, closed: Any) -> None:
-    """Windows go up by ai in the round trip before the delay is heard: within 2 ai, and 0.1 %."""
+    """Windows go up by ai in the round trip before the delay is observed: within 2 ai, and 0.1 %."""
     scenario = of(flows, rate_ai="50Mbps", **SCALED)
     p = resolve(scenario).flows[0].scheme
     ai = p.rate_ai * T / PACKET

@@ -1,4 +1,4 @@
-"""TIMELY's fluid: its equations by hand, the delays it hears, and its place in the network.
+"""TIMELY's fluid: its equations by hand, the delays it observes, and its place in the network.
 
 Tolerances were set before anything was measured.
 """
@@ -17,7 +17,7 @@ import fluidcc as fc
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS
 from fluidcc.schemes.timely import fluid as model
@@ -45,8 +45,8 @@ def moved(scheme: fc.TIMELY, state: tuple[float, ...], now: float, before: float
     with jax.enable_x64(True):
         one = jnp.ones((1, 1))
         waits = Waits(now * one, before * one)
-        heard = model.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
-        found = model.derivative(p, model.State(*(value * one for value in state)), heard)
+        observed = model.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
+        found = model.derivative(p, model.State(*(value * one for value in state)), observed)
         return tuple(float(leaf[0, 0]) for leaf in found)
 
 
@@ -104,7 +104,7 @@ def scheme_of(scheme: fc.TIMELY) -> fc.TIMELY:
 def test_thresholds_bound_round_trips_in_algorithm_1() -> None:
     """With the base RTT of the path, 5.7024 us here, 44 us in queues are below T_low and 45 us above."""
     scenario = resolve(fc.incast(1, rate="10Gbps", scheme=fc.TIMELY()))
-    assert loaded_base_rtt(scenario, scenario.flows[0]) == pytest.approx(4e-6 + 2 * 1064 / CAPACITY)
+    assert base_rtt_with_serialisation(scenario, scenario.flows[0]) == pytest.approx(4e-6 + 2 * 1064 / CAPACITY)
     low, high = (moved(fc.TIMELY(), (625e6, 0.5, 0.0), wait, wait)[0] for wait in (44e-6, 45e-6))
     assert low > 0 > high
 
@@ -115,7 +115,7 @@ def test_what_the_fluid_does_not_model_is_refused() -> None:
             fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme), "1ms")
 
 
-# -- delays heard ----------------------------------------------------------------------------------------------
+# -- delays observed ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", [*(pytest.param(m, marks=pytest.mark.slow) for m in ("euler", "heun")), "rk4"])
@@ -198,7 +198,7 @@ def test_waits_along_a_path_add_up() -> None:
     """Rates that nothing changes: 11 Gb/s into the first link, 13 into the second, of 10 each.
 
     Packets of the flow over both wait 0.1 tau* and 0.3 tau* longer than those a segment before, tau* = 32 us; its
-    gradient rests at (0.1 + 0.3) tau*/D_minRTT = 0.64, the others' at 0.1 and 0.3 of theirs. To 1e-4: what is left
+    gradient settles at (0.1 + 0.3) tau*/D_minRTT = 0.64, the others' at 0.1 and 0.3 of theirs. To 1e-4: what is left
     of e^(-alpha t/tau*) after 1 ms, and of a Newton step for each wait.
     """
     scheme = with_(PLAIN, beta=0.0, rate_ai=0.0)
@@ -258,7 +258,8 @@ def test_arrivals_beside_flows_that_hear_no_delays() -> None:
 
 
 def test_a_feedback_delay_of_one_lag_is_no_grid() -> None:
-    """One flow at 3 Gb/s against a fixed load: the gradient at rest is 0.2 tau*/D_minRTT whatever the step, to 1e-6.
+    """One flow at 3 Gb/s against a fixed load: the gradient at equilibrium is 0.2 tau*/D_minRTT whatever the step, to
+    1e-6.
 
     tau* = 42.67 us is no whole number of steps.
     """

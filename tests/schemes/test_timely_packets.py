@@ -99,7 +99,8 @@ def test_completions_of_the_burst_come_as_the_link_serves_them() -> None:
 
 
 def right_roots(flows: int, sampled: bool) -> int:
-    """Characteristic roots right of the axis of the aggregate about patched TIMELY's rest, by the winding number.
+    """Characteristic roots right of the axis of the aggregate about patched TIMELY's equilibrium, by the winding
+    number.
 
     By hand from the equations; ``sampled``: with Algorithm 1's filter of the gradient, which a completion updates
     before it uses it, in place of the fluid's.
@@ -111,28 +112,31 @@ def right_roots(flows: int, sampled: bool) -> int:
     height, width = 1j * np.linspace(-1, 1, 80001) * 4e4, np.linspace(1e-3, 6e3, 4001)
     s = np.concatenate([1e-3 - height, width + height[0], 6e3 + height, width[::-1] + height[-1]])
     smooth = a / (1 - (1 - a) * np.exp(-s * tau)) if sampled else a / (a + s * tau)
-    heard = np.exp(-s * back) / CAPACITY
-    gradient = smooth * (1 - np.exp(-s * tau)) * heard / least
-    moves = -4 * delta * gradient - 0.5 * beta * R / low * heard
+    observed = np.exp(-s * back) / CAPACITY
+    gradient = smooth * (1 - np.exp(-s * tau)) * observed / least
+    moves = -4 * delta * gradient - 0.5 * beta * R / low * observed
     value = s - flows * np.exp(-s * there) * moves / tau / (s + 0.5 * beta * excess / tau)
     return round(float(np.ptp(np.unwrap(np.angle(value))[[0, -1]]) / (2 * np.pi)))
 
 
 def test_packets_rest_with_a_few_more_flows() -> None:
-    """Their filter of the gradient has no lag at a completion: of 20 flows the fluid swings, packets rest, of 28 both.
+    """Their filter of the gradient has no lag at a completion: of 20 flows the fluid oscillations, packets settle, of
+    28 both.
 
     1 KB of standard deviation lies between. The two filters' roots cross the axis at 19 and 24 flows.
     """
-    for flows, swings in ((16, (False, False)), (20, (True, False)), (28, (True, True))):
+    for flows, oscillations in ((16, (False, False)), (20, (True, False)), (28, (True, True))):
         scenario = of(flows, PATCHED)
         traces = merged(scenario, "300ms"), fc.simulate(scenario, "300ms", engine="packet")
-        assert tuple(trace.summary["queue_bytes"]["std"] > 1000 for trace in traces) == swings
+        assert tuple(trace.summary["queue_bytes"]["std"] > 1000 for trace in traces) == oscillations
     for sampled, first in ((False, 19), (True, 24)):
         assert [right_roots(flows, sampled) for flows in (first - 1, first)] == [0, 2]
 
 
 def test_what_has_no_tolerance() -> None:
-    """Other networks than an incast, bursts that packets do not drain in time, and rests that would be above T_high."""
+    """Other networks than an incast, bursts that packets do not drain in time, and equilibria that would be above
+    T_high.
+    """
     assert horizon(of(2, PATCHED)) == "400ms"
 
     def tolerance(scenario: fc.Scenario) -> set[str]:

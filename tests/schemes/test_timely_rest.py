@@ -1,4 +1,4 @@
-"""Where TIMELY's fluid rests, or does not, and patched TIMELY's: closed forms, Newton, runs, linearisation.
+"""Where TIMELY's fluid settles, or does not, and patched TIMELY's: closed forms, Newton, runs, linearisation.
 
 Tolerances were set before anything was measured.
 """
@@ -95,7 +95,7 @@ def test_differences_of_rates_decay_as_printed(flows: int, least: float) -> None
     """lambda = -N delta/(2 C tau*): linearize's fairness mode to 1e-9, and two rates of a nonlinear run to 1e-2.
 
     tau* is Seg/R twice, and twice D_minRTT. A difference of 1 % of the rate; its square is the next order. From 100 ms
-    on, when swings of the sum are gone too (43 per second is the least): their squares change the decay.
+    on, when oscillations of the sum are gone too (43 per second is the least): their squares change the decay.
     """
     scenario = of(flows, min_rtt=least)
     tau = max(16e3 / (CAPACITY / flows), least)
@@ -144,9 +144,9 @@ def test_jacobians_against_finite_differences(flows: int) -> None:
     x, scale = np.array([rest_of(scenario), c.C / flows, 0.0]), np.array([rest_of(scenario), c.C / flows, 1.0])
 
     def f(now: np.ndarray, *lagged: np.ndarray) -> np.ndarray:
-        arrived, heard, earlier = lagged
+        arrived, observed, earlier = lagged
         with jax.enable_x64(True):
-            moves = rate(c, now[2], now[1], heard[0]), gradient(c, now[2], now[1], heard[0], earlier[0])
+            moves = rate(c, now[2], now[1], observed[0]), gradient(c, now[2], now[1], observed[0], earlier[0])
             return np.array([flows * arrived[1] - c.C, *map(float, moves)])
 
     assert np.abs(f(x, x, x, x) / scale).max() < 1e-6
@@ -183,9 +183,9 @@ def test_any_split_rests_but_for_the_increase_at_no_gradient() -> None:
         for flows in (2, 3, 10):
             R = jnp.asarray(CAPACITY * rng.dirichlet(np.ones(flows)))[:, None]
             wait = jnp.full_like(R, rng.uniform(50e-6, 500e-6))
-            heard = model.feedback(p, Signals(0 * R, R, 0 * R, waits=Waits(wait, wait)))
+            observed = model.feedback(p, Signals(0 * R, R, 0 * R, waits=Waits(wait, wait)))
             for g, want in ((1e-15, jnp.zeros_like(R)), (0.0, p.rate_ai / interval(Constants(), R))):
-                found = model.derivative(p, model.State(R, g + 0 * R, 0 * R), heard)
+                found = model.derivative(p, model.State(R, g + 0 * R, 0 * R), observed)
                 np.testing.assert_allclose(found.rate, want, rtol=1e-12, atol=1e-9 * CAPACITY)
                 assert float(jnp.abs(found.gradient).max()) < 1e-9
 

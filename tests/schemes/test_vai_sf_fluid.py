@@ -65,7 +65,7 @@ def stepper(rule: str) -> Any:
         def step(tokens: Any, ack: Any) -> Any:
             end, sent, congestion, congested, adjust = ack
             told = progress_of(sent, end, 1000.0)
-            tokens, _ = vai_sf.heard(p, tokens, told, congestion * ONE, congested * ONE > 0)
+            tokens, _ = vai_sf.observed(p, tokens, told, congestion * ONE, congested * ONE > 0)
             used = tokens.factor
             tokens = vai_sf.adjusted(p, tokens, adjust * ONE > 0)
             return tokens, jnp.stack([used, tokens.bank, tokens.dampener])[:, 0, 0]
@@ -129,8 +129,8 @@ def test_a_step_without_acks_says_nothing() -> None:
     p: Any = resolve(fc.incast(1, scheme=fc.HPCC(vai=True, token_thresh="50KB"))).flows[0].scheme
     tokens = vai_sf.start(p, (1, 1), jnp.float64)
     assert tokens is not None
-    heard, _ = vai_sf.heard(p, tokens, progress_of(9e3, 0.0, 0.0), 9e9 * ONE, ONE > 0)
-    assert (heard.measured, heard.congested, heard.acks) == (0, 0, 0)
+    observed, _ = vai_sf.observed(p, tokens, progress_of(9e3, 0.0, 0.0), 9e9 * ONE, ONE > 0)
+    assert (observed.measured, observed.congested, observed.acks) == (0, 0, 0)
 
 
 # -- when references change ----------------------------------------------------------------------------------
@@ -142,7 +142,9 @@ def hpcc_of(**options: Any) -> Any:
 
 
 def reductions(share: float, inflight: float, steps: int, per_step: float, **options: Any) -> list[float]:
-    """ACKs heard at each decrease of HPCC's reference from a share of W_init, at U = 1.05 eta, half a packet a step."""
+    """ACKs observed at each decrease of HPCC's reference from a share of W_init, at U = 1.05 eta, half a packet a
+    step.
+    """
     p = hpcc_of(w_ai=0.0, **options)
     state = hpcc.start(p, C * ONE, (1, 1), 1)
     state = state._replace(reference_window=state.reference_window * share, utilisation=1.05 * 0.95 * ONE[None])
@@ -151,7 +153,7 @@ def reductions(share: float, inflight: float, steps: int, per_step: float, **opt
         acked += per_step * 1000
         before = float(state.reference_window[0, 0, 0])
         told = progress_of(acked + inflight * 1000, acked, per_step * 1000)
-        state = jump(p, state, told, hpcc.Heard(state.utilisation, 0 * ONE))
+        state = jump(p, state, told, hpcc.Feedback(state.utilisation, 0 * ONE))
         after = float(state.reference_window[0, 0, 0])
         if after < before:
             assert after == pytest.approx(before / 1.05, rel=1e-12)
@@ -247,8 +249,8 @@ def test_fairness_and_completions_are_those_of_packets(name: str, sooner: float)
 
     Asked for: the time within 25 %. Changed after measuring for hpcc-sim, which takes 1.20 to 1.27 times as long by
     forty starts or others (Algorithm 1 0.90, Swift 0.97): a flow has four to six ACKs in a round trip, for the fluid
-    there are many, and the index rests at 0.95 just then. With packets of 250 B it takes 1.07 times as long. So is the
-    index itself compared, from 40 us after the last start on: within 0.06, set after 0.03 was measured.
+    there are many, and the index settles at 0.95 just then. With packets of 250 B it takes 1.07 times as long. So is
+    the index itself compared, from 40 us after the last start on: within 0.06, set after 0.03 was measured.
     """
     scheme, network = SETTINGS[name]
     times, ends, index = [], [], []

@@ -1,4 +1,6 @@
-"""Stability over grids: every point as alone, the boundary where the critical delay is, points that have no rest."""
+"""Stability over grids: every point as alone, the boundary where the critical delay is, points that have no
+equilibrium.
+"""
 
 from __future__ import annotations
 
@@ -33,13 +35,13 @@ def test_every_point_as_alone(chart: Any) -> None:
         for tau in DELAYS:
             here = chart.dataset.sel(n=n, tau=tau)
             alone = fc.stability(dcqcn(n, tau))
-            rest = fc.equilibrium(dcqcn(n, tau)).as_dict()
+            fixed_point = fc.equilibrium(dcqcn(n, tau)).as_dict()
             assert float(here.root) == pytest.approx(alone.rightmost_root.real, rel=1e-6)
             assert float(here.fairness_root) == pytest.approx(alone.fairness_root.real, rel=1e-6)
             assert bool(here.stable) == alone.stable
             assert bool(here.on_ramp) == alone.on_ramp
-            assert float(here.marking_probability) == pytest.approx(rest["marking_probability"], rel=1e-9)
-            assert float(here.queue_bytes) == pytest.approx(rest["queue_bytes"], rel=1e-9)
+            assert float(here.marking_probability) == pytest.approx(fixed_point["marking_probability"], rel=1e-9)
+            assert float(here.queue_bytes) == pytest.approx(fixed_point["queue_bytes"], rel=1e-9)
 
 
 def test_the_boundary_is_the_critical_delay(chart: Any) -> None:
@@ -100,9 +102,9 @@ def test_bad_points_harm_no_other() -> None:
 
     chart = stability_chart(make, {"kmin": [5e3, 200e3, 300e3], "n": [1.0, 2.0]}).dataset
     assert str(chart.reason.values[0, 1]) == "ok"
-    assert "cut-off" in str(chart.reason.values[1, 1])  # kmin = kmax
+    assert "step marking" in str(chart.reason.values[1, 1])  # kmin = kmax
     assert "kmin" in str(chart.reason.values[2, 1])
-    assert "line rate" in str(chart.reason.values[0, 0])  # one flow hears no marks
+    assert "line rate" in str(chart.reason.values[0, 0])  # one flow observes no marks
     assert np.isnan(chart.root.values[1:]).all()
     assert float(chart.root[0, 1]) == pytest.approx(-64.898, abs=1e-3)
 
@@ -149,7 +151,7 @@ def test_hard_points_have_numbers_or_a_reason() -> None:
     reasons = [[str(reason)[:10] for reason in row] for row in chart.reason.values]
     assert reasons[0] == ["ok", "ok", "ok", "unresolved", "out of ran"]
     assert reasons[1] == reasons[0]
-    assert all(reason == "no rest: f" for reason in reasons[2][:4])
+    assert all(reason == "no equilibrium: f" for reason in reasons[2][:4])
     assert float(chart.root[0, 0]) == pytest.approx(float(chart.root[0, 1]), rel=1e-3)
     assert chart.on_ramp.values[0, 0] == 1
     assert chart.on_ramp.values[1, 0] == 0

@@ -35,19 +35,19 @@ def two() -> fc.Branches:
 
 def test_two_starts_find_both(two: fc.Branches) -> None:
     assert two.n.values[two.bistable.values].tolist() == [9, 10, 11, 12, 13, 14]
-    given, rest = (two.sel(branch=name) for name in ("given", "from rest"))
-    assert given.kind.values.tolist() == ["rest"] * 8 + ["cycle"] * 2
-    assert rest.kind.values.tolist() == ["rest"] * 2 + ["cycle"] * 8
-    ten = rest.sel(n=10)
+    given, fixed_point = (two.sel(branch=name) for name in ("given", "from equilibrium"))
+    assert given.kind.values.tolist() == ["equilibrium"] * 8 + ["cycle"] * 2
+    assert fixed_point.kind.values.tolist() == ["equilibrium"] * 2 + ["cycle"] * 8
+    ten = fixed_point.sel(n=10)
     assert float(ten.queue_min) == 0
     assert float(ten.queue_max) / KB == pytest.approx(218, abs=0.5)
     assert float(given.sel(n=10).queue_mean) / KB == pytest.approx(122.6, abs=0.05)
 
 
 def test_a_run_of_its_own_finds_the_same(two: fc.Branches) -> None:
-    make = fc.from_rest(flows, {"n": [10]})
+    make = fc.from_equilibrium(flows, {"n": [10]})
     alone = fc.limit_cycle(make(n=10.0), estimate_error=False)
-    there = two.sel(branch="from rest", n=10)
+    there = two.sel(branch="from equilibrium", n=10)
     assert float(there.peak_to_peak) == pytest.approx(alone.peak_to_peak, rel=STEP)
     assert str(there.kind) == alone.kind or str(there.kind.values) == alone.kind
 
@@ -62,7 +62,7 @@ def test_a_run_that_moves_finds_the_same() -> None:
 
 
 def test_a_flow_more_at_once_is_a_kick() -> None:
-    """From 8 flows at rest to 9, a tenth more traffic at once: what is bistable shows no hysteresis."""
+    """From 8 flows at equilibrium to 9, a tenth more traffic at once: what is bistable shows no hysteresis."""
     moved = fc.hysteresis(flows, over={"n": [8, 9]}, dwell="80ms", ramp=0, before="200ms")
     assert moved.sel(branch="up", n=9).kind == "cycle"
     assert not moved.bistable.any()
@@ -70,15 +70,15 @@ def test_a_flow_more_at_once_is_a_kick() -> None:
 
 @pytest.mark.slow
 def test_no_hysteresis_where_the_cycle_grows_from_nothing() -> None:
-    """Two flows leave their rest at tau* = 85.57 us: up and down agree on both sides."""
+    """Two flows leave their equilibrium at tau* = 85.57 us: up and down agree on both sides."""
     moved = fc.hysteresis(
         lambda tau: fc.incast(1, multiplicity=2, feedback_delay=tau),
         over={"tau": ["70us", "110us"]},
         dwell="300ms",
         ramp="20ms",
     )
-    assert moved.sel(branch="up").kind.values.tolist() == ["rest", "cycle"]
-    assert moved.sel(branch="down").kind.values.tolist() == ["rest", "cycle"]
+    assert moved.sel(branch="up").kind.values.tolist() == ["equilibrium", "cycle"]
+    assert moved.sel(branch="down").kind.values.tolist() == ["equilibrium", "cycle"]
     assert not moved.bistable.any()
     up, down = (float(moved.sel(branch=name).peak_to_peak[1]) for name in ("up", "down"))
     assert up == pytest.approx(down, rel=STEP)
@@ -155,14 +155,14 @@ def test_a_delay_changes_without_a_jump_of_the_history() -> None:
 
 
 def test_a_trend_that_brings_them_together_is_no_difference() -> None:
-    def branch(swings: list[float], kinds: list[str]) -> dict[str, np.ndarray]:
+    def branch(oscillations: list[float], kinds: list[str]) -> dict[str, np.ndarray]:
         same = {name: np.zeros(4) for name in ("queue_min", "queue_max", "queue_mean")}
-        return {"peak_to_peak": np.array(swings), "kind": np.array(kinds), **same}
+        return {"peak_to_peak": np.array(oscillations), "kind": np.array(kinds), **same}
 
     found = branches_of(
         grid_of({"x": [1, 2, 3, 4]}),
         {
-            "up": branch([1.0, 1.0, 1.0, 9.5], ["decaying", "growing", "rest", "cycle"]),
+            "up": branch([1.0, 1.0, 1.0, 9.5], ["decaying", "growing", "equilibrium", "cycle"]),
             "down": branch([10.0, 10.0, 10.0, 10.0], ["cycle", "cycle", "decaying", "cycle"]),
         },
     )
@@ -176,7 +176,7 @@ def test_a_point_that_makes_no_sense_harms_no_other() -> None:
         other=lambda kmin: fc.incast(1, multiplicity=2, marking=fc.RED(kmin, "200KB", "1%"), initial_rate="1Gbps"),
     )
     assert found.branch.values.tolist() == ["given", "other"]
-    assert found.sel(kmin=5e3).kind.values.tolist() == ["rest", "rest"]
+    assert found.sel(kmin=5e3).kind.values.tolist() == ["equilibrium", "equilibrium"]
     assert found.sel(kmin=300e3).kind.values.tolist() == ["kmin exceeds kmax"] * 2
     assert np.isnan(found.sel(kmin=300e3).peak_to_peak).all()
     assert not found.bistable.any()

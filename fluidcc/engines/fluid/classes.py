@@ -20,7 +20,7 @@ from fluidcc.engines.fluid.lossless import LosslessNetwork
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.search import search
-from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 
 
@@ -70,7 +70,7 @@ class ClassNetwork(WindowNetwork):
         """As in the base, and how the links share themselves in the step."""
         z = super().look_back(history, n, dt, y, z)
         clock = Clock(n, n * dt, dt)
-        arriving = self._arrivals(clock, self.sending(clock, y, z), z, Feedback((), None, None))
+        arriving = self._arrivals(clock, self.sending(clock, y, z), z, Lagged((), None, None))
         return z._replace(service=self._served(y.queue / dt + arriving))
 
     def _served(self, wanted: Array) -> Array:

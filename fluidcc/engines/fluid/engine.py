@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.engines.fluid import tally as tallies
+from fluidcc.engines.fluid import running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.history import constant_past
 from fluidcc.engines.fluid.kernel import Carry, Clock, Loop, advance
@@ -25,7 +25,7 @@ from fluidcc.engines.fluid.plan import Plan
 class Outcome(NamedTuple):
     """Arrays of a run; the last axis is the point."""
 
-    summary: tallies.Summary
+    summary: running_statistics.Summary
     queue: Any  # (samples, links, points) [bytes]
     trace: dict[str, Any]  # (samples, flows or links, points) each; empty if only metrics were asked for
     finish: Any  # (flows, points) time [s] of the last byte; None if all flows are long-lived
@@ -41,11 +41,11 @@ class Numbers(NamedTuple):
     limit: Array
 
 
-class Progress(NamedTuple):
+class RunState(NamedTuple):
     """State of a run between segments."""
 
     carry: Carry
-    tally: tallies.Tally
+    statistics: running_statistics.RunningStatistics
 
 
 def numbers_of(plan: Plan) -> Numbers:
@@ -58,20 +58,20 @@ def numbers_of(plan: Plan) -> Numbers:
 
 def begin(
     network: Network, numbers: Numbers, *, points: int, depth: int, method: str, aligned: bool, full: bool
-) -> Progress:
+) -> RunState:
     """State at t = 0 of a network with a points axis; constant history before."""
     system = system_of(network, points, numbers.limit)
     dtype = numbers.dt.dtype
     y, z = system.start(dtype)
     loop = Loop(system, METHODS[method], numbers.dt, aligned)
     carry = loop.start(y, z, constant_past(system.remembered(y), depth, not aligned))
-    return Progress(carry, tallies.start(network.links, len(network.flows), points, dtype))
+    return RunState(carry, running_statistics.start(network.links, len(network.flows), points, dtype))
 
 
 def proceed(
     network: Network,
     numbers: Numbers,
-    progress: Progress,
+    progress: RunState,
     stride: int | Array,
     *,
     samples: int,
@@ -80,7 +80,7 @@ def proceed(
     method: str,
     aligned: bool,
     full: bool,
-) -> tuple[Progress, Outcome]:
+) -> tuple[RunState, Outcome]:
     """Take ``samples * stride`` steps; pure and traceable.
 
     The outcome's summary is that of the run so far, its samples are of this segment. An int as stride makes
@@ -98,16 +98,16 @@ def proceed(
         shown |= {"rate": system.sending(clock, now.y, now.z), "pacing_rate": system.rates(now.y)}
         return queue, shown | system.shown(now.y, now.z) | {"idle": now.z.idle}
 
-    def observe(counts: tallies.Tally, now: Carry) -> tallies.Tally:
-        return tallies.observe(system, numbers.first, numbers.last, counts, now, dt)
+    def observe(counts: running_statistics.RunningStatistics, now: Carry) -> running_statistics.RunningStatistics:
+        return running_statistics.observe(system, numbers.first, numbers.last, counts, now, dt)
 
     loop = Loop(system, METHODS[method], dt, aligned)
-    carry, tally, (queue, trace) = advance(
-        loop, progress.carry, progress.tally, observe, sample, samples=samples, stride=stride
+    carry, statistics, (queue, trace) = advance(
+        loop, progress.carry, progress.statistics, observe, sample, samples=samples, stride=stride
     )
     waited = None if carry.z.pauses is None else carry.z.pauses.longest
-    summary = tallies.summarise(system, tally, dt)._replace(waited=waited)
-    return Progress(carry, tally), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
+    summary = running_statistics.summarise(system, statistics, dt)._replace(waited=waited)
+    return RunState(carry, statistics), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
 
 
 _STATIC = ("points", "depth", "method", "aligned", "full")
@@ -193,7 +193,7 @@ def _joined(parts: list[Outcome], samples: int) -> Outcome:
     return parts[-1]._replace(queue=queue, trace=trace)
 
 
-def longest_waits(network: Network, summary: tallies.Summary) -> np.ndarray:
+def longest_waits(network: Network, summary: running_statistics.Summary) -> np.ndarray:
     """Bound on what a packet of a run waited in queues, (points,) [s]."""
     if summary.waited is not None:
         return np.asarray(summary.waited)
@@ -203,7 +203,7 @@ def longest_waits(network: Network, summary: tallies.Summary) -> np.ndarray:
     return np.max([longest[path].sum(axis=0) for path in paths], axis=0)
 
 
-def longest_wait(network: Network, summary: tallies.Summary) -> float:
+def longest_wait(network: Network, summary: running_statistics.Summary) -> float:
     """The longest of all points [s]."""
     return float(longest_waits(network, summary).max())
 
@@ -262,7 +262,7 @@ class Continued:
         with jax.enable_x64(self._plan.dtype == "float64"):
             self._network = with_points(network, np.dtype(self._plan.dtype))
 
-    def kick(self, share: float) -> None:
+    def perturb(self, share: float) -> None:
         """Make the queues longer by a share, but not where bytes in flight are counted: there it would be none's."""
         carry = self._progress.carry
         if not self._network.tracked:
@@ -270,7 +270,7 @@ class Continued:
                 y = carry.y._replace(queue=carry.y.queue * (1.0 + share))
             self._progress = self._progress._replace(carry=carry._replace(y=y))
 
-    def window(self, steps: int) -> tallies.Summary:
+    def window(self, steps: int) -> running_statistics.Summary:
         """Take steps; what they come to, as NumPy arrays."""
         return self._take(steps, 1, steps, False)[-1].summary
 
@@ -288,7 +288,7 @@ class Continued:
         with jax.enable_x64(self._plan.dtype == "float64"):
             last = self.steps + steps - 1  # a step is observed before it is taken
             numbers = numbers_of(self._plan)._replace(first=jnp.int32(self.steps), last=jnp.int32(last))
-            progress = self._progress._replace(tally=tallies.cleared(self._progress.tally))
+            progress = self._progress._replace(statistics=running_statistics.cleared(self._progress.statistics))
             parts = []
             for _ in range(steps // (samples * stride)):
                 progress, outcome = _proceed(

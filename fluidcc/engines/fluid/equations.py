@@ -145,7 +145,7 @@ def solve(
         loop,
         loop.start(y, None, history),
         None,
-        lambda tally, _: tally,
+        lambda statistics, _: statistics,
         lambda c: c.y,
         samples=steps // stride,
         stride=stride,

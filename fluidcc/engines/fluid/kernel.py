@@ -20,7 +20,7 @@ from fluidcc.engines.fluid.methods import Method
 
 State = Any
 Memory = Any
-Feedback = Any
+Lagged = Any
 
 
 class Clock(NamedTuple):
@@ -80,15 +80,15 @@ class System(Protocol):
         """What of the memory the history decides, before step n from ``y``."""
         ...
 
-    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+    def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
         """What derivative and jump need of the lagged signals: one array per read, slopes below values."""
         ...
 
-    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
         """dy/dt."""
         ...
 
-    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
         """State after a step: projections, and whatever changes at once. ``clock`` is at the step's end."""
         ...
 
@@ -101,7 +101,7 @@ class Carry(NamedTuple):
     z: Memory
     history: History
     interval: Array  # cubic ring: record of the interval that ended at this step
-    feedback: Feedback  # at this step's start; None if lags depend on the state
+    feedback: Lagged  # at this step's start; None if lags depend on the state
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,8 +167,8 @@ class Loop:
         return Carry(n + 1, new, z, history, interval, None if system.state_dependent_lags else ahead)
 
     def _shared(
-        self, feedbacks: dict[float, Feedback], history: History, n: Array, y: State, z: Memory, node: float
-    ) -> Feedback:
+        self, feedbacks: dict[float, Lagged], history: History, n: Array, y: State, z: Memory, node: float
+    ) -> Lagged:
         if node not in feedbacks:
             feedbacks[node] = self._feedback(history, n, self._places(y, z, node))
         return feedbacks[node]
@@ -176,7 +176,7 @@ class Loop:
     def _places(self, y: State, z: Memory, node: float) -> tuple[Place, ...]:
         return tuple(place(lag, self.dt, node, self.aligned) for lag in self.system.lags(y, z, node))
 
-    def _feedback(self, history: History, n: Array, places: tuple[Place, ...]) -> Feedback:
+    def _feedback(self, history: History, n: Array, places: tuple[Place, ...]) -> Lagged:
         lagged = []
         for where, read in zip(places, self.system.reads, strict=True):
             values = history.read(n, where, read.rows, read.slopes, read.linear)
@@ -203,7 +203,7 @@ def _combine(y: State, dt: Array, weights: tuple[float, ...], slopes: list[State
 def advance(
     loop: Loop,
     carry: Carry,
-    tally: Any,
+    statistics: Any,
     observe: Callable[[Any, Carry], Any],
     sample: Callable[[Carry], Any],
     *,
@@ -247,5 +247,5 @@ def advance(
             state = lax.fori_loop(0, stride, lambda _, s: one(s, None)[0], state)
         return state, taken
 
-    (carry, tally), trace = lax.scan(block, (carry, tally), None, length=samples)
-    return carry, tally, trace
+    (carry, statistics), trace = lax.scan(block, (carry, statistics), None, length=samples)
+    return carry, statistics, trace

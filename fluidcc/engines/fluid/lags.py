@@ -1,4 +1,4 @@
-"""How late each flow hears of each queue on its path, without the time spent in queues."""
+"""How late each flow observes each queue on its path, without the time spent in queues."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import ack_delay, data_delays
+from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
 from fluidcc.schemes.registry import part
 from fluidcc.units import is_concrete
 
@@ -28,7 +28,9 @@ def lags_of(scenario: Scenario, flow: Flow) -> Lags:
     windowed = "inflight" in needs(flow.scheme)
     # Windows are set for round trips that include storing the packet at every hop, and delays are measured over these.
     whole = windowed or (fixed is None and "delay" in needs(flow.scheme))
-    stored, ack = (data_delays(scenario, flow), ack_delay(scenario, flow)) if whole else ([0.0] * (hops + 1), 0.0)
+    stored, ack = (
+        (serialisation_delays(scenario, flow), ack_delay(scenario, flow)) if whole else ([0.0] * (hops + 1), 0.0)
+    )
     if fixed is not None:
         lag = fixed + (sum(stored) + ack)
         return Lags((lag,) * hops, lag, (0.0,) * hops, not windowed)

@@ -19,10 +19,10 @@ from jax import Array
 from fluidcc.engines.fluid.history import History, place
 from fluidcc.engines.fluid.ingress import Ingress
 from fluidcc.engines.fluid.kernel import Clock, Read
-from fluidcc.engines.fluid.marking import Port, after_pause, red, ternary
+from fluidcc.engines.fluid.marking import TernaryState, after_pause, red, ternary
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.search import ALL_STRIDES, search
-from fluidcc.engines.fluid.state import Counts, Feedback, Memory, Pauses, State
+from fluidcc.engines.fluid.state import Counts, Lagged, Memory, Pauses, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.schemes.signals import Signals
 
@@ -68,9 +68,9 @@ class LosslessNetwork(WindowNetwork):
         """None."""
         return ()
 
-    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
-        """Nothing; what flows hear is the same in all of a step (`_heard`)."""
-        return Feedback((), None, None)
+    def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
+        """Nothing; what flows observe is the same in all of a step (`_heard`)."""
+        return Lagged((), None, None)
 
     def remembered(self, y: State) -> Array:
         """Counts of each hop, came and left; sums of those that came to queues; times of pauses; bytes sent."""
@@ -167,7 +167,9 @@ class LosslessNetwork(WindowNetwork):
         share = jnp.clip((target - before) / jnp.maximum(after - before, _BYTE), 0.0, 1.0)  # of the step's own
         return jnp.where((target > before)[each], now + share[each] * (came - now), past)
 
-    def _marked(self, port: Port, now: Counts, leaving: Array, queue: Array, dt: Array) -> tuple[Array, Port]:
+    def _marked(
+        self, port: TernaryState, now: Counts, leaving: Array, queue: Array, dt: Array
+    ) -> tuple[Array, TernaryState]:
         """What has left each hop by the end of the step, and with which marks: CE goes before UE before none."""
         net, gate = self.network, self._gate
         moved, ce, ue = jnp.split(leaving, 3)
@@ -231,7 +233,7 @@ class LosslessNetwork(WindowNetwork):
             return jnp.zeros((count, self.points), dtype)
 
         counts = Counts(rows(3 * hops), rows(3 * hops), rows(self._gate.count))
-        port = Port(queues, queues, queues + jnp.inf, queues, queues, queues, queues)
+        port = TernaryState(queues, queues, queues + jnp.inf, queues, queues, queues, queues)
         pauses = Pauses(
             counts, rows(3 * hops), queues - 1.0, rows(self._gate.count), rows(self._gate.count), port,
             rows(3 * flows), rows(2 * flows), rows(flows) - 1.0, rows(flows), rows(flows), rows(1)[0],
@@ -239,32 +241,32 @@ class LosslessNetwork(WindowNetwork):
         z = z._replace(pauses=pauses, wait=None, wait_growth=None, arriving=queues, service=queues, reached=None)
         return y._replace(counts=counts), z
 
-    def _heard(self, z: Memory) -> Feedback:
+    def _observed(self, z: Memory) -> Lagged:
         """What schemes make of the step's ACKs."""
         net, flows = self.network, len(self.network.flows)
         assert z.pauses is not None
         ce, ue = z.pauses.shares[:flows], z.pauses.shares[flows:]
-        heard = []
+        observed = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             rows = tuple(group.flows)
             rate = rows_of(z.pauses.pace, rows)
             packet = rows_of(net.packet, rows)
             signals = Signals(rows_of(ce, rows), rate, packet, undetermined=rows_of(ue, rows))
-            heard.append(fluid.feedback(group.parameters, signals))
-        return Feedback(tuple(heard), None, None)
+            observed.append(fluid.feedback(group.parameters, signals))
+        return Lagged(tuple(observed), None, None)
 
-    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
         """As in the base; counts change from step to step only."""
-        moved = super().derivative(clock, y, z, self._heard(z))
+        moved = super().derivative(clock, y, z, self._observed(z))
         assert y.counts is not None
         return moved._replace(counts=Counts(*(jnp.zeros_like(count) for count in y.counts)))
 
-    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
         """As in the base, and the counts; queues are what came and has not left."""
         assert z.pauses is not None
         drain, counts = z.drain, z.pauses.counts
         queue = jnp.maximum(self._by_queue @ (self._bytes(counts.came) - self._bytes(counts.left)), 0.0)
-        y, z = super().jump(clock, y._replace(queue=queue, counts=counts), z, self._heard(z))
+        y, z = super().jump(clock, y._replace(queue=queue, counts=counts), z, self._observed(z))
         return y, z if drain is None else z._replace(drain=self._drained(clock, drain, z))
 
     def _drained(self, clock: Clock, drain: Array, z: Memory) -> Array:

@@ -29,7 +29,7 @@ _GROWTH, _SMALL = 0.9, 2.0  # packets, as in `fluidcc.engines.packet.marking`
 _ROUNDING = 1e-6  # of a step
 
 
-class Port(NamedTuple):
+class TernaryState(NamedTuple):
     """What ternary detection (TCD, Zhang et al., SIGCOMM 2021) knows of a queue; each (queues, points)."""
 
     paused: Array  # time of the step for which it was paused [s]
@@ -41,7 +41,7 @@ class Port(NamedTuple):
     at_check: Array  # the queue then [bytes]
 
 
-def after_pause(port: Port, paused: Array, queue: Array, dt: Array) -> Port:
+def after_pause(port: TernaryState, paused: Array, queue: Array, dt: Array) -> TernaryState:
     """A port in the step ahead, in which it is paused for a time [s]; a RESUME is where that grows shorter."""
     shorter = paused < port.paused - _ROUNDING * dt
     held = (paused > 0) & ~shorter
@@ -55,8 +55,8 @@ def after_pause(port: Port, paused: Array, queue: Array, dt: Array) -> Port:
 
 
 def ternary(
-    port: Port, over: Array, queue: Array, leaves: Array, max_on: Array, packet: Array, dt: Array
-) -> tuple[Array, Array, Port]:
+    port: TernaryState, over: Array, queue: Array, leaves: Array, max_on: Array, packet: Array, dt: Array
+) -> tuple[Array, Array, TernaryState]:
     """Shares of what leaves queues in a step that is marked CE, and that is marked UE; the states after it.
 
     Parameters

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from fluidcc.engines.fluid.classes import system_of
-from fluidcc.engines.fluid.engine import Progress, begin, numbers_of, proceed
+from fluidcc.engines.fluid.engine import RunState, begin, numbers_of, proceed
 from fluidcc.engines.fluid.network import network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
-from fluidcc.engines.fluid.tally import summarise
+from fluidcc.engines.fluid.running_statistics import summarise
 from fluidcc.scenario.model import Scenario, resolve
 
 
@@ -77,13 +77,13 @@ def measure(
     progress = begin(network, numbers, **static)
 
     @jax.checkpoint
-    def segment(state: Progress) -> Progress:
+    def segment(state: RunState) -> RunState:
         return proceed(network, numbers, state, plan.stride, samples=1, **static)[0]
 
     progress, _ = jax.lax.scan(lambda state, _: (segment(state), None), progress, None, length=plan.samples)
     system = system_of(network, 1, numbers.limit)
     # Only here: in earlier segments the window may still be empty, and 0/0 would poison the gradient.
-    summary = jax.tree.map(lambda a: a[:, 0], summarise(system, progress.tally, numbers.dt))
+    summary = jax.tree.map(lambda a: a[:, 0], summarise(system, progress.statistics, numbers.dt))
     weights = jnp.broadcast_to(network.multiplicity[:, 0], summary.rate_mean.shape)
     total = jnp.sum(weights * summary.rate_mean)
     return {

@@ -17,7 +17,7 @@ from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.rows import rows_of
-from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier
 from fluidcc.schemes.registry import part
 from fluidcc.schemes.signals import Signals
@@ -142,7 +142,7 @@ class QueueNetwork:
         """Nothing: waits follow step by step (`_waited`)."""
         return z
 
-    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+    def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
         """Marks along each path, and what the schemes make of them."""
         net = self.network
         count, _ = self._count
@@ -153,15 +153,15 @@ class QueueNetwork:
         else:
             queues, rates = lagged[0], lagged[1]
         marking = self._marking(queues)
-        heard = []
+        observed = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             seen = rows_of(marking, tuple(net.flows[i][0] for i in group.flows))
             waits = self._earlier.waits(group, queues, before)
             signals = Signals(seen, rows_of(rates, group.flows), rows_of(net.packet, group.flows), waits=waits)
-            heard.append(fluid.feedback(group.parameters, signals))
-        return Feedback(tuple(heard), arrivals, queues if net.queueing else None)
+            observed.append(fluid.feedback(group.parameters, signals))
+        return Lagged(tuple(observed), arrivals, queues if net.queueing else None)
 
-    def _waited(self, clock: Clock, z: Memory, feedback: Feedback) -> Memory:
+    def _waited(self, clock: Clock, z: Memory, feedback: Lagged) -> Memory:
         """Queueing delay w of the packets whose marks arrive at the end of the step.
 
         A packet that arrived at a queue at s left at u = s + q(s)/C. With u known, w = q(u-w)/C is solved by
@@ -258,7 +258,7 @@ class QueueNetwork:
         """Rate (flows, points) at which flows send if they are active [bytes/s]."""
         return self.rates(y)
 
-    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
         """Queues by (6) and (11), schemes by their own equations."""
         net = self.network
         sending = self.sending(clock, y, z)
@@ -266,8 +266,8 @@ class QueueNetwork:
         arrivals = self._arrivals(clock, sending, z, feedback)
         queue = arrivals - self.service(z)  # (6), (11)
         moves = []
-        for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
-            move = fluid.derivative(group.parameters, state, heard)
+        for group, fluid, state, observed in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
+            move = fluid.derivative(group.parameters, state, observed)
             if on is not None:
                 mine = rows_of(on, group.flows)
                 move = jax.tree.map(lambda m, mine=mine: jnp.where(mine, m, 0.0), move)
@@ -283,7 +283,7 @@ class QueueNetwork:
         """Bytes (links, points) that links could have sent in a step, where empty queues fell ``short`` of it."""
         return short
 
-    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
+    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Lagged) -> Array:
         """Arrival rate at every queue (queues, points)."""
         net = self.network
         if feedback.arrivals is None:
@@ -305,7 +305,7 @@ class QueueNetwork:
             sums.append(jnp.sum(rows_of(hops, rows), axis=0) if rows else jnp.zeros(self.points, hops.dtype))
         return jnp.stack(sums)
 
-    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
         """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
         net = self.network
         schemes = self._jumped(y, z, feedback, clock.dt)
@@ -318,7 +318,7 @@ class QueueNetwork:
         finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), wait, z.finish, z.drain)
         return y, z._replace(finish=finish, drain=drain)
 
-    def _jumped(self, y: State, z: Memory, feedback: Feedback, dt: Array | float = 0.0) -> tuple[Any, ...]:
+    def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
         """States of the schemes after a step."""
         return tuple(
             fluid.project(group.parameters, state, group.line_rate)

@@ -18,7 +18,7 @@ from fluidcc.progress import Bar
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import toml_file
 from fluidcc.scenario.model import Scenario, base_rtt
-from fluidcc.scenario.round_trips import ack_delay, data_delays
+from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
 from fluidcc.schemes.registry import part
 from fluidcc.units import TIME, quantity, show
 
@@ -132,7 +132,7 @@ def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None
             waited = outcome.drain[hop : hop + len(flow.path), 0].sum()
             # From the sender on, the last packet is stored at every link, and its ACK on the way back.
             last = min(1.0, flow.size / scenario.packet_size)
-            stored = last * sum(data_delays(scenario, flow)[1:]) + ack_delay(scenario, flow)
+            stored = last * sum(serialisation_delays(scenario, flow)[1:]) + ack_delay(scenario, flow)
             times.append(number(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) + stored - flow.start))
         hop += len(flow.path)
     return times

@@ -1,4 +1,4 @@
-"""What the fluid network is at an instant: what equations move, what jumps change, and what flows heard."""
+"""What the fluid network is at an instant: what equations move, what jumps change, and what flows observed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Pauses(NamedTuple):
     through: Array  # (3 hops, points) what had come to the queues when the last byte to leave in the step did
     at: Array  # (queues, points) position of that
     stopping: Array  # (ingresses, points) 1 where the sender is to stop
-    told: Array  # (ingresses, points) of `Counts.paused`, what the sender has heard of [s]
+    told: Array  # (ingresses, points) of `Counts.paused`, what the sender has observed [s]
     port: Any  # what ternary detection knows of each queue (`fluid.marking`)
     acks: Array  # (3 flows, points) bytes acknowledged by the step's end, of each flow of a class; with CE; with UE
     shares: Array  # (2 flows, points) of the step's ACKs, with CE and with UE
@@ -60,7 +60,7 @@ class Memory(NamedTuple):
     pauses: Pauses | None = None  # None without flow control
 
 
-class Feedback(NamedTuple):
+class Lagged(NamedTuple):
     """Lagged quantities at one instant."""
 
     schemes: tuple[Any, ...]

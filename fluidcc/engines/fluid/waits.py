@@ -37,8 +37,8 @@ class Earlier:
 
     @cached_property
     def flows(self) -> tuple[int, ...]:
-        """Flows whose scheme hears of delays."""
-        return tuple(sorted(flow for group in self.network.groups if _hears(group) for flow in group.flows))
+        """Flows whose scheme observes delays."""
+        return tuple(sorted(flow for group in self.network.groups if _observes(group) for flow in group.flows))
 
     @property
     def read(self) -> Read:
@@ -46,18 +46,18 @@ class Earlier:
         return Read(tuple(queue for flow in self.flows for queue in self.network.flows[flow][1]))
 
     def lags(self, y: State, marking: Array) -> Array:
-        """Lags (hops of the flows, points) of `read` [s], from those at which present packets are heard of."""
+        """Lags (hops of the flows, points) of `read` [s], from those at which present packets are observed."""
         intervals = {}
         for group, fluid, state in zip(self.network.groups, self.fluid, y.schemes, strict=True):
-            if _hears(group):
+            if _observes(group):
                 interval = fluid.interval(group.parameters, state)
                 intervals |= {flow: rows_of(interval, (i,)) for i, flow in enumerate(group.flows)}
         hops = [(flow, row) for flow in self.flows for row in self._rows(flow)]
         return jnp.concatenate([rows_of(marking, (row,)) + intervals[flow] for flow, row in hops])
 
     def waits(self, group: Group, now: Array, before: Array | None) -> Waits | None:
-        """What packets of a group's flows waited, from the queues that they found; None if it does not hear of it."""
-        if before is None or not _hears(group):
+        """What packets of a group's flows waited, from the queues that they found; None if it does not observe it."""
+        if before is None or not _observes(group):
             return None
         first = 0
         rows = {}
@@ -83,5 +83,5 @@ class Earlier:
         return self.network.flows[flow][1] if self.network.own_lag is None else self._rows(flow)
 
 
-def _hears(group: Group) -> bool:
+def _observes(group: Group) -> bool:
     return "delay" in needs(group.parameters)

@@ -1,4 +1,4 @@
-"""The fluid network where schemes hear telemetry, or windows limit what they have in flight.
+"""The fluid network where schemes observe telemetry, or windows limit what they have in flight.
 
 Every flow's bytes are remembered as a running sum S(t): its slope is the sending rate, and what is acknowledged is
 S(t - RTT(t)), the round trip including what the packets waited. Within a step a flow sends at one rate, chosen at
@@ -21,7 +21,7 @@ from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.search import search
-from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.schemes.signals import Progress, Signals, Telemetry
 
 
@@ -142,17 +142,17 @@ class WindowNetwork(QueueNetwork):
         reached = self._at_queues(hops)
         return z._replace(reached=reached, arriving=(reached - z.reached) / dt)
 
-    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Feedback) -> Array:
+    def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Lagged) -> Array:
         """Rate of arrivals (queues, points) in the step under way."""
         return super()._arrivals(clock, sending, z, feedback) if z.arriving is None else z.arriving
 
-    def feedback(self, lagged: tuple[Array, ...]) -> Feedback:
+    def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
         """Marks and telemetry along each path, and what the schemes make of them."""
         net = self.network
         queues, own, telemetry, *before = lagged
         rates = own[len(own) // 2 :]
         marking = self._marking(self._marked_by(queues, telemetry))
-        heard = []
+        observed = []
         for group, fluid in zip(net.groups, self._fluid, strict=True):
             views = tuple(net.flows[i][0] for i in group.flows)
             signals = Signals(
@@ -162,8 +162,8 @@ class WindowNetwork(QueueNetwork):
                 self._telemetry(telemetry, views),
                 self._earlier.waits(group, queues, before[0] if before else None),
             )
-            heard.append(fluid.feedback(group.parameters, signals))
-        return Feedback(tuple(heard), None, None)
+            observed.append(fluid.feedback(group.parameters, signals))
+        return Lagged(tuple(observed), None, None)
 
     def _marked_by(self, queues: Array, telemetry: Array) -> Array:
         """Queues (view hops, points) that decide on marks: as packets join them, or as they leave."""
@@ -175,14 +175,14 @@ class WindowNetwork(QueueNetwork):
         leaving = np.array([net.departure[queue] for queue in self._path_queues])
         return jnp.where(leaving[:, None], left, queues)
 
-    def _telemetry(self, heard: Array, views: tuple[int, ...]) -> Telemetry:
+    def _telemetry(self, observed: Array, views: tuple[int, ...]) -> Telemetry:
         views = views[:1] if len(set(views)) == 1 else views
         most = max(len(self.network.paths[v]) for v in views)
         hops = np.array(
             [[self._first_hop[v] + min(k, len(self.network.paths[v]) - 1) for v in views] for k in range(most)]
         )
         parts = len(self._telemetry_rows) // len(self._path_queues)
-        queue, output, arriving, *own = (part[hops] for part in jnp.split(heard, parts))
+        queue, output, arriving, *own = (part[hops] for part in jnp.split(observed, parts))
         capacity = rows_of(self.network.capacity, self._path_queues)
         capacity = capacity[None] if capacity.shape[0] == 1 else capacity[hops]
         class_queue, class_output = own or (queue, output)
@@ -214,12 +214,12 @@ class WindowNetwork(QueueNetwork):
         assert z.pace is not None
         return z.pace
 
-    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> State:
+    def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
         """As in the base; traffic changes from step to step only."""
         assert y.traffic is not None
         return super().derivative(clock, y, z, feedback)._replace(traffic=jnp.zeros_like(y.traffic))
 
-    def jump(self, clock: Clock, y: State, z: Memory, feedback: Feedback) -> tuple[State, Memory]:
+    def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
         """As in the base, and the queues' traffic."""
         y, z = super().jump(clock, y, z, feedback)
         arriving = self._arrivals(clock, self.sending(clock, y, z), z, feedback)
@@ -251,14 +251,14 @@ class WindowNetwork(QueueNetwork):
     def _wire_per_window(self, flows: tuple[int, ...]) -> Array:
         return rows_of(self.network.packet, flows) / rows_of(self.network.window_packet, flows)
 
-    def _jumped(self, y: State, z: Memory, feedback: Feedback, dt: Array | float = 0.0) -> tuple[Any, ...]:
+    def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
         net = self.network
         assert y.sent is not None
         assert z.acked is not None
         assert z.newly is not None
         states = []
         rtt = self._round_trips(z)
-        for group, fluid, state, heard in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
+        for group, fluid, state, observed in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
             if not hasattr(fluid, "jump"):
                 states.append(fluid.project(group.parameters, state, group.line_rate))
                 continue
@@ -273,7 +273,7 @@ class WindowNetwork(QueueNetwork):
                 rtt=rows_of(rtt, group.flows),
                 dt=dt,
             )
-            states.append(fluid.jump(group.parameters, state, progress, heard))
+            states.append(fluid.jump(group.parameters, state, progress, observed))
         return tuple(states)
 
     def _round_trips(self, z: Memory) -> Array:

@@ -18,7 +18,7 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario, base_rtt
-from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, payload_base_rtt, stored_rtt, switches
+from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, payload_base_rtt, serialisation_rtt, switches
 from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as MECHANISMS_SHOWN
 from fluidcc.units import SIZE, show
 
@@ -51,7 +51,7 @@ class Times:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class PreparedRun:
     """A run that is ready to go."""
 
     sim: Sim
@@ -60,7 +60,7 @@ class Plan:
     times: Times
 
 
-def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
+def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     """Lay out a resolved scenario in memory.
 
     Parameters
@@ -114,7 +114,7 @@ def plan_of(scenario: Scenario, times: Times, log: int) -> Plan:
         sim = sim._replace(routes=_routes(topology))
     _first(scenario, sim, times)
     sim = grown_packets(sim, 1024)
-    return Plan(sim, topology, members, times)
+    return PreparedRun(sim, topology, members, times)
 
 
 def sampled_classes(scenario: Scenario) -> int:
@@ -223,7 +223,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
                 base_rtt=rtts[simulator],
                 path_rate=slowest,
                 packet=float(_bytes(scenario.wire_packet_of(flow))),
-                own_rtt=base_rtt(scenario, flow) + stored_rtt(scenario, flow),
+                own_rtt=base_rtt(scenario, flow) + serialisation_rtt(scenario, flow),
                 switches=switches(scenario, flow),
                 share=_share(scenario, flow),
                 least_bdp=least,

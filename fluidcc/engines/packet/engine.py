@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.packet import dispatch, host, pool, switch
-from fluidcc.engines.packet.heap import SHIFT, pop, push, schedule, ticket
+from fluidcc.engines.packet.heap import SHIFT, next_sequence, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
     ARRIVAL,
@@ -75,7 +75,7 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         elif kind == WAKE:
             sim.ports[i].wake = max(sim.ports[i].wake, core.now)
         else:
-            i = rare(sim, kind, i)
+            i = handle_slow_event(sim, kind, i)
         if i >= 0:
             serve(sim, i)
     return DONE if core.heap == 0 else RUNNING
@@ -98,7 +98,7 @@ def arrive(sim: Any, i: Any) -> Any:
         switch.drop(sim, i, k)
         return -1
     if packet.kind >= PAUSE:
-        switch.heed(sim, k, i)
+        switch.on_pfc_frame(sim, k, i)
         return port.reverse
     packet.hop += 1
     if packet.hop < sim.routes.shape[1]:
@@ -142,7 +142,7 @@ def serve(sim: Any, i: Any) -> None:
     over = core.now + sim.ticks[port.ticks, packet.wire]
     schedule(core, sim.heap, over, FREE, i)
     packet.arrives = over + port.delay
-    packet.order = ticket(core)
+    packet.order = next_sequence(core)
     packet.next = -1
     if port.wire_tail < 0:
         port.wire_head = k
@@ -190,7 +190,7 @@ def take_turns(sim: Any, port: Any) -> Any:
 
 
 @kernel
-def rare(sim: Any, kind: Any, i: Any) -> Any:
+def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
     """All other events; returns the port that may send because of it, or -1."""
     core = sim.core[0]
     if kind == TIMER:
@@ -209,9 +209,9 @@ def rare(sim: Any, kind: Any, i: Any) -> Any:
     elif kind == SAMPLE:
         sample(sim)
     elif kind == OPEN:
-        edge(sim, True)
+        toggle_window(sim, True)
     elif kind == CLOSE:
-        edge(sim, False)
+        toggle_window(sim, False)
     elif kind == FAIL:
         fail(sim, sim.failures[i].port)
         fail(sim, sim.failures[i].reverse)
@@ -220,15 +220,15 @@ def rare(sim: Any, kind: Any, i: Any) -> Any:
             sim.flows[f].route = sim.rerouted[i, f, 0]
             sim.flows[f].back = sim.rerouted[i, f, 1]
     elif kind == JAM:
-        jam(sim, sim.storms[i].port)
+        start_storm(sim, sim.storms[i].port)
     elif kind == RELEASE:
-        calm(sim, sim.storms[i].port)
+        end_storm(sim, sim.storms[i].port)
         return sim.storms[i].port
     return -1
 
 
 @kernel
-def jam(sim: Any, i: Any) -> None:
+def start_storm(sim: Any, i: Any) -> None:
     """A storm of PAUSE frames begins: all classes of port ``i`` stop."""
     sim.ports[i].jammed += 1
     for q in range(1, sim.core[0].queues):
@@ -236,7 +236,7 @@ def jam(sim: Any, i: Any) -> None:
 
 
 @kernel
-def calm(sim: Any, i: Any) -> None:
+def end_storm(sim: Any, i: Any) -> None:
     """A storm ends: if it is the port's last, all classes go on but those that the far end has paused by itself."""
     port = sim.ports[i]
     port.jammed -= 1
@@ -244,7 +244,7 @@ def calm(sim: Any, i: Any) -> None:
         return
     for q in range(1, sim.core[0].queues):
         if port.stopping >> q & 1 == 0:
-            switch.go_on(sim, i, q)
+            switch.resume_queue(sim, i, q)
 
 
 @kernel
@@ -272,7 +272,7 @@ def sample(sim: Any) -> None:
 
 
 @kernel
-def edge(sim: Any, opens: Any) -> None:
+def toggle_window(sim: Any, opens: Any) -> None:
     """The window of the metrics opens or closes."""
     core = sim.core[0]
     for j in range(len(sim.links)):

@@ -55,7 +55,7 @@ def pop(core: Any, heap: Any) -> None:
 
 
 @kernel
-def ticket(core: Any) -> Any:
+def next_sequence(core: Any) -> Any:
     """Next place in the order of scheduling."""
     core.order += 1
     return core.order
@@ -64,4 +64,4 @@ def ticket(core: Any) -> Any:
 @kernel
 def schedule(core: Any, heap: Any, time: Any, kind: Any, index: Any) -> None:
     """Schedule an event of a kind for some port or flow."""
-    push(core, heap, time, ticket(core), (kind << SHIFT) | index)
+    push(core, heap, time, next_sequence(core), (kind << SHIFT) | index)

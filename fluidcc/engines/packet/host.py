@@ -51,7 +51,7 @@ def emit(sim: Any, i: Any) -> Any:
 def packet_of(sim: Any, f: Any) -> Any:
     """Make a flow's next packet."""
     core, flow = sim.core[0], sim.flows[f]
-    k = pool.take(core, sim.packets)
+    k = pool.allocate(core, sim.packets)
     packet = sim.packets[k]
     payload = min(flow.payload, flow.total - flow.sent)
     size = payload + flow.overhead
@@ -87,7 +87,7 @@ def receive(sim: Any, k: Any) -> Any:
     """A packet reaches the host that it is for; returns the NIC that may have something to send."""
     if sim.packets[k].kind == DATA:
         return deliver(sim, k)
-    return hear(sim, k)
+    return on_ack_or_cnp(sim, k)
 
 
 @inlined
@@ -128,14 +128,14 @@ def deliver(sim: Any, k: Any) -> Any:
     else:
         due = flow.unanswered >= core.ack_interval or packet.end >= flow.total
     if due:
-        answer(sim, f, k)
+        send_ack(sim, f, k)
     else:
-        pool.give(core, sim.packets, k)
+        pool.free(core, sim.packets, k)
     return nic
 
 
 @kernel
-def answer(sim: Any, f: Any, k: Any) -> None:
+def send_ack(sim: Any, f: Any, k: Any) -> None:
     """Send packet ``k`` back as the ACK of all that has come."""
     core, packet, flow = sim.core[0], sim.packets[k], sim.flows[f]
     nic = sim.routes[flow.back, 0]
@@ -163,7 +163,7 @@ def answer(sim: Any, f: Any, k: Any) -> None:
 
 
 @kernel
-def answer_the_rest(sim: Any, f: Any) -> None:
+def send_last_ack(sim: Any, f: Any) -> None:
     """A notification's period is over: answer what has come in it, with the telemetry of before."""
     core, flow = sim.core[0], sim.flows[f]
     flow.answer_armed = 0
@@ -173,9 +173,9 @@ def answer_the_rest(sim: Any, f: Any) -> None:
         flow.answer_armed = 1
         schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
         return
-    k = pool.take(core, sim.packets)
+    k = pool.allocate(core, sim.packets)
     sim.packets[k].hops = 0
-    answer(sim, f, k)
+    send_ack(sim, f, k)
     schedule(core, sim.heap, core.now, WAKE, sim.routes[flow.back, 0])
 
 
@@ -196,7 +196,7 @@ def notify(sim: Any, f: Any) -> None:
     flow.cnps += 1
     flow.cnp_next = core.now + flow.cnp_interval
     schedule(core, sim.heap, flow.cnp_next, NOTIFY, f)
-    k = pool.take(core, sim.packets)
+    k = pool.allocate(core, sim.packets)
     packet = sim.packets[k]
     packet.kind = CNP
     packet.flow = f
@@ -219,13 +219,13 @@ def interval_over(sim: Any, f: Any) -> None:
     """End of a CNP interval: another CNP if a marked packet came during it (DCQCN, Fig. 6)."""
     flow = sim.flows[f]
     if flow.notifies:
-        answer_the_rest(sim, f)
+        send_last_ack(sim, f)
     elif sim.core[0].now >= flow.cnp_next and flow.cnp_pending:
         notify(sim, f)
 
 
 @inlined
-def hear(sim: Any, k: Any) -> Any:
+def on_ack_or_cnp(sim: Any, k: Any) -> Any:
     """An ACK or CNP at its sender."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
@@ -244,7 +244,7 @@ def hear(sim: Any, k: Any) -> Any:
             dispatch.acknowledged(sim, f, k)
             if flow.acked >= flow.total and flow.lost == 0:
                 finish(sim, f)
-    pool.give(core, sim.packets, k)
+    pool.free(core, sim.packets, k)
     return flow.nic
 
 

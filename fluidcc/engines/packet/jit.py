@@ -29,7 +29,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def sources() -> list[Path]:
     """Files that the machine code depends on."""
     here = Path(__file__).parent
-    return [*sorted(here.glob("*.py")), *sorted(here.parent.glob("schemes/*/packet.py"))]
+    return [*sorted(here.glob("*.py")), *sorted(here.parents[1].glob("schemes/*/packet.py"))]
 
 
 @cache

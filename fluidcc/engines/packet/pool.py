@@ -8,7 +8,7 @@ from fluidcc.engines.packet.jit import kernel
 
 
 @kernel
-def take(core: Any, packets: Any) -> Any:
+def allocate(core: Any, packets: Any) -> Any:
     """A packet from the free list; the loop returns to Python to grow the pool before it is empty."""
     k = core.free
     core.free = packets[k].next
@@ -17,7 +17,7 @@ def take(core: Any, packets: Any) -> Any:
 
 
 @kernel
-def give(core: Any, packets: Any, k: Any) -> None:
+def free(core: Any, packets: Any, k: Any) -> None:
     """Return a packet to the free list."""
     packets[k].next = core.free
     core.free = k

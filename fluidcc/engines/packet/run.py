@@ -13,7 +13,7 @@ import xarray as xr
 
 import fluidcc
 from fluidcc.engines.packet import dispatch, layout
-from fluidcc.engines.packet.build import Plan, Times, grown_packets, plan_of, sampled_classes, sampled_of_flows
+from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.jit import compiled
@@ -54,7 +54,7 @@ def simulate(
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
         raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
     times = times_of(scenario, until, window, sample_interval)
-    plan = plan_of(scenario, times, _LOG if log else 0)
+    plan = prepare(scenario, times, _LOG if log else 0)
     before = compiled(run)
     began = time.perf_counter()
     with waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
@@ -108,7 +108,7 @@ def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) 
     return Times(until_ps, round(opens * PS), min(until_ps, round(closes * PS)), max(1, round(spacing * PS)))
 
 
-def execute(plan: Plan, seed: int, *, report: Callable[[float], None] | None = None) -> tuple[Sim, float]:
+def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | None = None) -> tuple[Sim, float]:
     """Run a plan to its horizon; the memory at the end, and the seconds that the loop took."""
     sim, until = plan.sim, plan.times.until
     generator = np.random.default_rng(seed)
@@ -166,19 +166,19 @@ def link_statistics(sim: Sim, times: Times) -> list[dict[str, Any]]:
     return found
 
 
-def _classes(plan: Plan) -> tuple[Any, Any]:
+def _classes(plan: PreparedRun) -> tuple[Any, Any]:
     """First flow of each class of the scenario, and how many it has."""
     _, starts, counts = np.unique(plan.members, return_index=True, return_counts=True)
     return starts, counts
 
 
-def _by_class(plan: Plan, values: Any) -> Any:
+def _by_class(plan: PreparedRun, values: Any) -> Any:
     """Mean over the flows of each class; the flows' axis is the last."""
     starts, counts = _classes(plan)
     return np.add.reduceat(values, starts, axis=-1) / counts
 
 
-def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
+def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim) -> dict[str, Any]:
     """Metrics of the window, keys as in the command line."""
     times, core = plan.times, sim.core[0]
     span = (times.closes - times.opens) / PS
@@ -222,7 +222,7 @@ def summary_of(scenario: Scenario, plan: Plan, sim: Sim) -> dict[str, Any]:
     }
 
 
-def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
+def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
     rows = int(sim.core[0].sampled)
     times = np.arange(rows) * (plan.times.interval / PS)
     flows = sim.flow_samples[:rows]
@@ -285,7 +285,7 @@ def _dataset(scenario: Scenario, plan: Plan, sim: Sim, summary: dict[str, Any]) 
     return xr.Dataset(variables, coordinates, attrs)
 
 
-def _events(plan: Plan, sim: Sim) -> dict[str, Any]:
+def _events(plan: PreparedRun, sim: Sim) -> dict[str, Any]:
     """The log as variables over ``event``."""
     log = sim.log[: int(sim.core[0].logged)]
     ports = np.array([f"{port.source} -> {port.target}" for port in plan.topology.ports])

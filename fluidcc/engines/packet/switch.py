@@ -91,16 +91,16 @@ def release(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
 def resume(sim: Any, i: Any, q: Any) -> None:
     """Let a class of packets come in by port ``i`` again."""
     sim.ports[i].stopping &= ~(1 << q)
-    tell(sim, i, q, RESUME)
+    send_pfc(sim, i, q, RESUME)
 
 
 @kernel
-def tell(sim: Any, i: Any, q: Any, kind: Any) -> None:
+def send_pfc(sim: Any, i: Any, q: Any, kind: Any) -> None:
     """Send PAUSE or RESUME for a class to the node that sends through port ``i``."""
     core = sim.core[0]
     back = sim.ports[i].reverse
     port = sim.ports[back]
-    k = pool.take(core, sim.packets)
+    k = pool.allocate(core, sim.packets)
     packet = sim.packets[k]
     packet.kind = kind
     packet.flow = -1
@@ -152,7 +152,7 @@ def forward(sim: Any, i: Any, k: Any) -> None:
         above = max(source.ingress[q] - node.reserve, 0)
         if source.headroom_used[q] > 0 or above >= threshold(source, node):
             source.stopping |= 1 << q
-            tell(sim, came, q, PAUSE)
+            send_pfc(sim, came, q, PAUSE)
 
 
 @kernel
@@ -166,7 +166,7 @@ def drop(sim: Any, i: Any, k: Any) -> None:
         core.dropped_control += 1
     if len(sim.log) > 0:
         write(core, sim.log, DROPPED, i, packet.flow, packet.kind, packet.end, sim.ports[i].queued, 0.0)
-    pool.give(core, sim.packets, k)
+    pool.free(core, sim.packets, k)
 
 
 @inlined
@@ -207,7 +207,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
 
 
 @kernel
-def heed(sim: Any, k: Any, i: Any) -> None:
+def on_pfc_frame(sim: Any, k: Any, i: Any) -> None:
     """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards who sent it."""
     packet = sim.packets[k]
     back = sim.ports[i].reverse
@@ -215,8 +215,8 @@ def heed(sim: Any, k: Any, i: Any) -> None:
         sim.ports[back].pauses += 1
         stop(sim, back, packet.marks)
     elif not sim.ports[back].jammed:
-        go_on(sim, back, packet.marks)
-    pool.give(sim.core[0], sim.packets, k)
+        resume_queue(sim, back, packet.marks)
+    pool.free(sim.core[0], sim.packets, k)
 
 
 @kernel
@@ -239,7 +239,7 @@ def stop(sim: Any, i: Any, q: Any) -> None:
 
 
 @kernel
-def go_on(sim: Any, i: Any, q: Any) -> None:
+def resume_queue(sim: Any, i: Any, q: Any) -> None:
     """Flow control lets a class of port ``i`` go on."""
     core, port = sim.core[0], sim.ports[i]
     before = port.paused
@@ -254,4 +254,4 @@ def go_on(sim: Any, i: Any, q: Any) -> None:
     core.stopped -= port.rate
 
 
-__all__ = ["CONTROL_BYTES", "drop", "forward", "go_on", "heed", "queue_up", "stamp", "stop", "tell"]
+__all__ = ["CONTROL_BYTES", "drop", "forward", "on_pfc_frame", "queue_up", "resume_queue", "send_pfc", "stamp", "stop"]

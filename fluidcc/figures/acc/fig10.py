@@ -32,7 +32,7 @@ STEADY = 0.02  # standard deviation of utilisation over 100 us, up to which it c
 
 
 @reproduces("acc-fig10", papers.ACC, "Figure 10: ten flows: queue, halts, utilisation, rates")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until = QUICK_UNTIL if quick else UNTIL
     contenders = [CONTENDERS[name] for name in COMPARED]

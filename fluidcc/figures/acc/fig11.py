@@ -1,7 +1,7 @@
 """ACC Figure 11: fifteen hosts burst to the receiver of F1: what waits at P4, and who is paused (section 6.3).
 
 Whether ACC pauses the switches of the chain depends on when the bursts come: while a flow halts it decides nothing
-before the first ACK of what it sent after the halt, and a burst that comes then is heard of only once P4 has drained.
+before the first ACK of what it sent after the halt, and a burst that comes then is observed only once P4 has drained.
 So each scheme is run at many phases of the bursts' start, and one of them is drawn.
 """
 
@@ -45,7 +45,7 @@ EMPTY = 100e3  # bytes: P4's queue counts as drained
 
 
 @reproduces("acc-fig11", papers.ACC, "Figure 11: bursts at P4: what waits there, and who is paused")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig11(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     phases = [DRAWN, *(k for k in (QUICK_PHASES if quick else PHASES) if k != DRAWN)]
     starts = [BURST + k * PHASE for k in phases]

@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 
 
 @reproduces("acc-fig2", papers.ACC, "Figure 2: a congested flow's packets in switches, in flight, and its ACKs")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig2(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     bursts = (N,) if quick else (N, 10)
     times = np.arange(0.0, UNTIL, STEP)

@@ -56,7 +56,7 @@ NAMES = {name: CONTENDERS[name].name for name in COMPARED} | {"dcqcn_sim": "DCQC
 
 
 @reproduces("acc-fig20", papers.ACC, "Figure 20: utilisation of SW3->SW4 after bursts")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until, phases = (QUICK_UNTIL, QUICK_PHASES) if quick else (UNTIL, PHASES)
     runs = {

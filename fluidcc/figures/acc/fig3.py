@@ -48,7 +48,7 @@ GONE = 0.1  # of the time that DCQCN blocks
 
 @reproduces("acc-fig3", papers.ACC, "Figure 3: head-of-line blocking at P3 with 20 bursting hosts")
 @reproduces("acc-fig4", papers.ACC, "Figure 4: head-of-line blocking at P3 with 10 bursting hosts")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the figures."""
     hosts = HOSTS[figure.name]
     first_queue = hosts * XOFF / LINE

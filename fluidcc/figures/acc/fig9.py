@@ -40,13 +40,13 @@ NOTES = (
     "section 6.1, CNPs at least 50 us apart; all start at line rate at once",
     "DCQCN's numbers are medians over seeds; its alpha starts at 1, so the first CNPs halve: its total is at 10 Gbps "
     "sooner and lower after that than on the testbed (0.5 ms, 1 Gbps). What it runs in software is not in the model",
-    "DCQCN does not come to rest here: means over 1 ms swing about a tenth about the line, so we report when a mean "
+    "DCQCN does not settle here: means over 1 ms oscillate about a tenth about the line, so we report when a mean "
     "first is within 5 % of it, where the paper has 18 ms until it converges",
 )
 
 
 @reproduces("acc-fig9", papers.ACC, "Figure 9: four flows on the testbed, total of their rates")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig9(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until, seeds = (QUICK_UNTIL, QUICK_SEEDS) if quick else (UNTIL, SEEDS)
     runs = {

@@ -22,7 +22,7 @@ from fluidcc.plotting.style import label
 from fluidcc.scenario.builders import fat_tree
 from fluidcc.scenario.builders.workloads import Rows, incasts, poisson_flows
 from fluidcc.scenario.model import PFC, Scenario
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.acc import ACC
 
 LINE = 100 * GBPS
@@ -76,7 +76,7 @@ CASES = {
 @reproduces("acc-fig16", papers.ACC, "Figure 16: slowdowns and PAUSEs with halts and without")
 @reproduces("acc-fig18", papers.ACC, "Figure 18: slowdowns against RI")
 @reproduces("acc-fig19", papers.ACC, "Figure 19: slowdowns and PAUSEs against P_thresh")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_sensitivity(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the figures."""
     case, times = CASES[figure.name], QUICK if quick else PLAIN
     data, drops = _data(case, times)
@@ -101,7 +101,7 @@ def traffic(case: Case, seed: int, times: Times) -> tuple[Rows, Rows]:
 def slowdowns(built: Scenario, took: Sequence[float | None], until: float) -> np.ndarray:
     """Completion times over those of an idle network; of flows that did not finish, the time that they had."""
     times = [until - flow.start if fct is None else fct for flow, fct in zip(built.flows, took, strict=True)]
-    ideal = [loaded_base_rtt(built, flow) + flow.size / flow.line_rate for flow in built.flows]
+    ideal = [base_rtt_with_serialisation(built, flow) + flow.size / flow.line_rate for flow in built.flows]
     return np.array(times) / np.array(ideal)
 
 

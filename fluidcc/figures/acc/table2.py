@@ -25,7 +25,7 @@ from fluidcc.figures.acc.common import COLOURS, COMPARED, CONTENDERS, NETWORK, N
 from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
-from fluidcc.files import write_whole
+from fluidcc.files import write_atomically
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.progress import Bar
@@ -56,7 +56,7 @@ def unit(scheme: str, seed: int, until: float) -> Scenario:
 
 
 @reproduces("acc-table2", papers.ACC, "Table 2: how often a Clos unit with two failed links deadlocks")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_table2(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the table."""
     seeds, until = (QUICK_SEEDS, QUICK_UNTIL) if quick else (SEEDS, UNTIL)
     kept = folder / f"{figure.name}.runs.json"
@@ -96,7 +96,7 @@ def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | N
     with Bar("simulating Table 2", len(wanted), "runs") as bar:
         for name, counts in _in_processes(missing, until):
             found[name] = counts
-            write_whole(kept, lambda target: Path(target).write_text(json.dumps({key: found})))
+            write_atomically(kept, lambda target: Path(target).write_text(json.dumps({key: found})))
             bar(sum(each in found for each in wanted) / len(wanted))
     return {name: found[name] for name in wanted}
 

@@ -24,7 +24,7 @@ PLOTTED = 2e-6  # s
 
 
 @reproduces("dcqcn-fig10", papers.DCQCN, "Figure 10: second sender starts 10 ms after the first")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     fine = FINE_QUICK if quick else FINE
     scenario = incast(2, start=[0.0, START])

@@ -24,7 +24,7 @@ SEEDS, SEEDS_QUICK = 16, 4
 
 
 @reproduces("dcqcn-fig10-packet", papers.DCQCN, "Figure 10: the model against packets")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig10_packet(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     seeds = SEEDS_QUICK if quick else SEEDS
     scenario = incast(2, start=[0.0, START], **SWITCH)

@@ -23,11 +23,11 @@ from fluidcc.engines.run import simulate
 from fluidcc.figures.common import GBPS, LINE_RATE, WIDTH, save, side_by_side, variable
 from fluidcc.figures.dcqcn.fig11_checks import (
     CONVERGED,
-    CUT_OFF,
     LAST,
     OMITTED,
     PROBES,
     SAMPLED,
+    STEP_MARKING,
     STRAWMAN,
     UNTIL,
     Variant,
@@ -75,7 +75,7 @@ PANELS = {
         ("150KB", "500KB", "1MB", "2MB", "5MB", "10MB"),
         True,
         "T = 1.5 ms, Kmin = Kmax = 40 KB, Pmax = 1, g = 1/16",
-        {"strawman": lambda x: (strawman(byte_counter=x), CUT_OFF)},
+        {"strawman": lambda x: (strawman(byte_counter=x), STEP_MARKING)},
     ),
     "dcqcn-fig11b": Panel(
         "timer",
@@ -85,8 +85,8 @@ PANELS = {
         True,
         "B = 150 KB (or 10 MB), Kmin = Kmax = 40 KB, Pmax = 1, g = 1/16",
         {
-            "B = 150 KB": lambda x: (strawman(timer=x), CUT_OFF),
-            "B = 10 MB": lambda x: (strawman(timer=x, byte_counter="10MB"), CUT_OFF),
+            "B = 150 KB": lambda x: (strawman(timer=x), STEP_MARKING),
+            "B = 10 MB": lambda x: (strawman(timer=x, byte_counter="10MB"), STEP_MARKING),
         },
     ),
     "dcqcn-fig11c": Panel(
@@ -120,7 +120,7 @@ PANELS = {
 @reproduces("dcqcn-fig11b", papers.DCQCN, "Figure 11(b): convergence against the timer")
 @reproduces("dcqcn-fig11c", papers.DCQCN, "Figure 11(c): convergence against Kmax")
 @reproduces("dcqcn-fig11d", papers.DCQCN, "Figure 11(d): convergence against Pmax")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig11(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the four figures."""
     panel, probe = PANELS[figure.name], PROBES[figure.name]
     count, fine = (VALUES_QUICK, FINE_QUICK) if quick else (VALUES, FINE)

@@ -14,7 +14,7 @@ from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import RED
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 
-STRAWMAN, CUT_OFF = PRESETS["strawman"][:2]
+STRAWMAN, STEP_MARKING = PRESETS["strawman"][:2]
 RECOMMENDED = PRESETS["paper"][0]
 OMITTED, LAST, UNTIL = 10e-3, 180e-3, 200e-3  # s: left out, start of the last 20 ms, horizon
 CONVERGED = 1 * GBPS  # flows count as converged if their means of the last 20 ms differ by less (2.5 % of the line)
@@ -64,7 +64,7 @@ def numbers(trace: Trace, k: int) -> Numbers:
 
 
 def _counters(quick: bool) -> dict[str, Variant]:
-    return {"strawman": (STRAWMAN, CUT_OFF), "byte_counter_10MB": (strawman(byte_counter="10MB"), CUT_OFF)}
+    return {"strawman": (STRAWMAN, STEP_MARKING), "byte_counter_10MB": (strawman(byte_counter="10MB"), STEP_MARKING)}
 
 
 def _judge_counters(found: dict[str, Numbers], error: dict[str, Numbers]) -> Checked:
@@ -94,9 +94,9 @@ def _judge_counters(found: dict[str, Numbers], error: dict[str, Numbers]) -> Che
 
 def _timers(quick: bool) -> dict[str, Variant]:
     return {
-        "timer_55us": (strawman(timer="55us"), CUT_OFF),
-        "timer_55us_byte_counter_10MB": (strawman(timer="55us", byte_counter="10MB"), CUT_OFF),
-        "byte_counter_10MB": (strawman(byte_counter="10MB"), CUT_OFF),
+        "timer_55us": (strawman(timer="55us"), STEP_MARKING),
+        "timer_55us_byte_counter_10MB": (strawman(timer="55us", byte_counter="10MB"), STEP_MARKING),
+        "byte_counter_10MB": (strawman(byte_counter="10MB"), STEP_MARKING),
     }
 
 

@@ -56,7 +56,7 @@ CASES = [*(Case(n, g) for n in INCASTS for g in GAINS), FIRST_WITHOUT, Case(32, 
 
 
 @reproduces("dcqcn-fig12", papers.DCQCN, "Figure 12: queue against g at 2:1, 8:1 and 16:1 incast")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig12(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     fine = FINE_QUICK if quick else FINE
     trace = _run(CASES, COARSE)
@@ -67,8 +67,8 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     change = refined[FIRST_WITHOUT]["empty"] - found[FIRST_WITHOUT]["empty"]
     values, expected = _verdicts(found | refined, change)
     notes = [
-        f"means and shares of time are over {WINDOW[0] * 1e3:g} to {WINDOW[1] * 1e3:g} ms; swings are all that rises "
-        f"and falls again after {SETTLED * 1e3:g} ms",
+        f"means and shares of time are over {WINDOW[0] * 1e3:g} to {WINDOW[1] * 1e3:g} ms; oscillations are all that "
+        f"rises and falls again after {SETTLED * 1e3:g} ms",
         "at 2:1 with g = 1/1024 the queue is lower because it is still on its way to the fixed point",
     ]
     if quick:
@@ -90,24 +90,26 @@ def _numbers(trace: Trace, k: int) -> dict[str, float]:
     """
     time, queue = trace["time"].values, trace["queue"].values[:, k]
     later, window = (queue[time >= start - SAMPLED / 2] for start in (SETTLED, WINDOW[0]))
-    swing = (np.abs(np.diff(later)).sum() - abs(later[-1] - later[0])) / 2
+    amplitude = (np.abs(np.diff(later)).sum() - abs(later[-1] - later[0])) / 2
     mean = trace.summary["links"][k]["queue_bytes"]["mean"]
-    return {"mean": mean, "swing": float(swing), "empty": float((window < EMPTY).mean())}
+    return {"mean": mean, "amplitude": float(amplitude), "empty": float((window < EMPTY).mean())}
 
 
 def _verdicts(found: dict[Case, dict[str, float]], change: float) -> tuple[dict[str, float | bool], dict[str, Check]]:
     values: dict[str, float | bool] = {}
     for case, at in found.items():
         name = f"incast_{case.flows}_g_1_{1 / case.g:.0f}"
-        values |= {f"{name}_queue_mean_bytes": at["mean"], f"{name}_queue_swings_bytes": at["swing"]}
+        values |= {f"{name}_queue_mean_bytes": at["mean"], f"{name}_queue_amplitude_bytes": at["amplitude"]}
         values[f"{name}_queue_empty_share"] = at["empty"]
-    rests = [equilibrium(incast(2, scheme=dataclasses.replace(SCHEME, g=g))).as_dict() for g in GAINS]
-    values["incast_2_fixed_point_bytes"] = rests[0]["queue_bytes"]
-    values["fixed_point_depends_on_g"] = any(rest["queue_bytes"] != rests[0]["queue_bytes"] for rest in rests)
+    fixed_points = [equilibrium(incast(2, scheme=dataclasses.replace(SCHEME, g=g))).as_dict() for g in GAINS]
+    values["incast_2_fixed_point_bytes"] = fixed_points[0]["queue_bytes"]
+    values["fixed_point_depends_on_g"] = any(
+        fixed_point["queue_bytes"] != fixed_points[0]["queue_bytes"] for fixed_point in fixed_points
+    )
     for n in (2, 8):
-        swings = [found[Case(n, g)]["swing"] for g in GAINS]
-        values[f"incast_{n}_swings_fall_down_to_g_1_256"] = swings[0] > swings[1] > swings[2]
-        values[f"incast_{n}_swings_fall_further_to_g_1_1024"] = swings[2] > swings[3]
+        oscillations = [found[Case(n, g)]["amplitude"] for g in GAINS]
+        values[f"incast_{n}_amplitude_fall_down_to_g_1_256"] = oscillations[0] > oscillations[1] > oscillations[2]
+        values[f"incast_{n}_amplitude_fall_further_to_g_1_1024"] = oscillations[2] > oscillations[3]
     sixteen, halved = found[Case(16, SCHEME.g)], found[Case(32, SCHEME.g, 0.5)]
     values["incast_16_starves"] = sixteen["empty"] > 0
     values["incast_32_rate_ai_halved_starves"] = halved["empty"] > 0
@@ -117,10 +119,12 @@ def _verdicts(found: dict[Case, dict[str, float]], change: float) -> tuple[dict[
             20.151278e3, 1e-3, 0.0, "independent root of (7)-(9); half its last digit"
         ),
         "fixed_point_depends_on_g": Check(
-            False, 0, "g does not enter (7)-(9) at rest: no lower queue with a smaller g"
+            False, 0, "g does not enter (7)-(9) at equilibrium: no lower queue with a smaller g"
         ),
         **{
-            f"incast_{n}_swings_fall_down_to_g_1_256": Check(True, 0, "section 5.2: smaller g leads to lower variation")
+            f"incast_{n}_amplitude_fall_down_to_g_1_256": Check(
+                True, 0, "section 5.2: smaller g leads to lower variation"
+            )
             for n in (2, 8)
         },
         "incast_15_g_1_256_queue_empty_share": printed(0.39, 0.01, change, f"{why}: empty 39 % of the time"),
@@ -154,15 +158,15 @@ def _draw(trace: Trace) -> Any:
         for column, n in enumerate(INCASTS):
             axis = axes[row, column]
             k = CASES.index(Case(n, g))
-            rest = equilibrium(incast(1, multiplicity=n)).as_dict()
+            fixed_point = equilibrium(incast(1, multiplicity=n)).as_dict()
             axis.plot(time, queue[:, k], lw=0.9, color=f"C{row}")
-            if rest["exists"]:
-                axis.axhline(rest["queue_bytes"] / 1e3, color="0.3", lw=0.8, ls="--", label="fixed point")
+            if fixed_point["exists"]:
+                axis.axhline(fixed_point["queue_bytes"] / 1e3, color="0.3", lw=0.8, ls="--", label="fixed point")
             axis.set(xlim=(0, DRAWN_UNTIL), ylim=(0, TOPS[n]))
             axis.grid(alpha=0.3)
             if row == 0:
-                axis.set_title(f"{n}:1 incast" + ("" if rest["exists"] else " (no fixed point)"))
-                if rest["exists"]:
+                axis.set_title(f"{n}:1 incast" + ("" if fixed_point["exists"] else " (no fixed point)"))
+                if fixed_point["exists"]:
                     axis.legend(loc="upper right", fontsize="small")
             if row == len(GAINS) - 1:
                 axis.set_xlabel(label("time", "ms"))

@@ -68,7 +68,7 @@ FULL, QUICK = Span(0.5, 1.5, 1.0, 3), Span(0.1, 0.5, 0.3, 2)
 
 
 @reproduces("dcqcn-fig13", papers.DCQCN, "Figure 13: two flows under four settings, model and packets")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     span = QUICK if quick else FULL
     fluids = _fluids(span)
@@ -83,7 +83,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         f"the second flow starts at {span.start * 1e3:g} ms; means over {span.since * 1e3:g} to {span.until * 1e3:g} "
         "ms; std is that of one flow within a run: packets' throughput over 1 ms, the fluid's rate every 1 ms",
         "(b) is run with the strawman's byte counter and with the 10 MB that section 5.2 wants beside a fast timer",
-        f"{span.seeds} seeds with RED-like marking; a cut-off draws nothing, so all its runs are the same",
+        f"{span.seeds} seeds with RED-like marking; a step marking draws nothing, so all its runs are the same",
         SWITCH_NOTE,
     ]
     if quick:

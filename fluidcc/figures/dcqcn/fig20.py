@@ -1,4 +1,4 @@
-"""DCQCN Figure 20: three flows over two bottlenecks, cut-off against RED-like marking (section 7).
+"""DCQCN Figure 20: three flows over two bottlenecks, step marking against RED-like marking (section 7).
 
 f2 crosses T1's uplink with f1 and T4's port to R2 with f3: a parking lot, of which max-min fairness gives 20 Gb/s
 to each.
@@ -26,14 +26,14 @@ from fluidcc.schemes.dcqcn import PRESETS
 FLOWS, LONG = ("f1", "f2", "f3"), 1  # f2 crosses both
 ORDER = (1, 0, 2)  # places of f1, f2, f3 among the parking lot's flows
 SCHEME, RED_LIKE = PRESETS["paper"][:2]
-CUT_OFF = RED("40KB", "40KB", 1.0)  # section 5.2's K
-MARKINGS = {"cutoff": CUT_OFF, "red": RED_LIKE}
+STEP_MARKING = RED("40KB", "40KB", 1.0)  # section 5.2's K
+MARKINGS = {"cutoff": STEP_MARKING, "red": RED_LIKE}
 LATEST_START = 1e-3  # s; flows start at random, so that runs differ without random marks too
 FULL, QUICK = (0.3, 0.1, 8), (0.2, 0.1, 2)  # end, from when on rates count [s], runs
 
 
-@reproduces("dcqcn-fig20", papers.DCQCN, "Figure 20: two bottlenecks, cut-off against RED-like marking")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+@reproduces("dcqcn-fig20", papers.DCQCN, "Figure 20: two bottlenecks, step marking against RED-like marking")
+def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until, since, runs = QUICK if quick else FULL
     means, fluid = {}, {}
@@ -46,8 +46,8 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         fluid[name] = np.array(model.summary["rate_bytes_per_s"])[list(ORDER)]
     values = _measure(means, fluid)
     notes = [
-        f"a parking lot with the testbed's rates; Table 14 but for the marking, cut-off at 40 KB; {runs} runs, whose "
-        f"flows start at random within {LATEST_START * 1e3:g} ms; means over {since * 1e3:g} to {until * 1e3:g} ms",
+        f"a parking lot with the testbed's rates; Table 14 but for the marking, step marking at 40 KB; {runs} runs, "
+        f"whose flows start at random within {LATEST_START * 1e3:g} ms; means over {since * 1e3:g} to {until * 1e3:g} ms",
         SWITCH_NOTE,
     ]
     if quick:
@@ -102,7 +102,7 @@ def _data(means: dict[str, np.ndarray], fluid: dict[str, np.ndarray]) -> xr.Data
 
 def _draw(means: dict[str, np.ndarray], fluid: dict[str, np.ndarray]) -> Any:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.6), sharey=True)
-    titles = {"cutoff": "cut-off at 40 KB", "red": "RED-like, 5 to 200 KB, 1 %"}
+    titles = {"cutoff": "step marking at 40 KB", "red": "RED-like, 5 to 200 KB, 1 %"}
     for axis, (name, rates) in zip(axes[0], means.items(), strict=True):
         rates, place = rates / GBPS, np.arange(len(FLOWS))
         middle, low, high = rates.mean(axis=0), rates.min(axis=0), rates.max(axis=0)

@@ -41,7 +41,7 @@ RUNS = {
 
 @reproduces("dcqcn-fig3", papers.DCQCN, "Figure 3: PFC alone is unfair to flows that share a port")
 @reproduces("dcqcn-fig8", papers.DCQCN, "Figure 8: with DCQCN all senders get the same share")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the figures."""
     run = RUNS[figure.name]
     until, seeds = run.quick if quick else (run.until, run.seeds)

@@ -39,7 +39,7 @@ RUNS = {
 
 @reproduces("dcqcn-fig4", papers.DCQCN, "Figure 4: PFC alone hurts a victim flow")
 @reproduces("dcqcn-fig9", papers.DCQCN, "Figure 9: with DCQCN the victim flow is not hurt")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the figures."""
     run = RUNS[figure.name]
     until, seeds = run.quick if quick else (run.until, run.seeds)

@@ -1,7 +1,7 @@
 """DCQCN section 6.1: K:1 incast, K = 1 to 19, with the settings of Table 14.
 
 The paper reports a total "always more than 39Gbps" and that "the queue length never exceeds 100KB". The model itself
-says otherwise: its queue at rest is above 100 KB from 9 senders on, and from 15 on there is no rest.
+says otherwise: its queue at equilibrium is above 100 KB from 9 senders on, and from 15 on there is no equilibrium.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STATISTICS = ("mean", "p95", "max", "max_whole_run")
 
 
 @reproduces("dcqcn-incast-totals", papers.DCQCN, "section 6.1: total and queue of K:1 incast, K = 1 to 19")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_incast(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     senders, until = (SENDERS_QUICK, UNTIL_QUICK) if quick else (SENDERS, UNTIL)
     window = (SINCE, until)
@@ -64,7 +64,9 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
                 "bytes",
                 "mean queue, fluid",
             ),
-            "queue_rest": variable("senders", np.array([_rest(count) for count in senders]), "bytes", "queue at rest"),
+            "queue_equilibrium": variable(
+                "senders", np.array([_fixed_point(count) for count in senders]), "bytes", "queue at equilibrium"
+            ),
         },
         {"senders": list(senders)},
     )
@@ -92,7 +94,7 @@ def _utilisation(model: Any) -> np.ndarray:
     return np.array([link["utilisation"] for link in model.summary["links"]])
 
 
-def _rest(count: int) -> float:
+def _fixed_point(count: int) -> float:
     """Queue of the model's fixed point [bytes]; NaN where there is none."""
     found = equilibrium(incast(1, multiplicity=count)).as_dict()
     return found["queue_bytes"] if found["exists"] and count > 1 else np.nan
@@ -124,12 +126,14 @@ def _measure(data: xr.Dataset) -> dict[str, Any]:
 
 def _expected() -> dict[str, Check]:
     return {
-        "total_above_39gbps_up_to_8": Check(True, 0, "section 6.1, where the model has a stable rest on the ramp"),
+        "total_above_39gbps_up_to_8": Check(
+            True, 0, "section 6.1, where the model has a stable equilibrium on the ramp"
+        ),
         "total_above_39gbps_always": Check(
             False, 0, "against section 6.1: no fixed point from 15 senders on, so the queue cycles and runs empty"
         ),
         "queue_within_100KB_always": Check(
-            False, 0, "against section 6.1: the model's queue at rest is above 100 KB from 9 senders on"
+            False, 0, "against section 6.1: the model's queue at equilibrium is above 100 KB from 9 senders on"
         ),
         "total_farthest_from_fluid_rel": Check(0.0, 0.1, "the model's own total; 10 %"),
         "drops": Check(0.0, 0.0, "PFC keeps the network lossless"),
@@ -152,7 +156,7 @@ def _draw(data: xr.Dataset) -> Any:
         ("mean", "packets, mean", "o-"),
     ):
         queues.plot(several, data[f"queue_{name}"].sel(senders=several) / 1e3, style, ms=4, lw=1.1, label=text)
-    queues.plot(senders, data["queue_rest"] / 1e3, "k--", lw=1.4, label="model's fixed point")
+    queues.plot(senders, data["queue_equilibrium"] / 1e3, "k--", lw=1.4, label="model's fixed point")
     queues.axhline(100, color="C3", lw=1.2, ls=":", label="paper: never above")
     queues.set(ylabel=label("queue", "KB"), yscale="log", ylim=(5, 1e5))
     queues.yaxis.set_major_formatter("{x:g}")

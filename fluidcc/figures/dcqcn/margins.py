@@ -31,12 +31,12 @@ PRINTED = {
     50e-6: {2: 8.2626, 4: -0.75215, 6: -4.9328, 8: -6.4319, 10: -6.5844, 16: -3.8992, 22: 0.67343},
     100e-6: {2: -10.099, 8: -18.252, 32: -1.7638, 64: 15.625},
 }
-RUNS = {(2, 50e-6): True, (8, 50e-6): True, (2, 100e-6): False, (8, 85e-6): False}  # whether the queue comes to rest
-SWINGS = 1e3  # bytes: standard deviation of a late queue that has not come to rest
+RUNS = {(2, 50e-6): True, (8, 50e-6): True, (2, 100e-6): False, (8, 85e-6): False}  # whether the queue settles
+OSCILLATES = 1e3  # bytes: standard deviation of a late queue that has not settled
 
 
 @reproduces("dcqcn-margins", papers.ECN_OR_DELAY, "phase margin over flows, published and exact")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_margins(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     flows = QUICK if quick else FLOWS
     found: dict[tuple[int, float], Stability] = {}
@@ -60,17 +60,17 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     ]
     values |= {"exact_margin_has_the_sign_of_the_root": all(agree), "published_margin_has_not": float(sum(wrong))}
     expected["exact_margin_has_the_sign_of_the_root"] = Check(True, 0, "the loop closes to the same system")
-    for (n, delay), rests in RUNS.items():
-        key = f"run_{delay * 1e6:.0f}us_{n}_flows_rests"
-        values[key] = _rests(n, delay)
-        expected[key] = Check(rests, 0, "the nonlinear run agrees with its rightmost root")
+    for (n, delay), fixed_points in RUNS.items():
+        key = f"run_{delay * 1e6:.0f}us_{n}_flows_settle"
+        values[key] = _settles(n, delay)
+        expected[key] = Check(fixed_points, 0, "the nonlinear run agrees with its rightmost root")
         point = found.get((n, delay))
         if point is not None:
             values[f"root_{delay * 1e6:.0f}us_{n}_flows_stable"] = bool(point.stable)
-            expected[f"root_{delay * 1e6:.0f}us_{n}_flows_stable"] = Check(rests, 0, "as the run does")
+            expected[f"root_{delay * 1e6:.0f}us_{n}_flows_stable"] = Check(fixed_points, 0, "as the run does")
     notes = (
         "beyond 14 flows p* exceeds Pmax: both linearisations extend the RED line beyond Kmax there",
-        "exact: the loop cut where flows hear of the queue; published: data in packets of 1000 B",
+        "exact: the loop cut where flows observe the queue; published: data in packets of 1000 B",
         *(("quick: fewer numbers of flows",) if quick else ()),
     )
     data = _dataset(flows, found)
@@ -82,10 +82,10 @@ def _number(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _rests(flows: int, delay: float) -> bool:
-    """Whether the queue of a line-rate start has come to rest after a second."""
+def _settles(flows: int, delay: float) -> bool:
+    """Whether the queue of a line-rate start has settled after a second."""
     run = simulate(incast(flows, scheme=DCQCN(feedback_delay=delay)), "1s", window="900ms:1s", estimate_error=False)
-    return bool(run.summary["queue_bytes"]["std"] < SWINGS)
+    return bool(run.summary["queue_bytes"]["std"] < OSCILLATES)
 
 
 def _dataset(flows: np.ndarray, found: dict[tuple[int, float], Stability]) -> xr.Dataset:

@@ -1,4 +1,4 @@
-"""Where DCQCN's fixed point is stable: over flows, delay, g, Kmax and R_AI, with how far runs swing.
+"""Where DCQCN's fixed point is stable: over flows, delay, g, Kmax and R_AI, with how far runs oscillate.
 
 Table 14's settings; on each axis one of them moves. No figure of a paper: CoNEXT 2016 has margins along lines of it.
 """
@@ -28,7 +28,7 @@ CRITICAL_CHECKS = 8  # points of the boundary whose critical delay is found alon
 UNSTABLE = set(range(3, 21))  # flows at 85 us; on the ramp up to 14
 CLEAR = 40.0  # 1/s: a root so far from the axis has decayed, or grown, by e^-16 when the queue is looked at
 UNTIL, WINDOW = "500ms", "400ms:500ms"
-SWINGS = 1e3  # bytes: a queue that swings by less rests
+OSCILLATES = 1e3  # bytes: a queue that oscillates by less settles
 LABELS = {"n": "flows", "tau": "feedback delay [us]", "g": "gain g", "kmax": "Kmax [KB]", "rate_ai": "R_AI [Mbps]"}
 
 
@@ -49,7 +49,7 @@ def over_ramp(kmax: Any, rate_ai: Any) -> Any:
 
 
 @reproduces("dcqcn-stability", papers.DCQCN, "no figure: where its fixed point is stable")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_stability(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     side, runs = (16, (8, 6)) if quick else (64, (20, 15))
     delays = np.linspace(10e-6, 150e-6, side)
@@ -61,7 +61,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         ),
     ]
     grid = {"n": np.linspace(2, 14, runs[0]), "tau": np.linspace(20e-6, 140e-6, runs[1])}
-    swings = sweep(over_flows, grid, until=UNTIL, window=WINDOW, estimate_error=False)
+    oscillations = sweep(over_flows, grid, until=UNTIL, window=WINDOW, estimate_error=False)
     values: dict[str, float | bool] = {}
     expected: dict[str, Check] = {}
     edge = charts[0].dataset["boundary"].values
@@ -75,31 +75,31 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     values["last_on_ramp"] = float(line.n[line.on_ramp == 1].max())
     expected["unstable_at_85us"] = Check(True, 0, "3 to 20 flows, one by one")
     expected["last_on_ramp"] = Check(14.0, 0, "p* exceeds Pmax from 15 flows on")
-    agree, points = _runs_agree(swings)
+    agree, points = _runs_agree(oscillations)
     values |= {"runs_agree_with_roots": agree, "runs": float(points)}
     expected["runs_agree_with_roots"] = Check(True, 0, f"from line rate, where the root is {CLEAR:g}/s off the axis")
     notes = (
-        "a line-rate start: other starts can end in a limit cycle beside a stable rest (dcqcn-bistability)",
+        "a line-rate start: other starts can end in a limit cycle beside a stable equilibrium (dcqcn-bistability)",
         *(("quick: 16 by 16 points, fewer runs",) if quick else ()),
     )
     data = charts[0].dataset.assign_attrs(title="DCQCN over flows and feedback delay")
-    files = (_draw(charts, swings).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
+    files = (_draw(charts, oscillations).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
     return Result(figure, values, expected, files, notes)
 
 
-def _runs_agree(swings: SweepResult) -> tuple[bool, int]:
-    """Whether runs rest where roots say so, and swing where they say so; and how many were asked."""
-    data = swings.dataset
+def _runs_agree(oscillations: SweepResult) -> tuple[bool, int]:
+    """Whether runs settle where roots say so, and oscillate where they say so; and how many were asked."""
+    data = oscillations.dataset
     chart = stability_chart(over_flows, {name: data[name].values for name in ("n", "tau")}).dataset
     far = (data["queue_bytes.max"] - data["queue_bytes.min"]).transpose("n", "tau").values
     clear = (np.abs(chart.root.values) > CLEAR) & (chart.on_ramp.values == 1)
-    return bool(((far < SWINGS) == (chart.stable.values == 1))[clear].all()), int(clear.sum())
+    return bool(((far < OSCILLATES) == (chart.stable.values == 1))[clear].all()), int(clear.sum())
 
 
-def _draw(charts: list[StabilityChart], swings: SweepResult) -> Any:
+def _draw(charts: list[StabilityChart], oscillations: SweepResult) -> Any:
     picture, axes = new_figure(1, 3, size=(1.6 * WIDTH, 4.8))
     titles = ("flows and delay", "8 flows", "8 flows at 85 us")
-    for axis, chart, title, runs in zip(axes[0], charts, titles, (swings, None, None), strict=True):
+    for axis, chart, title, runs in zip(axes[0], charts, titles, (oscillations, None, None), strict=True):
         draw_chart(picture, axis, chart, LABELS, runs)
         axis.set(title=title)
     picture.suptitle("DCQCN at 40 Gbps: red is unstable; hatched: p* beyond the RED ramp, whose line is extended")

@@ -1,4 +1,4 @@
-"""DCQCN's Table 14 (printed as Figure 14): what each of its six values does, and where the settings rest.
+"""DCQCN's Table 14 (printed as Figure 14): what each of its six values does, and where the settings settle.
 
 Each parameter is varied on its own over a grid around the printed value, with 2 and with 8 senders that start
 as in Figure 11, half of them at line rate and half at 0. The fixed points are those of section 5.1.
@@ -22,7 +22,7 @@ from fluidcc import papers, units
 from fluidcc.figures.common import GBPS, LINE_RATE, WIDTH
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result, printed
-from fluidcc.files import write_whole
+from fluidcc.files import write_atomically
 from fluidcc.plotting.style import Picture, label
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.scenario.builders import incast
@@ -68,27 +68,27 @@ METRICS = {
 
 
 @reproduces("dcqcn-table14", papers.DCQCN, "Figure 14 (table): what each parameter does")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_table14(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make both pictures and the table."""
     between = 0 if quick else 2
     grid = {name: axis.values(between) for name, axis in AXES.items()}
     until = UNTIL_QUICK if quick else UNTIL
     result = _sweep(grid, until)
-    rests = [_rest(float(n)) for n in range(2, LARGEST + 1)]
-    values, expected = _verdicts(rests)
+    fixed_points = [_fixed_point(float(n)) for n in range(2, LARGEST + 1)]
+    values, expected = _verdicts(fixed_points)
     values |= _at_table(result, grid)
     error = [float(result.dataset.attrs[f"discretisation_error.{key}"]) for key in ("queue_rel", "rate_rel")]
     values |= dict(zip(("discretisation_error_queue_rel", "discretisation_error_rate_rel"), error, strict=True))
     if not quick:
-        rest = expected["fixed_point_2_queue_bytes"].value
+        fixed_point = expected["fixed_point_2_queue_bytes"].value
         why = "the simulated queue settles at the fixed point; 0.1 % for what is left of the way there at 100 ms"
-        expected["table14_2_senders_queue_mean_bytes"] = Check(rest, 1e-3 * rest, why)
+        expected["table14_2_senders_queue_mean_bytes"] = Check(fixed_point, 1e-3 * fixed_point, why)
     notes = ["one parameter varied at a time; half of the senders start at 40 Gb/s, half at 0; second half of the run"]
     if quick:
         notes.append(f"quick: the ticks only, {UNTIL_QUICK * 1e3:g} ms in place of {UNTIL * 1e3:g}: not yet settled")
     files = (
         _draw(result, grid, until).write(folder / f"{figure.name}.png"),
-        _draw_rests(rests).write(folder / f"{figure.name}-fixed-points.png"),
+        _draw_fixed_points(fixed_points).write(folder / f"{figure.name}-fixed-points.png"),
         _write(result, grid, folder / f"{figure.name}.csv"),
     )
     return Result(figure, values, expected, files, tuple(notes))
@@ -138,14 +138,14 @@ def _at_table(result: SweepResult, grid: dict[str, np.ndarray]) -> dict[str, flo
 # -- fixed points --------------------------------------------------------------------------------------------
 
 
-def _rest(senders: float) -> dict[str, Any]:
+def _fixed_point(senders: float) -> dict[str, Any]:
     return {"senders": senders, **equilibrium(incast(1, multiplicity=senders)).as_dict()}
 
 
-def _verdicts(rests: list[dict[str, Any]]) -> tuple[dict[str, float | bool], dict[str, Check]]:
-    by_count = {int(rest["senders"]): rest for rest in rests}
+def _verdicts(fixed_points: list[dict[str, Any]]) -> tuple[dict[str, float | bool], dict[str, Check]]:
+    by_count = {int(fixed_point["senders"]): fixed_point for fixed_point in fixed_points}
     kmin, pmax = (units.parse(AXES[name].printed, AXES[name].dimension) for name in ("kmin", "pmax"))
-    last: Any = brentq(lambda n: _rest(n)["marking_probability"] - pmax, 2.0, LARGEST, xtol=1e-10)
+    last: Any = brentq(lambda n: _fixed_point(n)["marking_probability"] - pmax, 2.0, LARGEST, xtol=1e-10)
     values: dict[str, float | bool] = {}
     for n in (2, 8):
         values[f"fixed_point_{n}_marking_probability"] = by_count[n]["marking_probability"]
@@ -154,7 +154,7 @@ def _verdicts(rests: list[dict[str, Any]]) -> tuple[dict[str, float | bool], dic
         "fixed_point_2_alpha": by_count[2]["alpha"],
         "fixed_point_2_target_rate_bytes_per_s": by_count[2]["target_rate_bytes_per_s"],
         "senders_where_p_is_pmax": last,
-        "most_senders_with_fixed_point": float(max(n for n, rest in by_count.items() if rest["exists"])),
+        "most_senders_with_fixed_point": float(max(n for n, fixed_point in by_count.items() if fixed_point["exists"])),
         "p_below_1_percent_at_14": by_count[14]["marking_probability"] < pmax,
         "p_below_1_percent_at_15": by_count[15]["marking_probability"] < pmax,
         **{f"queue_over_kmin_{n}_senders": by_count[n]["queue_bytes"] / kmin for n in (2, 4, 5, 10)},
@@ -198,7 +198,7 @@ def _write(result: SweepResult, grid: dict[str, np.ndarray], path: Path) -> Path
                         cells = (repr(float(line[i, k])) for line in lines)
                         writer.writerow([name, repr(float(value)), AXES[name].dimension, int(n), *cells])
 
-    return write_whole(path, write)
+    return write_atomically(path, write)
 
 
 def _draw(result: SweepResult, grid: dict[str, np.ndarray], until: float) -> Picture:
@@ -228,13 +228,13 @@ def _draw(result: SweepResult, grid: dict[str, np.ndarray], until: float) -> Pic
     return picture
 
 
-def _draw_rests(rests: list[dict[str, Any]]) -> Picture:
+def _draw_fixed_points(fixed_points: list[dict[str, Any]]) -> Picture:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.4))
     left, right = axes[0]
-    count = np.array([rest["senders"] for rest in rests])
-    exists = np.array([rest["exists"] for rest in rests])
-    marks = np.array([rest["marking_probability"] for rest in rests]) * 100
-    queues = np.array([rest["queue_bytes"] for rest in rests]) / 1e3
+    count = np.array([fixed_point["senders"] for fixed_point in fixed_points])
+    exists = np.array([fixed_point["exists"] for fixed_point in fixed_points])
+    marks = np.array([fixed_point["marking_probability"] for fixed_point in fixed_points]) * 100
+    queues = np.array([fixed_point["queue_bytes"] for fixed_point in fixed_points]) / 1e3
     for axis, values in ((left, marks), (right, queues)):
         axis.plot(count[exists], values[exists], "o-", color="C0", ms=4, label="fixed point")
         axis.plot(count[~exists], values[~exists], "o--", color="0.6", ms=4, label="none: line beyond Kmax")

@@ -1,4 +1,4 @@
-"""Where patched TIMELY's fixed point is stable, and how TIMELY swings, which has none.
+"""Where patched TIMELY's fixed point is stable, and how TIMELY oscillates, which has none.
 
 ECN or Delay (CoNEXT 2016) repairs TIMELY, whose equations have no fixed point as printed, and gives the repair's; this
 says for how many flows, delays and values of beta it is stable, and looks at runs of fluid and packets.
@@ -33,7 +33,7 @@ LAST = 72  # flows for which q* is below C T_high
 RUNS = (6, 10, 14, 26, 34)  # flows, at 1 us
 UNTIL, WINDOW = "1s", "800ms:1s"
 QUICK_UNTIL, QUICK_WINDOW = "400ms", "300ms:400ms"
-SWINGS = 5e3  # bytes: a queue that swings by less rests; packets of two flows that meet make 1 KB steps
+OSCILLATES = 5e3  # bytes: a queue that oscillates by less settles; packets of two flows that meet make 1 KB steps
 LABELS = {"n": "flows", "delay": "one-way delay of a link [us]", "beta": "beta"}
 
 
@@ -43,8 +43,8 @@ def patched(n: Any, delay: Any = 1e-6, beta: Any = BETA) -> Scenario:
     return incast(1, rate=C, delay=delay, multiplicity=n, scheme=scheme, initial_rate=C / n)
 
 
-@reproduces("timely-stability", papers.ECN_OR_DELAY, "no figure: where patched TIMELY is stable; TIMELY swings")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+@reproduces("timely-stability", papers.ECN_OR_DELAY, "no figure: where patched TIMELY is stable; TIMELY oscillates")
+def make_timely_stability(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     side = 14 if quick else 48
     flows = np.linspace(2, 80, side)
@@ -60,26 +60,30 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         values[key], expected[key] = value, check
 
     values["flows_stable_at_1us"] = float(line.n[line.stable == 1].max())
-    rest = np.array([equilibrium(patched(float(n))).links[0]["queue_bytes"] for n in (2, 10, 40)])
+    fixed_point = np.array([equilibrium(patched(float(n))).links[0]["queue_bytes"] for n in (2, 10, 40)])
     formula = C * T_LOW * (1 + np.array([2, 10, 40]) * INCREASE / (BETA * C))
-    off = float(np.abs(rest / formula - 1).max())
-    say("queue_at_rest_off_rel", off, Check(0.0, 1e-9, "q* = q' + N delta q'/(beta C), CoNEXT 2016"))
+    off = float(np.abs(fixed_point / formula - 1).max())
+    say("queue_at_equilibrium_off_rel", off, Check(0.0, 1e-9, "q* = q' + N delta q'/(beta C), CoNEXT 2016"))
     last = float(line.n[line.reason == "ok"].max())
-    say("flows_with_a_rest", last, Check(float(LAST), 0, "below C T_high: beta C (T_high - T_low)/(T_low delta)"))
+    say(
+        "flows_with_an_equilibrium",
+        last,
+        Check(float(LAST), 0, "below C T_high: beta C (T_high - T_low)/(T_low delta)"),
+    )
     until, window = (QUICK_UNTIL, QUICK_WINDOW) if quick else (UNTIL, WINDOW)
     runs = sweep(patched, {"n": list(map(float, RUNS))}, until=until, window=window, estimate_error=False).dataset
-    swing = (runs["queue_bytes.max"] - runs["queue_bytes.min"]).values
+    amplitude = (runs["queue_bytes.max"] - runs["queue_bytes.min"]).values
     stable = line.stable.sel(n=list(map(float, RUNS))).values == 1
-    for n, far, rests in zip(RUNS, swing, stable, strict=True):
-        say(f"run_of_{n}_flows_rests", bool(far < SWINGS), Check(bool(rests), 0, "the rightmost root"))
+    for n, far, fixed_points in zip(RUNS, amplitude, stable, strict=True):
+        say(f"run_of_{n}_flows_settle", bool(far < OSCILLATES), Check(bool(fixed_points), 0, "the rightmost root"))
     count = np.array((2, 8) if quick else (2, 3, 4, 6, 8, 12, 16))
     cycles = _cycles(count, quick)
     fluid, packets = cycles["fluid"], cycles["packets"]
-    regular = bool((fluid > SWINGS).all() and (packets > SWINGS).all())
-    say("timely_swings", regular, Check(True, 0, "at g = 0 it increases, so nothing rests"))
+    regular = bool((fluid > OSCILLATES).all() and (packets > OSCILLATES).all())
+    say("timely_amplitude", regular, Check(True, 0, "at g = 0 it increases, so nothing settles"))
     ratio = float(np.abs(fluid / packets - 1).max())
     say(
-        "timely_swing_fluid_off_packets_rel",
+        "timely_amplitude_fluid_off_packets_rel",
         ratio,
         Check(0.0, 0.25, "the queue is cut to 0 in both; packets add steps"),
     )
@@ -90,8 +94,8 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = charts[0].dataset.assign(
         cycle_flows=variable("count", count, "1", "flows"),
-        cycle_fluid=variable("count", fluid, "bytes", "TIMELY's swing of the queue, fluid"),
-        cycle_packets=variable("count", packets, "bytes", "TIMELY's swing of the queue, packets"),
+        cycle_fluid=variable("count", fluid, "bytes", "TIMELY's oscillation of the queue, fluid"),
+        cycle_packets=variable("count", packets, "bytes", "TIMELY's oscillation of the queue, packets"),
     )
     files = (
         _draw(charts, count, cycles).write(folder / f"{figure.name}.png"),
@@ -101,7 +105,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _cycles(count: np.ndarray, quick: bool) -> dict[str, np.ndarray]:
-    """How far TIMELY's queue swings, in the fluid and in packets [bytes]."""
+    """How far TIMELY's queue oscillates, in the fluid and in packets [bytes]."""
     scheme = PRESETS["fluid"].scheme
     found: dict[str, list[float]] = {"fluid": [], "packets": []}
     until = "100ms" if quick else "300ms"
@@ -121,11 +125,13 @@ def _draw(charts: list[StabilityChart], count: np.ndarray, cycles: dict[str, np.
         draw_chart(picture, axis, chart, LABELS)
         axis.set(title=title)
     axis = axes[0][2]
-    for (name, swing), style in zip(cycles.items(), ("o-", "x--"), strict=True):
-        axis.plot(count, swing / 1e3, style, lw=1.2, ms=5, label=name)
+    for (name, amplitude), style in zip(cycles.items(), ("o-", "x--"), strict=True):
+        axis.plot(count, amplitude / 1e3, style, lw=1.2, ms=5, label=name)
     axis.axhline(C * T_LOW / 1e3, color="0.5", ls=":", lw=1)
-    axis.set(xlabel="flows", ylabel="largest less smallest queue [KB]", title="TIMELY swings; dotted: C T_low", ylim=0)
+    axis.set(
+        xlabel="flows", ylabel="largest less smallest queue [KB]", title="TIMELY oscillates; dotted: C T_low", ylim=0
+    )
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
-    picture.suptitle("TIMELY at 10 Gbps: red is unstable, grey has no rest")
+    picture.suptitle("TIMELY at 10 Gbps: red is unstable, grey has no equilibrium")
     return picture

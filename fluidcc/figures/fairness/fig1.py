@@ -29,7 +29,7 @@ HUNDREDS = 200e-6  # s: "several hundred microseconds" are at least two
 
 
 @reproduces("fairness-fig1", papers.VAI, "Figure 1: Jain's index and queue of HPCC and Swift, 16-1")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     runs = {scheme: run_variants(scheme, COMPARED, FLOWS) for scheme in NAMES}
     drawn = {NAMES[scheme]: {key: each[0] for key, each in found.items()} for scheme, found in runs.items()}
@@ -63,14 +63,14 @@ def _measure(runs: dict[str, dict[str, list[Run]]]) -> dict[str, float | bool]:
             fairer = values[f"{scheme}_{key}_jain_at_one_time"] > default["jain_at_one_time"]
             values[f"{scheme}_{key}_fairer_than_default"] = bool(fairer)
         wider = values[f"{scheme}_gbps_queue_std_bytes"] > default["queue_std_bytes"]
-        values[f"{scheme}_gbps_queue_swings_more_than_default"] = bool(wider)
+        values[f"{scheme}_gbps_queue_amplitude_more_than_default"] = bool(wider)
     return values
 
 
 def _expected() -> dict[str, Check]:
     slow = "III-E: by default, several hundred microseconds to get close to an index of one; at least 200"
     better = "III-E: probabilistic feedback and a higher AI improve convergence to fair rates in both protocols"
-    swings = "III-E: larger queue oscillations with a higher additive increase, in both; standard deviation"
+    oscillations = "III-E: larger queue oscillations with a higher additive increase, in both; standard deviation"
     return {
         f"{scheme}_{what}": Check(True, 0, why)
         for scheme in NAMES
@@ -78,6 +78,6 @@ def _expected() -> dict[str, Check]:
             ("default_takes_hundreds_of_us", slow),
             ("gbps_fairer_than_default", better),
             ("probabilistic_fairer_than_default", better),
-            ("gbps_queue_swings_more_than_default", swings),
+            ("gbps_queue_amplitude_more_than_default", oscillations),
         )
     }

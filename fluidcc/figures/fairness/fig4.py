@@ -31,7 +31,7 @@ BASE, LINK = 10e-6, 100 * GBPS  # of the queue that both flows share
 
 
 @reproduces("fairness-fig4", papers.VAI, "Figure 4: a decrease per RTT against one per 30 ACKs")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     step = QUICK_STEP if quick else STEP
     times = np.arange(round(END / step) + 1) * step
@@ -89,7 +89,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     notes = (
         "rates, r, s, MTU and beta as in the paper; beyond its figure: ratios, the map, one queue",
         f"one queue: both flows into {LINK / GBPS:g} Gb/s, base RTT {BASE * 1e6:g} us, decreases in proportion to the "
-        "share of the RTT spent waiting, heard an RTT late; no increase",
+        "share of the RTT spent waiting, observed an RTT late; no increase",
         *((f"quick: every {step * 1e9:g} ns, a map of {count} x {count}",) if quick else ()),
     )
     thin = exact.dataset.isel(time=slice(None, None, max(1, round(0.2e-6 / step))))

@@ -56,7 +56,7 @@ OTHERWISE = "fair_after_with_other_spacings_s"
 
 @reproduces("fairness-fig5", papers.VAI, "Figure 5: Jain's index and queue of HPCC, 16-1 and 96-1")
 @reproduces("fairness-fig6", papers.VAI, "Figure 6: Jain's index and queue of Swift, 16-1 and 96-1")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig5(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     scheme, seeds = "hpcc" if figure.name.endswith("fig5") else "swift", 1 if quick else SEEDS
     runs = {flows: run_variants(scheme, COMPARED[scheme], flows, seeds if flows == 96 else SEEDS) for flows in INCASTS}
@@ -71,7 +71,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         values |= others
         found = ", ".join(f"{VARIANTS[key].name} {others[f'N96_{key}_{OTHERWISE}'] * 1e6:.0f} us" for key in VARIED)
         notes.append(
-            "a run depends on how its queue swings when flows start: 96-1, medians of fair after with starts "
+            "a run depends on how its queue oscillates when flows start: 96-1, medians of fair after with starts "
             f"{', '.join(f'{spacing * 1e6:.0f}' for spacing in SPACINGS)} us apart: {found}"
         )
     drawn = {f"{flows}-1": {key: several[0] for key, several in found.items()} for flows, found in runs.items()}
@@ -112,7 +112,7 @@ def _verdicts(scheme: str, name: str, read: dict[str, float]) -> dict[str, float
             "vai_sf_as_soon_as_others": all(ours <= AS_SOON * read[key] for key in OTHERS[1:]),
         }
     if name == "queue_late_std_bytes":
-        return {} if scheme == "hpcc" else {"vai_sf_swings_less_than_gbps": bool(ours < read["gbps"])}
+        return {} if scheme == "hpcc" else {"vai_sf_amplitude_less_than_gbps": bool(ours < read["gbps"])}
     if scheme == "hpcc":
         near = {key: bool(read[key] <= NEAR * read["default"]) for key in ("vai_sf", *OTHERS[1:])}
         return {f"{key}_queue_near_default": value for key, value in near.items()}
@@ -194,8 +194,8 @@ def _explain(scheme: str, values: dict[str, float | bool]) -> list[str]:
         )
         notes.append(
             "Swift's queue with VAI SF drains for some 400 us at 16-1, and its standard deviation is of this, not of "
-            f"swings: these are compared late. At 96-1 it is then {late}: hardly less than with 1 Gbps, as VAI SF does "
-            "not come to rest"
+            f"oscillations: these are compared late. At 96-1 it is then {late}: hardly less than with 1 Gbps, as VAI "
+            "SF does not settle"
         )
     return notes
 
@@ -210,7 +210,7 @@ def _expected(scheme: str) -> dict[str, Check]:
     else:
         both |= {
             "vai_sf_queue_smallest": (True, "VI-B: sustains smaller queues than all other variants, without FBS"),
-            "vai_sf_swings_less_than_gbps": (True, "VI-B: small oscillations, by a small AI in the steady state"),
+            "vai_sf_amplitude_less_than_gbps": (True, "VI-B: small oscillations, by a small AI in the steady state"),
         }
     checks = {f"N{flows}_{name}": Check(value, 0, why) for flows in INCASTS for name, (value, why) in both.items()}
     checks["N16_vai_sf_as_soon_as_others"] = Check(True, 0, alike)

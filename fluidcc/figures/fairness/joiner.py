@@ -28,7 +28,7 @@ COMPARED = ("default", "sf", "vai", "vai_sf")
 STAGGER, SAMPLED = 20e-6, 2e-6  # s
 CONGESTED = 1e-3  # s: from the last start of the others to the joiner's
 DRAWN = 64  # flows that the joiner meets
-MET, WAITED = (32, 64, 96), (0.5e-3, 1e-3, 1.5e-3)  # of all cases: one alone depends on how its queue swings
+MET, WAITED = (32, 64, 96), (0.5e-3, 1e-3, 1.5e-3)  # of all cases: one alone depends on how its queue oscillates
 EARLY, AFTER = 100e-6, 1e-3  # s: since the joiner's start
 HALVES = PRESETS["hpcc"]["vai-sf"].scheme.dampener_constant  # dampener that halves an increase; Swift's is the same
 Case = tuple[int, float]  # flows, and how long they are congested
@@ -36,7 +36,7 @@ SHOWN: Case = (DRAWN, CONGESTED)
 
 
 @reproduces("fairness-joiner", papers.VAI, "section V-A: a flow joins others of large dampeners")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_joiner(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     cases = [(met, waited) for met in MET for waited in ((CONGESTED,) if quick else WAITED)]
     found = {scheme: {case: _runs(scheme, case) for case in cases} for scheme in NAMES}

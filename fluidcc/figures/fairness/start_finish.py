@@ -43,7 +43,7 @@ TREND = 0.5  # rank correlation that 16 flows without any have once in twenty ti
 @reproduces("fairness-fig3", papers.VAI, "Figure 3: start against finish, Swift")
 @reproduces("fairness-fig8", papers.VAI, "Figure 8: start against finish, HPCC with VAI SF")
 @reproduces("fairness-fig9", papers.VAI, "Figure 9: start against finish, Swift with VAI SF")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     scheme, keys = FIGURES[figure.name]
     runs = run_variants(scheme, keys, FLOWS)

@@ -3,7 +3,7 @@
 "A larger AI Cap leads to higher latencies but better fairness." A lower Sampling Frequency improves fairness and tail
 latency "at the expense of bandwidth". Here 16 flows start as in the figures and do not end, so that no time is cut
 short by an end, and each setting is run with several spacings of the starts, as one run depends on how its queue
-happens to swing when a flow starts.
+happens to oscillate when a flow starts.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ WHY = {
 
 
 @reproduces("fairness-tradeoffs", papers.VAI, "section IV: fairness, queue and bandwidth traded")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_tradeoffs(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     spacings = SPACINGS[1:-1] if quick else SPACINGS
     swept = [(scheme, knob) for knob in KNOBS for scheme in knob.schemes]

@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 
 @reproduces("hpcc-a1", papers.HPCC, "appendix A.1: queue of 50 periodic sources")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_a1(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     draws = QUICK if quick else DRAWS
     with Bar("simulating packets", len(COUNTS) + 1, "settings") as bar:

@@ -45,7 +45,7 @@ class Course(NamedTuple):
 
 
 @reproduces("hpcc-a2", papers.HPCC, "appendix A.2: steps to a Pareto optimum, as printed and repaired")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_a2(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     count = QUICK if quick else COUNT
     run = pareto(CROSSED, CAPACITIES, START, steps=SHOWN, exact=True)

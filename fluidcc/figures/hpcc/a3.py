@@ -42,12 +42,12 @@ FINE = np.logspace(-4, -1, 61)
 
 
 @reproduces("hpcc-a3", papers.HPCC, "appendix A.3: additive increase, fairness and noise")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_a3(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     A, C = NETWORK
     fair = max_min(A, TARGET * C)
     run = additive_increase(A, C, START, increase=INCREASE, target=TARGET, steps=STEPS)
-    rests = np.array([equilibrium(A, C, increase=a, target=TARGET) for a in INCREASES])
+    fixed_points = np.array([equilibrium(A, C, increase=a, target=TARGET) for a in INCREASES])
     ends = np.array([additive_increase(A, C, START, increase=a, steps=n).final for a, n in ITERATED.items()])
     solved = np.array([equilibrium(A, C, increase=a, target=TARGET) for a in ITERATED])
     alphas = QUICK_ALPHAS if quick else ALPHAS
@@ -58,7 +58,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     held = np.array([each.final for each in registers])
     ratio = _noisy(QUICK_SEEDS if quick else SEEDS)
     theory = np.array([[mean_field(a, noise) for noise in NOISES] for a in NOISY])
-    errors = np.abs(rests - fair).max(axis=1)
+    errors = np.abs(fixed_points - fair).max(axis=1)
     values: dict[str, float | bool] = {
         "iteration_against_equilibrium": float(np.abs(ends / solved - 1).max()),
         "error_at_a_0.001": float(np.abs(equilibrium(A, C, increase=1e-3) - fair).max()),
@@ -92,7 +92,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         {
             "rate": variable(("step", "path"), run.rates, "1", f"rates, a = {INCREASE:g}"),
             "max_min": variable("path", fair, "1", "max-min fair rates within the target capacity"),
-            "error": variable("a", errors, "1", "largest distance of a rate at rest from max-min"),
+            "error": variable("a", errors, "1", "largest distance of a rate at equilibrium from max-min"),
             "iterated_error": variable("iterated_a", np.abs(ends - fair).max(axis=1), "1", "the same, iterated"),
             "register_rate": variable(("alpha", "path"), held, "1", "rates with a register per link"),
             "optimal_rate": variable(("alpha", "path"), optima, "1", "alpha-fair rates, by convex optimisation"),

@@ -45,7 +45,7 @@ ABOUT = 0.1  # "about" is read as 10 %
 
 
 @reproduces("hpcc-a4", papers.HPCC, "appendix A.4: 64-to-1 with and without window limits")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_a4(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     fine = QUICK if quick else FINE
     with Bar("running", 2 * len(RUNS) + len(EXISTING), "runs") as bar:

@@ -30,7 +30,7 @@ HALF = 0.5
 
 
 @reproduces("hpcc-case1", papers.HPCC, "Case-1: a storm of PFC pauses, and what is left of the traffic")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_case1(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until = QUICK_UNTIL if quick else UNTIL
     data = _data(until)

@@ -30,7 +30,7 @@ STYLES = {"DCQCN": ("C0", "-", 3.5), "HPCC": ("C1", "--", 2.0), "ACC": ("C2", "-
 
 
 @reproduces("hpcc-fig1", papers.HPCC, "Figure 1: how far PFC pauses spread, and what they stop")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     data = _data(QUICK_EVENTS if quick else EVENTS)
     values = _values(data)

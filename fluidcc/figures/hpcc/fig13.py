@@ -35,7 +35,7 @@ PERSISTS = 1.5  # times as long as HPCC's: "the long queue persists"
 
 
 @reproduces("hpcc-fig13", papers.HPCC, "Figure 13: reaction per ACK, per RTT, and combined")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     traces = {f"{preset} {reaction}": _run(preset, reaction) for preset in PRESET_NAMES for reaction in REACTIONS}
     values: dict[str, float | bool] = {}

@@ -1,8 +1,8 @@
 """HPCC Figure 14: fairness and queue of a 16-to-1 incast for several W_AI (section 5.4), and what theory says of them.
 
 "All W_AI within 150 bytes achieve a queue length within 4 KB at 95-th percentile, while W_AI = 300 bytes has a queue
-length of 13 KB at 95-th percentile. Within the 150 bytes range, a higher W_AI has better fairness." At rest N flows
-have U* = eta + N W_AI/(B T) (appendix A.3), which beyond 1 asks for a queue of N W_AI - (1 - eta) B T.
+length of 13 KB at 95-th percentile. Within the 150 bytes range, a higher W_AI has better fairness." At equilibrium N
+flows have U* = eta + N W_AI/(B T) (appendix A.3), which beyond 1 asks for a queue of N W_AI - (1 - eta) B T.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LINE = 100 * GBPS
 
 
 @reproduces("hpcc-fig14", papers.HPCC, "Figure 14: fairness and queue against W_AI")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig14(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     cases = [(preset, w_ai) for preset in PRESET_NAMES for w_ai in W_AI]
     traces: dict[str, Trace] = {}
@@ -50,7 +50,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         key = preset.replace("-", "_")
         for w_ai, numbers in found.items():
             values |= {f"{key}_w_ai_{w_ai}_{name}": value for name, value in numbers.items()}
-        values[f"{key}_w_ai_300_swing_period_s"] = _period(traces[f"{preset} 300"])
+        values[f"{key}_w_ai_300_amplitude_period_s"] = _period(traces[f"{preset} 300"])
         packet = _packet(preset)
         limited = [w_ai for w_ai in W_AI if w_ai <= WITHIN]
         values[f"{key}_largest_p95_to_{WITHIN}_bytes"] = max(found[w_ai]["queue_p95_bytes"] for w_ai in limited)
@@ -62,13 +62,13 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         why = "section 5.4: within 150 bytes, a higher W_AI has better fairness"
         expected[f"{key}_fairer_with_w_ai_to_{WITHIN}"] = Check(True, 0, why)
     values |= _theory(values)
-    why = "appendix A.3: N W_AI - (1 - eta) B T waits at rest; the fluid model rests there, to its rounding"
+    why = "appendix A.3: N W_AI - (1 - eta) B T waits at equilibrium; the fluid model settles there, to its rounding"
     expected["fluid_w_ai_300_queue_mean_bytes"] = Check(float(values["predicted_w_ai_300_queue_mean_bytes"]), 1.0, why)
     notes = [
-        "percentiles are of all samples of the first 10 ms; means, utilisation and swings are after "
+        "percentiles are of all samples of the first 10 ms; means, utilisation and oscillations are after "
         f"{units.show(SETTLED, units.TIME)}; Jain's index is that of each flow's throughput over 1 ms, averaged",
-        "the prediction takes T as HPCC does, with the packet and its ACK stored at every hop; packets do not rest "
-        "there: they swing between an empty queue and the p95, so their mean is above it and the link not full",
+        "the prediction takes T as HPCC does, with the packet and its ACK stored at every hop; packets do not settle "
+        "there: they oscillate between an empty queue and the p95, so their mean is above it and the link not full",
     ]
     if quick:
         notes.append("quick: the whole takes seconds, so nothing is left out")

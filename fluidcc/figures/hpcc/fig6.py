@@ -29,7 +29,7 @@ FLUID_TOLERANCE = 0.1  # of the peak: two first windows of some 52 packets, whic
 
 
 @reproduces("hpcc-fig6", papers.HPCC, "Figure 6: txRate against rxRate")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig6(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     traces = {f"{engine} {rate}": _run(engine, rate) for engine in ENGINES for rate in RATES}
     values: dict[str, float | bool] = {}

@@ -32,7 +32,7 @@ DRAWN = (0.5, 7.0)  # ms
 
 
 @reproduces("hpcc-fig9ab", papers.HPCC, "Figure 9(a), (b): a short flow joins a long one")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig9ab(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     seeds = testbed.SEEDS_QUICK if quick else testbed.SEEDS
     runs = testbed.run_all(

@@ -31,7 +31,7 @@ DRAIN_TOLERANCE = 0.25  # of the time that the line takes for the peak
 
 
 @reproduces("hpcc-fig9cd", papers.HPCC, "Figure 9(c), (d): seven senders join a long flow")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig9cd(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     seeds = testbed.SEEDS_QUICK if quick else testbed.SEEDS
     runs = testbed.run_all(

@@ -31,7 +31,7 @@ PACKETS = 3  # "near-zero": so many packets before a mouse, the one in service i
 
 
 @reproduces("hpcc-fig9ef", papers.HPCC, "Figure 9(e), (f): latency of mice behind two elephants")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig9ef(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     seeds = testbed.SEEDS_QUICK if quick else testbed.SEEDS
     runs = testbed.run_all(_scenario, UNTIL, seeds, window=(FIRST, UNTIL), sample_interval=SAMPLED)
@@ -54,7 +54,8 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         f"{MICE} mice, one each {EVERY * 1e6:g} us from {FIRST * 1e3:g} ms on, each from a host of its own; latency is "
         "from start to ACK",
         "that DCQCN's latency is consistently above 35 us is not confirmed: its queue does not stand at the threshold "
-        "but swings from about empty to well above it. Between marks alpha decays to 0 within a millisecond (its timer "
+        "but oscillations from about empty to well above it. Between marks alpha decays to 0 within a millisecond "
+        "(its timer "
         "is 1 us), so the first cuts do little, and those that follow each 4 us take the elephants below the line",
     ]
     if quick:

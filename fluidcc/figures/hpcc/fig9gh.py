@@ -31,7 +31,7 @@ IN_TIME = 0.05  # of a flow's time on the link
 
 
 @reproduces("hpcc-fig9gh", papers.HPCC, "Figure 9(g), (h): four flows come and go")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_fig9gh(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     spacing = SPACING_QUICK if quick else SPACING
     runs = testbed.run_all(

@@ -1,8 +1,9 @@
 """HPCC appendix A.3 on a parking lot of two links: why packets give the long flow less, and what registers change.
 
-One flow crosses both links, two one each. The long flow takes the larger of two utilisations. At rest they are equal,
-and all flows get the same; where they swing out of step the larger of them is above either, and A.3's R = a/(1 - Ut/U)
-gives the long flow less. The fluid is at rest, so it is given swings of its own: two senders of a permille of a link.
+One flow crosses both links, two one each. The long flow takes the larger of two utilisations. At equilibrium they are
+equal, and all flows get the same; where they oscillate out of step the larger of them is above either, and A.3's R =
+a/(1 - Ut/U) gives the long flow less. The fluid is at equilibrium, so it is given oscillations of its own: two senders
+of a permille of a link.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from fluidcc.schemes.none import NoControl
 LINE, ETA = 100 * GBPS, 0.95
 REGISTERS = {"one": "one register", "per-link": "one for each link"}
 INCREASES = (80.0, 320.0, 800.0)  # W_AI, bytes
-SWINGS = (0.0, 0.001, 0.002, 0.005, 0.01)  # half of what a link's load swings by, shares of the link
-PERIOD = 4e-6  # s, of the swings: half a base RTT of the long flow
+OSCILLATES = (0.0, 0.001, 0.002, 0.005, 0.01)  # half of what a link's load oscillates by, shares of the link
+PERIOD = 4e-6  # s, of the oscillations: half a base RTT of the long flow
 REFERENCE = {"one": (29.0, 57.0), "per-link": (48.0, 39.0)}  # Gb/s, long and short flow: ns-3
 
 
@@ -47,10 +48,10 @@ class Share(NamedTuple):
 
 
 @reproduces("hpcc-parking-lot", papers.HPCC, "A.3: the long flow of a parking lot, and registers")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_parking_lot(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     increases = INCREASES[2:] if quick else INCREASES
-    swings = SWINGS[::2] if quick else SWINGS
+    oscillations = OSCILLATES[::2] if quick else OSCILLATES
     goodput = {registers: _goodput(registers) for registers in REGISTERS}
     packets, fluid = {}, {}
     cells = [(registers, w_ai) for registers in REGISTERS for w_ai in increases]
@@ -60,8 +61,8 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
             until = 3.2 / w_ai  # s; differences take T^2 C/W_AI or so to shrink
             packets[registers, w_ai] = _share(simulate(lot, until, engine="packet", sample_interval="2us"))
             fluid[registers, w_ai] = [
-                _share(simulate(_swinging(lot, swing), until, estimate_error=False, sample_interval="2us"))
-                for swing in swings
+                _share(simulate(_oscillating(lot, amplitude), until, estimate_error=False, sample_interval="2us"))
+                for amplitude in oscillations
             ]
             bar(done / len(cells))
     values: dict[str, float | bool] = {}
@@ -84,21 +85,23 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
             f"{name}_per_link_fluid_long_over_short": fluid["per-link", w_ai][-1].long
             / fluid["per-link", w_ai][-1].short,
         }
-        a3 = "A.3 at rest, R = a/(1 - Ut/U), with the U that the flows had"
+        a3 = "A.3 at equilibrium, R = a/(1 - Ut/U), with the U that the flows had"
         expected |= {
             f"{name}_packet_over_a3": Check(1.0, 0.1, f"{a3}; whole packets, one run"),
-            f"{name}_fluid_over_a3_worst": Check(1.0, 0.05, f"{a3}; means of U over swings"),
-            f"{name}_fluid_still_long_over_short": Check(1.0, 0.01, "links that do not swing: max-min fair (A.3)"),
+            f"{name}_fluid_over_a3_worst": Check(1.0, 0.05, f"{a3}; means of U over oscillations"),
+            f"{name}_fluid_still_long_over_short": Check(1.0, 0.01, "links that do not oscillate: max-min fair (A.3)"),
             f"{name}_per_link_fluid_long_over_short": Check(
-                1.0, 0.03, "a register hears its own link, whose mean U a swing does not move; to second order"
+                1.0,
+                0.03,
+                "a register observes its own link, whose mean U an oscillation does not move; to second order",
             ),
         }
     notes = (
         "goodput: the authors' simulator (preset hpcc-sim); all else: Algorithm 1",
-        f"swings of the fluid: on each link a sender that is on for half of {PERIOD * 1e6:g} us, out of step",
-        *(("quick: one W_AI, fewer swings",) if quick else ()),
+        f"oscillations of the fluid: on each link a sender that is on for half of {PERIOD * 1e6:g} us, out of step",
+        *(("quick: one W_AI, fewer oscillations",) if quick else ()),
     )
-    data = _dataset(increases, swings, packets, fluid)
+    data = _dataset(increases, oscillations, packets, fluid)
     files = (_draw(goodput, data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
     return Result(figure, values, expected, files, notes)
 
@@ -120,18 +123,18 @@ def _goodput(registers: str) -> tuple[float, float]:
     return long / GBPS, float(np.mean(short)) / GBPS
 
 
-def _swinging(lot: Scenario, swing: float) -> Scenario:
-    """Beside HPCC, on each link a sender of twice the swing half of the time; never both."""
-    if swing == 0:
+def _oscillating(lot: Scenario, amplitude: float) -> Scenario:
+    """Beside HPCC, on each link a sender of twice the oscillation half of the time; never both."""
+    if amplitude == 0:
         return lot
-    on, off = f"{2 * swing * LINE}B/s", "0B/s"
+    on, off = f"{2 * amplitude * LINE}B/s", "0B/s"
     schedules = (f"0s:{on},{PERIOD / 2}s:{off}", f"0s:{off},{PERIOD / 2}s:{on}")
     senders = tuple(
         dataclasses.replace(
             lot.flows[1 + link],
             scheme=NoControl(schedule=schedule, repeat=PERIOD),
-            name=f"swing {link}",
-            source=f"swing {link}",
+            name=f"oscillation {link}",
+            source=f"oscillation {link}",
         )
         for link, schedule in enumerate(schedules)
     )
@@ -146,7 +149,7 @@ def _share(trace: Trace) -> Share:
 
 
 def a3_share(w_ai: float, extra: float) -> float:
-    """Long flow's share of a link by A.3 at rest, if its U is above that of the short ones by ``extra``."""
+    """Long flow's share of a link by A.3 at equilibrium, if its U is above that of the short ones by ``extra``."""
     a = w_ai / largest_base_rtt(resolve(_lot("one", w_ai))) / LINE
 
     def rate(u: float) -> float:
@@ -159,7 +162,7 @@ def a3_share(w_ai: float, extra: float) -> float:
 
 def _dataset(
     increases: Sequence[float],
-    swings: Sequence[float],
+    oscillations: Sequence[float],
     packets: dict[tuple[str, float], Share],
     fluid: dict[tuple[str, float], list[Share]],
 ) -> xr.Dataset:
@@ -172,14 +175,16 @@ def _dataset(
         coords={
             "registers": list(REGISTERS),
             "w_ai": variable("w_ai", np.array(increases), "bytes", "additive increase W_AI"),
-            "swing": variable("swing", np.array(swings), "1", "half of what a link's load swings by, over the line"),
+            "amplitude": variable(
+                "amplitude", np.array(oscillations), "1", "half of what a link's load oscillates by, over the line"
+            ),
         }
     )
     for name, (unit, text) in names.items():
         single = [[getattr(packets[r, w], name) for w in increases] for r in REGISTERS]
         swung = [[[getattr(each, name) for each in fluid[r, w]] for w in increases] for r in REGISTERS]
         data[f"packet_{name}"] = variable(("registers", "w_ai"), np.array(single), unit, f"packets: {text}")
-        data[f"fluid_{name}"] = variable(("registers", "w_ai", "swing"), np.array(swung), unit, f"fluid: {text}")
+        data[f"fluid_{name}"] = variable(("registers", "w_ai", "amplitude"), np.array(swung), unit, f"fluid: {text}")
     return data
 
 
@@ -202,13 +207,13 @@ def _draw(goodput: dict[str, tuple[float, float]], data: xr.Dataset) -> Any:
                 plot.plot(100 * here.fluid_extra, 100 * here.fluid_long, "o", mfc="none", color=f"C{k}", label="fluid")
                 plot.plot(100 * here.packet_extra, 100 * here.packet_long, "s", color=f"C{k}", label="packets")
             else:
-                plot.plot(100 * here.swing, 100 * here.fluid_long, "o-", mfc="none", color=f"C{k}", lw=0.8)
+                plot.plot(100 * here.amplitude, 100 * here.fluid_long, "o-", mfc="none", color=f"C{k}", lw=0.8)
                 plot.axhline(100 * float(here.packet_long), color=f"C{k}", ls=":", lw=1)
         plot.set(ylim=(0, 60), ylabel="long flow [% of the line]", title=REGISTERS[registers])
         plot.grid(alpha=0.3)
     plots[0].set(xlabel="U of the long flow above that of the short ones [%]")
-    plots[1].set(xlabel="swing of each link's load [%]; dotted: packets")
+    plots[1].set(xlabel="oscillation of each link's load [%]; dotted: packets")
     bars.legend(fontsize=8)
     plots[0].legend(fontsize=7, ncols=len(data.w_ai))
-    picture.suptitle("HPCC on a parking lot of two links, 100 Gbps: the larger of two swinging utilisations")
+    picture.suptitle("HPCC on a parking lot of two links, 100 Gbps: the larger of two oscillating utilisations")
     return picture

@@ -22,7 +22,7 @@ from fluidcc.plotting.chart import draw_chart
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Flow, Link, Scenario, resolve
-from fluidcc.scenario.round_trips import stored_rtt
+from fluidcc.scenario.round_trips import serialisation_rtt
 from fluidcc.schemes.hpcc import HPCC
 from fluidcc.sweeps.chart import StabilityChart, stability_chart
 from fluidcc.theory.control.limit_cycle import limit_cycle
@@ -94,7 +94,7 @@ def critical_beyond(share: float, rate: str) -> float:
 
 
 @reproduces("hpcc-stability", papers.HPCC, "no figure: where appendix A.3's rates are stable")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_stability(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     side = 12 if quick else 48
     grid = {"share": np.linspace(0.05, 1.5, side), "delay": np.linspace(0.05, 3.0, side)}
@@ -126,24 +126,36 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
             why = why if rate == "tx" else "rxRate damps"
             say(f"{rate}_stable_somewhere_beyond", stable, Check(rate == "rx", 0, why))
         else:
-            rests = bool((beyond.reason == "ok").any())
-            say(f"{rate}_without_queue_rests_beyond", rests, Check(False, 0, f"{text}: the queue grows for ever"))
+            fixed_points = bool((beyond.reason == "ok").any())
+            say(
+                f"{rate}_without_queue_settles_beyond",
+                fixed_points,
+                Check(False, 0, f"{text}: the queue grows for ever"),
+            )
     for share, delay in RUNS:
         run = limit_cycle(rates(share, delay), **LIMIT)
         stable = float(charts["tx", True].dataset.root.sel(share=share, delay=delay, method="nearest")) < 0
-        say(f"run_rests_at_{share:g}_headroom_{delay:g}T", run.kind == "rest", Check(stable, 0, "the rightmost root"))
+        say(
+            f"run_settles_at_{share:g}_headroom_{delay:g}T",
+            run.kind == "equilibrium",
+            Check(stable, 0, "the rightmost root"),
+        )
     far = rates(0.5, 1.0, start=0.9 * C / FLOWS)
     run = limit_cycle(far, **LIMIT)
-    say("run_rests_from_0.9_of_capacity", run.kind == "rest", Check(False, 0, "overshoots into the queue: two ends"))
+    say(
+        "run_settles_from_0.9_of_capacity",
+        run.kind == "equilibrium",
+        Check(False, 0, "overshoots into the queue: two ends"),
+    )
     windows = limit_cycle(rates(1.2, 1.0, form="window"), **LIMIT)
-    say("windows_rest_at_1.2_headroom", windows.kind == "rest", Check(True, 0, "bytes in flight are bounded"))
+    say("windows_settle_at_1.2_headroom", windows.kind == "equilibrium", Check(True, 0, "bytes in flight are bounded"))
     why = "l^n = 0.01 at the headroom, l = eta: 89.78 round trips"
     say("steps_to_one_percent", _settling(), Check(math.log(0.01) / math.log(ETA), 1e-6, why))
     mean = apart.dataset["boundary"].values
     same = mean[np.abs(mean[:, 0] - mean[:, 1]).argmin()]
     say("equal_delays_of_two_classes", float(same.mean()), Check(critical(0.5) - _stored(), 0.02, "as one class"))
     notes = (
-        "rates of appendix A.3, 100 Gbps, T = 4 us, 16 flows; grey: no rest; runs start at 0.97 of the capacity",
+        "rates of appendix A.3, 100 Gbps, T = 4 us, 16 flows; grey: no equilibrium; runs start at 0.97 of the capacity",
         *(("quick: 12 by 12 points",) if quick else ()),
     )
     data = charts["tx", True].dataset
@@ -154,7 +166,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
 def _stored() -> float:
     """Time in which a packet and its ACK are stored, over T."""
     scenario = resolve(rates(0.5, 1.0))
-    return float(stored_rtt(scenario, scenario.flows[0])) / T
+    return float(serialisation_rtt(scenario, scenario.flows[0])) / T
 
 
 def _settling() -> float:
@@ -184,5 +196,5 @@ def _draw(charts: dict[tuple[str, bool], StabilityChart], apart: StabilityChart)
     )
     axes[1][2].grid(alpha=0.3)
     axes[1][2].legend(fontsize=8)
-    picture.suptitle("HPCC's rates: red is unstable, grey has no rest")
+    picture.suptitle("HPCC's rates: red is unstable, grey has no equilibrium")
     return picture

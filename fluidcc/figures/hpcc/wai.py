@@ -26,7 +26,7 @@ FAIRNESS_FROM = 150.0  # bytes: below, packets' noise is of the size of the diff
 
 
 @reproduces("hpcc-wai", papers.HPCC, "section 3.3: queue and time to fairness against W_AI")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_wai(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     scenario = incast(FLOWS, rate="100Gbps", scheme=HPCC())
     found = wai_sweep(scenario, QUICK if quick else INCREASES, until="5ms", left=LEFT)
@@ -55,7 +55,7 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
     notes = (
         "two flows of packets can lock into unequal shares, and some do (fairness_packet_never: not equal in six times "
         "the closed form's time): nothing is random, and one's updates fall at fixed places in the other's round trip",
-        "packets do not rest beyond the boundary: they cycle around a larger mean queue than the closed form's",
+        "packets do not settle beyond the boundary: they cycle around a larger mean queue than the closed form's",
         f"fairness: two flows from 4:1, until a {LEFT:g} of their difference in window is left; packets from W_AI = "
         f"{FAIRNESS_FROM:g} B on",
         *(("quick: four values of W_AI",) if quick else ()),

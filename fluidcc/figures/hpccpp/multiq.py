@@ -36,7 +36,7 @@ SHOWN = 5.0  # ms, in the picture
 
 
 @reproduces("hpcc-multiq", papers.HPCCPP, "MultiQ: three classes at 15-to-1, before and after")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_multiq(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     until = 5e-3 if quick else 20e-3
     beside = {
@@ -64,10 +64,12 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         for start, rate in STARTS.items():
             key = f"{rule}_alone_from_{start}_share"
             values[key] = float(np.sum(traces[f"{rule} alone {start}"].summary["rate_bytes_per_s"])) / LINE
-            rest = multiq.orbit(rate / LINE, share=SHARE, rule=rule).rates[0]
-            values[f"{rule}_alone_from_{start}_recursion"] = rest
-            expected[key] = Check(rest, 0.02, "the recursion's rest, R' = R eta/U; 2 % for W_AI and whole packets")
-    # Served between its guarantee and eta B/(2 - eta), a class has no rest under the slides' branches.
+            fixed_point = multiq.orbit(rate / LINE, share=SHARE, rule=rule).rates[0]
+            values[f"{rule}_alone_from_{start}_recursion"] = fixed_point
+            expected[key] = Check(
+                fixed_point, 0.02, "the recursion's equilibrium, R' = R eta/U; 2 % for W_AI and whole packets"
+            )
+    # Served between its guarantee and eta B/(2 - eta), a class has no equilibrium under the slides' branches.
     between = multiq.orbit(0.6, share=0.5, served=0.6)
     values |= {"between_cycle_rtts": float(between.period), "between_cycle_low": min(between.rates)}
     values["between_cycle_high"] = max(between.rates)
@@ -126,12 +128,12 @@ def _beside(
     if rule != "class":
         return
     packet = resolve(scenario).wire_packet_of(resolve(scenario).flows[0])
-    rest = ETA + EACH * INCREASES[increase] / LINE  # W = (eta/U) W + W_AI, and U B T is what all windows hold
+    fixed_point = ETA + EACH * INCREASES[increase] / LINE  # W = (eta/U) W + W_AI, and U B T is what all windows hold
     why = "U* = eta + N W_AI/(B T); a packet over B T"
-    expected[f"{key}_utilisation_estimate"] = Check(rest, packet / (LINE * T), why)
-    values[f"{key}_queue_formula_bytes"] = (rest - served) * LINE * T
+    expected[f"{key}_utilisation_estimate"] = Check(fixed_point, packet / (LINE * T), why)
+    values[f"{key}_queue_formula_bytes"] = (fixed_point - served) * LINE * T
     why = "q = (U* - A/B) B T; a packet for whole windows, one for the smaller of two stamps"
-    expected[f"{key}_queue_bytes"] = Check((rest - served) * LINE * T, 2 * packet, why)
+    expected[f"{key}_queue_bytes"] = Check((fixed_point - served) * LINE * T, 2 * packet, why)
 
 
 def _rates(trace: Trace) -> np.ndarray:
@@ -177,7 +179,7 @@ def _draw_alone(traces: dict[str, Trace]) -> Any:
     rate = np.linspace(1e-3, 1, 1000)
     for rule in ("slides", "spare"):
         axes[0].plot(rate, multiq.step(rate, share=SHARE, rule=rule), lw=1, label=RULES[rule].removeprefix("after: "))
-    axes[0].plot(rate, rate, color="0.3", ls="--", lw=0.8, label="rest")
+    axes[0].plot(rate, rate, color="0.3", ls="--", lw=0.8, label="equilibrium")
     axes[0].set(title="recursion: one round trip later", xlim=(0, 1), ylim=(0, 1))
     axes[0].set(xlabel="rate of a class alone / line", ylabel="next rate / line")
     axes[0].legend(fontsize=8)
@@ -186,10 +188,10 @@ def _draw_alone(traces: dict[str, Trace]) -> Any:
             trace = traces[f"{rule} alone {start}"]
             total = trace["rate"].values.sum(axis=1) / GBPS
             axis.plot(trace["time"] * 1e3, total, lw=0.8, label=f"from {STARTS[start] / LINE:.0%} of the line")
-            rest = multiq.orbit(STARTS[start] / LINE, share=SHARE, rule=rule).rates[0]
-            axis.axhline(rest * LINE / GBPS, color="0.3", ls="--", lw=0.8)
+            fixed_point = multiq.orbit(STARTS[start] / LINE, share=SHARE, rule=rule).rates[0]
+            axis.axhline(fixed_point * LINE / GBPS, color="0.3", ls="--", lw=0.8)
         axis.set(title=f"alone, {RULES[rule].removeprefix('after: ')}", ylim=(0, 105))
         axis.set(xlabel="time [ms]", ylabel="rate of the class [Gbps]")
         axis.legend(fontsize=8)
-    picture.suptitle("HPCC++ MultiQ: a class alone on the link; dashed: the recursion's rest")
+    picture.suptitle("HPCC++ MultiQ: a class alone on the link; dashed: the recursion's equilibrium")
     return picture

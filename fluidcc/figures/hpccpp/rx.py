@@ -60,7 +60,7 @@ CASES = {
 
 
 @reproduces("hpcc-rx", papers.HPCCPP, "receiver-based HPCC: 2-to-1, 8-to-1, come and go")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+def make_rx(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     part = 0.2 if quick else 1.0
     traces: dict[str, Trace] = {}

@@ -33,7 +33,7 @@ def _cells() -> dict[str, Any]:
     scheme, marking = PRESETS["paper"][:2]
     at_line = {f"g_1/{1 / g:.0f}": (dataclasses.replace(scheme, g=g), ((2.0, LINE),)) for g in GAINS}
     pair = ((1.0, LINE), (1.0, 0.0))
-    rest = {
+    fixed_point = {
         "N_14": (scheme, ((14.0, LINE),)),
         "N_15": (scheme, ((15.0, LINE),)),
         "N_16": (scheme, ((16.0, LINE),)),
@@ -41,7 +41,7 @@ def _cells() -> dict[str, Any]:
         "tau'_55": (scheme, pair),
         "tau'_110": (dataclasses.replace(scheme, alpha_timer=110e-6), pair),
     }
-    return {name: (scheme, marking, classes) for name, (scheme, classes) in (at_line | rest).items()}
+    return {name: (scheme, marking, classes) for name, (scheme, classes) in (at_line | fixed_point).items()}
 
 
 @functools.cache
@@ -60,7 +60,7 @@ def fluid(step: float = STEP) -> tuple[np.ndarray, dict[str, np.ndarray], dict[s
     return trace["time"].values, queues, rates
 
 
-def _swing(name: str, step: float = STEP) -> float:
+def _amplitude(name: str, step: float = STEP) -> float:
     """How much the queue rises and falls again after the first burst [bytes]."""
     time, queues, _ = fluid(step)
     later = queues[name][time >= SETTLED]
@@ -81,14 +81,14 @@ def _gap(name: str, step: float = STEP) -> float:
 
 @claim("dcqcn-52-g-variation", DCQCN, "5.2, Fig. 12", "a smaller g leads to lower variation of the queue", slow=True)
 def variation() -> Finding:
-    swings = [_swing(f"g_1/{1 / g:.0f}") for g in GAINS]
-    half = [_swing(f"g_1/{1 / g:.0f}", STEP / 2) for g in GAINS]
-    falls = [after < before for before, after in itertools.pairwise(swings)]
+    oscillations = [_amplitude(f"g_1/{1 / g:.0f}") for g in GAINS]
+    half = [_amplitude(f"g_1/{1 / g:.0f}", STEP / 2) for g in GAINS]
+    falls = [after < before for before, after in itertools.pairwise(oscillations)]
     return Finding(
         {"down to g = 1/1024": all(falls)},
-        {f"swings_bytes_g_1/{1 / g:.0f}": swing for g, swing in zip(GAINS, swings, strict=True)},
+        {f"amplitude_bytes_g_1/{1 / g:.0f}": amplitude for g, amplitude in zip(GAINS, oscillations, strict=True)},
         # Heun's method with jumps of the marking: first order in the step.
-        [Way("swings at g = 1/256: step of 1 us, of 0.5 us", swings[2], half[2], 0.05)],
+        [Way("oscillations at g = 1/256: step of 1 us, of 0.5 us", oscillations[2], half[2], 0.05)],
         restricted=falls[0] and falls[1],
         conditions="down to g = 1/256",
     )
@@ -101,19 +101,19 @@ def starvation() -> Finding:
     shares = {name: _empty(name) for name in ("N_14", "N_15", "N_16", "N_32_half_R_AI")}
     from fluidcc import equilibrium, incast
 
-    rests = {n: equilibrium(incast(n)).exists for n in (14, 15, 16)}
+    fixed_points = {n: equilibrium(incast(n)).exists for n in (14, 15, 16)}
     return Finding(
         {"16:1": shares["N_16"] == 0, "32:1 with R_AI halved": shares["N_32_half_R_AI"] == 0},
         {f"empty_share_of_time_{name}": share for name, share in shares.items()},
         [
             Way("share at N = 16: step of 1 us, of 0.5 us", shares["N_16"], _empty("N_16", STEP / 2), 0.05),
             *(
-                Way(f"starves where there is no fixed point, N = {n}", shares[f"N_{n}"] > 0, not rests[n])
+                Way(f"starves where there is no fixed point, N = {n}", shares[f"N_{n}"] > 0, not fixed_points[n])
                 for n in (14, 15, 16)
             ),
         ],
         correction="up to 14 flows, which have a fixed point, the queue does not run empty",
-        corrected=shares["N_14"] == 0 and rests[14],
+        corrected=shares["N_14"] == 0 and fixed_points[14],
     )
 
 
@@ -172,16 +172,16 @@ def queue() -> Finding:
     from fluidcc import equilibrium, incast
 
     most = {count: at["queue_max_bytes"] for count, at in packets().items()}
-    rest = {n: equilibrium(incast(n)).as_dict()["queue_bytes"] for n in (8, 9)}
+    fixed_point = {n: equilibrium(incast(n)).as_dict()["queue_bytes"] for n in (8, 9)}
     return Finding(
         {
             "packet engine, after the first 50 ms": max(most.values()) <= 100e3,
-            "at the model's fixed point": max(rest.values()) <= 100e3,
+            "at the model's fixed point": max(fixed_point.values()) <= 100e3,
         },
         {f"max_bytes_{count}": value for count, value in most.items()}
         | {f"p95_bytes_{count}": at["queue_p95_bytes"] for count, at in packets().items()}
-        | {f"fixed_point_bytes_{n}": value for n, value in rest.items()},
-        [Way("exceeded with 9 senders: packets, fixed point", most[9] > 100e3, rest[9] > 100e3)],
+        | {f"fixed_point_bytes_{n}": value for n, value in fixed_point.items()},
+        [Way("exceeded with 9 senders: packets, fixed point", most[9] > 100e3, fixed_point[9] > 100e3)],
     )
 
 

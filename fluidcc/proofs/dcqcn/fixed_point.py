@@ -1,6 +1,6 @@
 """DCQCN, section 5: the fixed point of (5)-(9), and the closed form that a later paper gives for it.
 
-With R = C/N and the coefficients a to e of (8) and (9), both at rest demand (packets as the unit of data)
+With R = C/N and the coefficients a to e of (8) and (9), both at equilibrium demand (packets as the unit of data)
 
     alpha a^2 = tau^2 R_AI R (b + d)(c + e),   alpha = 1 - (1-p)^(tau' R),
 

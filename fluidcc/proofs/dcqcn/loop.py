@@ -1,7 +1,7 @@
 """DCQCN's published loop transfer function (`fluidcc.schemes.dcqcn.published`) against the Jacobian of its equations.
 
 ECN or Delay expands (7)-(9) in p. sympy does the same here and differentiates, with respect to the present state and to
-what is heard a lag later, and compares the coefficients one by one; and the equations as they are, unexpanded.
+what is observed a lag later, and compares the coefficients one by one; and the equations as they are, unexpanded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ R_AI, HEARD = sympy.symbols("R_AI R_heard", positive=True)
 STATE = (alpha, R_T, R)
 G, PER_PACKET = 1 / 256, 0.01 / 195  # gain; slope of the RED line [1/packet]
 
-Jacobians = tuple[Any, Any, Any]  # by the present state, by the rate heard of, by the marking heard of
+Jacobians = tuple[Any, Any, Any]  # by the present state, by the rate observed, by the marking observed
 
 
 def derived(*, expanded: bool) -> Jacobians:
@@ -62,7 +62,7 @@ def printed() -> dict[str, Any]:
         "FF": S * (-p * R_T + p * R + A * R_AI - rise * R_AI * p),
         "GG": S * (-R * R_T + R**2 - rise * R_AI * R),
         "pole of alpha": g * R,
-        "rate heard by alpha": sympy.Integer(0),
+        "rate observed by alpha": sympy.Integer(0),
     }
 
 
@@ -79,7 +79,7 @@ def coefficients(of: Jacobians) -> dict[str, Any]:
         "FF": S * rate[1],
         "GG": S * marks[1],
         "pole of alpha": -now[0, 0],
-        "rate heard by alpha": rate[0],
+        "rate observed by alpha": rate[0],
     }
 
 
@@ -98,7 +98,7 @@ def numbers(of: Jacobians, at: dict[str, float]) -> tuple[Any, ...]:
 
 
 def loop(of: tuple[Any, ...], w: Any, flows: float, delay: float) -> Any:
-    """L(i w) of the loop cut at the lag: the rate heard to the rate, with the marks that the queue makes of it."""
+    """L(i w) of the loop cut at the lag: the rate observed to the rate, with the marks that the queue makes of it."""
     now, rate, marks = of
     s = 1j * np.atleast_1d(w)
     right = rate[:, 0] + marks[:, 0] * (flows * PER_PACKET / s)[:, None]
@@ -114,7 +114,7 @@ def margin(of: tuple[Any, ...], flows: float, delay: float = 50e-6) -> float:
     return float(np.degrees(np.angle(-response[crossed])).min())
 
 
-def rest(flows: int, p_star: float) -> dict[str, float]:
+def fixed_point(flows: int, p_star: float) -> dict[str, float]:
     """Numbers for all symbols, with the fixed point's other values at this marking."""
     at = PAPER | {"R": PAPER["C"] / flows, "N": flows, "g": G, "p": p_star}
     found = formulas()
@@ -132,7 +132,7 @@ def by_jax(flows: int) -> tuple[Any, ...]:
     import jax
     import jax.numpy as jnp
 
-    at, own = rest(flows, marking(flows)), fc.DCQCN()
+    at, own = fixed_point(flows, marking(flows)), fc.DCQCN()
     scheme = fc.scenario.resolve(fc.incast(1, scheme=own)).flows[0].scheme
     with jax.enable_x64(True):
 
@@ -140,9 +140,9 @@ def by_jax(flows: int) -> tuple[Any, ...]:
             def one(number: Any) -> Any:
                 return jnp.reshape(number, (1, 1))
 
-            heard = model.feedback(scheme, model.Signals(one(marks), one(rate), one(jnp.asarray(1000.0))))
+            observed = model.feedback(scheme, model.Signals(one(marks), one(rate), one(jnp.asarray(1000.0))))
             now = model.State(rate=one(state[2]), target_rate=one(state[1]), alpha=one(state[0]))
-            change = model.derivative(scheme, now, heard)
+            change = model.derivative(scheme, now, observed)
             return jnp.stack([change.alpha[0, 0], change.target_rate[0, 0], change.rate[0, 0]])
 
         where = jnp.array([at["alpha"], 1e3 * at["R_T"], 1e3 * at["R"]]), 1e3 * at["R"], at["p"]
@@ -167,7 +167,7 @@ def transfer_function() -> Finding:
     ways, margins = [], {}
     for flows in (2, 8, 10):
         paper = published(flows=flows)
-        at = rest(flows, paper.marking_probability)
+        at = fixed_point(flows, paper.marking_probability)
         there, w = numbers(as_printed(expanded), at), paper.crossovers()[0]
         one, other = complex(loop(there, w, flows, paper.delay)[0]), complex(paper.response(w))
         ways += [
@@ -179,7 +179,7 @@ def transfer_function() -> Finding:
             )
             for part, x, y in (("real", other.real, one.real), ("imaginary", other.imag, one.imag))
         ]
-        own = numbers(exact, rest(flows, marking(flows)))
+        own = numbers(exact, fixed_point(flows, marking(flows)))
         margins[flows] = {
             "published": paper.phase_margin(),
             "expanded": margin(numbers(expanded, at), flows),
@@ -191,7 +191,7 @@ def transfer_function() -> Finding:
         {"as printed": all(same.values())},
         {"coefficients_that_are": [n for n in same if same[n]], "margin_degrees": margins},
         ways,
-        correction="CC delayed and BB not, EE = S p R, alpha's pole at g/tau' in place of g C/N, and alpha hears "
+        correction="CC delayed and BB not, EE = S p R, alpha's pole at g/tau' in place of g C/N, and alpha observes "
         "rates; even so its margins are not the equations' own, "
         + ", ".join(f"{row['equations']:.2f} degrees (N = {n})" for n, row in margins.items()),
         corrected=explained,

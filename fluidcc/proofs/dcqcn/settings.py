@@ -208,15 +208,24 @@ def timer() -> Finding:
     from fluidcc.schemes.dcqcn import DCQCN as SCHEME
 
     between = {n: 50 // n for n in (25, 40, 55)}  # expiries within 50 us of a CNP, which starts the timer again
-    rests = {n: fluid()[f"timer_{n}"]["most_queue"] for n in (25, 55)}
+    fixed_points = {n: fluid()[f"timer_{n}"]["most_queue"] for n in (25, 55)}
     seen = {n: packets(2, scheme=SCHEME(timer=n * 1e-6))["p95"] for n in (25, 55)}
     return Finding(
-        {"as printed": between[55] == 0 and between[40] > 0, "and the queue is longer": rests[25] > rests[55]},
+        {
+            "as printed": between[55] == 0 and between[40] > 0,
+            "and the queue is longer": fixed_points[25] > fixed_points[55],
+        },
         {f"increases_between_cnps_{n}_us": count for n, count in between.items()}
-        | {f"fluid_queue_bytes_{n}_us": value for n, value in rests.items()}
+        | {f"fluid_queue_bytes_{n}_us": value for n, value in fixed_points.items()}
         | {f"packets_p95_bytes_{n}_us": value for n, value in seen.items()}
         | {f"fluid_mean_gap_gbps_{n}_us": fluid()[f"timer_{n}"]["mean_gap"] for n in (25, 55)},
-        [Way("longer with 25 us: fluid at rest, packets' p95", rests[25] > rests[55], seen[25] > seen[55])],
+        [
+            Way(
+                "longer with 25 us: fluid at equilibrium, packets' p95",
+                fixed_points[25] > fixed_points[55],
+                seen[25] > seen[55],
+            )
+        ],
     )
 
 
@@ -244,7 +253,7 @@ def second_flow(since: float = 20e-3, until: float = 100e-3) -> Finding:
         }
     model, seen = found["fluid"], found["packet"]
     rates_alike = bool((np.abs(seen["mean_rates_gbps"] / model["mean_rates_gbps"] - 1) < ABOUT).all())
-    # Until the first marks are heard, tau* after they are made, the queue grows by the line rate.
+    # Until the first marks are observed, tau* after they are made, the queue grows by the line rate.
     least = 40 * GBPS * 50e-6
     return Finding(
         {"mean rates": rates_alike, "peak of the queue": abs(seen["peak_bytes"] / model["peak_bytes"] - 1) < ABOUT},

@@ -85,24 +85,35 @@ def critical_delay(flows: int) -> float:
 def more_latency() -> Finding:
     at = {n: fluid()[f"delay_{n}us"] for n in (85, 87, 100)}
     critical = critical_delay(2)
-    swings = {n: each["most_queue"] - each["least_queue"] for n, each in at.items()}
+    oscillations = {n: each["most_queue"] - each["least_queue"] for n, each in at.items()}
     half = fluid(STEP / 2)["delay_85us"]
     return Finding(
-        {"rates": at[100]["last_gap"] < 1, "queue": swings[100] < ABOUT * queue(marking(2))},
+        {"rates": at[100]["last_gap"] < 1, "queue": oscillations[100] < ABOUT * queue(marking(2))},
         {
             "critical_delay_us": critical * 1e6,
             "last_gap_gbps": at[100]["last_gap"],
             "queue_bytes_from_to": [at[100]["least_queue"], at[100]["most_queue"]],
             "queue_empty_share": at[100]["empty"],
-            "swing_bytes": swings,
+            "amplitude_bytes": oscillations,
         },
         [
-            # The queue swings less than a tenth below the critical delay, after 180 ms, and more above it.
-            Way("85 us: stable by linearisation, queue within 10 % after 180 ms", critical > 85e-6, swings[85] < 2e3),
+            # The queue oscillates less than a tenth below the critical delay, after 180 ms, and more above it.
             Way(
-                "100 us: stable by linearisation, queue within 10 % after 180 ms", critical > 100e-6, swings[100] < 2e3
+                "85 us: stable by linearisation, queue within 10 % after 180 ms",
+                critical > 85e-6,
+                oscillations[85] < 2e3,
             ),
-            Way("85 us: swing at a step of 1 us, of 0.5 us", swings[85], half["most_queue"] - half["least_queue"], 0.2),
+            Way(
+                "100 us: stable by linearisation, queue within 10 % after 180 ms",
+                critical > 100e-6,
+                oscillations[100] < 2e3,
+            ),
+            Way(
+                "85 us: oscillation at a step of 1 us, of 0.5 us",
+                oscillations[85],
+                half["most_queue"] - half["least_queue"],
+                0.2,
+            ),
         ],
         restricted=at[100]["last_gap"] < 1,
         conditions=f"the rates; the queue does not settle: beyond tau* = {critical * 1e6:.2f} us it cycles, empty "
@@ -115,19 +126,23 @@ def settles(flows: int = 10) -> Finding:
     """Ten flows, whose fixed point is stable at tau* = 50 us: from line rate, and from it but for the queue."""
     at = {name: fluid()[f"{flows}_{name}"] for name in ("from_line_rate", "without_queue")}
     stable = critical_delay(flows)
-    rest = queue(marking(flows))
-    swing = {name: each["most_queue"] - each["least_queue"] for name, each in at.items()}
+    fixed_point = queue(marking(flows))
+    amplitude = {name: each["most_queue"] - each["least_queue"] for name, each in at.items()}
     return Finding(
-        {name: swing[name] < ABOUT * rest for name in at},
+        {name: amplitude[name] < ABOUT * fixed_point for name in at},
         {f"queue_bytes_{name}": [each["least_queue"], each["most_queue"]] for name, each in at.items()}
-        | {"queue_bytes_at_rest": rest, "critical_delay_us": stable * 1e6}
+        | {"queue_bytes_at_equilibrium": fixed_point, "critical_delay_us": stable * 1e6}
         | {f"without_queue_runs_empty_share_N_{n}": fluid()[f"{n}_without_queue"]["empty"] for n in (7, 8, 9, 10, 14)},
         [
-            Way("queue from line rate: fluid, fixed point", at["from_line_rate"]["most_queue"], rest, 0.01),
-            Way("stable at 50 us: linearisation, fluid from line rate", stable > 50e-6, swing["from_line_rate"] < 1e3),
+            Way("queue from line rate: fluid, fixed point", at["from_line_rate"]["most_queue"], fixed_point, 0.01),
+            Way(
+                "stable at 50 us: linearisation, fluid from line rate",
+                stable > 50e-6,
+                amplitude["from_line_rate"] < 1e3,
+            ),
             halved("10_without_queue", "most_queue", 0.05),
         ],
-        restricted=swing["from_line_rate"] < ABOUT * rest,
+        restricted=amplitude["from_line_rate"] < ABOUT * fixed_point,
         conditions=f"from line rate; from its rates and alpha, but without a queue, {flows} flows cycle for ever, with "
         f"up to {at['without_queue']['most_queue'] / 1e3:.0f} KB",
     )

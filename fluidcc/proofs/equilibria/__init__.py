@@ -1,1 +1,1 @@
-"""Where the schemes rest, derived by sympy, and the same by numbers."""
+"""Where the schemes settle, derived by sympy, and the same by numbers."""

@@ -63,9 +63,11 @@ def scaled_targets() -> Finding:
         # All flows at their targets, from unequal windows.
         rng = np.random.default_rng(flows)
         start = window(flows) * rng.uniform(0.6, 1.4, flows)
-        rested = root(lambda w: w.sum() / own.C - swift_targets(w, own), start, tol=1e-13, options={"xtol": 1e-13}).x
-        equal &= bool(np.abs(rested / window(flows) - 1).max() < 1e-6)
-    # Beyond fs_max, on a faster link, the targets are the same for all, and so is the delay: any split rests.
+        settled_run = root(
+            lambda w: w.sum() / own.C - swift_targets(w, own), start, tol=1e-13, options={"xtol": 1e-13}
+        ).x
+        equal &= bool(np.abs(settled_run / window(flows) - 1).max() < 1e-6)
+    # Beyond fs_max, on a faster link, the targets are the same for all, and so is the delay: any split settles.
     fast = dataclasses.replace(own, C=4 * own.C)
     unequal = np.array([0.7, 0.3]) * fast.C * fast.fixed
     still = bool((swift_rhs(unequal * (1 + 1e-12), fast) <= 0).all() and np.abs(swift_rhs(unequal, fast)).max() < 1e-3)
@@ -74,14 +76,14 @@ def scaled_targets() -> Finding:
         {
             "window_packets": {n: window(n) for n in (4, 16, 64)},
             "delay_s": {n: n * window(n) / own.C for n in (4, 16, 64)},
-            "unequal_windows_at_rest": unequal,
+            "unequal_windows_at_equilibrium": unequal,
             "flows_at_fs_max": fewest,
             "flows_at_fs_min": most,
         },
         ways,
         restricted=bool(single) and equal,
         conditions=f"windows between fs_min and fs_max, here of {np.ceil(fewest):.0f} to {most:.0f} flows: equal ones "
-        "are the one rest; beyond, targets are equal and any split rests",
+        "are the one equilibrium; beyond, targets are equal and any split settles",
     )
 
 
@@ -116,7 +118,7 @@ def continuum(flows: int = 3) -> Finding:
         [
             Way("directions left free of two flows: derived, rank of the right-hand side", free, int(flat)),
             Way(
-                "growth at rest as printed: derived, right-hand side",
+                "growth at equilibrium as printed: derived, right-hand side",
                 grows,
                 float(timely_rhs(at, at[0], 1, own, strict=False)[2]),
                 1e-12,
@@ -161,22 +163,24 @@ def patched() -> Finding:
         queue = value(found["patched.queue"].rhs, **at, N=flows)
         rng = np.random.default_rng(flows)
         scale = np.concatenate([[queue], np.ones(flows), np.full(flows, own.C / flows)])
-        rests = []
+        fixed_points = []
         for _ in range(5):
             start = np.concatenate(
                 [[rng.uniform(0.9, 1.3)], rng.uniform(-0.1, 0.1, flows), rng.uniform(0.5, 1.5, flows)]
             )
-            rests.append(scale * root(timed, start, args=(scale, flows), method="lm", tol=1e-14).x)
-        unique &= all(np.allclose(one / scale, [1, *[0] * flows, *[1] * flows], atol=1e-7) for one in rests)
-        ways.append(Way(f"q* of {flows} flows: derived, root of the right-hand side", queue, float(rests[0][0]), 1e-9))
+            fixed_points.append(scale * root(timed, start, args=(scale, flows), method="lm", tol=1e-14).x)
+        unique &= all(np.allclose(one / scale, [1, *[0] * flows, *[1] * flows], atol=1e-7) for one in fixed_points)
+        ways.append(
+            Way(f"q* of {flows} flows: derived, root of the right-hand side", queue, float(fixed_points[0][0]), 1e-9)
+        )
         fluid = fc.incast(1, multiplicity=flows, rate="10Gbps", scheme=PRESETS["patched"].scheme)
         newton = fc.equilibrium(fluid).as_dict()["queue_bytes"]
         ways.append(Way(f"q* of {flows} flows: derived, Newton on fluidcc's fluid", queue, newton, 1e-9))
-        rest, h = np.concatenate([[queue], np.zeros(flows), np.full(flows, own.C / flows)]), 1e-4 * own.C / flows
-        apart = np.zeros_like(rest)
+        fixed_point, h = np.concatenate([[queue], np.zeros(flows), np.full(flows, own.C / flows)]), 1e-4 * own.C / flows
+        apart = np.zeros_like(fixed_point)
         apart[flows + 1 : flows + 3] = h, -h
-        change = patched_rhs(rest + apart, flows, own) - patched_rhs(rest - apart, flows, own)
-        tau = max(own.segment / rest[-1], own.least_rtt)
+        change = patched_rhs(fixed_point + apart, flows, own) - patched_rhs(fixed_point - apart, flows, own)
+        tau = max(own.segment / fixed_point[-1], own.least_rtt)
         mode = value(found["patched.fairness"].rhs, **at, N=flows, **{"tau^*": tau})
         ways.append(
             Way(
@@ -201,24 +205,26 @@ def patched() -> Finding:
 
 
 @claim("dctcp-analysis-no-rest", DCTCP_ANALYSIS, "fluid model", "marks at a step make a limit cycle, not a fixed point")
-def no_rest(C: float = 1.25e6, D: float = 100e-6, K: float = 60.0) -> Finding:
+def no_equilibrium(C: float = 1.25e6, D: float = 100e-6, K: float = 60.0) -> Finding:
     found = formulas()
     most = value(found["dctcp.most"].rhs, C=C, D=D, K=K)
     few, many = (2, 10, int(most) - 2), int(most) + 8
-    swings, kept = {}, True
+    oscillations, kept = {}, True
     for flows in few:
         time, _, queue = dctcp_trace(flows, C, D, K)
-        swings[flows] = cycle(time, queue)
+        oscillations[flows] = cycle(time, queue)
         # It neither dies out nor is what the start left over.
-        kept &= swings[flows][0] > 1.0 and abs(swings[flows][0] / np.ptp(queue[-len(queue) // 4 :]) - 1) < 0.1
+        kept &= (
+            oscillations[flows][0] > 1.0 and abs(oscillations[flows][0] / np.ptp(queue[-len(queue) // 4 :]) - 1) < 0.1
+        )
     _, window, queue = dctcp_trace(many, C, D, K)
     behind = value(found["dctcp.marked"].rhs, C=C, D=D, N=many)
     return Finding(
         {"for any N": behind <= K},
         {
             "most_flows": most,
-            "swing_packets": {n: swing for n, (swing, _) in swings.items()},
-            "period_s": {n: period for n, (_, period) in swings.items()},
+            "amplitude_packets": {n: amplitude for n, (amplitude, _) in oscillations.items()},
+            "period_s": {n: period for n, (_, period) in oscillations.items()},
         },
         [
             Way(f"queue of {many} flows [packets]: derived, integrated", behind, float(queue[-1]), 1e-6),
@@ -229,8 +235,8 @@ def no_rest(C: float = 1.25e6, D: float = 100e-6, K: float = 60.0) -> Finding:
     )
 
 
-def _swing(flows: int, g: float) -> tuple[dict[str, float], float, float]:
-    """Numbers for the formulas, and swing [packets] and period [s] of the queue of fluidcc's fluid; packets of 1 KB."""
+def _amplitude(flows: int, g: float) -> tuple[dict[str, float], float, float]:
+    """Numbers for the formulas; peak to peak [packets] and period [s] of the fluid's queue, in packets of 1 KB."""
     fast = flows >= 8
     rate, delay, K = ("100Gbps", "5us", 300.0) if fast else ("10Gbps", "25us", 60.0)
     marking = fc.RED(K * 1e3, K * 1e3, 1.0)
@@ -242,15 +248,15 @@ def _swing(flows: int, g: float) -> tuple[dict[str, float], float, float]:
     scheme = fc.DCTCP(g=g, initial_alpha=value(formulas()["dctcp.alpha.leading"].rhs, **at))
     of = fc.incast(1, multiplicity=flows, rate=rate, delay=delay, scheme=scheme, marking=marking)
     trace = fc.simulate(of, 40e-3 if fast else 100e-3, sample_interval="2us", estimate_error=False)
-    swing, period = cycle(trace["time"].values, trace["queue"].values[:, 0] / 1e3)
-    return at | {"W_peak": at["W"] + 1}, swing, period
+    amplitude, period = cycle(trace["time"].values, trace["queue"].values[:, 0] / 1e3)
+    return at | {"W_peak": at["W"] + 1}, amplitude, period
 
 
 @claim(
     "dctcp-33-sawtooth",
     DCTCP,
     "3.3",
-    "the queue swings by about (N (C RTT + K)/2)^(1/2) packets, every ((C RTT + K)/(2 N))^(1/2) round trips",
+    "the queue oscillates by about (N (C RTT + K)/2)^(1/2) packets, every ((C RTT + K)/(2 N))^(1/2) round trips",
     slow=True,
 )
 def sawtooth() -> Finding:
@@ -258,7 +264,7 @@ def sawtooth() -> Finding:
     W, N, C, RTT, K = sympy.symbols("W N C D K", positive=True)
     crossing, whole = found["dctcp.crossing"].rhs, RTT + K / C
     printed = [sympy.sqrt(N * (C * RTT + K) / 2), whole * sympy.sqrt((C * RTT + K) / (2 * N))]
-    derived = [found[f"dctcp.{name}.leading"].rhs.subs(W, crossing) for name in ("swing", "period")]
+    derived = [found[f"dctcp.{name}.leading"].rhs.subs(W, crossing) for name in ("amplitude", "period")]
     same = all(sympy.simplify(one / other) == 1 for one, other in zip(printed, derived, strict=True))
 
     def lasting(n: float, at: dict[str, float]) -> float:
@@ -266,11 +272,11 @@ def sawtooth() -> Finding:
         alpha = value(found["dctcp.hold.alpha"].rhs, **at, n=n)
         return value(found["dctcp.hold.windows"].rhs, **at, alpha=alpha) - n
 
-    readings, ways, evidence, close, worst = {"swing": True, "period": True}, [], {}, [], 0.0
+    readings, ways, evidence, close, worst = {"amplitude": True, "period": True}, [], {}, [], 0.0
     for flows, g in ((2, 1 / 16), (8, 1 / 16), (16, 1 / 16), (2, 1 / 256), (8, 1 / 256)):
-        at, swing, period = _swing(flows, g)
-        plain = [value(found[f"dctcp.{name}.leading"].rhs, **at) for name in ("swing", "period")]
-        off = [one / other - 1 for one, other in zip(plain, (swing, period), strict=True)]
+        at, amplitude, period = _amplitude(flows, g)
+        plain = [value(found[f"dctcp.{name}.leading"].rhs, **at) for name in ("amplitude", "period")]
+        off = [one / other - 1 for one, other in zip(plain, (amplitude, period), strict=True)]
         if g == 1 / 16:  # the paper's
             worst = max(worst, *map(abs, off))
             readings = {name: ok and abs(x) < 0.1 for (name, ok), x in zip(readings.items(), off, strict=True)}
@@ -278,14 +284,14 @@ def sawtooth() -> Finding:
             close += [abs(x) < 0.1 for x in off]
         n = float(brentq(lasting, 1.01, 1e3, args=(at,)))
         at["alpha"] = value(found["dctcp.hold.alpha"].rhs, **at, n=n)
-        mine = [value(found[f"dctcp.{name}"].rhs, **at) for name in ("swing", "hold.period")]
+        mine = [value(found[f"dctcp.{name}"].rhs, **at) for name in ("amplitude", "hold.period")]
         # All flows cut in the same instant; a first mark comes within a packet of the threshold.
         what = f"of {flows} flows, g = 1/{1 / g:.0f}: with g and the round trip after a cut, fluid"
-        ways += [Way(f"swing {what}", mine[0], swing, 0.1), Way(f"period {what}", mine[1], period, 0.1)]
+        ways += [Way(f"oscillation {what}", mine[0], amplitude, 0.1), Way(f"period {what}", mine[1], period, 0.1)]
         evidence[f"N_{flows}_g_1/{1 / g:.0f}"] = {
-            "swing_packets": swing,
+            "amplitude_packets": amplitude,
             "period_s": period,
-            "printed_swing_off_by": off[0],
+            "printed_amplitude_off_by": off[0],
             "printed_period_off_by": off[1],
         }
     return Finding(

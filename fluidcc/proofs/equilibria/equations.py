@@ -110,7 +110,7 @@ def dctcp_trace(
 
 
 def cycle(time: Array, queue: Array) -> tuple[float, float]:
-    """Swing and period of the last half: from extreme to extreme, and between upward crossings of the mean."""
+    """Oscillation and period of the last half: from extreme to extreme, and between upward crossings of the mean."""
     half = len(queue) // 2
     queue, time = queue[half:], time[half:]
     above = queue > queue.mean()

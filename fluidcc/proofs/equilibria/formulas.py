@@ -87,14 +87,14 @@ def dcqcn_small() -> Formulas:
 @functools.cache
 def hpcc() -> Formulas:
     """R <- R U_target/U + a; N flows on one link; windows and rates in a class served at A of B."""
-    resting = only(solve(Eq(R, R * TARGET / U + a), R))
-    one_link = only(solve(resting.subs(R, U * C / N) - U * C / N, U))
+    at_equilibrium = only(solve(Eq(R, R * TARGET / U + a), R))
+    one_link = only(solve(at_equilibrium.subs(R, U * C / N) - U * C / N, U))
     # A class's U is q/(B T) + A/B, and its windows hold N W = q + A T.
     class_queue = only(solve(Eq(U, q / (B * T) + A / B), q))
     windows = only(solve(Eq(W, W * eta / U + W_AI).subs(W, (class_queue + A * T) / N), U))
     rates = only(solve(Eq(R, R * eta / U + a).subs(R, A / N), U))
     return {
-        "hpcc.rate": Eq(R, resting),
+        "hpcc.rate": Eq(R, at_equilibrium),
         "hpcc.one_link": Eq(U, one_link),
         "hpcc.class.queue": Eq(q, class_queue),
         "hpcc.class.windows": Eq(U, sympy.expand(windows)),
@@ -113,29 +113,31 @@ def swift() -> Formulas:
     added = slope / sqrt(W) + offset
     ends = solve([added.subs(W, least) - span, added.subs(W, most)], [slope, offset], dict=True)
     # Above the target dW/dt = -beta (delay - target)/delay W/RTT, below it the windows grow.
-    rests = only(solve(-beta * (delay - goal) / delay, delay))
-    held = (N * W / C - rests.subs(goal, fixed + added)).subs(W, x**2)
+    fixed_points = only(solve(-beta * (delay - goal) / delay, delay))
+    held = (N * W / C - fixed_points.subs(goal, fixed + added)).subs(W, x**2)
     cubic = sympy.Poly(sympy.expand(held * x), x)
     return {
         "swift.slope": Eq(slope, sympy.factor(only(ends)[slope])),
         "swift.offset": Eq(offset, sympy.simplify(only(ends)[offset] / only(ends)[slope]) * slope),
-        "swift.delay": Eq(delay, rests),
+        "swift.delay": Eq(delay, fixed_points),
         "swift.window": Eq(cubic.as_expr(), 0),
     }
 
 
 @functools.cache
 def timely() -> Formulas:
-    """Two flows between the thresholds: the gradient at rest, what that does to rates, and what stays undetermined."""
+    """Two flows between the thresholds: the gradient at equilibrium, what it does to rates, what stays undetermined."""
     rates, tau_star, span = symbols("R_1 R_2", positive=True), *symbols("tau^* D_minRTT", positive=True)
     gradient, now, then = symbols("g q_1 q_2", real=True)
     drift = alpha / tau_star * (-gradient + (now - then) / (C * span))
-    rests = only(solve(drift.subs(then, now), gradient))
+    fixed_points = only(solve(drift.subs(then, now), gradient))
     increase = delta / tau_star  # where g <= 0
     decrease = [-gradient * beta / tau_star * rate for rate in rates]  # where g > 0
-    split = only(list(sympy.linsolve([sum(rates) - C, *(one.subs(gradient, rests) for one in decrease)], *rates)))
+    split = only(
+        list(sympy.linsolve([sum(rates) - C, *(one.subs(gradient, fixed_points) for one in decrease)], *rates))
+    )
     return {
-        "timely.gradient": Eq(gradient, rests),
+        "timely.gradient": Eq(gradient, fixed_points),
         "timely.printed": Eq(Symbol(r"\dot{R}"), increase),
         "timely.split": Eq(sympy.Tuple(*rates), split),
     }
@@ -162,14 +164,14 @@ def patched() -> Formulas:
 
 @functools.cache
 def dctcp() -> Formulas:
-    """Two candidates for a rest, and the sawtooth of N windows that are cut together; data in packets.
+    """Two candidates for an equilibrium, and the sawtooth of N windows that are cut together; data in packets.
 
     D is the round trip without queues. Windows grow by a packet per window acknowledged, up to W_peak: W is where the
-    queue is K, and one round trip passes until the mark is heard. Link and senders never idle. `hold` counts the round
-    trip after a cut, too, in which nothing grows, and has the filter's alpha at the cut: of n windows in a cycle one is
-    marked.
+    queue is K, and one round trip passes until the mark is observed. Link and senders never idle. `hold` counts the
+    round trip after a cut, too, in which nothing grows, and has the filter's alpha at the cut: of n windows in a cycle
+    one is marked.
     """
-    rtt, span, peak, period, swing = symbols("RTT D W_peak P Delta_q", positive=True)
+    rtt, span, peak, period, amplitude = symbols("RTT D W_peak P Delta_q", positive=True)
     window = 1 / rtt - W * alpha / (2 * rtt) * p
     estimate = g / rtt * (p - alpha)
     fills = N * W / (span + q / C) - C
@@ -198,8 +200,8 @@ def dctcp() -> Formulas:
         "dctcp.crossing": Eq(W, crossing),
         "dctcp.alpha": first,
         "dctcp.alpha.leading": Eq(alpha, lead),
-        "dctcp.swing": Eq(swing, drop),
-        "dctcp.swing.leading": Eq(swing, leading(drop, peak, lead)),
+        "dctcp.oscillation": Eq(amplitude, drop),
+        "dctcp.oscillation.leading": Eq(amplitude, leading(drop, peak, lead)),
         "dctcp.period": Eq(period, sympy.factor(lasts)),
         "dctcp.period.leading": Eq(period, leading(lasts, peak, lead)),
         "dctcp.hold.windows": Eq(n, 1 + peak * alpha / 2),

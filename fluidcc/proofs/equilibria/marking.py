@@ -1,4 +1,4 @@
-"""Where the schemes rest: what sympy derives from their equations (`formulas`) against numbers found without it.
+"""Where the schemes settle: what sympy derives from their equations (`formulas`) against numbers found without it.
 
 `formulas` returns the equations by name, as docs/theory/equilibria.md shows them.
 """
@@ -110,14 +110,14 @@ def small_marking() -> Finding:
 
 
 def _hpcc(flows: int, rate_ai: float, *, served: float = 1.0, until: float, **options: Any) -> dict[str, float]:
-    """U and queue where the fluid of some flows rests that start at their share, and its T; 100 Gb/s."""
+    """U and queue where the fluid of some flows settles that start at their share, and its T; 100 Gb/s."""
     scheme = fc.HPCC(rate_ai=rate_ai, multiq="class" if served < 1 else "off", **options)
     link = fc.Link("100Gbps", "1us", None, "bottleneck", "switch", "receiver")
     share = {"initial_rate": 0.95 * served * LINE / flows}
     made = [fc.Flow((0,), scheme, "100Gbps", multiplicity=flows, **share)]
     if served < 1:
-        rest = {"initial_rate": LINE * (1 - served), "traffic_class": 1}
-        made.append(fc.Flow((0,), fc.NoControl(), "100Gbps", source="other", **rest))
+        fixed_point = {"initial_rate": LINE * (1 - served), "traffic_class": 1}
+        made.append(fc.Flow((0,), fc.NoControl(), "100Gbps", source="other", **fixed_point))
     of = fc.Scenario((link,), tuple(made), classes=(TrafficClass(), TrafficClass()))
     last = fc.simulate(of, until, sample_interval=until / 1000, estimate_error=False).sel(time=slice(0.9 * until, None))
     return {
@@ -127,8 +127,8 @@ def _hpcc(flows: int, rate_ai: float, *, served: float = 1.0, until: float, **op
     }
 
 
-@claim("hpcc-a3-rest", HPCC, "A.3", "rates rest at R = a/(1 - U_target/U), with U that of their link", slow=True)
-def hpcc_rest(flows: int = 4) -> Finding:
+@claim("hpcc-a3-rest", HPCC, "A.3", "rates settle at R = a/(1 - U_target/U), with U that of their link", slow=True)
+def hpcc_equilibrium(flows: int = 4) -> Finding:
     found = formulas()
     cases = {  # N a/B, service, formula of U, and what the fluid is told
         "rates below the link's": (0.02, 1.0, "one_link", {"form": "rate", "until": 3e-3}),
@@ -139,8 +139,8 @@ def hpcc_rest(flows: int = 4) -> Finding:
     ways, evidence, readings = [], {}, {"rates": True, "windows, R = W/T": True}
     for what, (share, served, name, options) in cases.items():
         rate_ai = share * LINE / flows
-        rested = _hpcc(flows, rate_ai, served=served, **options)
-        T = rested["base_rtt_s"]
+        settled_run = _hpcc(flows, rate_ai, served=served, **options)
+        T = settled_run["base_rtt_s"]
         at = {
             "eta": 0.95,
             "U_target": 0.95,
@@ -158,11 +158,11 @@ def hpcc_rest(flows: int = 4) -> Finding:
         R = at["A"] / flows if name == "class.rates" else at["U"] * LINE / flows
         kept = abs(value(found["hpcc.rate"].rhs, **at) / R - 1) < 1e-9
         readings["rates" if "form" in options else "windows, R = W/T"] &= kept
-        evidence[what] = rested
-        # The fluid circles around its rest by what changes in a step; a queue is U less what is served.
-        ways.append(Way(f"U of {what}: derived, fluid", at["U"], rested["U"], 1e-3))
+        evidence[what] = settled_run
+        # The fluid circles around its equilibrium by what changes in a step; a queue is U less what is served.
+        ways.append(Way(f"U of {what}: derived, fluid", at["U"], settled_run["U"], 1e-3))
         ways.append(
-            Way(f"queue/(B T) of {what}: derived, fluid", queue / LINE / T, rested["queue_bytes"] / LINE / T, 1e-3)
+            Way(f"queue/(B T) of {what}: derived, fluid", queue / LINE / T, settled_run["queue_bytes"] / LINE / T, 1e-3)
         )
     rate_ai, A = 0.08 * LINE / flows, 0.6 * LINE
 

@@ -200,7 +200,7 @@ def no_feedback(
 
 
 def fed_back(flows: int, trip_us: int, rate_mbps: int, most: int = 3000) -> tuple[int, int, float] | None:
-    """Flows at the rest of HPCC's A.3: the queue is that of their own increases, (N a - (1 - eta) C) T in KB.
+    """Flows at the equilibrium of HPCC's A.3: the queue is that of their own increases, (N a - (1 - eta) C) T in KB.
 
     RTTs in which that made tokens, RTTs until bank and dampener are empty for good, largest increase; None if never.
     """

@@ -133,15 +133,15 @@ def beyond(flows: int = 16, w_ai: float = 300.0) -> Finding:
     for _ in range(3000):
         windows = windows * TARGET / (windows.sum() / product) + w_ai
     queue = windows.sum() - product
-    at_rest = 0 < lam < 1 and queue > 0 and float(np.ptp(windows)) < 1e-6 * product
-    # Packets by Algorithm 1, at half the rule's W_AI and beyond it: the queue is bounded, and swings to empty.
+    at_equilibrium = 0 < lam < 1 and queue > 0 and float(np.ptp(windows)) < 1e-6 * product
+    # Packets by Algorithm 1, at half the rule's W_AI and beyond it: the queue is bounded, and oscillations to empty.
     runs = [
         fc.simulate(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=each)), "5ms", engine="packet").summary
         for each in (w_ai / 2, w_ai)
     ]
     used = [run["utilisation"] for run in runs]
     return Finding(
-        {"at rest (A.3)": at_rest, "packets": predicted > 0 and used[1] >= used[0]},
+        {"at equilibrium (A.3)": at_equilibrium, "packets": predicted > 0 and used[1] >= used[0]},
         {
             "queue_bytes": queue,
             "fairness_eigenvalue": lam,
@@ -153,8 +153,9 @@ def beyond(flows: int = 16, w_ai: float = 300.0) -> Finding:
             "packets_utilisation_at_half_the_increase": used[0],
         },
         [Way("queue: N W_AI - (1 - eta) B T, iteration", predicted, queue, 1e-9)],
-        restricted=(at_rest and runs[1]["queue_bytes"]["max"] < product) or None,
-        conditions="at rest; packets' queue is bounded, but cycles and runs empty: less is used than within the rule",
+        restricted=(at_equilibrium and runs[1]["queue_bytes"]["max"] < product) or None,
+        conditions="at equilibrium; packets' queue is bounded, but cycles and runs empty: less is used than "
+        "within the rule",
     )
 
 
@@ -188,12 +189,12 @@ def slower() -> Finding:
     N = 4
 
     def eigenvalues(a: float) -> np.ndarray:
-        rest = np.full(N, (TARGET + N * a) / N)
+        fixed_point = np.full(N, (TARGET + N * a) / N)
         h = 1e-6
         columns = []
         for j in range(N):
             nudge = np.eye(N)[j] * h
-            up, down = ((rest + s * nudge) * TARGET / (rest + s * nudge).sum() + a for s in (1, -1))
+            up, down = ((fixed_point + s * nudge) * TARGET / (fixed_point + s * nudge).sum() + a for s in (1, -1))
             columns.append((up - down) / (2 * h))
         return np.sort(np.abs(np.linalg.eigvals(np.array(columns).T)))
 

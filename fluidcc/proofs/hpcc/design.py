@@ -163,17 +163,17 @@ def queue_by_increase() -> Finding:
         for preset in presets
     }
     scenario = resolve(hpcc_incast(16, w_ai=300.0))
-    rest = 16 * 300 - 0.05 * LINE * largest_base_rtt(scenario)
+    fixed_point = 16 * 300 - 0.05 * LINE * largest_base_rtt(scenario)
     fluid = fc.simulate(scenario, "2ms", estimate_error=False).summary["queue_bytes"]["mean"]
     return Finding(
         {"Algorithm 1": right["hpcc-eval"], "the authors' simulator": right["hpcc-sim"]},
         {f"p95_bytes_{w}_{preset}": found[w, preset][0] for w, preset in found}
         | {
             "mean_bytes_300": found[300, "hpcc-eval"][1],
-            "mean_bytes_300_at_rest": rest,
-            "mean_over_what_rests": found[300, "hpcc-eval"][1] / rest,
+            "mean_bytes_300_at_equilibrium": fixed_point,
+            "mean_over_equilibrium": found[300, "hpcc-eval"][1] / fixed_point,
         },
-        [Way("mean queue at 300 B at rest: N W_AI - (1 - eta) B T, fluid model", rest, fluid, 1e-3)],
+        [Way("mean queue at 300 B at equilibrium: N W_AI - (1 - eta) B T, fluid model", fixed_point, fluid, 1e-3)],
     )
 
 

@@ -146,7 +146,7 @@ def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
             Way("rest from below: recursion, packets", ends["low"], seen["low"].served, 0.02),
             Way("rest from above: recursion, packets", ends["high"], seen["high"].served, 0.02),
         ],
-        correction="alone it locks in at eta w B from below, and rests at eta B/(2 - eta) = "
+        correction="alone it locks in at eta w B from below, and equilibria at eta B/(2 - eta) = "
         f"{float(above):.6f} B from above; with U over max(w B, own rate + what no class uses) it is eta B from both",
         corrected=all(abs(value / limit - 1) < 0.02 for value in ours.values()),
     )
@@ -156,12 +156,12 @@ def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
     "hpccpp-multiq-between",
     HPCCPP,
     "MultiQ",
-    "a class can be served at any rate between its minimum and the line's: MultiQ has a rest for each",
+    "a class can be served at any rate between its minimum and the line's: MultiQ has an equilibrium for each",
     slow=True,
 )
 def between(share: Fraction = Fraction(1, 2)) -> Finding:
     low, high = share / ETA, ETA / (2 - ETA)
-    rests, periods = {}, {}
+    fixed_points, periods = {}, {}
     for k in range(1, 20):
         served = low + (high - low) * Fraction(k, 20)
         rate = served  # from above: backlogged a step later
@@ -170,7 +170,7 @@ def between(share: Fraction = Fraction(1, 2)) -> Finding:
         cycle = [rate]
         for _ in range(63):
             cycle.append(step(cycle[-1], share, served))
-        rests[served] = step(rate, share, served) == rate
+        fixed_points[served] = step(rate, share, served) == rate
         periods[served] = next((n for n in range(1, 64) if abs(cycle[n] - rate) < Fraction(1, 10**9)), 0)
     # Two steps exactly: from eta A, not backlogged, halfway to the line, backlogged, and back.
     at = Fraction(6, 10)
@@ -179,23 +179,25 @@ def between(share: Fraction = Fraction(1, 2)) -> Finding:
     back = step(two, share, at)
     orbit = multiq.orbit(float(at), share=float(share), served=float(at)).rates
     seen = {rule: packets(rule, 1e6, 2, None, "40Gbps").pacing for rule in ("slides", "spare")}
-    swing = {rule: float(np.percentile(p, 95) - np.percentile(p, 5)) for rule, p in seen.items()}
+    amplitude = {rule: float(np.percentile(p, 95) - np.percentile(p, 5)) for rule, p in seen.items()}
     kept = step(share * ETA, share, share) == share * ETA
     return Finding(
-        {"w B/eta < A < eta B/(2 - eta)": all(rests.values()), "A = w B": kept},
+        {"w B/eta < A < eta B/(2 - eta)": all(fixed_points.values()), "A = w B": kept},
         {
             "two_cycle_over_B_at_w_0.5_A_0.6": [one, two],
             "periods": sorted(set(periods.values())),
-            "services_without_a_rest": sum(not rest for rest in rests.values()),
-            "packets_swing_over_B_at_A_0.6": swing["slides"],
-            "packets_swing_over_B_counting_what_is_unused": swing["spare"],
+            "services_without_an_equilibrium": sum(not fixed_point for fixed_point in fixed_points.values()),
+            "packets_amplitude_over_B_at_A_0.6": amplitude["slides"],
+            "packets_amplitude_over_B_counting_what_is_unused": amplitude["spare"],
         },
         [
             Way("the two-cycle returns, exactly", back, one),
             Way("its lower rate: exact, fluidcc.theory.recursion", float(one), min(orbit), 1e-9),
             Way("its upper rate: exact, fluidcc.theory.recursion", float(two), max(orbit), 1e-9),
-            Way("swings: recursion, packets (by a tenth of the line)", bool(two != one), swing["slides"] > 0.1),
-            Way("rests with what is unused counted: recursion, packets", True, swing["spare"] < 0.05),
+            Way(
+                "oscillations: recursion, packets (by a tenth of the line)", bool(two != one), amplitude["slides"] > 0.1
+            ),
+            Way("settles with what is unused counted: recursion, packets", True, amplitude["spare"] < 0.05),
         ],
         restricted=kept and all(periods.values()),
         conditions="A = w B, all others backlogged; for w B/eta < A < eta B/(2 - eta) there are cycles",
@@ -207,8 +209,10 @@ def between(share: Fraction = Fraction(1, 2)) -> Finding:
 )
 def fair() -> Finding:
     shares = {rule: packets(rule, AI).served for rule in ("slides", "off")}
-    rest = share_link([1 / CLASSES] * CLASSES, [0.2, 2.0, 2.0], rules=["slides", "fixed", "fixed"], increase=0.025)
-    served = float(rest.served[-1, 0])
+    fixed_point = share_link(
+        [1 / CLASSES] * CLASSES, [0.2, 2.0, 2.0], rules=["slides", "fixed", "fixed"], increase=0.025
+    )
+    served = float(fixed_point.served[-1, 0])
     return Finding(
         {"beside backlogged classes": abs(CLASSES * shares["slides"] - 1) < 0.05},
         {
@@ -221,7 +225,7 @@ def fair() -> Finding:
     )
 
 
-def rest_of_hpcc() -> tuple[sympy.Expr, sympy.Expr, tuple[sympy.Symbol, ...]]:
+def equilibrium_of_hpcc() -> tuple[sympy.Expr, sympy.Expr, tuple[sympy.Symbol, ...]]:
     """U* and the queue over B T of a class served at A under HPCC's own U, and the symbols eta, a, N, A over B."""
     eta, a, N, A, W, U = sympy.symbols("eta a N A W U", positive=True)
     used = sympy.solve([sympy.Eq(W, W * eta / U + a), sympy.Eq(N * W, U)], [W, U], dict=True)[0][U]
@@ -236,7 +240,7 @@ def rest_of_hpcc() -> tuple[sympy.Expr, sympy.Expr, tuple[sympy.Symbol, ...]]:
     slow=True,
 )
 def unmodified(ai: float = AI) -> Finding:
-    used, waits, symbols = rest_of_hpcc()
+    used, waits, symbols = equilibrium_of_hpcc()
     values = dict(zip(symbols, (float(ETA), ai / LINE, FLOWS, 1 / CLASSES), strict=True))
     U, q = float(used.subs(values)), float(waits.subs(values))
     longer = sympy.diff(waits, symbols[-1]) == -1
@@ -274,12 +278,12 @@ def unmodified(ai: float = AI) -> Finding:
     slow=True,
 )
 def above_one() -> Finding:
-    used, _, symbols = rest_of_hpcc()
+    used, _, symbols = equilibrium_of_hpcc()
     at = {}
     for name, ai in (("0.5", AI), ("5", 10 * AI)):
         at[name] = float(used.subs(dict(zip(symbols, (float(ETA), ai / LINE, FLOWS, 1 / CLASSES), strict=True))))
     seen = {name: packets("class", ai).utilisation for name, ai in (("0.5", AI), ("5", 10 * AI))}
-    # Senders that set a rate and no window, so that N R = A at rest: R = R eta/U + a.
+    # Senders that set a rate and no window, so that N R = A at equilibrium: R = R eta/U + a.
     R, U, eta, a, N, A = sympy.symbols("R U eta a N A", positive=True)
     alone = sympy.solve([sympy.Eq(R, R * eta / U + a), sympy.Eq(N * R, A)], [R, U], dict=True)[0][U]
     rates = {

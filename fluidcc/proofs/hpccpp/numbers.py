@@ -19,7 +19,7 @@ def additive_increase(share: Fraction = Fraction(5, 1000), line: int = 100, prin
     windows = {each: ETA + flows * Fraction(each) / line for each in (increase, printed)}
     rates = {each: ETA / (1 - flows * each / served) for each in (increase, printed)}
     rate = served / flows
-    checked = rate * ETA / rates[printed] + printed  # at rest R = A/N, which no window limits
+    checked = rate * ETA / rates[printed] + printed  # at equilibrium R = A/N, which no window limits
     return Finding(
         {"as printed": increase == printed},
         {
@@ -29,7 +29,7 @@ def additive_increase(share: Fraction = Fraction(5, 1000), line: int = 100, prin
         },
         [
             Way("increase: share of the line, and the line from it", increase / share, line),
-            Way("U by rates at what is printed: formula, its rest", checked, rate),
+            Way("U by rates at what is printed: formula, its equilibrium", checked, rate),
         ],
         correction=f"{float(increase):g} Gb/s; {printed} Gb/s would be {float(Fraction(printed, line)):g}",
         corrected=float(share * line) == 0.5,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.builders.common import CHAIN_PFC, Marking, marking_of, per_flow, scenario_of, scheme_of, whole
+from fluidcc.scenario.builders.common import CHAIN_PFC, Marking, assembled, marking_of, per_flow, scheme_of, whole
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
 
@@ -144,7 +144,7 @@ def clos(
                 target=f"H{target}",
             )
         )
-    return scenario_of(links, made, network)
+    return assembled(links, made, network)
 
 
 def _standing(ends: list[tuple[str, str]], failed: Sequence[str]) -> list[tuple[str, str]]:

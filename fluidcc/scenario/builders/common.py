@@ -78,7 +78,7 @@ def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
     return _TCD if found is None else dataclasses.replace(found, mark_on="departure", max_on=_TCD.max_on)
 
 
-def scenario_of(links: Sequence[Link], flows: Sequence[Flow], network: dict[str, Any]) -> Scenario:
+def assembled(links: Sequence[Link], flows: Sequence[Flow], network: dict[str, Any]) -> Scenario:
     """The resolved scenario; ``network`` holds further fields of `Scenario`.
 
     Raises

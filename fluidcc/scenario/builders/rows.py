@@ -10,11 +10,11 @@ from fluidcc.scenario.builders.common import (
     CHAIN_PFC,
     MAX_FLOW_CLASSES,
     Marking,
+    assembled,
     flow_columns,
     flow_count,
     marking_of,
     per_flow,
-    scenario_of,
     scheme_of,
     whole,
 )
@@ -107,7 +107,7 @@ def incast(
         )
         for i in range(flows)
     ]
-    return scenario_of([link], made, network)
+    return assembled([link], made, network)
 
 
 def parking_lot(
@@ -156,7 +156,7 @@ def parking_lot(
         )
         for i in range(flows)
     ]
-    return scenario_of(links, made, network)
+    return assembled(links, made, network)
 
 
 def chain(
@@ -225,7 +225,7 @@ def chain(
         for k, at in enumerate(starts, 1)
         for i in range(1, bursts + 1)
     ]
-    return scenario_of(links, flows, {"pfc": pfc, **network})
+    return assembled(links, flows, {"pfc": pfc, **network})
 
 
 def _burst_starts(bursts: int, opens: Any, lasts: Any, size: Any, rate: Any) -> list[float]:

@@ -17,7 +17,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import largest_base_rtt, loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt
 from fluidcc.schemes.acc.parameters import ACC, increments, period_of
 from fluidcc.schemes.signals import Progress, Signals
 
@@ -50,7 +50,7 @@ class State(NamedTuple):
     inflight: Array  # [bytes]
 
 
-class Heard(NamedTuple):
+class Feedback(NamedTuple):
     """Shares of the packets acknowledged now, each (flows, points) or (1, points)."""
 
     ce: Array
@@ -70,12 +70,12 @@ def settled(scenario: Scenario) -> Callable[[Flow], ACC]:
     callable
         From a flow to its parameters, with ``period``, ``ri_low`` and ``ri_high`` given.
     """
-    longest = largest_base_rtt(scenario, loaded_base_rtt)
+    longest = largest_base_rtt(scenario, base_rtt_with_serialisation)
 
     def of(flow: Flow) -> ACC:
         p = flow.scheme
         ri_low, ri_high = increments(p, flow.line_rate)
-        period = period_of(p, longest, loaded_base_rtt(scenario, flow))
+        period = period_of(p, longest, base_rtt_with_serialisation(scenario, flow))
         return dataclasses.replace(p, period=period, ri_low=ri_low, ri_high=ri_high)
 
     return of
@@ -98,26 +98,26 @@ def sending(parameters: ACC, state: State, dt: Array) -> Array:
     return state.rate * jnp.clip(1.0 - state.halt / dt, 0.0, 1.0)
 
 
-def feedback(parameters: ACC, signals: Signals) -> Heard:
+def feedback(parameters: ACC, signals: Signals) -> Feedback:
     """Shares of CE and of UE among the ACKs."""
     ue = jnp.zeros_like(signals.marking) if signals.undetermined is None else signals.undetermined
-    return Heard(signals.marking, ue)
+    return Feedback(signals.marking, ue)
 
 
-def derivative(parameters: ACC, state: State, heard: Heard) -> State:
+def derivative(parameters: ACC, state: State, observed: Feedback) -> State:
     """Nothing moves between jumps."""
     return State(*(jnp.zeros_like(leaf) for leaf in state))
 
 
-def jump(parameters: ACC, state: State, progress: Progress, heard: Heard) -> State:
+def jump(parameters: ACC, state: State, progress: Progress, observed: Feedback) -> State:
     """Time passes, ACKs are counted, and if the period has ended they decide (section 4.1)."""
     p, now = parameters, progress
-    s = _counted(state, now, heard)
+    s = _counted(state, now, observed)
     over = s.clock - p.period
     ends = over >= 0
     # What came and went after the end belongs to the next period.
     late = jnp.where(ends, now.newly * over / now.dt, 0.0)
-    acked, ce, ue = s.acked - late, s.ce - heard.ce * late, s.ue - heard.ue * late
+    acked, ce, ue = s.acked - late, s.ce - observed.ce * late, s.ue - observed.ue * late
     una, nxt = now.acked - late, jnp.maximum(now.sent - s.rate * over, s.nxt_1)
     share = ce / jnp.maximum(acked, _NONE)
     congested = jnp.minimum(p.mark_fraction, 1.0 - _NONE) < share
@@ -140,13 +140,13 @@ def jump(parameters: ACC, state: State, progress: Progress, heard: Heard) -> Sta
         silent=s.silent + jnp.where(waits, 1.0, 0.0),
         carried=jnp.where(waits, acked, s.carried),
         acked=jnp.where(waits, s.acked, jnp.where(ends, late, s.acked)),
-        ce=jnp.where(ends & ~waits, heard.ce * late, s.ce),
-        ue=jnp.where(ends & ~waits, heard.ue * late, s.ue),
+        ce=jnp.where(ends & ~waits, observed.ce * late, s.ce),
+        ue=jnp.where(ends & ~waits, observed.ue * late, s.ue),
         inflight=now.sent - now.acked,
     )
 
 
-def _counted(s: State, now: Progress, heard: Heard) -> State:
+def _counted(s: State, now: Progress, observed: Feedback) -> State:
     """A step goes by; the clock starts with the first ACK, and again with the first eligible one after a halt.
 
     ACKs answer whole packets. Of flows whose packets take turns at the bottleneck, the first is answered when the first
@@ -166,8 +166,8 @@ def _counted(s: State, now: Progress, heard: Heard) -> State:
         nxt_1=jnp.where(starts, now.sent - s.rate * since, s.nxt_1),
         una_0=jnp.where(starts, s.nxt_start, s.una_0),
         acked=jnp.where(starts, eligible, s.acked + now.newly),
-        ce=jnp.where(starts, heard.ce * eligible, s.ce + heard.ce * now.newly),
-        ue=jnp.where(starts, heard.ue * eligible, s.ue + heard.ue * now.newly),
+        ce=jnp.where(starts, observed.ce * eligible, s.ce + observed.ce * now.newly),
+        ue=jnp.where(starts, observed.ue * eligible, s.ue + observed.ue * now.newly),
     )
 
 

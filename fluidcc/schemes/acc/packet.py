@@ -16,7 +16,7 @@ leaves open, or prints so that it could not work, is chosen so:
   Line 3's count over T (``ack_rate="count"``), or over the time between two ACKs if that is longer (section 4.3), is
   off by up to a packet in a period, and at 100 Gb/s a period of ten flows has but five of each.
 - ``extension="inflight"`` lets the halt branch extend in every period, as printed it may, by what packet conservation
-  says is still queued: a burst that comes while a flow halts is otherwise not heard of before all of it has drained.
+  says is still queued: a burst that comes while a flow halts is otherwise not observed before all of it has drained.
 """
 
 from __future__ import annotations

@@ -173,7 +173,7 @@ class _State(NamedTuple):
     Q: Array
     halt: Array  # how long each flow halts in this row, in T; 0 in rows that send
     shares: Array  # of T_{i-1} where this row is T_i, and 0 elsewhere
-    heard: Array  # whether eligible ACKs arrive in this row
+    observed: Array  # whether eligible ACKs arrive in this row
     N_u: Array
 
 
@@ -227,7 +227,7 @@ def _algorithm(now: _State, joined: Array, halted: Array, law: _Law) -> tuple[_S
     Q = np.where(halted, 0, law.above(now.Q[..., None] + load - 1))[..., 0]
     second = np.any(now.shares > 0, axis=-1, keepdims=True)  # this is T_i
     first = ~halted & ~second & (law.above(load - 1) > 0)  # this is T_{i-1}
-    rises = joined & now.heard & ~halted & ~second & (~first | law.raised)
+    rises = joined & now.observed & ~halted & ~second & (~first | law.raised)
     # Lines 29 and 7-8, by R_i = phi_i C: dS/R - 1 of T_{i-1}, whose sum is Q + 1, and dS/R - 1 of T_i.
     own = S / np.where(second & joined, now.shares, 1) if law.raised else load
     due = now.Q[..., None] + own - 1
@@ -236,7 +236,7 @@ def _algorithm(now: _State, joined: Array, halted: Array, law: _Law) -> tuple[_S
         Q=Q,
         halt=np.where(second & joined, due, 0),
         shares=np.where(first, _shares(S), 0),
-        heard=joined & ~halted & ~second,
+        observed=joined & ~halted & ~second,
         N_u=np.where(second & law.reset, 0, now.N_u + rises),
     )
     return after, R, duration[..., 0]

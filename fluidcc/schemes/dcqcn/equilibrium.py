@@ -1,4 +1,4 @@
-"""Where a DCQCN flow rests under a constant marking probability: (7)-(9) with their left sides at zero.
+"""Where a DCQCN flow settles under a constant marking probability: (7)-(9) with their left sides at zero.
 
 Written in plain floats, apart from the fluid model, so that each checks the other.
 """
@@ -14,8 +14,8 @@ from fluidcc.schemes.dcqcn.fluid import State
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 
-class Rest(NamedTuple):
-    """State of a flow at rest: rates [bytes/s] and alpha."""
+class FixedPoint(NamedTuple):
+    """State of a flow at equilibrium: rates [bytes/s] and alpha."""
 
     rate: float
     target_rate: float
@@ -26,8 +26,8 @@ class Rest(NamedTuple):
         return {"alpha": self.alpha, "target_rate_bytes_per_s": self.target_rate}
 
 
-def rest(parameters: DCQCN, marking: float, line_rate: float, packet: float) -> Rest:
-    """Rate at which a flow rests, between its least rate and the line rate.
+def solve_equilibrium(parameters: DCQCN, marking: float, line_rate: float, packet: float) -> FixedPoint:
+    """Rate at which a flow settles, between its least rate and the line rate.
 
     With p the marking probability and R the rate: (8) gives R_T - R = increase/cut, (7) alpha, and (9) demands
     (R_T - R) recovery = R depth cut; the left side exceeds the right at small R.
@@ -55,12 +55,12 @@ def rest(parameters: DCQCN, marking: float, line_rate: float, packet: float) -> 
         span = math.log(low), math.log(line_rate)
         rate = math.exp(root_scalar(surplus, bracket=span, xtol=1e-15, rtol=1e-14).root)
     if marking <= 0:
-        return Rest(rate, line_rate, 0.0)
+        return FixedPoint(rate, line_rate, 0.0)
     _, _, at = _balance(parameters, marking, rate, packet)
-    return Rest(rate, min(at.target_rate, line_rate), at.alpha)
+    return FixedPoint(rate, min(at.target_rate, line_rate), at.alpha)
 
 
-def _balance(p: DCQCN, marking: float, rate: float, packet: float) -> tuple[float, float, Rest]:
+def _balance(p: DCQCN, marking: float, rate: float, packet: float) -> tuple[float, float, FixedPoint]:
     """Growth and cut of the rate [packets/s^2] and the rest of the state, from the paper's a to e."""
     log = math.log1p(-min(marking, 1 - 2.0**-53))
     r, rate_ai, rate_hai = (x / packet for x in (rate, p.rate_ai, p.rate_hai))
@@ -79,7 +79,7 @@ def _balance(p: DCQCN, marking: float, rate: float, packet: float) -> tuple[floa
     gap = increase * p.cnp_interval / a
     pull = gap * r * (b + d) / 2
     push = r * min(p.decrease_gain * alpha, p.max_decrease) * a / p.cnp_interval
-    return pull, push, Rest(rate, (r + gap) * packet, alpha)
+    return pull, push, FixedPoint(rate, (r + gap) * packet, alpha)
 
 
 def _one_over_expm1(x: float) -> float:
@@ -91,5 +91,5 @@ MOVES = State._fields
 
 
 def smooth(parameters: DCQCN) -> bool:
-    """Whether nothing changes in jumps at rest, so that there is something to linearise."""
+    """Whether nothing changes in jumps at equilibrium, so that there is something to linearise."""
     return True

@@ -79,14 +79,14 @@ def feedback(parameters: DCQCN, signals: Signals) -> Feedback:
     return Feedback(cut, 0.5 * (byte_events + timer_events), increase, marked)
 
 
-def derivative(parameters: DCQCN, state: State, heard: Feedback) -> State:
+def derivative(parameters: DCQCN, state: State, observed: Feedback) -> State:
     """Equations (7)-(9)."""
     gap = state.target_rate - state.rate
     depth = jnp.minimum(parameters.decrease_gain * state.alpha, parameters.max_decrease)
     return State(
-        rate=gap * heard.recovery - state.rate * depth * heard.cut,  # (9)
-        target_rate=heard.increase - gap * heard.cut,  # (8)
-        alpha=parameters.g / parameters.alpha_timer * (heard.marked - state.alpha),  # (7)
+        rate=gap * observed.recovery - state.rate * depth * observed.cut,  # (9)
+        target_rate=observed.increase - gap * observed.cut,  # (8)
+        alpha=parameters.g / parameters.alpha_timer * (observed.marked - state.alpha),  # (7)
     )
 
 

@@ -2,7 +2,7 @@
 
 The congestion point is the switch's marking, the notification point the host's CNP timer. A flow's timers run
 from its start, so that a flow that starts below line rate recovers, and alpha decays as in the fluid model.
-``variant="hpcc-sim"`` is the reaction point of the HPCC authors' public simulator: it hears of marks on ACKs and
+``variant="hpcc-sim"`` is the reaction point of the HPCC authors' public simulator: it observes marks on ACKs and
 looks at them at slots of its own, has no byte counter, and keeps its target over consecutive cuts.
 """
 
@@ -48,7 +48,7 @@ STATE = np.dtype(
         ("bytes", _F),
         ("alpha_due", _I),
         ("increase_due", _I),
-        ("heard", _I),  # hpcc-sim: a first mark has come
+        ("observed", _I),  # hpcc-sim: a first mark has come
         ("alpha_mark", _I),  # hpcc-sim: a mark came in the present slot
         ("decrease_mark", _I),
     ],
@@ -155,13 +155,13 @@ def increase(flow: Any, me: Any) -> None:
 
 @inlined
 def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
-    """An ACK; only the public simulator's variant hears marks from it."""
+    """An ACK; only the public simulator's variant observes marks from it."""
     if not me.sim or ack.marks == 0:
         return
     core = sim.core[0]
     me.alpha_mark = me.decrease_mark = 1
-    if not me.heard:
-        me.heard = 1
+    if not me.observed:
+        me.observed = 1
         me.alpha = 1.0
         me.alpha_mark = 0
         me.target = flow.rate

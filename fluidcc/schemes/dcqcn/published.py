@@ -2,8 +2,8 @@
 
 It is not the model's own. (7)-(9) are expanded in p, with p* from the closed form of small p, 19 to 44 % above the
 fixed point at the paper's settings. And five coefficients of nine are not those of the expanded equations: BB (of the
-present rate) and CC (of the rate heard of) stand in each other's place, EE has A R_AI in excess, alpha's pole is g R in
-place of g/tau', and alpha hears no rates (proofs/dcqcn_loop.py). Margins differ from the equations' own by up to ten
+present rate) and CC (of the rate observed) stand in each other's place, EE has A R_AI in excess, alpha's pole is g R in
+place of g/tau', and alpha observes no rates (proofs/dcqcn_loop.py). Margins differ from the equations' own by up to ten
 degrees, and in sign: -6.43 against 1.92 degrees for 8 flows. It is here because it was published.
 
 With A = 1/B + 1/(T R), h = 1/2 + A/4, k = N Pmax/(Kmax - Kmin), data in packets, the loop cut at the lag is

@@ -20,12 +20,12 @@ from fluidcc.schemes.dctcp.parameters import DCTCP
 from fluidcc.schemes.signals import Progress
 
 
-def derivative(parameters: DCTCP, state: Any, heard: Array, still: Any) -> Any:
-    """The two equations, in the state ``still`` in which nothing moves; ``heard`` is p."""
+def derivative(parameters: DCTCP, state: Any, observed: Array, still: Any) -> Any:
+    """The two equations, in the state ``still`` in which nothing moves; ``observed`` is p."""
     p, s = parameters, state
     return still._replace(
-        window=s.growth - s.window * s.alpha / 2.0 * s.round_trips * heard,
-        alpha=p.g * s.round_trips * (heard - s.alpha),
+        window=s.growth - s.window * s.alpha / 2.0 * s.round_trips * observed,
+        alpha=p.g * s.round_trips * (observed - s.alpha),
     )
 
 

@@ -1,8 +1,8 @@
 """DCTCP's fluid model: section 3.1 of Alizadeh et al., SIGCOMM 2010, per flow class.
 
 A packet is marked with a probability, so that a flow's first mark in a window has no time of its own: the flow cuts as
-soon as the marks that it would expect since the last cut was acknowledged reach one packet. A cut-off queue marks all,
-and then that is the first packet. ``form="analysis"`` is another fluid, of `fluidcc.schemes.dctcp.analysis`.
+soon as the marks that it would expect since the last cut was acknowledged reach one packet. A step marking queue marks
+all, and then that is the first packet. ``form="analysis"`` is another fluid, of `fluidcc.schemes.dctcp.analysis`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import largest_base_rtt, loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp.parameters import DCTCP
 from fluidcc.schemes.signals import Progress, Signals
@@ -54,7 +54,7 @@ def settled(scenario: Scenario) -> Callable[[Flow], DCTCP]:
     callable
         From a flow to its parameters, with ``base_rtt`` and ``initial_window`` given.
     """
-    longest = largest_base_rtt(scenario, loaded_base_rtt)
+    longest = largest_base_rtt(scenario, base_rtt_with_serialisation)
 
     def of(flow: Flow) -> DCTCP:
         p = flow.scheme
@@ -94,13 +94,13 @@ def feedback(parameters: DCTCP, signals: Signals) -> Array:
     return signals.marking
 
 
-def derivative(parameters: DCTCP, state: State, heard: Array) -> State:
+def derivative(parameters: DCTCP, state: State, observed: Array) -> State:
     """Nothing moves between ACKs, but W and alpha of the analysis."""
     still = State(*(jnp.zeros_like(leaf) for leaf in state))
-    return analysis.derivative(parameters, state, heard, still) if parameters.form == "analysis" else still
+    return analysis.derivative(parameters, state, observed, still) if parameters.form == "analysis" else still
 
 
-def jump(parameters: DCTCP, state: State, progress: Progress, heard: Array) -> State:
+def jump(parameters: DCTCP, state: State, progress: Progress, observed: Array) -> State:
     """Section 3.1 for the ACKs of a step: (1) once per window of data; (2) at a mark; else the increase of TCP."""
     p, s, packet = parameters, state, progress.packet
     # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
@@ -109,17 +109,17 @@ def jump(parameters: DCTCP, state: State, progress: Progress, heard: Array) -> S
     held = (s.rate < progress.line_rate) | (inflight >= s.window)
     if p.form == "analysis":
         return analysis.jump(p, s, progress, held)
-    answered, marked = s.answered + newly, s.marked + heard * newly
+    answered, marked = s.answered + newly, s.marked + observed * newly
     over = progress.acked > s.window_end
     counted = over & (s.window_end > 0)
     share = marked / jnp.maximum(answered, 1e-9)
     alpha = jnp.where(counted, (1.0 - p.g) * s.alpha + p.g * share, s.alpha)  # (1)
     answered, marked = (jnp.where(counted, 0.0, count) for count in (answered, marked))
     free = progress.acked > s.cut_end
-    expected = jnp.where(free, s.expected + heard * newly / progress.wire_packet, 0.0)
+    expected = jnp.where(free, s.expected + observed * newly / progress.wire_packet, 0.0)
     cuts = free & (expected >= 1.0)
     grows = free & ~cuts & held
-    grown = s.window + jnp.where(grows, p.increase * packet * (1.0 - heard) * newly * per_packet / s.window, 0.0)
+    grown = s.window + jnp.where(grows, p.increase * packet * (1.0 - observed) * newly * per_packet / s.window, 0.0)
     window = jnp.where(cuts, jnp.maximum(s.window * (1.0 - alpha / 2.0), packet), grown)  # (2)
     return s._replace(
         rate=jnp.minimum(window / p.base_rtt, progress.line_rate),

@@ -62,15 +62,15 @@ class DCTCP:
 
 
 # HPCC 5.1: Kmin = Kmax = 30 KB for 10 Gb/s, in proportion to the link.
-_CUT_OFF = RED("30KB", "30KB", 1.0)
+_STEP_MARKING = RED("30KB", "30KB", 1.0)
 
 PRESETS = {
-    "paper": Preset(DCTCP(), _CUT_OFF, marking_rate="10Gbps"),
+    "paper": Preset(DCTCP(), _STEP_MARKING, marking_rate="10Gbps"),
     "hpcc-sim": Preset(
         DCTCP(variant="hpcc-sim"),
-        dataclasses.replace(_CUT_OFF, mark_on="departure"),
+        dataclasses.replace(_STEP_MARKING, mark_on="departure"),
         SIMULATOR,
         marking_rate="10Gbps",
     ),
-    "hpcc-eval": Preset(DCTCP(), _CUT_OFF, EVALUATION, marking_rate="10Gbps"),
+    "hpcc-eval": Preset(DCTCP(), _STEP_MARKING, EVALUATION, marking_rate="10Gbps"),
 }

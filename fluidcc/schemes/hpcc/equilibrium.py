@@ -1,4 +1,4 @@
-"""Where HPCC rests: R = a/(1 - eta/U), with U of the most loaded link of the path (appendix A.3)."""
+"""Where HPCC settles: R = a/(1 - eta/U), with U of the most loaded link of the path (appendix A.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fluidcc.schemes.hpcc.parameters import HPCC
 
 
 class Balance(NamedTuple):
-    """What a flow's rest follows from.
+    """What a flow's equilibrium follows from.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
     Raises
     ------
     NoClosedFormError
-        If the flows have registers per link, per-class utilisations, or a U that hears of no queue.
+        If the flows have registers per link, per-class utilisations, or a U that observes no queue.
     """
     fill = settled(scenario)
 
@@ -49,7 +49,7 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
         p: Any = fill(flow)
         for name, solved in (("registers", "one"), ("multiq", "off"), ("u_queue", True)):
             if getattr(p, name) != solved:
-                raise NoClosedFormError(f"HPCC's rest is solved for {name}={solved} only")
+                raise NoClosedFormError(f"HPCC's equilibrium is solved for {name}={solved} only")
         least = scenario.wire_packet_of(flow) if scenario.window_unit == "wire" else scenario.packet_size
         windows = p.form == "window"
         return Balance(float(p.eta), float(p.w_ai / p.base_rtt), float(p.base_rtt), windows, least if windows else 0.0)
@@ -63,7 +63,7 @@ def observables(rate: float, utilisation: float, base_rtt: float) -> dict[str, f
 
 
 def smooth(parameters: HPCC) -> bool:
-    """Whether nothing changes in jumps at rest, so that there is something to linearise."""
+    """Whether nothing changes in jumps at equilibrium, so that there is something to linearise."""
     return parameters.form == "rate"
 
 

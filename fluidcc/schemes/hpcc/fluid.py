@@ -4,7 +4,7 @@ Between ACKs of a step nothing is distinguished: U follows the telemetry by dU/d
 many ACKs in T, and W follows U after every step (lines 12-20). W^c and incStage change when the first byte
 sent with the present W^c is acknowledged (lines 21-27).
 
-A register is a U with its W^c and incStage: one, which hears the most loaded link of the path, or one for each link,
+A register is a U with its W^c and incStage: one, which observes the most loaded link of the path, or one for each link,
 joined by (7) of appendix A.3. ``form="rate"`` is that appendix's law, T dR/dt = R eta/U - R + a, without windows.
 
 ``variant="hpcc-sim"`` takes T and W_init as that simulator counts them, and its least rate in place of a least window;
@@ -22,7 +22,13 @@ import numpy as np
 from jax import Array
 
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, loaded_base_rtt, payload_base_rtt, slowest_rate
+from fluidcc.scenario.round_trips import (
+    base_rtt_with_serialisation,
+    largest_base_rtt,
+    least_bdp,
+    payload_base_rtt,
+    slowest_rate,
+)
 from fluidcc.schemes.hpcc.parameters import HPCC, check_mechanisms
 from fluidcc.schemes.signals import Progress, Signals, Telemetry
 from fluidcc.schemes.vai_sf import fluid as vai_sf
@@ -44,8 +50,8 @@ class State(NamedTuple):
     tokens: vai_sf.Tokens | None = None  # with mechanisms
 
 
-class Heard(NamedTuple):
-    """What each register hears of its links."""
+class Feedback(NamedTuple):
+    """What each register observes its links."""
 
     utilisation: Array  # normalised inflight bytes u
     queue: Array | None  # largest of the path, (flows, points) [bytes]; None without Variable AI
@@ -72,7 +78,9 @@ def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
         check_mechanisms(p)
         simulator = p.variant == "hpcc-sim"
         if p.variant not in longest:
-            longest[p.variant] = largest_base_rtt(scenario, payload_base_rtt if simulator else loaded_base_rtt)
+            longest[p.variant] = largest_base_rtt(
+                scenario, payload_base_rtt if simulator else base_rtt_with_serialisation
+            )
         base_rtt = longest[p.variant] if p.base_rtt is None else p.base_rtt
         fastest = slowest_rate(scenario, flow) if simulator else flow.line_rate
         return dataclasses.replace(
@@ -111,35 +119,35 @@ def largest_window(parameters: HPCC) -> Any:
     return parameters.initial_window
 
 
-def feedback(parameters: HPCC, signals: Signals) -> Heard:
-    """Normalised inflight bytes u (2), (3) that each register hears: q/(B T) + txRate/B of its link, or the largest."""
-    heard = signals.telemetry
-    assert heard is not None
+def feedback(parameters: HPCC, signals: Signals) -> Feedback:
+    """Normalised inflight bytes u (2), (3) of each register: q/(B T) + txRate/B of its link, or the largest."""
+    observed = signals.telemetry
+    assert observed is not None
     if parameters.multiq != "off":
-        u = class_utilisation(parameters, heard)
+        u = class_utilisation(parameters, observed)
     else:
-        flow = heard.output if parameters.u_rate == "tx" else heard.arriving
-        u = flow / heard.capacity
+        flow = observed.output if parameters.u_rate == "tx" else observed.arriving
+        u = flow / observed.capacity
         if parameters.u_queue:
-            u = u + heard.queue / (heard.capacity * parameters.base_rtt)
+            u = u + observed.queue / (observed.capacity * parameters.base_rtt)
     queue = None
     if parameters.vai:
-        queue = jnp.max(heard.queue if parameters.multiq == "off" else heard.class_queue, axis=0)
-    return Heard(u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True), queue)
+        queue = jnp.max(observed.queue if parameters.multiq == "off" else observed.class_queue, axis=0)
+    return Feedback(u if parameters.registers == "per-link" else jnp.max(u, axis=0, keepdims=True), queue)
 
 
-def class_utilisation(parameters: HPCC, heard: Telemetry) -> Array:
+def class_utilisation(parameters: HPCC, observed: Telemetry) -> Array:
     """U of a class that shares its links (HPCC++ MultiQ): its rate and backlog over what it may count on.
 
     ``class``: over the whole link; ``slides``: three branches about the guaranteed rate; ``spare``, ours: over the
     guaranteed rate, or its present rate and all that nobody uses, whichever is more.
     """
-    B, T, queue, own = heard.capacity, parameters.base_rtt, heard.class_queue, heard.class_output
+    B, T, queue, own = observed.capacity, parameters.base_rtt, observed.class_queue, observed.class_output
     if parameters.multiq == "class":
         return queue / (B * T) + own / B
-    guaranteed = heard.share * B
+    guaranteed = observed.share * B
     if parameters.multiq == "spare":
-        counted = jnp.maximum(guaranteed, own + jnp.maximum(B - heard.output, 0.0))
+        counted = jnp.maximum(guaranteed, own + jnp.maximum(B - observed.output, 0.0))
         return queue / (counted * T) + own / counted
     above = jnp.where(
         queue > parameters.min_backlog,
@@ -149,21 +157,21 @@ def class_utilisation(parameters: HPCC, heard: Telemetry) -> Array:
     return jnp.where(own <= guaranteed, queue / (guaranteed * T) + own / guaranteed, above)
 
 
-def derivative(parameters: HPCC, state: State, heard: Heard) -> State:
+def derivative(parameters: HPCC, state: State, observed: Feedback) -> State:
     """Line 9, from the first ACK on; in the rate form also A.3's T dR/dt = R eta/u - R + a, as windows W = R T."""
     p, s = parameters, state
     nothing, still = jnp.zeros_like(s.window), jnp.zeros_like(s.reference_window)
     since = s.last_update >= 0
     moves = still
     if p.form == "rate":
-        move = s.reference_window * (p.eta / jnp.maximum(heard.utilisation, _LEAST_U) - 1.0) + p.w_ai
+        move = s.reference_window * (p.eta / jnp.maximum(observed.utilisation, _LEAST_U) - 1.0) + p.w_ai
         moves = jnp.where(since, move / p.base_rtt, 0.0)
-    towards = jnp.where(since, (heard.utilisation - s.utilisation) / p.base_rtt, 0.0)
+    towards = jnp.where(since, (observed.utilisation - s.utilisation) / p.base_rtt, 0.0)
     tokens = None if s.tokens is None else vai_sf.Tokens(*(jnp.zeros_like(leaf) for leaf in s.tokens))
     return State(nothing, nothing, moves, towards, still, nothing, tokens)
 
 
-def jump(parameters: HPCC, state: State, progress: Progress, heard: Heard) -> State:
+def jump(parameters: HPCC, state: State, progress: Progress, observed: Feedback) -> State:
     """Lines 11-27 after a step.
 
     ``reaction="per-ack"`` sets W^c = W at every ACK: each multiplies W by eta/U and adds W_AI. With n ACKs in a step
@@ -189,8 +197,8 @@ def jump(parameters: HPCC, state: State, progress: Progress, heard: Heard) -> St
         update = ~waiting
     else:
         if tokens is not None:
-            queue = jnp.zeros_like(s.window) if heard.queue is None else heard.queue
-            tokens, _ = vai_sf.heard(p, tokens, progress, queue, ~below[0])
+            queue = jnp.zeros_like(s.window) if observed.queue is None else observed.queue
+            tokens, _ = vai_sf.observed(p, tokens, progress, queue, ~below[0])
         increase = p.w_ai if tokens is None else tokens.factor * p.w_ai
         changed = jnp.where(adds, s.reference_window, s.reference_window * ratio) + increase  # (4); lines 13, 17
     # Registers of links that do not limit the flow grow until they add a hundredth to (7) together, and no further:

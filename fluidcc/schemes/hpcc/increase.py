@@ -1,6 +1,6 @@
-"""What W_AI does on one link, in closed form (HPCC 3.3 and A.3): utilisation and queue at rest, time to fairness.
+"""What W_AI does on one link, in closed form (HPCC 3.3 and A.3): utilisation, queue, and time to fairness.
 
-With a = W_AI/T once per base RTT, R = R Ut/U + a rests at U = Ut + N a/C. Around it the load returns within a round
+With a = W_AI/T once per base RTT, R = R Ut/U + a settles at U = Ut + N a/C. Around it the load returns within a round
 trip, and differences between flows shrink by Ut/U in each.
 """
 
@@ -15,8 +15,8 @@ from fluidcc.schemes.hpcc.fluid import settled
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 
-class Rest(NamedTuple):
-    """One link at rest under HPCC.
+class FixedPoint(NamedTuple):
+    """One link at equilibrium under HPCC.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Rest(NamedTuple):
         return self.base_rtt * math.log(ratio) / math.log(self.shrinks)
 
 
-def rest(scenario: Scenario) -> Rest:
-    """Rest of an incast of HPCC flows.
+def solve_equilibrium(scenario: Scenario) -> FixedPoint:
+    """Equilibrium of an incast of HPCC flows.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def rest(scenario: Scenario) -> Rest:
     flows = sum(each.multiplicity for each in scenario.flows)
     pipe = link.rate * p.base_rtt  # C T
     utilisation = p.eta + flows * p.w_ai / pipe
-    return Rest(
+    return FixedPoint(
         utilisation=utilisation,
         queue=max(utilisation - 1.0, 0.0) * pipe,
         window=utilisation * pipe / flows,

@@ -61,7 +61,7 @@ STATE = np.dtype(
         ("L", _I, (HOPS, COLUMNS)),
         ("W_granted", _F),  # rx: what the last notification said, and when
         ("granted_at", _I),
-        ("fresh", _I),  # rx: the last packet was sent after that was heard
+        ("fresh", _I),  # rx: the last packet was sent after that was observed
         # A.3: a register for each link; hpcc-sim: rates, as R and Rc
         ("U_link", _F, (HOPS,)),
         ("Wc_link", _F, (HOPS,)),
@@ -210,7 +210,7 @@ def compute_rate(flow: Any, me: Any, U: Any, factor: Any) -> Any:
 def compute_by_ack(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, U: Any, update: Any) -> Any:
     """Lines 11-20 in either form, with Variable AI and Sampling Frequency; whether the reference was updated."""
     if me.vai or me.sampling > 0:
-        vai_sf.heard(flow, me, ack, deepest_queue(me, ack), me.eta <= U)
+        vai_sf.observed(flow, me, ack, deepest_queue(me, ack), me.eta <= U)
     factor = vai_sf.increases(me)
     if me.sim:
         new, stage = compute_rate(flow, me, U, factor)

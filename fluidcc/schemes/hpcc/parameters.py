@@ -118,7 +118,7 @@ class HPCC(VaiSf):
     )
     u_queue: bool = parameter(
         "on|off",
-        "whether U counts a link's queue, or its rate alone (then a queue that stands is not heard of)",
+        "whether U counts a link's queue, or its rate alone (then a queue that stands is not observed)",
         default=True,
         source="HPCC 3.2, eq. (2)",
         choices=(False, True),

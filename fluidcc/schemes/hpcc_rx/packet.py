@@ -15,7 +15,7 @@ def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) 
 
     Line 22's "first packet sent with the new W^c" is the first that left the sender half a base RTT after the
     notification. With ``dynamic_ai`` W_AI is ours: a share of the headroom (1 - eta) W_init, divided by the flows that
-    the receiver hears.
+    the receiver observes.
     """
     if not same_path(me.format, me.hops, me.L, me.path, packet):
         record(me, packet)

@@ -16,7 +16,7 @@ class HPCCRx(HPCC):
 
     A notification takes the place of ACKs: once per period in which data came, or at once if the window has changed
     by more than a threshold. The slides name a dynamic W_AI without saying what it is; ours is a share of the
-    headroom (1 - eta) W_init, divided by the flows that the receiver hears.
+    headroom (1 - eta) W_init, divided by the flows that the receiver observes.
     """
 
     np_period: Any = parameter(
@@ -26,7 +26,7 @@ class HPCCRx(HPCC):
         RATIO, "change of the window that is told at once", default=0.25, source="HPCC++ Rx", low=0, high=1
     )
     dynamic_ai: bool = parameter(
-        "on|off", "W_AI by the flows that the receiver hears, in place of w_ai", default=True, choices=(False, True)
+        "on|off", "W_AI by the flows that the receiver observes, in place of w_ai", default=True, choices=(False, True)
     )
     ai_headroom: Any = parameter(
         RATIO, "share of (1 - eta) W_init that dynamic increases add up to", default=0.5, low=0, high=1, open_low=True

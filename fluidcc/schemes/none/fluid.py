@@ -35,7 +35,7 @@ def feedback(parameters: NoControl, signals: Signals) -> Array:
     return jnp.zeros_like(signals.rate)
 
 
-def derivative(parameters: NoControl, state: State, heard: Array) -> State:
+def derivative(parameters: NoControl, state: State, observed: Array) -> State:
     """Time passes."""
     return State(jnp.zeros_like(state.rate), jnp.ones_like(state.elapsed))
 

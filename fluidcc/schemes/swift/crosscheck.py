@@ -17,7 +17,7 @@ def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
     target = flow.scheme.base_target + switches(scenario, flow) * flow.scheme.hop_target
     share = scenario.links[0].rate * target / scenario.wire_packet_of(flow) / flows  # packets in a window, or more
     return {
-        "queue_mean_rel": Tolerance(0.25, "N windows of packets rise by ai in a round trip before they hear it"),
+        "queue_mean_rel": Tolerance(0.25, "N windows of packets rise by ai in a round trip before they observe it"),
         "queue_peak_rel": Tolerance(0.1, "the first windows are whole packets"),
         "window_rel": Tolerance(0.1 + 0.5 / share, "a window of packets holds the next whole number of them"),
     }

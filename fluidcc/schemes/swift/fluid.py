@@ -16,7 +16,13 @@ import numpy as np
 from jax import Array
 
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, loaded_base_rtt, slowest_rate, switches
+from fluidcc.scenario.round_trips import (
+    base_rtt_with_serialisation,
+    largest_base_rtt,
+    least_bdp,
+    slowest_rate,
+    switches,
+)
 from fluidcc.schemes.signals import Progress, Signals
 from fluidcc.schemes.swift.parameters import Swift, largest_useful_window, scaling
 from fluidcc.schemes.vai_sf import fluid as vai_sf
@@ -59,7 +65,7 @@ def settled(scenario: Scenario) -> Callable[[Flow], Swift]:
         From a flow to its parameters, with ``base_rtt``, ``initial_window``, ``max_window`` and ``ai`` given, and in
         ``base_target`` what the switches on the path add to it.
     """
-    longest, least = largest_base_rtt(scenario, loaded_base_rtt), least_bdp(scenario)
+    longest, least = largest_base_rtt(scenario, base_rtt_with_serialisation), least_bdp(scenario)
 
     def of(flow: Flow) -> Swift:
         p = flow.scheme
@@ -113,7 +119,7 @@ def feedback(parameters: Swift, signals: Signals) -> Array:
     return jnp.zeros_like(signals.rate)
 
 
-def derivative(parameters: Swift, state: State, heard: Array) -> State:
+def derivative(parameters: Swift, state: State, observed: Array) -> State:
     """Nothing moves between ACKs."""
     return jax.tree.map(jnp.zeros_like, state)
 
@@ -128,7 +134,7 @@ def target_delay(parameters: Swift, packets: Array) -> Any:
     return p.base_target + jnp.where(p.fs_min < p.fs_max, added, jnp.nan)
 
 
-def jump(parameters: Swift, state: State, progress: Progress, heard: Array) -> State:
+def jump(parameters: Swift, state: State, progress: Progress, observed: Array) -> State:
     """Algorithm 1 for the ACKs of a step."""
     p, s, packet = parameters, state, progress.packet
     newly, per_packet = progress.newly, packet / progress.wire_packet
@@ -146,7 +152,7 @@ def jump(parameters: Swift, state: State, progress: Progress, heard: Array) -> S
     else:
         ai = p.ai
         if m is not None:
-            tokens, over = vai_sf.heard(p, m.tokens, progress, delay, ~below)
+            tokens, over = vai_sf.observed(p, m.tokens, progress, delay, ~below)
             m = m._replace(tokens=tokens, factor=jnp.where(over, tokens.factor, m.factor))
             ai = p.ai * m.factor  # tokens are for the increases of a round trip
             ignored, tokens = vai_sf.ignores(p, tokens, progress, cuts, s.window / p.initial_window)
@@ -176,7 +182,7 @@ def _by_reference(
 ) -> tuple[Array, Mechanisms]:
     """With Sampling Frequency (V-B): ACKs set W from a reference, with an increase whether congested or not."""
     packet, delay = progress.packet, progress.rtt
-    tokens, _ = vai_sf.heard(p, m.tokens, progress, delay, ~below)
+    tokens, _ = vai_sf.observed(p, m.tokens, progress, delay, ~below)
     reference = m.reference / packet
     new = _bounded(p, reference * cut + p.ai * tokens.factor, packet)
     decreases, any_ack = new < reference, progress.newly > 0

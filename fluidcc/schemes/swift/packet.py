@@ -143,10 +143,10 @@ def acknowledged(sim: Any, flow: Any, me: Any, ack: Any) -> None:
     me.rtt = (core.now - ack.sent) * 1e-12
     me.target = target_delay(me)
     if me.sampling > 0:
-        vai_sf.heard(flow, me, ack, me.rtt, me.rtt >= me.target)
+        vai_sf.observed(flow, me, ack, me.rtt, me.rtt >= me.target)
         by_reference(core, sim.uniforms, flow, me, ack)
     else:
-        if me.vai and vai_sf.heard(flow, me, ack, me.rtt, me.rtt >= me.target):
+        if me.vai and vai_sf.observed(flow, me, ack, me.rtt, me.rtt >= me.target):
             me.factor = vai_sf.increases(me)  # tokens are for the increases of a round trip
             vai_sf.adjusted(me)
         by_round_trip(core, sim.uniforms, flow, me, ack)

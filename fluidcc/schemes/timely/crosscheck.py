@@ -13,7 +13,7 @@ def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
     """Tolerances of an incast, by the keys of `Comparison.difference`; none for other scenarios.
 
     None for TIMELY's mean queue, which goes with the split of the rates, and that with chance in packets. Nor any for
-    patched TIMELY where packets are still draining the burst of the start, or where the fluid's rest is not
+    patched TIMELY where packets are still draining the burst of the start, or where the fluid's equilibrium is not
     theirs: at or above C T_high.
     """
     if len(scenario.links) != 1:
@@ -31,5 +31,5 @@ def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
     burst = 0.0 if start <= capacity else start * flows * p.segment / (capacity**2 * p.beta)
     if burst > _LONGEST_BURST or flows * p.rate_ai * p.t_low >= p.beta * capacity * (p.t_high - p.t_low):
         return {}
-    rest = Tolerance(0.01, "both rest where the excess over T_low takes what the increase gives")
-    return found | {"queue_mean_rel": rest, "rate_rel_max": rest}
+    fixed_point = Tolerance(0.01, "both settle where the excess over T_low takes what the increase gives")
+    return found | {"queue_mean_rel": fixed_point, "rate_rel_max": fixed_point}

@@ -1,7 +1,7 @@
-"""What of TIMELY's fluid moves near a rest.
+"""What of TIMELY's fluid moves near an equilibrium.
 
-Patched TIMELY rests where the excess over T_low takes what the increase gives. TIMELY's own rule has no rest: at a
-gradient of 0 it increases (docs/theory/equilibria.md).
+Patched TIMELY settles where the excess over T_low takes what the increase gives. TIMELY's own rule has no equilibrium:
+at a gradient of 0 it increases (docs/theory/equilibria.md).
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ MOVES = ("rate", "gradient")
 
 
 def smooth(parameters: TIMELY) -> bool:
-    """Whether nothing changes in jumps at rest, so that there is something to linearise."""
+    """Whether nothing changes in jumps at equilibrium, so that there is something to linearise."""
     return True

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import loaded_base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.signals import Signals
 from fluidcc.schemes.timely.parameters import TIMELY
 
@@ -32,7 +32,7 @@ class State(NamedTuple):
     streak: Array  # completions since g was last above 0
 
 
-class Heard(NamedTuple):
+class Feedback(NamedTuple):
     """Each (flows, points) [s]."""
 
     delay: Array  # round trip or time in queues, as the thresholds count it
@@ -50,7 +50,7 @@ def settled(scenario: Scenario) -> Callable[[Flow], TIMELY]:
 
     def of(flow: Flow) -> TIMELY:
         whole = flow.scheme.thresholds == "rtt"
-        return dataclasses.replace(flow.scheme, base_rtt=loaded_base_rtt(scenario, flow) if whole else 0.0)
+        return dataclasses.replace(flow.scheme, base_rtt=base_rtt_with_serialisation(scenario, flow) if whole else 0.0)
 
     return of
 
@@ -77,16 +77,16 @@ def longest_interval(parameters: TIMELY) -> Any:
     return np.maximum(np.asarray(parameters.segment) / np.asarray(parameters.min_rate), np.asarray(parameters.min_rtt))
 
 
-def feedback(parameters: TIMELY, signals: Signals) -> Heard:
+def feedback(parameters: TIMELY, signals: Signals) -> Feedback:
     """The delay of the packet answered now, and by how much it exceeds that of the one a segment earlier."""
     assert signals.waits is not None
     now, before = signals.waits
-    return Heard(parameters.base_rtt + now, now - before)
+    return Feedback(parameters.base_rtt + now, now - before)
 
 
-def derivative(parameters: TIMELY, state: State, heard: Heard) -> State:
+def derivative(parameters: TIMELY, state: State, observed: Feedback) -> State:
     """dg/dt and dR/dt, and the streak's."""
-    p, s, delay = parameters, state, heard.delay
+    p, s, delay = parameters, state, observed.delay
     per_completion = 1.0 / interval(p, s)
     low, high = delay < p.t_low, delay > p.t_high
     falls = s.gradient <= 0
@@ -101,7 +101,7 @@ def derivative(parameters: TIMELY, state: State, heard: Heard) -> State:
     step = jnp.where(low, p.rate_ai, jnp.where(high, -p.beta * excess * s.rate, between))
     return State(
         rate=per_completion * step,
-        gradient=p.ewma * per_completion * (heard.rise / p.min_rtt - s.gradient),
+        gradient=p.ewma * per_completion * (observed.rise / p.min_rtt - s.gradient),
         streak=jnp.where(falls, per_completion, 0.0),
     )
 

@@ -33,7 +33,7 @@ def start(parameters: VaiSf, shape: tuple[int, int], dtype: Any) -> Tokens | Non
     return Tokens(none, none, none, none, none, none, none, none + 1.0)
 
 
-def heard(p: Any, tokens: Tokens, progress: Progress, congestion: Array, congested: Array) -> tuple[Tokens, Array]:
+def observed(p: Any, tokens: Tokens, progress: Progress, congestion: Array, congested: Array) -> tuple[Tokens, Array]:
     """What a step's ACKs say; Algorithm 1 as a round trip ends, and whether one with tokens does.
 
     Parameters

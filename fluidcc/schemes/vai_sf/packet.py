@@ -1,8 +1,8 @@
 """Variable AI, Sampling Frequency and probabilistic feedback at packet level, by ACKs.
 
-A sender that takes them calls, on every ACK: `heard`, which runs Algorithm 1 as a round trip ends; `increases`, by how
-much more than its own its additive increase is (Algorithm 2); `adjusts`, whether what follows from the ACK may become
-its reference; and `adjusted` if it did.
+A sender that takes them calls, on every ACK: `observed`, which runs Algorithm 1 as a round trip ends; `increases`, by
+how much more than its own its additive increase is (Algorithm 2); `adjusts`, whether what follows from the ACK may
+become its reference; and `adjusted` if it did.
 
 What the text leaves open: a round trip ends with the first ACK of a packet sent after the last one ended; the ACKs of a
 sampling period are counted from the last adjustment of any kind; an adjustment decreases if the new reference is below
@@ -68,7 +68,7 @@ def round_trip_over(me: Any) -> None:
 
 
 @kernel
-def heard(flow: Any, me: Any, ack: Any, congestion: Any, congested: Any) -> Any:
+def observed(flow: Any, me: Any, ack: Any, congestion: Any, congested: Any) -> Any:
     """What an ACK says of congestion, and whether it asks for a decrease. Whether it ends a round trip with tokens."""
     me.acks += ack.covers
     if not me.vai:

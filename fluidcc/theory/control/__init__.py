@@ -1,1 +1,1 @@
-"""Control theory of fluid scenarios: where they rest."""
+"""Control theory of fluid scenarios: where they settle."""

@@ -15,14 +15,14 @@ from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario, resolve
 from fluidcc.schemes.registry import optional_part, part
 from fluidcc.theory.control.limit_cycle import LimitCycle, limit_cycle
-from fluidcc.theory.control.local import Local, searches
-from fluidcc.theory.control.marking import along, marked_rests
+from fluidcc.theory.control.local import Local, multi_start
+from fluidcc.theory.control.marking import along, marked_equilibria
 from fluidcc.theory.control.merging import merged
 from fluidcc.theory.control.states import NoEquilibriumError, States
-from fluidcc.theory.control.utilisation import utilised_rests
+from fluidcc.theory.control.utilisation import utilised_equilibria
 
 _APART = 16  # flows; of more, equal ones are searched for as one class
-_SAME = 1e-6  # relative: two searches that ended at one rest
+_SAME = 1e-6  # relative: two searches that ended at one equilibrium
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Equilibrium:
     Parameters
     ----------
     exists : bool
-        Whether the model as printed rests there: on every loaded link the RED ramp reaches the probability.
+        Whether the model as printed settles there: on every loaded link the RED ramp reaches the probability.
         Where it does not, queues are those of the ramp extended beyond kmax.
     on_ramp : bool
         Whether every link that must mark does so on its ramp (0 < p <= pmax).
@@ -79,15 +79,16 @@ class Equilibrium:
 def equilibrium(scenario: Scenario) -> Equilibrium:
     """Solve for the fixed point of a scenario's fluid model.
 
-    For DCQCN: every flow rests where (7)-(9) vanish, and on each link the rates sum to its capacity (6), or
-    it is not loaded and marks nothing. The rate at rest falls with the marking, so each link's equation has
+    For DCQCN: every flow settles where (7)-(9) vanish, and on each link the rates sum to its capacity (6), or
+    it is not loaded and marks nothing. The rate at equilibrium falls with the marking, so each link's equation has
     one root given the others; they are iterated to agreement. Delays, starts and g do not enter.
 
     For HPCC: R = a/(1 - eta/U), links filled from the lowest rate on (A.3); queues are those of windows that hold more
     than the links do.
 
     For other schemes, and for mixtures: Newton's method on the fluid's own right-hand side, as in `equilibria`. Where
-    that finds none, or windows change in jumps, the fluid is run until it rests or swings steadily (`limit_cycle`).
+    that finds none, or windows change in jumps, the fluid is run until it settles or oscillates steadily
+    (`limit_cycle`).
 
     Parameters
     ----------
@@ -106,14 +107,14 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     """
     scenario = resolve(scenario)
     rooms = [optional_part(flow.scheme, "equilibrium") for flow in scenario.flows]
-    if all(hasattr(room, "rest") for room in rooms):
-        probabilities, states = marked_rests(scenario, rooms)
+    if all(hasattr(room, "equilibrium") for room in rooms):
+        probabilities, states = marked_equilibria(scenario, rooms)
         links, exists, on_ramp = _links(scenario, probabilities, [at.rate for at in states])
         flows = _flows(scenario, probabilities, [(at.rate, at.observables()) for at in states])
         return Equilibrium(exists, on_ramp, links, flows, unique=len(links) == 1 or None)
     if all(hasattr(room, "balances") for room in rooms) and len({flow.scheme.name for flow in scenario.flows}) == 1:
         try:
-            links, flows = utilised_rests(scenario, rooms[0])
+            links, flows = utilised_equilibria(scenario, rooms[0])
             return Equilibrium(True, True, tuple(links), tuple(flows), unique=len(links) == 1 or None)
         except NoClosedFormError:
             pass
@@ -135,7 +136,7 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     Returns
     -------
     tuple of Equilibrium
-        Empty if no search ends at a fixed point: the flows cycle, or a cut-off marks all or nothing.
+        Empty if no search ends at a fixed point: the flows cycle, or a step marking marks all or nothing.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     if len(scenario.flows) > _APART:
         scenario, classes = merged(scenario)
     ends: list[Local] = []
-    for end in searches(network_of(scenario)):
+    for end in multi_start(network_of(scenario)):
         if not end.exists[0]:
             continue
         size = np.maximum(np.abs(end.slopes.x[0]), 1.0)
@@ -157,7 +158,7 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
 
 
 def _expanded(found: Equilibrium, scenario: Scenario, classes: tuple[int, ...]) -> Equilibrium:
-    """A rest of classes as one of the scenario's flows."""
+    """An equilibrium of classes as one of the scenario's flows."""
     names = [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)]
     rows = tuple({**found.flows[k], "name": name} for name, k in zip(names, classes, strict=True))
     return dataclasses.replace(found, flows=rows)
@@ -170,7 +171,7 @@ def _endless(scenario: Scenario) -> Scenario:
 
 
 def _run(scenario: Scenario) -> Equilibrium:
-    """Where a run ends: a rest of its own, or a limit cycle."""
+    """Where a run ends: an equilibrium of its own, or a limit cycle."""
     scenario = _endless(scenario)
     cycle = limit_cycle(scenario, estimate_error=False)
     names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
@@ -182,8 +183,8 @@ def _run(scenario: Scenario) -> Equilibrium:
     )
     flows = _flows(scenario, [0.0] * len(names), [(rate, {}) for rate in cycle.rates])
     flows = tuple({**row, "marking_probability": None} for row in flows)
-    rests = cycle.kind == "rest"
-    return Equilibrium(rests, rests, links, flows, cycle=cycle)
+    fixed_points = cycle.kind == "equilibrium"
+    return Equilibrium(fixed_points, fixed_points, links, flows, cycle=cycle)
 
 
 def described(scenario: Scenario, found: Local) -> Equilibrium:
@@ -224,7 +225,7 @@ def _key(scenario: Scenario, flow: int, name: str) -> str:
 
 
 def _marking(link: Link, queue: float) -> float:
-    """Of the RED line, extended beyond kmax; of a cut-off nothing, as no queue rests on it."""
+    """Of the RED line, extended beyond kmax; of a step marking nothing, as no queue settles on it."""
     red = link.marking
     if red is None or red.kmax <= red.kmin:
         return 0.0

@@ -1,7 +1,7 @@
-"""Where a scenario's fluid ends up: at rest, or swinging for ever; how far, and how fast.
+"""Where a scenario's fluid ends up: at equilibrium, or oscillating for ever; how far, and how fast.
 
-The fluid is integrated window by window until its swings are steady (`control.settling`). Numbers come from every step
-of the last window, so that they do not depend on an output grid.
+The fluid is integrated window by window until its oscillations are steady (`control.settling`). Numbers come from
+every step of the last window, so that they do not depend on an output grid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.results.trace import upward_crossings
 from fluidcc.scenario.model import Scenario, resolve
@@ -32,7 +32,7 @@ _REGULAR = 0.02  # standard deviation of the periods of a cycle, in periods
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class LimitCycle(Labelled):
+class LimitCycle(DatasetResult):
     """Long-run behaviour of the most loaded queue, made by `limit_cycle`.
 
     Parameters
@@ -40,7 +40,7 @@ class LimitCycle(Labelled):
     dataset : xarray.Dataset
         The last window, at every step: ``queue`` (time) [bytes] and ``rate`` (time, flow) [bytes/s].
     kind : str
-        "rest", "cycle", "irregular" (steady in size, or not even that, but never the same twice), "growing" or
+        "equilibrium", "cycle", "irregular" (steady in size, or not even that, but never the same twice), "growing" or
         "decaying" (not settled when time was up), "unsettled" (nor known to be either).
     link : str
         The link with the largest mean queue.
@@ -54,7 +54,8 @@ class LimitCycle(Labelled):
     settled_at : float
         Time at which the last window began [s].
     discretisation_error : dict
-        ``peak_to_peak_rel`` and ``period_rel``, relative differences to the run with half the step; None at rest.
+        ``peak_to_peak_rel`` and ``period_rel``, relative differences to the run with half the step; None at
+        equilibrium.
     """
 
     kind: str
@@ -123,7 +124,7 @@ def limit_cycle(
     Returns
     -------
     LimitCycle
-        Its ``kind`` is "rest" or "cycle" only if three successive windows say so (`control.settling.kinds`).
+        Its ``kind`` is "equilibrium" or "cycle" only if three successive windows say so (`control.settling.kinds`).
 
     Raises
     ------
@@ -134,7 +135,7 @@ def limit_cycle(
     --------
     >>> import fluidcc as fc
     >>> fc.limit_cycle(fc.incast(8)).kind
-    'rest'
+    'equilibrium'
     """
     scenario = resolve(scenario)
     network = network_of(scenario)
@@ -162,7 +163,7 @@ def limit_cycle(
         error: dict[str, float | None] = {"peak_to_peak_rel": None, "period_rel": None}
         if estimate_error:
             finer = settle(True, lambda share: bar((1 + 2 * share) / work))
-            if found.kind != "rest":
+            if found.kind != "equilibrium":
                 error["peak_to_peak_rel"] = _relative(found.high - found.low, finer.high - finer.low)
                 error["period_rel"] = _relative(found.period, finer.period)
     name = scenario.links[found.link].name or f"link {found.link}"
@@ -210,8 +211,8 @@ class _Found(NamedTuple):
 
 
 def _settle(network: Network, plan: Plan, width: float, horizon: float, report: Any) -> _Found:
-    """Go on window by window until the swings are steady, or time is up."""
-    run, swings, courses = Continued(network, plan), [], []
+    """Go on window by window until the oscillations are steady, or time is up."""
+    run, oscillations, courses = Continued(network, plan), [], []
     packet = float(np.max(network.packet))
     steps = round(width / plan.dt)
     while True:
@@ -223,11 +224,11 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
         mean, low, high = float(np.mean(queue)), float(np.min(queue)), float(np.max(queue))
         rate = outcome.trace["rate"][:, :, 0]
         # An empty queue stands still while rates are on their way.
-        swings.append([high - low, *np.ptp(rate, axis=0)])
+        oscillations.append([high - low, *np.ptp(rate, axis=0)])
         scale = max(mean, packet)
         crossings = upward_crossings(times, queue, mean)
-        found, known = kinds(np.array(swings), np.array([scale, *np.maximum(rate.mean(axis=0), 1.0)]))
-        kind = next((str(each) for each in found if each != "rest"), "rest")
+        found, known = kinds(np.array(oscillations), np.array([scale, *np.maximum(rate.mean(axis=0), 1.0)]))
+        kind = next((str(each) for each in found if each != "equilibrium"), "equilibrium")
         settled = bool(known.all())
         courses.append((float(times[0]), low, high))
         if _grows(courses) and (np.ptp(rate, axis=0) <= AGREE * np.abs(rate).max(axis=0)).all():
@@ -239,7 +240,7 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
         if (settled and enough) or ends + steps * plan.dt > horizon:
             break
         if not enough and ends + 6 * steps * plan.dt <= horizon:  # three of twice the length
-            steps, swings = 2 * steps, []
+            steps, oscillations = 2 * steps, []
     report(1.0)
     period, spread, regular = _period(crossings) if high - low > SMALLEST * scale else (math.nan, math.nan, True)
     kind = "irregular" if kind == "cycle" and not regular else str(kind)

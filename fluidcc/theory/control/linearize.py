@@ -4,7 +4,7 @@
 
 x are the queues of the loaded links and the flows' states. The right-hand side is the one that is integrated, so there
 is nothing to derive by hand; automatic differentiation makes its Jacobians by the present state and by each lagged
-signal (`control.taps`). Delays that depend on queues are frozen at the equilibrium.
+signal (`control.delayed inputs`). Delays that depend on queues are frozen at the equilibrium.
 
 Flows interact through queues only. Equal flows are merged into one class, whose linearisation is the aggregate mode;
 differences between them follow the class's own block, the fairness mode, once for each flow but one.
@@ -25,7 +25,7 @@ from fluidcc.schemes.registry import optional_part
 from fluidcc.theory.control.equilibrium import Equilibrium, described
 from fluidcc.theory.control.local import local
 from fluidcc.theory.control.merging import merged
-from fluidcc.theory.control.states import NO_REST, NoEquilibriumError, UnfilledError
+from fluidcc.theory.control.states import NO_EQUILIBRIUM, NoEquilibriumError, UnfilledError
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 from fluidcc.theory.delay_systems.response import DelayLoop
 from fluidcc.theory.delay_systems.roots import Roots, roots
@@ -74,9 +74,9 @@ class Linearization:
         return Roots(s[keep], residual[keep], np.asarray(len(keep)), np.asarray(worst))
 
     def loop(self) -> DelayLoop | None:
-        """The aggregate's loop, cut where flows hear of the most loaded queue; None where none stands or is heard of.
+        """The aggregate's loop, cut where flows observe the most loaded queue; None where none stands or is observed.
 
-        The queue is the output; the input takes its place in all that is heard of it, so that -1 times the input
+        The queue is the output; the input takes its place in all that is observed it, so that -1 times the input
         closes the loop.
         """
         links, system = self.equilibrium.links, self.system
@@ -85,14 +85,14 @@ class Linearization:
             return None
         at = self.states.index(f"queue {most}")
         inner = system.A.copy()
-        heard = inner[:, :, at].copy()
+        observed = inner[:, :, at].copy()
         inner[:, :, at] = 0.0
-        used = heard.any(axis=1)
+        used = observed.any(axis=1)
         if not used.any():
             return None
         output = np.zeros(system.order)
         output[at] = 1.0
-        return DelayLoop(DelaySystem(system.A0, inner, system.tau), -heard[used], system.tau[used], output)
+        return DelayLoop(DelaySystem(system.A0, inner, system.tau), -observed[used], system.tau[used], output)
 
     def plot(self, count: int = 20, *, title: str | None = None) -> Any:
         """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes."""
@@ -137,7 +137,7 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
     network = network_of(classes)
     found = local(network)
     if not found.exists[0]:
-        raise NoEquilibriumError(f"linearize: {NO_REST}")
+        raise NoEquilibriumError(f"linearize: {NO_EQUILIBRIUM}")
     parts = found.modes()
     if not parts:
         raise UnfilledError("linearize: no link is filled, so the flows stay at their line rate; give more flows")

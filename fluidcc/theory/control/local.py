@@ -1,4 +1,4 @@
-"""A fluid network about its rest, for all points of a batch: where it rests, and the slopes of its right-hand side."""
+"""A fluid network about its equilibrium, for all points of a batch: where it settles, and its Jacobians there."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import numpy as np
 
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import Network, with_points
-from fluidcc.theory.control.newton import columns, rest
+from fluidcc.theory.control.newton import jacobian, solve_equilibrium
 from fluidcc.theory.control.states import STARTS, Start, States, extended
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 
-_REST = 1e-9  # of itself that a state may move in the shortest delay, and count as at rest: Newton leaves 1e-16
+_STILL = 1e-9  # of itself that a state may move in the shortest delay, and count as at equilibrium: Newton leaves 1e-16
 _SAME_DELAY = 1e-9  # relative: rounding apart
 
 
-class Slopes(NamedTuple):
-    """Of every point: a rest, and derivatives there; points first. Arrays of JAX while traced, then of NumPy."""
+class Jacobians(NamedTuple):
+    """Of every point: an equilibrium, and derivatives there; points first. JAX's arrays while traced, then NumPy's."""
 
     x: Any  # (points, rows)
     moved: Any  # (points,) as in `newton.Rest`
     held: Any  # (points, rows)
     present: Any  # (points, rows, rows) of the right-hand side by the present state
-    past: Any  # (points, rows, taps) by what is heard
-    heard: Any  # (points, taps, rows) of what is heard by the state
-    delay: Any  # (points, taps) [s]
+    past: Any  # (points, rows, delayed inputs) by what is observed
+    observed: Any  # (points, delayed inputs, rows) of what is observed by the state
+    delay: Any  # (points, delayed inputs) [s]
     rates: Any  # (points, flows, rows) of rates by the state
 
 
@@ -44,26 +44,26 @@ class Modes(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Local:
-    """A network about its rest.
+    """A network about its equilibrium.
 
     Parameters
     ----------
     states : States
         Names of the rows.
-    slopes : Slopes
+    slopes : Jacobians
     """
 
     states: States
-    slopes: Slopes
+    slopes: Jacobians
 
     @property
     def exists(self) -> Array:
-        """Whether a rest was found, (points,)."""
-        return self.slopes.moved < _REST
+        """Whether an equilibrium was found, (points,)."""
+        return self.slopes.moved < _STILL
 
     @cached_property
     def moving(self) -> Array:
-        """States (points, rows) that take part: a link without a queue stays so, and a flow that hears nothing too.
+        """States (points, rows) that take part: a link without a queue stays so, and a flow that observes nothing too.
 
         What nobody listens to is left out: it follows, and decides nothing.
         """
@@ -74,7 +74,7 @@ class Local:
             free[:, flow == one] &= hears[:, flow == one].any(axis=1, keepdims=True)
         # Queues and what rates are made of, and all that these follow.
         kept = free & ((flow < 0) | (s.rates != 0).any(axis=1))
-        acts = ((s.present != 0) | (np.abs(s.past) @ np.abs(s.heard) > 0)) & free[:, None, :]
+        acts = ((s.present != 0) | (np.abs(s.past) @ np.abs(s.observed) > 0)) & free[:, None, :]
         while True:
             more = kept | (acts & kept[:, :, None]).any(axis=1)
             if (more == kept).all():
@@ -82,7 +82,7 @@ class Local:
             kept = more
 
     def modes(self) -> list[Modes]:
-        """Delay equations of all points that have a rest and moving states, those of equal states together."""
+        """Delay equations of all points that have an equilibrium and moving states, those of equal states together."""
         usable = self.exists & self.moving.any(axis=1)
         patterns, which = np.unique(self.moving[usable], axis=0, return_inverse=True)
         found = []
@@ -104,13 +104,17 @@ class Local:
         return tuple(found)
 
     def _part(self, points: Array, rows: Array, alone: bool = False) -> DelaySystem:
-        """Some states of some points, the others at rest; for differences between equal flows without their sums."""
+        """Some states of some points, the others still; for differences between equal flows without their sums."""
         s = self.slopes
-        taps = [k for k, tap in enumerate(self.states.taps.taps) if not (alone and tap.summed)]
+        delayed_inputs = [
+            k
+            for k, delayed_input in enumerate(self.states.delayed_inputs.delayed_inputs)
+            if not (alone and delayed_input.summed)
+        ]
         parts: list[tuple[Array, Array]] = []
-        for k in taps:
-            by_tap, by_state = s.past[points][:, :, k][:, rows], s.heard[points][:, k][:, rows]
-            matrix = by_tap[:, :, None] * by_state[:, None, :]
+        for k in delayed_inputs:
+            by_delayed_input, by_state = s.past[points][:, :, k][:, rows], s.observed[points][:, k][:, rows]
+            matrix = by_delayed_input[:, :, None] * by_state[:, None, :]
             if not matrix.any():
                 continue
             delay = s.delay[points, k]
@@ -127,25 +131,25 @@ class Local:
 
 
 @partial(jax.jit, static_argnames="points")
-def _slopes(network: Network, start: Start, points: int) -> Slopes:
+def _jacobians(network: Network, start: Start, points: int) -> Jacobians:
     states = States(system_of(extended(network), points, jnp.asarray(np.inf)))
-    x, moved, held = rest(states, states.first(start))
-    values = states.heard(x)
-    found = Slopes(
+    x, moved, held = solve_equilibrium(states, states.first(start))
+    values = states.observed(x)
+    found = Jacobians(
         x,
         moved,
         held,
-        columns(lambda x: states.slope(x, values), x),
-        columns(lambda values: states.slope(x, values), values),
-        columns(states.heard, x),
+        jacobian(lambda x: states.slope(x, values), x),
+        jacobian(lambda values: states.slope(x, values), values),
+        jacobian(states.observed, x),
         states.delays(x),
-        columns(states.rates, x),
+        jacobian(states.rates, x),
     )
     return jax.tree.map(lambda a: jnp.moveaxis(a, -1, 0), found)
 
 
 def local(network: Network, points: int = 1) -> Local:
-    """Search for the rest of every point, from `STARTS` in turn until all have one, and differentiate there.
+    """Search for the equilibrium of every point, from `STARTS` in turn until all have one, and differentiate there.
 
     Parameters
     ----------
@@ -164,7 +168,7 @@ def local(network: Network, points: int = 1) -> Local:
         states = States(system_of(network, points, jnp.asarray(np.inf)))
         best = _from(network, STARTS[0], points, states)
         for start in STARTS[1:]:
-            lost = best.moved >= _REST
+            lost = best.moved >= _STILL
             if not lost.any():
                 break
             again = _from(network, start, points, states)
@@ -172,8 +176,8 @@ def local(network: Network, points: int = 1) -> Local:
         return Local(states, best)
 
 
-def searches(network: Network) -> list[Local]:
-    """Where the search ends from each of `STARTS`, of a single point, with or without a rest."""
+def multi_start(network: Network) -> list[Local]:
+    """Where the search ends from each of `STARTS`, of a single point, with or without an equilibrium."""
     with jax.enable_x64(True):
         network = _spread(network, 1)
         states = States(system_of(network, 1, jnp.asarray(np.inf)))
@@ -181,9 +185,9 @@ def searches(network: Network) -> list[Local]:
     return [Local(states, end) for end in ends]
 
 
-def _from(network: Network, start: Start, points: int, states: States) -> Slopes:
+def _from(network: Network, start: Start, points: int, states: States) -> Jacobians:
     assert states.names  # refuses schemes that jump, before anything is compiled
-    found = jax.tree.map(np.asarray, _slopes(network, Start(*map(jnp.float64, start)), points=points))
+    found = jax.tree.map(np.asarray, _jacobians(network, Start(*map(jnp.float64, start)), points=points))
     return found._replace(moved=np.where(np.isfinite(found.moved), found.moved, np.inf))
 
 

@@ -1,4 +1,4 @@
-"""Rests of schemes that rest on a marking: link by link the probability that makes the flows fill it."""
+"""Equilibria of schemes that equilibrium on a marking: link by link the probability that makes the flows fill it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _ROUNDS = 500  # of the iteration over links; two or three do for one link
 _SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
 
 
-def marked_rests(scenario: Scenario, rooms: list[Any]) -> tuple[list[float], list[Any]]:
-    """Marking probability of every link, and every flow's rest under those along its path.
+def marked_equilibria(scenario: Scenario, rooms: list[Any]) -> tuple[list[float], list[Any]]:
+    """Marking probability of every link, and every flow's equilibrium under those along its path.
 
     Parameters
     ----------
     scenario : Scenario
         Resolved, of plain numbers.
     rooms : list of module
-        Of each flow its scheme's ``equilibrium``, with ``rest``.
+        Of each flow its scheme's ``equilibrium``, with ``equilibrium``.
 
     Raises
     ------
@@ -35,7 +35,8 @@ def marked_rests(scenario: Scenario, rooms: list[Any]) -> tuple[list[float], lis
     def excess(link: int, p: float) -> float:
         marks = [*probabilities[:link], p, *probabilities[link + 1 :]]
         load = sum(
-            flow.multiplicity * room.rest(flow.scheme, along(marks, flow.path), flow.line_rate, packet).rate
+            flow.multiplicity
+            * room.solve_equilibrium(flow.scheme, along(marks, flow.path), flow.line_rate, packet).rate
             for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
             if link in flow.path
         )
@@ -50,7 +51,7 @@ def marked_rests(scenario: Scenario, rooms: list[Any]) -> tuple[list[float], lis
     else:
         raise InputError("equilibrium: the links' markings do not settle; simulate instead")
     states = [
-        room.rest(flow.scheme, along(probabilities, flow.path), flow.line_rate, packet)
+        room.solve_equilibrium(flow.scheme, along(probabilities, flow.path), flow.line_rate, packet)
         for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
     ]
     return probabilities, states

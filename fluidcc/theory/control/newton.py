@@ -1,9 +1,9 @@
-"""Rests of a fluid network, by Newton's method on its own right-hand side, for all points of a batch at once.
+"""Equilibria of a fluid network, by Newton's method on its own right-hand side, for all points of a batch at once.
 
-Far from a rest Newton's method leads anywhere. Pseudo-transient continuation (Kelley and Keyes, SIAM J. Numer. Anal.
-35, 1998) takes implicit Euler steps of x' = F(x), F the right-hand side with every lag 0, along which a network without
-delays would settle; they lengthen as F falls, and an infinitely long one is Newton's. Limits hold by projection: a
-state that is pushed against one stays there, and is left out of the step.
+Far from an equilibrium Newton's method leads anywhere. Pseudo-transient continuation (Kelley and Keyes, SIAM J. Numer.
+Anal. 35, 1998) takes implicit Euler steps of x' = F(x), F the right-hand side with every lag 0, along which a network
+without delays would settle; they lengthen as F falls, and an infinitely long one is Newton's. Limits hold by
+projection: a state that is pushed against one stays there, and is left out of the step.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _SETTLED = 1e-9  # of itself that a state may move in the shortest delay, before
 _LAST_STEPS = 4  # of Newton, which halve the digits that are missing
 
 
-class Rest(NamedTuple):
-    """Rests of all points."""
+class FixedPoint(NamedTuple):
+    """Equilibria of all points."""
 
     x: Array  # (rows, points)
     moved: Array  # (points,) of itself that the state which moves most does so in the shortest delay; or, of a link's
@@ -46,14 +46,14 @@ class _Step(NamedTuple):
     speed: Array  # (points,) [1/s]
 
 
-def columns(function: Callable[[Array], Array], at: Array) -> Array:
+def jacobian(function: Callable[[Array], Array], at: Array) -> Array:
     """Jacobians (outputs, inputs, points) of a function of (inputs, points) that keeps points apart."""
     ones = jnp.broadcast_to(jnp.eye(at.shape[0])[:, :, None], (at.shape[0], *at.shape))
     return jax.vmap(lambda one: jax.jvp(function, (at,), (one,))[1], out_axes=1)(ones)
 
 
-def rest(states: States, x: Array) -> Rest:
-    """Where a network rests that starts at some rows.
+def solve_equilibrium(states: States, x: Array) -> FixedPoint:
+    """Where a network settles that starts at some rows.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def rest(states: States, x: Array) -> Rest:
     Returns
     -------
     Rest
-        A point has a rest if ``moved`` is small; else the search ended somewhere. Traceable.
+        A point has an equilibrium if ``moved`` is small; else the search ended somewhere. Traceable.
     """
     packet = jnp.max(states.system.network.packet)
     queues = states.system.network.queues
@@ -73,7 +73,7 @@ def rest(states: States, x: Array) -> Rest:
     x = states.projected(x)
 
     def F(x: Array) -> Array:
-        return states.slope(x, states.heard(x))
+        return states.slope(x, states.observed(x))
 
     def size(x: Array) -> Array:
         return jnp.maximum(jnp.abs(x), least)
@@ -89,7 +89,7 @@ def rest(states: States, x: Array) -> Rest:
     def move(x: Array, length: Any) -> Array:
         slope, s = F(x), size(x)
         free = ~held(x, slope)
-        J = columns(F, x) * s / s[:, None]
+        J = jacobian(F, x) * s / s[:, None]
         J = jnp.where(free[:, None] & free[None], J, 0.0)
         eye = jnp.eye(len(x))[:, :, None]
         matrix = eye * jnp.where(free, 1.0 / length, 1.0) - J
@@ -131,8 +131,8 @@ def rest(states: States, x: Array) -> Rest:
     x, end = lax.fori_loop(0, _LAST_STEPS, last, (at.x, at.speed))
     slope = F(x)
     stays = held(x, slope)
-    # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: that is no rest.
-    J, smooth = columns(F, x), True
+    # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: that is no equilibrium.
+    J, smooth = jacobian(F, x), True
     for side in (-_ASIDE, _ASIDE):
         aside = jnp.where(stays, 0.0, side * x)
         linear = jnp.einsum("ijp,jp->ip", J, aside)
@@ -143,4 +143,4 @@ def rest(states: States, x: Array) -> Rest:
         smooth = smooth & (off <= _BENT * expected)
     # A queue that grows for ever does so ever less in shares of itself.
     grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[:queues] / states.system.network.capacity, axis=0)
-    return Rest(x, jnp.where(smooth, jnp.maximum(end * shortest, grows), jnp.inf), stays)
+    return FixedPoint(x, jnp.where(smooth, jnp.maximum(end * shortest, grows), jnp.inf), stays)

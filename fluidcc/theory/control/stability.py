@@ -26,7 +26,7 @@ class Stability:
     flows : float
     exists, on_ramp : bool or None
         As in `Equilibrium`. Where ``on_ramp`` is false the rest is of the RED line extended beyond kmax. None where a
-        scheme changes its state in jumps: whether that rests is for `equilibrium` to say.
+        scheme changes its state in jumps: whether that settles is for `equilibrium` to say.
     stable : bool or None
         Whether all roots of all modes lie left of the axis.
     aggregate_root, fairness_root : complex or None
@@ -36,10 +36,10 @@ class Stability:
     gain_margin : float or None
         [dB]
     delay_margin : float or None
-        Least delay [s] that, added at the cut, makes a stable loop swing for ever.
+        Least delay [s] that, added at the cut, makes a stable loop oscillate for ever.
     critical_feedback_delay : float or None
-        Where all that is heard is equally old, as with one feedback delay: the age at which the rightmost root crosses
-        the axis, the equilibrium being stable without delay [s]. HPCC's includes a packet's time on the link.
+        Where all that is observed is equally old, as with one feedback delay: the age at which the rightmost root
+        crosses the axis, the equilibrium being stable without delay [s]. HPCC's includes a packet's time on the link.
     crossing_frequency : float or None
         Of that root [rad/s].
     state : str
@@ -99,8 +99,8 @@ def stability(scenario: Scenario) -> Stability:
     Returns
     -------
     Stability
-        With ``state`` other than "ok" where nothing rests, or nothing can be linearised: a swing, a queue that grows,
-        windows that change in jumps. `limit_cycle` shows what a run does then.
+        With ``state`` other than "ok" where nothing settles, or nothing can be linearised: an oscillation, a queue
+        that grows, windows that change in jumps. `limit_cycle` shows what a run does then.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def stability(scenario: Scenario) -> Stability:
 
 
 def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
-    rest: Equilibrium = found.equilibrium
+    fixed_point: Equilibrium = found.equilibrium
     aggregate = abscissa(found.system)
     fairness = [abscissa(each.system) for each in found.fairness]
     worst = max(fairness, key=lambda each: float(each.value), default=None)
@@ -141,8 +141,8 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
     critical, crossing = _critical(found)
     return Stability(
         flows=count,
-        exists=rest.exists,
-        on_ramp=rest.on_ramp,
+        exists=fixed_point.exists,
+        on_ramp=fixed_point.on_ramp,
         stable=None if states and highest < 0 else highest < 0,
         aggregate_root=_root(aggregate),
         fairness_root=None if worst is None else _root(worst),

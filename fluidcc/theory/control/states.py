@@ -15,16 +15,16 @@ from jax import Array
 
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork
-from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.errors import InputError
 from fluidcc.schemes.registry import optional_part
-from fluidcc.theory.control.taps import Plain, Tracked, taps_of
+from fluidcc.theory.control.delayed_inputs import Plain, Tracked, delayed_inputs_of
 
 _EMPTY = 1e-5  # bytes: a queue that is no more is none, or its link would count as busy
 
 
-NO_REST = (
-    "no fixed point: a cut-off marks all or nothing, a queue grows for ever, or the flows cycle; "
+NO_EQUILIBRIUM = (
+    "no fixed point: a step marking marks all or nothing, a queue grows for ever, or the flows cycle; "
     "see which with fluidcc.limit_cycle(scenario)"
 )
 
@@ -34,7 +34,7 @@ class NoEquilibriumError(InputError):
 
 
 class UnfilledError(NoEquilibriumError):
-    """All flows rest at their line rate, which leaves nothing to linearise."""
+    """All flows settle at their line rate, which leaves nothing to linearise."""
 
 
 def smooth_part(parameters: Any) -> Any:
@@ -67,7 +67,7 @@ def extended(network: Network) -> Network:
 
 
 class Start(NamedTuple):
-    """Where to search for a rest."""
+    """Where to search for an equilibrium."""
 
     rate: float  # of a flow, in fair shares; no more than its line's
     wait: float  # in every queue [s]
@@ -102,9 +102,9 @@ class States:
     system: QueueNetwork
 
     @cached_property
-    def taps(self) -> Plain | Tracked:
-        """What the right-hand side hears."""
-        return taps_of(self.system)
+    def delayed_inputs(self) -> Plain | Tracked:
+        """What the right-hand side observes."""
+        return delayed_inputs_of(self.system)
 
     @cached_property
     def _rooms(self) -> tuple[Any, ...]:
@@ -171,7 +171,7 @@ class States:
         return y._replace(queue=x[: self.system.network.queues], schemes=tuple(schemes))
 
     def memory(self, x: Array) -> Memory:
-        """The memory of a network that rests there: packets wait as long as the queues say."""
+        """The memory of a network that settles there: packets wait as long as the queues say."""
         _, z = self._begun
         if z.wait is None:
             return z
@@ -181,27 +181,27 @@ class States:
 
     def state(self, x: Array) -> State:
         """The state of rows, with what follows from it at once."""
-        return self.taps.complete(self._filled(x), self._begun[1])
+        return self.delayed_inputs.complete(self._filled(x), self._begun[1])
 
     def projected(self, x: Array) -> Array:
         """Rows as limits let them be: queues not below 0, rates not above the line's."""
         y = self._filled(x)
-        nothing = Feedback((jnp.zeros(()),) * len(y.schemes), None, None)
+        nothing = Lagged((jnp.zeros(()),) * len(y.schemes), None, None)
         schemes = self.system._jumped(y, self._begun[1], nothing)
         return self.rows(y._replace(queue=jnp.where(y.queue > _EMPTY, y.queue, 0.0), schemes=schemes))
 
-    def heard(self, x: Array) -> Array:
-        """Values (taps, points) of what is heard of a network that rests there."""
-        return self.taps.signals(self.state(x))
+    def observed(self, x: Array) -> Array:
+        """Values (delayed inputs, points) of what is observed a network that settles there."""
+        return self.delayed_inputs.signals(self.state(x))
 
     def slope(self, x: Array, values: Array) -> Array:
-        """The right-hand side (rows, points) from present rows and what is heard."""
-        return self.rows(self.taps.slope(self.state(x), self._begun[1], values))
+        """The right-hand side (rows, points) from present rows and what is observed."""
+        return self.rows(self.delayed_inputs.slope(self.state(x), self._begun[1], values))
 
     def rates(self, x: Array) -> Array:
         """Rate (flows, points) of every flow [bytes/s]."""
         return self.system.rates(self.state(x))
 
     def delays(self, x: Array) -> Array:
-        """How old the taps are at a rest there [s], (taps, points)."""
-        return self.taps.delays(self.state(x), self.memory(x))
+        """How old the delayed inputs are at an equilibrium there [s], (delayed inputs, points)."""
+        return self.delayed_inputs.delays(self.state(x), self.memory(x))

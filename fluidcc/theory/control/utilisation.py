@@ -1,4 +1,4 @@
-"""Rests of schemes that add a constant and multiply by a target over the utilisation of their path (HPCC A.3)."""
+"""Equilibria of schemes that add a constant and multiply by a target over the utilisation of their path (HPCC A.3)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.theory.recursion.optimal import equilibrium as filled
 
 
-def utilised_rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Links and flows at rest, as `Equilibrium` describes them.
+def utilised_equilibria(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Links and flows at equilibrium, as `Equilibrium` describes them.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def utilised_rests(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]],
     T, single = balance.base_rtt, bool(used.sum() == 1)
     if balance.least_window > 0 and R.min() * T < balance.least_window:
         if not single:
-            raise NoClosedFormError("windows rest at a packet on several links")
+            raise NoClosedFormError("windows settle at a packet on several links")
         R = np.maximum(R, balance.least_window / T)
     U = A @ R / C
     if U.max() > 1 and not single:

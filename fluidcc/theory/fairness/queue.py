@@ -1,6 +1,7 @@
-"""The two rules as sources of one queue: measured RTTs, ACKs as they are delivered, congestion heard by them.
+"""The two rules as sources of one queue: measured RTTs, ACKs as they are delivered, congestion observed by them.
 
-Each rule has the link to itself. With w(t) the rate of ACKs of a flow, tau(t) the RTT that an ACK heard at t reports:
+Each rule has the link to itself. With w(t) the rate of ACKs of a flow, tau(t) the RTT that an ACK observed at t
+reports:
 
     R' = -beta g R/r + a/tau        per RTT; r is the measured tau, or fixed as in the paper
     S' = -beta g S w/(s MTU) + a/tau      per s ACKs
@@ -31,7 +32,7 @@ import numpy as np
 
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.theory.fairness.rates import with_metrics
 from fluidcc.theory.fairness.settings import Array, one, rates_of, settings_of
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _SAMPLES = 2000  # about as many are kept
 
 
-class SharedDecrease(Labelled):
+class SharedDecrease(DatasetResult):
     """Both rules, each on a queue of its own; made by `shared_decrease`.
 
     Parameters

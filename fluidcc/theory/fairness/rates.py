@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import Labelled
+from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.drawing import draw
 from fluidcc.theory.fairness.closed import RULES, integrated, solved
 from fluidcc.theory.fairness.lead import sampling_lead
@@ -25,7 +25,7 @@ SAMPLES = 2001
 _FALLEN = 700.0  # x = beta t/r at which exp(-x) is about the smallest float
 
 
-class DecreaseRates(Labelled):
+class DecreaseRates(DatasetResult):
     """Rates of flows that decrease without end, by both rules; made by `decrease_rates`.
 
     Parameters

@@ -70,7 +70,7 @@ def additive_increase(
 
     Notes
     -----
-    HPCC (SIGCOMM 2019), appendix A.3. It rests where `fluidcc.theory.recursion.optimal.equilibrium` says.
+    HPCC (SIGCOMM 2019), appendix A.3. It settles where `fluidcc.theory.recursion.optimal.equilibrium` says.
     """
     matrix = incidence(A)
     links, paths = matrix.shape
@@ -120,9 +120,9 @@ def single_link_modes(flows: int, *, increase: float, target: float = 0.95, capa
     N, a, Ut = whole("flows", flows), scalar("increase", increase), scalar("target", target, most=1.0)
     C = np.array([scalar("capacity", capacity)])
     A = np.ones((1, N))
-    at_rest = np.full(N, Ut * C[0] / N + a)  # N R = U C and R = a / (1 - Ut / U)
+    at_equilibrium = np.full(N, Ut * C[0] / N + a)  # N R = U C and R = a / (1 - Ut / U)
     with jax.enable_x64(True):
-        jacobian = jax.jacfwd(lambda R: _updated(A, R, (A @ R / C)[:, None], a, Ut))(jnp.asarray(at_rest))
+        jacobian = jax.jacfwd(lambda R: _updated(A, R, (A @ R / C)[:, None], a, Ut))(jnp.asarray(at_equilibrium))
     return np.linalg.eigvalsh(np.asarray(jacobian))
 
 

@@ -49,7 +49,7 @@ def max_min(A: ArrayLike, C: ArrayLike) -> Array:
 
 
 def equilibrium(A: ArrayLike, C: ArrayLike, *, increase: float, target: float = 0.95) -> Array:
-    """Rates at which HPCC A.3's additive increase rests: R = a / (1 - Ut / U), U of the path's most loaded link.
+    """Rates at which HPCC A.3's additive increase settles: R = a / (1 - Ut / U), U of the path's most loaded link.
 
     Parameters
     ----------

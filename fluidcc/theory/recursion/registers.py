@@ -61,7 +61,7 @@ def alpha_fair(
 
     Notes
     -----
-    HPCC (SIGCOMM 2019), appendix A.3, (7). The registers of a link that rests below Ut have no equilibrium: they grow
+    HPCC (SIGCOMM 2019), appendix A.3, (7). The registers of a link that settles below Ut have no equilibrium: they grow
     by Ut / U_i each round trip. Ours: they stop at exp(600) times their start, where they no longer matter.
     Registers are kept as logarithms, so that no power of them overflows.
     """

@@ -171,17 +171,17 @@ def test_unmodified_hpcc_waits_until_its_own_u_is_the_target(flows: int, rate_ai
     the window, W = U* B T/N. (A rate once per round trip, without it, has U* = eta/(1 - N a/A).)"""
     of = beside("class", "40Gbps", flows, rate_ai)
     found = run(of)
-    rest = ETA + flows * float(fc.units.quantity(rate_ai, fc.units.RATE)) / CAPACITY
-    queue = (rest - 0.6) * CAPACITY * largest_base_rtt(resolve(of))
+    fixed_point = ETA + flows * float(fc.units.quantity(rate_ai, fc.units.RATE)) / CAPACITY
+    queue = (fixed_point - 0.6) * CAPACITY * largest_base_rtt(resolve(of))
     assert found["class_queue"].values[-500:, 0, 0].mean() == pytest.approx(queue, rel=REST)
     assert own(found, "rate")[-500:].mean() == pytest.approx(0.6, rel=REST)
 
 
-@pytest.mark.parametrize(("start", "rest"), [("1Gbps", ETA * 0.5), (None, ETA / (2 - ETA))])
-def test_three_branches_rest_where_the_recursion_says(start: str | None, rest: float) -> None:
-    assert multiq.orbit(0.05 if start else 1.0, share=0.5).rates == pytest.approx([rest])
+@pytest.mark.parametrize(("start", "equilibrium"), [("1Gbps", ETA * 0.5), (None, ETA / (2 - ETA))])
+def test_three_branches_rest_where_the_recursion_says(start: str | None, fixed_point: float) -> None:
+    assert multiq.orbit(0.05 if start else 1.0, share=0.5).rates == pytest.approx([fixed_point])
     found = run(beside("slides", "0bps", initial=start))
-    assert own(found)[-500:].mean() == pytest.approx(rest, rel=0.002)  # N a/B is 0.0004
+    assert own(found)[-500:].mean() == pytest.approx(fixed_point, rel=0.002)  # N a/B is 0.0004
 
 
 def test_what_is_unused_fills_the_link() -> None:

@@ -290,8 +290,8 @@ def completion(flows: int, size: float, scheme: DCQCN, delay: str) -> tuple[list
     That is propagation, the last packet's store at the switch, and a 64 B ACK's at switch and receiver.
     """
     scenario = fc.incast(flows, size=size, scheme=scheme, delay=delay, marking=UNMARKED)
-    rest = base_rtt(scenario, scenario.flows[0]) + (min(size, 1000) + 2 * 64) / C
-    return run(scenario, "5ms").summary["fct_s"], rest
+    fixed_point = base_rtt(scenario, scenario.flows[0]) + (min(size, 1000) + 2 * 64) / C
+    return run(scenario, "5ms").summary["fct_s"], fixed_point
 
 
 @pytest.mark.parametrize("size", [1e6, 1.0021e6, 123.0])
@@ -335,23 +335,23 @@ def test_finite_flows_leave_the_rest_to_others() -> None:
 
 
 def test_path_delays_and_fixed_delay_have_one_equilibrium() -> None:
-    rest = fc.equilibrium(fc.incast(2)).as_dict()
+    fixed_point = fc.equilibrium(fc.incast(2)).as_dict()
     for scheme in (DCQCN(), PATH):
         last = run(fc.incast(2, scheme=scheme), "200ms").dataset.isel(time=-1)
-        assert float(last["queue"][0]) == pytest.approx(rest["queue_bytes"], rel=1e-5)
-        assert last["rate"].values == pytest.approx(rest["rate_bytes_per_s"], rel=1e-5)
+        assert float(last["queue"][0]) == pytest.approx(fixed_point["queue_bytes"], rel=1e-5)
+        assert last["rate"].values == pytest.approx(fixed_point["rate_bytes_per_s"], rel=1e-5)
 
 
 def test_marks_add_up_along_a_parking_lot() -> None:
     """Flow 0 crosses both queues: its probability is 1-(1-p)(1-p), and so are rates and queues."""
     scenario = fc.parking_lot(3, multiplicity=[1, 1, 2])
-    rest = fc.equilibrium(scenario)
-    p = [link["marking_probability"] for link in rest.links]
-    assert rest.flows[0]["marking_probability"] == pytest.approx(1 - (1 - p[0]) * (1 - p[1]), rel=1e-12)
+    fixed_point = fc.equilibrium(scenario)
+    p = [link["marking_probability"] for link in fixed_point.links]
+    assert fixed_point.flows[0]["marking_probability"] == pytest.approx(1 - (1 - p[0]) * (1 - p[1]), rel=1e-12)
     assert p[1] > p[0] > 0
     last = run(scenario, "300ms").dataset.isel(time=-1)
-    assert last["queue"].values == pytest.approx([link["queue_bytes"] for link in rest.links], rel=1e-4)
-    assert last["rate"].values == pytest.approx([flow["rate_bytes_per_s"] for flow in rest.flows], rel=1e-4)
+    assert last["queue"].values == pytest.approx([link["queue_bytes"] for link in fixed_point.links], rel=1e-4)
+    assert last["rate"].values == pytest.approx([flow["rate_bytes_per_s"] for flow in fixed_point.flows], rel=1e-4)
 
 
 def test_marking_of_a_queue_and_of_a_path() -> None:
@@ -359,8 +359,8 @@ def test_marking_of_a_queue_and_of_a_path() -> None:
         queues = jnp.asarray([0.0, 5e3, 102.5e3, 2e5, 2e5 + 1, 1e9])
         found = red(queues, *(jnp.asarray(x) for x in (5e3, 2e5, 0.01)))
         assert found.tolist() == pytest.approx([0, 0, 0.005, 0.01, 1, 1], rel=1e-15)
-        cut_off = red(queues, *(jnp.asarray(x) for x in (2e5, 2e5, 0.5)))
-        assert cut_off.tolist() == [0, 0, 0, 0, 1, 1]
+        step_marking = red(queues, *(jnp.asarray(x) for x in (2e5, 2e5, 0.5)))
+        assert step_marking.tolist() == [0, 0, 0, 0, 1, 1]
         unmarked = red(queues, *(jnp.asarray(x) for x in (jnp.inf, jnp.inf, 1.0)))
         assert unmarked.tolist() == [0] * 6
         hops = jnp.asarray([[0.5, 0.1], [0.0, 0.2], [0.5, 1.0]])

@@ -54,8 +54,8 @@ class Sender:
         self.core.now = at
         self.flow.acked_wire += size
         assert self.flow.acked_wire <= self.flow.sent_wire
-        heard = SimpleNamespace(marks=ce, undetermined=ue, covers=covers)
-        plain(acc.acknowledged)(self.sim, 0, self.flow, self.me, heard)
+        observed = SimpleNamespace(marks=ce, undetermined=ue, covers=covers)
+        plain(acc.acknowledged)(self.sim, 0, self.flow, self.me, observed)
 
     def end(self) -> None:
         """The period ends: the timer runs out, once, as soon as it is due."""
@@ -64,10 +64,10 @@ class Sender:
 
     def period(self, ce: int = 0, ue: int = 0, none: int = 10, sends: int = 0) -> float:
         """A period of ACKs at equal distances, the last of them at its end, so that R is what they acknowledge."""
-        begins, heard = self.me.due - T, ["ce"] * ce + ["ue"] * ue + ["none"] * none
-        self.flow.sent_wire += sends or len(heard) * PACKET
-        for k, mark in enumerate(heard, 1):
-            self.ack(begins + k * T // len(heard), ce=mark == "ce", ue=mark == "ue")
+        begins, observed = self.me.due - T, ["ce"] * ce + ["ue"] * ue + ["none"] * none
+        self.flow.sent_wire += sends or len(observed) * PACKET
+        for k, mark in enumerate(observed, 1):
+            self.ack(begins + k * T // len(observed), ce=mark == "ce", ue=mark == "ue")
         self.end()
         return float(self.flow.rate)
 
@@ -81,7 +81,7 @@ def started(rate: float = LINE, sent: int = 125_000, **parameters: Any) -> Sende
 
 
 def congested(**parameters: Any) -> Sender:
-    """...and which hears at 1 GB/s, all CE: nine more packets by 19 us; it sends at line rate to 20 us."""
+    """...and which observes at 1 GB/s, all CE: nine more packets by 19 us; it sends at line rate to 20 us."""
     sender = started(**parameters)
     for k in range(1, 10):
         sender.ack(T + k * US, ce=1)
@@ -139,7 +139,7 @@ def test_extension_as_printed_comes_once_and_only_if_still_congested() -> None:
             sender.end()
         return int(sender.flow.next) - before
 
-    assert after([]) == 0  # nothing heard
+    assert after([]) == 0  # nothing observed
     assert after([1] * 5) == exactly(115 * US, abs=2)
     assert after([1] * 5, [1] * 5) == exactly(115 * US, abs=2)
     assert after([1, 0, 0, 0, 0]) == 0
@@ -241,8 +241,8 @@ def test_rates_stay_between_min_rate_and_line_rate() -> None:
 def is_throttled(ce: int, packets: int, fraction: float, **parameters: Any) -> bool:
     """Of packets whose ACKs come at 1 GB/s; a rate of 2 GB/s is halved if that is congestion, and else not."""
     sender = started(rate=2e9, sent=20_000_000, mark_fraction=fraction, halt=False, **parameters)
-    heard = [1] * ce + [0] * (packets - ce)
-    for k, each in enumerate(heard, 1):
+    observed = [1] * ce + [0] * (packets - ce)
+    for k, each in enumerate(observed, 1):
         sender.ack(T + k * T // packets, size=T // packets // 1000, ce=each)
     sender.end()
     if sender.flow.rate == exactly(1e9, rel=1e-2):
@@ -413,16 +413,16 @@ def test_coalesced_acks_give_the_same_halt(groups: int, interval: int, excess: i
     the excess greater.
     """
     halts = []
-    rest = groups % interval  # packets of a group that is not whole at the end
+    fixed_point = groups % interval  # packets of a group that is not whole at the end
     for together in (1, interval):
-        sender = started(sent=(groups * interval + excess + rest + 1) * PACKET, extension="never")
-        each = T // (groups * interval + rest + 1)
-        for k in range(1, groups * interval + rest + 1):
+        sender = started(sent=(groups * interval + excess + fixed_point + 1) * PACKET, extension="never")
+        each = T // (groups * interval + fixed_point + 1)
+        for k in range(1, groups * interval + fixed_point + 1):
             if k % together == 0:
                 sender.ack(T + k * each, size=together * PACKET, ce=together, covers=together)
         sender.end()
         halts.append(float(sender.me.halt_time) * 1e-12 * float(sender.me.ack_rate) if sender.me.halted else 0.0)
-    assert halts[1] - halts[0] == exactly(rest * PACKET, abs=1.0)
+    assert halts[1] - halts[0] == exactly(fixed_point * PACKET, abs=1.0)
 
 
 # -- whole runs ----------------------------------------------------------------------------------------------

@@ -107,13 +107,13 @@ def test_an_edited_scheme_gets_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatc
 
 def test_memory_is_that_of_packets_in_flight() -> None:
     """Ten times the time, ten times the packets, the same pool."""
-    from fluidcc.engines.packet.build import plan_of
+    from fluidcc.engines.packet.build import prepare
     from fluidcc.engines.packet.run import execute, times_of
     from fluidcc.scenario.model import resolve
 
     pools = []
     for until in ("1ms", "10ms"):
         scenario = resolve(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
-        sim, _ = execute(plan_of(scenario, times_of(scenario, until, None, None), 0), 0)
+        sim, _ = execute(prepare(scenario, times_of(scenario, until, None, None), 0), 0)
         pools.append((len(sim.packets), len(sim.heap)))
     assert pools[0] == pools[1]

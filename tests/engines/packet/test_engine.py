@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.packet import layout
-from fluidcc.engines.packet.build import grown_packets, plan_of
+from fluidcc.engines.packet.build import grown_packets, prepare
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.layout import DATA, DONE, GROW_HEAP, GROW_PACKETS, REFILL
 from fluidcc.engines.packet.run import times_of
@@ -145,7 +145,7 @@ def check(sim: layout.Sim) -> None:
 def stepped(scenario: fc.Scenario, until: float, each: int, log: int = 0) -> layout.Sim:
     """Run a scenario a few events at a time, checking everything in between."""
     scenario = resolve(scenario)
-    plan = plan_of(scenario, times_of(scenario, until, None, None), log)
+    plan = prepare(scenario, times_of(scenario, until, None, None), log)
     sim, draws = plan.sim, np.random.default_rng(1)
     sim.uniforms[:] = draws.random(len(sim.uniforms))
     while True:

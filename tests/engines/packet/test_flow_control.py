@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.packet import layout
-from fluidcc.engines.packet.build import Plan, grown_packets, plan_of
+from fluidcc.engines.packet.build import PreparedRun, grown_packets, prepare
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.flow_control import stuck_ports
 from fluidcc.engines.packet.run import execute, times_of
@@ -100,14 +100,14 @@ def test_depths_are_hops_from_the_root() -> None:
 
 
 def heeded(log: Any, scenario: fc.Scenario, kind: str) -> dict[str, np.ndarray]:
-    """When ports heard PAUSE or RESUME [s]: frames of 64 B that began to be sent the other way, and their delay."""
+    """When ports observed PAUSE or RESUME [s]: frames of 64 B that began to be sent the other way, and their delay."""
     chosen = (log.event_what.values == "transmit") & (log.event_kind.values == kind)
-    heard: dict[str, list[float]] = {}
+    observed: dict[str, list[float]] = {}
     for port, time in zip(log.event_port.values[chosen], log.event_time.values[chosen], strict=True):
         source, target = port.split(" -> ")
-        heard.setdefault(f"{target} -> {source}", []).append(time + 64 / (10 * GIGABIT) + 1e-6)
+        observed.setdefault(f"{target} -> {source}", []).append(time + 64 / (10 * GIGABIT) + 1e-6)
     until = float(log.time.values[-1])
-    return {port: np.array([t for t in times if t <= until]) for port, times in heard.items()}
+    return {port: np.array([t for t in times if t <= until]) for port, times in observed.items()}
 
 
 def test_suppressed_share_is_that_of_the_log() -> None:
@@ -187,11 +187,11 @@ def test_a_storm_of_finite_duration_is_recovered_from() -> None:
     """Both flows lose at most its 300 us, and the time in which the backlog drains."""
     scenario = case_1(fc.Storm("b>sink 0", "100us", "300us"), size="250KB")
     summary = fc.simulate(scenario, "3ms", engine="packet").summary
-    calm = fc.simulate(case_1(size="250KB"), "3ms", engine="packet").summary
+    end_storm = fc.simulate(case_1(size="250KB"), "3ms", engine="packet").summary
     assert summary["drops"] == 0
-    for stormed, without in zip(summary["fct_s"], calm["fct_s"], strict=True):
+    for stormed, without in zip(summary["fct_s"], end_storm["fct_s"], strict=True):
         assert without <= stormed <= without + 300e-6 + 20e-6
-    assert summary["fct_s"][0] > calm["fct_s"][0] + 100e-6
+    assert summary["fct_s"][0] > end_storm["fct_s"][0] + 100e-6
     assert summary["pfc"]["deadlock_s"] is None
 
 
@@ -270,9 +270,9 @@ def ring(switches: int, flows: int, **network: Any) -> fc.Scenario:
     return fc.Scenario(links, made, **{"buffer": "1MB", "pfc": fc.PFC(xoff="20KB"), **network})
 
 
-def ran(scenario: fc.Scenario, until: str) -> Plan:
+def ran(scenario: fc.Scenario, until: str) -> PreparedRun:
     scenario = resolve(scenario)
-    plan = plan_of(scenario, times_of(scenario, until, None, None), 0)
+    plan = prepare(scenario, times_of(scenario, until, None, None), 0)
     return dataclasses.replace(plan, sim=execute(plan, 0)[0])
 
 

@@ -73,9 +73,9 @@ def test_a_class_served_in_part_keeps_a_queue_that_makes_up_for_it(weight: float
     sent = late.class_sent.values[:, 0, 0]
     served = (sent[-1] - sent[0]) / 5e-3 / (LINE * 0.125e9)
     assert served == pytest.approx(weight / (weight + 2), rel=0.01)
-    rest = ETA + 5 * rate_ai / LINE
-    assert late.utilisation_estimate.values[:, :5].mean() == pytest.approx(rest, abs=1542 / BT)
-    assert late.class_queue.values[:, 0, 0].mean() == pytest.approx((rest - served) * BT, abs=2 * 1542)
+    fixed_point = ETA + 5 * rate_ai / LINE
+    assert late.utilisation_estimate.values[:, :5].mean() == pytest.approx(fixed_point, abs=1542 / BT)
+    assert late.class_queue.values[:, 0, 0].mean() == pytest.approx((fixed_point - served) * BT, abs=2 * 1542)
 
 
 def test_a_trace_shows_each_class_where_there_are_several() -> None:

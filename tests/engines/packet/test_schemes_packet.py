@@ -21,8 +21,8 @@ from tests.engines.packet import ns3
 GIGABIT = 1e9 / 8
 
 
-class Heard(NamedTuple):
-    """An ACK as its sender hears it, and what the sender then knows; bytes are payload."""
+class Feedback(NamedTuple):
+    """An ACK as its sender observes it, and what the sender then knows; bytes are payload."""
 
     end: int
     marked: bool
@@ -39,7 +39,7 @@ class Went(NamedTuple):
     flying: int
 
 
-def replay(trace: fc.Trace, flow: int) -> list[Heard | Went]:
+def replay(trace: fc.Trace, flow: int) -> list[Feedback | Went]:
     """What one sender of an incast lived through, from the log."""
     log = trace.dataset
     rows = np.flatnonzero(log.event_flow.values == flow)
@@ -47,7 +47,7 @@ def replay(trace: fc.Trace, flow: int) -> list[Heard | Went]:
     began: dict[int, float] = {}
     marked: dict[int, bool] = {}
     sent = acked = 0
-    found: list[Heard | Went] = []
+    found: list[Feedback | Went] = []
     for time, what, port, kind, end, value in zip(*columns, strict=True):
         if what == "transmit" and kind == "data" and str(port).startswith("sender"):
             found.append(Went(float(time), sent - acked))
@@ -56,7 +56,7 @@ def replay(trace: fc.Trace, flow: int) -> list[Heard | Went]:
             marked[int(end)] = value > 0
         elif what == "acknowledge":
             end = int(end)
-            found.append(Heard(end, marked[end], float(time) - began[end], sent, sent - acked, float(value)))
+            found.append(Feedback(end, marked[end], float(time) - began[end], sent, sent - acked, float(value)))
             acked = end
     return found
 
@@ -122,7 +122,7 @@ def test_dctcp_follows_its_paper(dctcp_run: fc.Trace, flow: int) -> None:
     estimated_to: int | None = None
     reduced_to = 0
     for ack in replay(dctcp_run, flow):
-        if not isinstance(ack, Heard):
+        if not isinstance(ack, Feedback):
             continue
         assert ack.rate == pytest.approx(min(window / base_rtt, LINE), rel=1e-12)
         counted, marks = counted + 1, marks + ack.marked
@@ -152,7 +152,7 @@ def test_dctcp_rests_at_its_threshold(dctcp_run: fc.Trace) -> None:
 
 def test_dctcp_sawtooth() -> None:
     """Alizadeh et al., section 3.3, of synchronised flows: the largest queue is K + N packets (2 more packets
-    allowed); alpha = sqrt(2/W*) within 25 %, and the swing sqrt(2 N (C RTT + K))/2 within 50 %."""
+    allowed); alpha = sqrt(2/W*) within 25 %, and the oscillation sqrt(2 N (C RTT + K))/2 within 50 %."""
     flows, k, base = 2, 65, 125  # packets
     marking = fc.RED("65KB", "65KB", 1.0)
     scenario = fc.incast(flows, rate="10Gbps", delay="25us", scheme=fc.DCTCP(), marking=marking)
@@ -192,11 +192,11 @@ def timely_run() -> fc.Trace:
 @pytest.mark.parametrize("flow", [0, 3])
 def test_timely_follows_its_paper(timely_run: fc.Trace, flow: int) -> None:
     """Mittal et al., Algorithm 1, once per 16 KB: rates agree before every ACK to 1e-9."""
-    rate, last, smooth, calm = 10 * GIGABIT, None, 0.0, 0
+    rate, last, smooth, end_storm = 10 * GIGABIT, None, 0.0, 0
     goal = 16_000
     kinds = set()
     for ack in replay(timely_run, flow):
-        if not isinstance(ack, Heard):
+        if not isinstance(ack, Feedback):
             continue
         assert ack.rate == pytest.approx(rate, rel=1e-9)
         if ack.end < goal:
@@ -204,13 +204,13 @@ def test_timely_follows_its_paper(timely_run: fc.Trace, flow: int) -> None:
         goal = ack.end + 16_000
         if last is not None:
             smooth = 0.125 * smooth + 0.875 * (ack.rtt - last)
-            calm = calm + 1 if smooth <= 0 else 0
+            end_storm = end_storm + 1 if smooth <= 0 else 0
             if ack.rtt < 10e-6:
                 kind, rate = "low", rate + 0.04 * GIGABIT
             elif ack.rtt > 40e-6:
                 kind, rate = "high", rate * (1 - 0.1 * (1 - 40e-6 / ack.rtt))
             elif smooth <= 0:
-                kind, rate = ("hyper", rate + 0.2 * GIGABIT) if calm >= 5 else ("up", rate + 0.04 * GIGABIT)
+                kind, rate = ("hyper", rate + 0.2 * GIGABIT) if end_storm >= 5 else ("up", rate + 0.04 * GIGABIT)
             else:
                 kind, rate = "down", rate * max(0.0, 1 - 0.1 * smooth / 20e-6)
             kinds.add(kind)

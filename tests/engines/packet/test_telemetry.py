@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.packet import telemetry
-from fluidcc.engines.packet.build import Plan, plan_of
+from fluidcc.engines.packet.build import PreparedRun, prepare
 from fluidcc.engines.packet.layout import PS
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.engines.packet.telemetry import EXACT, IFA, QUANTISED
@@ -84,10 +84,10 @@ def test_ifa_words_tell_the_differences(old: Stamp, sent: int, later: int, devic
 @given(
     stamps, st.integers(0, 2**20 - 1), st.integers(0, (2**24 - 1) * 1000), st.integers(0, 127), st.sampled_from([1, 4])
 )
-def test_hpcc_words_tell_the_differences(old: Stamp, units: int, later: int, rest: int, multi: int) -> None:
+def test_hpcc_words_tell_the_differences(old: Stamp, units: int, later: int, fixed_point: int, multi: int) -> None:
     """As long as less than 2^20 units and 2^24 ns lie between: bytes to a unit, times to 1 ns (HPCC, Fig. 7)."""
     unit = 128 * multi
-    new = Stamp(old.came + later, old.left + later, old.sent + units * unit + rest, old.queue)
+    new = Stamp(old.came + later, old.left + later, old.sent + units * unit + fixed_point, old.queue)
     sent = bytes_between(QUANTISED, multi, new.sent, old.sent)
     carried = (new.sent // unit - old.sent // unit) >= 1 << 20  # the rest may make it one unit too many
     assert carried or abs(sent - (new.sent - old.sent)) < unit
@@ -104,9 +104,9 @@ def test_exact_is_exact(old: Stamp, sent: int, later: int) -> None:
     assert queue_read(EXACT, 1, old.queue) == old.queue
 
 
-def planned(until: float = 1e-3, flows: int = 16, **options: Any) -> Plan:
+def planned(until: float = 1e-3, flows: int = 16, **options: Any) -> PreparedRun:
     scenario = resolve(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(**options)))
-    return plan_of(scenario, times_of(scenario, until, None, None), 0)
+    return prepare(scenario, times_of(scenario, until, None, None), 0)
 
 
 @pytest.mark.parametrize(("form", "wraps_at"), [("ifa", 2**32), ("quantised", 2**20 * 128)])

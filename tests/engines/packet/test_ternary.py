@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.packet import layout
-from fluidcc.engines.packet.build import grown_packets, plan_of
+from fluidcc.engines.packet.build import grown_packets, prepare
 from fluidcc.engines.packet.host import deliver
 from fluidcc.engines.packet.layout import ACK, CNP, DATA, records
 from fluidcc.engines.packet.marking import CE, CHECKING, CONGESTED, NOTHING, UE, UNCONGESTED, UNDETERMINED, ternary
@@ -201,7 +201,7 @@ def memory(scheme: Any, ack_interval: int = 1) -> Any:
     marking = fc.RED("2KB", "2KB", max_on="24us")
     scenario = fc.parking_lot(3, rate="10Gbps", scheme=scheme, marking=marking, ack_interval=ack_interval)
     scenario = resolve(scenario)
-    sim = plan_of(scenario, times_of(scenario, "1ms", None, None), 0).sim
+    sim = prepare(scenario, times_of(scenario, "1ms", None, None), 0).sim
     return grown_packets(sim, 64)
 
 

@@ -35,8 +35,8 @@ from tests.engines.packet.plain import plain
 from tests.oracles import vai_sf_reference as reference
 
 STATE = np.dtype(vai_sf.COLUMNS, align=True)
-heard, increases, adjusted, adjusts, ignores = (
-    plain(getattr(vai_sf, name)) for name in ("heard", "increases", "adjusted", "adjusts", "ignores")
+observed, increases, adjusted, adjusts, ignores = (
+    plain(getattr(vai_sf, name)) for name in ("observed", "increases", "adjusted", "adjusts", "ignores")
 )
 
 
@@ -49,7 +49,7 @@ class Tokens:
 
     def ack(self, end: int, sent: int, congestion: float, congested: bool = True) -> bool:
         self.flow.sent = sent
-        return heard(self.flow, self.me, SimpleNamespace(end=end, covers=1), congestion, congested)
+        return observed(self.flow, self.me, SimpleNamespace(end=end, covers=1), congestion, congested)
 
     def round_trip(self, congestion: float, congested: bool = True) -> None:
         """One ACK, of the first packet sent since the last."""

@@ -20,14 +20,14 @@ QUICK: dict[str, Any] = {"estimate_error": False}
 
 
 def ten(start: bool = True) -> fc.Scenario:
-    """Ten flows at the paper's settings, from line rate, or from their rates at rest with empty queues."""
+    """Ten flows at the paper's settings, from line rate, or from their rates at equilibrium with empty queues."""
     scenario = fc.incast(1, multiplicity=10)
     if start:
         return scenario
-    (rest,) = fc.equilibrium(scenario).flows
+    (fixed_point,) = fc.equilibrium(scenario).flows
     (flow,) = scenario.flows
-    scheme = dataclasses.replace(flow.scheme, initial_alpha=rest["alpha"])
-    flow = dataclasses.replace(flow, scheme=scheme, initial_rate=rest["rate_bytes_per_s"])
+    scheme = dataclasses.replace(flow.scheme, initial_alpha=fixed_point["alpha"])
+    flow = dataclasses.replace(flow, scheme=scheme, initial_rate=fixed_point["rate_bytes_per_s"])
     return dataclasses.replace(scenario, flows=(flow,))
 
 
@@ -36,9 +36,9 @@ def ten(start: bool = True) -> fc.Scenario:
 
 @pytest.mark.parametrize("ratio", [0.1, 0.9, 0.999])
 def test_what_is_to_come_of_a_geometric_series(ratio: float) -> None:
-    swings = 5.0 + ratio ** np.arange(3.0)
+    oscillations = 5.0 + ratio ** np.arange(3.0)
     # Differences of 0.001 of numbers about 5, in whose ratio the first three digits cancel: 1e-16 * 5 / 0.001^2.
-    assert to_come(swings[:, None])[0] == pytest.approx(ratio**2, rel=1e-8)
+    assert to_come(oscillations[:, None])[0] == pytest.approx(ratio**2, rel=1e-8)
 
 
 def test_what_grows_or_alternates() -> None:
@@ -47,26 +47,26 @@ def test_what_grows_or_alternates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("swings", "kind", "settled"),
+    ("oscillations", "kind", "settled"),
     [
         ([7.0, 7.001, 7.0], "cycle", True),
         ([7.0, 7.5, 7.0], "irregular", False),
         ([7.0, 7.5, 8.0], "growing", False),
         ([7.0, 6.5, 6.0], "decaying", False),
         ([7.0, 7 * 0.9995, 7 * 0.9995**2], "decaying", False),  # each within 1 % of the last, and on its way to 0
-        ([1e-4, 1e-4, 1e-4], "rest", True),
+        ([1e-4, 1e-4, 1e-4], "equilibrium", True),
         ([1e-5, 2e-5, 4e-5], "growing", False),
         ([7.0, 7.0], "unsettled", False),
     ],
 )
-def test_kinds(swings: list[float], kind: str, settled: bool) -> None:
-    found, done = kinds(np.array(swings)[:, None], np.array([1.0]))
+def test_kinds(oscillations: list[float], kind: str, settled: bool) -> None:
+    found, done = kinds(np.array(oscillations)[:, None], np.array([1.0]))
     assert (found[0], bool(done[0])) == (kind, settled)
 
 
 def test_a_broken_point_waits_for_nothing() -> None:
-    swings = np.array([[7.0, np.nan], [7.0, np.nan], [7.0, np.nan]])
-    assert kinds(swings, np.ones(2))[1].all()
+    oscillations = np.array([[7.0, np.nan], [7.0, np.nan], [7.0, np.nan]])
+    assert kinds(oscillations, np.ones(2))[1].all()
 
 
 def test_period_of_a_pattern() -> None:
@@ -82,9 +82,11 @@ def test_period_of_a_pattern() -> None:
 
 def test_ten_flows_rest_from_line_rate() -> None:
     found = fc.limit_cycle(ten(), **QUICK)
-    rest = fc.equilibrium(ten())
-    assert found.kind == "rest"
-    assert found.mean == pytest.approx(rest.links[0]["queue_bytes"], rel=1e-3)  # the swing that counts as rest
+    fixed_point = fc.equilibrium(ten())
+    assert found.kind == "equilibrium"
+    assert found.mean == pytest.approx(
+        fixed_point.links[0]["queue_bytes"], rel=1e-3
+    )  # the oscillation that counts as rest
     assert sum(found.rates) * 10 == pytest.approx(40e9 / 8, rel=1e-3)
     assert math.isnan(found.period)
     assert found.as_dict()["period_s"] is None
@@ -142,7 +144,7 @@ def test_the_period_of_a_small_cycle_is_that_of_the_crossing_root() -> None:
 
 @pytest.mark.slow
 def test_a_cycle_grows_like_a_square_root() -> None:
-    """Twice the excess, 1.414 times the swing: to 3 %, a few times the excess."""
+    """Twice the excess, 1.414 times the oscillation: to 3 %, a few times the excess."""
     (small, period), (large, _) = beyond(0.005), beyond(0.01)
     assert large.peak_to_peak / small.peak_to_peak == pytest.approx(math.sqrt(2), rel=0.03)
     # And the period's excess in proportion: to 5 %.
@@ -157,7 +159,7 @@ def test_swings_that_have_no_time_to_settle() -> None:
 # -- other schemes, pictures, errors ------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_windows_that_outgrow_the_first_history() -> None:
-    """DCTCP's windows grow behind a deep cut-off until packets wait longer than the first ones would."""
+    """DCTCP's windows grow behind a deep step marking until packets wait longer than the first ones would."""
     scenario = fc.incast(2, rate="100Gbps", scheme=fc.DCTCP(), marking=fc.RED("300KB", "300KB", 1.0))
     found = fc.limit_cycle(scenario, **QUICK)
     queue = fc.simulate(scenario, "20ms", window="10ms:20ms", **QUICK).summary["queue_bytes"]

@@ -43,10 +43,10 @@ def test_rightmost_root_is_how_the_nonlinear_run_decays() -> None:
     scenario = dcqcn(8)
     root = linearize(scenario).roots(1).s[0]
     assert root.real == pytest.approx(-47.73, abs=0.005)
-    rest = fc.equilibrium(scenario).as_dict()["queue_bytes"]
+    fixed_point = fc.equilibrium(scenario).as_dict()["queue_bytes"]
     run = fc.simulate(scenario, "170ms", dt="1us", sample_interval="10us", estimate_error=False)
     late = run["time"].values >= 100e-3
-    found = dominant(run["queue"].values[late, 0][::10] - rest, 1e-4, 6)
+    found = dominant(run["queue"].values[late, 0][::10] - fixed_point, 1e-4, 6)
     assert found.real == pytest.approx(root.real, rel=1e-3)
     assert found.imag == pytest.approx(root.imag, rel=1e-3)
 
@@ -82,15 +82,15 @@ def test_jacobians_against_finite_differences() -> None:
     scheme, found = scenario.flows[0].scheme, linearize(scenario)
     assert found.states == ("queue 0", "rate 0", "target_rate 0", "alpha 0")
     assert found.system.tau == pytest.approx([50e-6])
-    rest = found.equilibrium.as_dict()
+    fixed_point = found.equilibrium.as_dict()
     keys = ("queue_bytes", "rate_bytes_per_s", "target_rate_bytes_per_s", "alpha")
-    x = np.array([rest[key] for key in keys])
+    x = np.array([fixed_point[key] for key in keys])
 
     def f(now: np.ndarray, past: np.ndarray) -> np.ndarray:
         marking = (past[0] - 5e3) / 195e3 * 0.01
         one = jnp.ones((1, 1))
-        heard = model.feedback(scheme, Signals(marking * one, past[1] * one, 1000.0 * one))
-        moved = model.derivative(scheme, model.State(*(value * one for value in now[1:])), heard)
+        observed = model.feedback(scheme, Signals(marking * one, past[1] * one, 1000.0 * one))
+        moved = model.derivative(scheme, model.State(*(value * one for value in now[1:])), observed)
         return np.array([8 * now[1] - 5e9, *(float(leaf[0, 0]) for leaf in moved)])
 
     with jax.enable_x64(True):
@@ -108,10 +108,10 @@ def test_jacobians_against_finite_differences() -> None:
 
 
 def test_delays_of_paths() -> None:
-    """With propagation and waits: forward to the queue, and back with what packets waited at rest."""
+    """With propagation and waits: forward to the queue, and back with what packets waited at equilibrium."""
     found = linearize(dcqcn(8, None))
-    rest = found.equilibrium.as_dict()["queue_bytes"] / 5e9
-    assert found.system.tau == pytest.approx([1e-6, 50e-6 + 3e-6 + rest, 50e-6 + 4e-6 + rest])
+    fixed_point = found.equilibrium.as_dict()["queue_bytes"] / 5e9
+    assert found.system.tau == pytest.approx([1e-6, 50e-6 + 3e-6 + fixed_point, 50e-6 + 4e-6 + fixed_point])
 
 
 def test_flows_and_links_that_differ() -> None:
@@ -183,11 +183,11 @@ def test_hpccs_registers_per_link() -> None:
     scheme = fc.HPCC(form="rate", w_ai="800B", registers="per-link", alpha_fair=1.0)
     lot = fc.parking_lot(3, rate="100Gbps", scheme=scheme, initial_rate=["20Gbps", "60Gbps", "60Gbps"])
     found = linearize(lot)
-    rest = [flow["rate_bytes_per_s"] for flow in found.equilibrium.flows]
-    assert rest == pytest.approx([rest[1] / 2, rest[1], rest[1]], rel=1e-9)
+    fixed_point = [flow["rate_bytes_per_s"] for flow in found.equilibrium.flows]
+    assert fixed_point == pytest.approx([fixed_point[1] / 2, fixed_point[1], fixed_point[1]], rel=1e-9)
     assert len(found.states) == 6
     slowest = found.roots(1).s[0]
     run = fc.simulate(lot, "3ms", estimate_error=False, sample_interval="20us")
-    gap, late = run["pacing_rate"].values[:, 0] - rest[0], run["time"].values >= 0.5e-3
+    gap, late = run["pacing_rate"].values[:, 0] - fixed_point[0], run["time"].values >= 0.5e-3
     decay = np.polyfit(run["time"].values[late], np.log(np.abs(gap[late])), 1)[0]
     assert decay == pytest.approx(slowest.real, rel=0.01)

@@ -80,7 +80,7 @@ def test_schemes_that_share_a_link() -> None:
     (found,) = equilibria(Scenario((link,), flows))
     assert found.links[0]["utilisation"] == pytest.approx(1.0, rel=1e-9)
     run = fc.limit_cycle(Scenario((link,), flows), estimate_error=False)
-    assert run.kind == "rest"
+    assert run.kind == "equilibrium"
     assert run.mean == pytest.approx(found.links[0]["queue_bytes"], rel=1e-3)
     assert run.rates == pytest.approx([row["rate_bytes_per_s"] for row in found.flows], rel=1e-3)
 
@@ -105,7 +105,13 @@ def test_a_batch_is_its_points() -> None:
         fc.incast(1, rate="10Gbps", multiplicity=73, scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
         fc.incast(16, rate="100Gbps", scheme=fc.HPCC(form="rate", rate_ai="1Gbps", u_queue=False)),
     ],
-    ids=["cut-off", "increases at g = 0", "another rule above T_high", "just above", "a queue that grows for ever"],
+    ids=[
+        "step marking",
+        "increases at g = 0",
+        "another rule above T_high",
+        "just above",
+        "a queue that grows for ever",
+    ],
 )
 def test_what_looks_like_a_rest_is_none(scenario: Scenario) -> None:
     assert equilibria(scenario) == ()

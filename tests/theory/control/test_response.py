@@ -171,7 +171,7 @@ def test_critical_delay_says_where_there_is_none():
 
 
 def test_a_root_on_the_axis_is_not_stable():
-    """Rounding must not decide: (1, 2) is a rest of these, and so is every multiple, whatever the delay."""
+    """Rounding must not decide: (1, 2) is an equilibrium of these, and so is every multiple, whatever the delay."""
     neutral = DelaySystem([[-1, 0.5], [2, -1]], [[[-1.0, 0.5], [0, 0]]], [0.3])
     assert critical_delay(neutral, 0).state == "unstable"
 

@@ -87,10 +87,10 @@ def test_off_the_ramp_says_so() -> None:
 
 
 def test_no_equilibrium_is_a_state_not_an_error() -> None:
-    cut_off = fc.incast(2, rate="40Gbps", scheme=fc.DCQCN(), marking=fc.RED("40KB", "40KB", 1.0))
-    found = stability(cut_off)
+    step_marking = fc.incast(2, rate="40Gbps", scheme=fc.DCQCN(), marking=fc.RED("40KB", "40KB", 1.0))
+    found = stability(step_marking)
     assert found.stable is None
-    assert "cut-off" in found.state
+    assert "step marking" in found.state
     assert found.rightmost_root is None
 
 
@@ -125,7 +125,7 @@ def test_hpccs_rates_behind_a_queue(u_rate: str, increase: float) -> None:
 
 
 def test_a_u_that_hears_of_no_queue_is_not_solved_with_one() -> None:
-    """The closed form rests behind a queue that U counts; without that term there is no rest."""
+    """The closed form settles behind a queue that U counts; without that term there is no equilibrium."""
     scenario = resolve(fc.incast(64, rate="100Gbps", scheme=fc.HPCC(form="rate", u_queue=False)))
     with pytest.raises(NoClosedFormError, match="u_queue"):
         balances(scenario)(scenario.flows[0])
@@ -140,14 +140,14 @@ def test_hpccs_windows_are_a_state_not_an_error() -> None:
 
 @pytest.mark.parametrize("scheme", [fc.HPCC(), fc.HPCCMultiQ(), fc.Swift(), fc.DCTCP()])
 def test_what_jumps_is_not_said_to_have_no_rest(scheme: object) -> None:
-    """HPCC's windows rest, DCTCP's do not: nothing was searched, so nothing is known."""
+    """HPCC's windows settle, DCTCP's do not: nothing was searched, so nothing is known."""
     found = stability(fc.incast(4, rate="100Gbps", scheme=scheme))
     assert (found.exists, found.on_ramp, found.stable) == (None, None, None)
     assert "jumps" in found.state
 
 
 def test_timely_has_no_rest() -> None:
-    """At a gradient of 0 it increases; the patch makes a rest of it."""
+    """At a gradient of 0 it increases; the patch makes an equilibrium of it."""
     plain, patched = (fc.TIMELY(thresholds="queueing", hai_gain=1.0, patched=on, beta=0.008) for on in (False, True))
     found = stability(fc.incast(4, rate="10Gbps", scheme=plain))
     assert (found.exists, found.stable) == (False, None)

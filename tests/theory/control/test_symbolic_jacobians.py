@@ -24,7 +24,7 @@ def loop() -> Any:
 def test_dcqcn(loop: Any, flows: int) -> None:
     """(7)-(9) unexpanded; states alpha, R_T, R there and queue, R, R_T, alpha here; packets there, bytes here."""
     found = fc.linearize(fc.incast(flows, scheme=fc.DCQCN()))
-    now, rate, marks = loop.numbers(loop.derived(expanded=False), loop.rest(flows, loop.marking(flows)))
+    now, rate, marks = loop.numbers(loop.derived(expanded=False), loop.fixed_point(flows, loop.marking(flows)))
     unit = np.array([1.0, PACKET, PACKET])  # of alpha, R_T, R
     order = [2, 1, 0]
     A0, A = np.zeros((4, 4)), np.zeros((4, 4))
@@ -66,8 +66,8 @@ def test_patched_timely(flows: int) -> None:
         g: 0.0,
         R: 1.25e9 / flows,
     }
-    rest = 62500 * (1 + flows * 1.25e6 / (0.008 * 1.25e9))
-    at |= dict.fromkeys((q, near, far), rest)
+    fixed_point = 62500 * (1 + flows * 1.25e6 / (0.008 * 1.25e9))
+    at |= dict.fromkeys((q, near, far), fixed_point)
     now, first, second = (
         np.array(moves.jacobian(sympy.Matrix(symbols)).subs(at), float) for symbols in ([q, R, g], [near], [far])
     )
@@ -75,7 +75,7 @@ def test_patched_timely(flows: int) -> None:
     found = fc.linearize(fc.incast(flows, rate="10Gbps", scheme=scheme))
     assert found.states == ("queue 0", "rate 0", "gradient 0")
     tau = 16e3 * flows / 1.25e9
-    # Lags: rates reach the queue, what it does is heard of, and was heard of tau* ago.
+    # Lags: rates reach the queue, what it does is observed, and was observed tau* ago.
     assert found.system.tau[-1] - found.system.tau[-2] == pytest.approx(tau, rel=1e-9)
     np.testing.assert_allclose(found.system.A[-2][:, 0], first[:, 0], rtol=1e-9)
     np.testing.assert_allclose(found.system.A[-1][:, 0], second[:, 0], rtol=1e-9)

@@ -1,4 +1,4 @@
-"""The two rules in one queue: their limit without delay, FIFO, conservation, where they rest.
+"""The two rules in one queue: their limit without delay, FIFO, conservation, where they settle.
 
 Tolerances, stated before measuring. Against the closed form with base_rtt = e the ACKs are e old: of first order in e,
 so a tenth of e leaves a tenth of the error, to 20 %, and the rule per RTT, which knows no delay there, is exact to
@@ -85,7 +85,7 @@ def test_rest_of_the_rule_per_rtt():
     """beta (1 - target/tau) R/tau = a/tau at R = C/N: tau = target/(1 - g), g = a N/(beta C).
 
     With kappa = beta g the load's mode is s^2 + kappa s + beta (1 - g) exp(-s) = 0 in RTTs: damped for g > 1/2, because
-    |sin w| < w, and not for small g, where the rates become equal all the same and swing together.
+    |sin w| < w, and not for small g, where the rates become equal all the same and oscillate together.
     """
     C, beta = 100e9 / 8, 0.5
     options = {"base_rtt": "10us", "target": "12us", "until": "8ms", "beta": beta}

@@ -1,4 +1,4 @@
-"""Classes that share a link: fair service, conservation, the one-class map, rests in closed form, bad input."""
+"""Classes that share a link: fair service, conservation, the one-class map, settles in closed form, bad input."""
 
 from __future__ import annotations
 

@@ -77,8 +77,8 @@ def test_a_link_beside_settled_paths_fills_at_its_rate(problem):
             if (R[n][elsewhere] != R[n + 1][elsewhere]).any():
                 continue
             F, x, after = R[n][elsewhere].sum(), R[n][here[0]].sum(), R[n + 1][here[0]].sum()
-            rest = C[k] - F
-            assert 1 / after - 1 / rest == Fraction(F) / C[k] * (1 / x - 1 / rest)
+            fixed_point = C[k] - F
+            assert 1 / after - 1 / fixed_point == Fraction(F) / C[k] * (1 / x - 1 / fixed_point)
 
 
 @given(problems())
@@ -152,7 +152,7 @@ def test_floats_are_the_fractions_for_64_steps_on_a_thousand(part):
 
 
 @st.composite
-def rests(draw):
+def fixed_points(draw):
     """Incidence, a, and R_i = a/(1 - Ut/U_i) of each link, greater than a; a fourth power, so that roots are exact."""
     A = draw(incidences())
     a = draw(st.fractions(Fraction(1, 100), Fraction(1, 2), max_denominator=100))
@@ -160,11 +160,13 @@ def rests(draw):
     return A, a, np.array([a * (1 + root**4) for root in roots], dtype=object)
 
 
-@given(rests())
+@given(fixed_points())
 @settings(max_examples=150)
-def test_equilibrium_of_the_additive_increase(rest):
-    """R = a/(1 - Ut/U) is at rest, exactly; ordered as A.3 says; below full if a < R_(1)(1 - Ut); and the solver's."""
-    A, a, levels = rest
+def test_equilibrium_of_the_additive_increase(fixed_point):
+    """R = a/(1 - Ut/U) is at equilibrium, exactly; ordered as A.3 says; below full if a < R_(1)(1 - Ut); and the
+    solver's.
+    """
+    A, a, levels = fixed_point
     U = TARGET / (1 - a / levels)
     R = over_links(A, levels, min)
     C = A @ R / U
@@ -180,14 +182,14 @@ def test_equilibrium_of_the_additive_increase(rest):
     np.testing.assert_allclose(run.rates, np.tile(floats, (4, 1)), rtol=1e-13)
 
 
-@given(rests(), st.sampled_from([1, 2, 4]), st.data())
+@given(fixed_points(), st.sampled_from([1, 2, 4]), st.data())
 @settings(max_examples=150)
-def test_registers_at_rest_are_alpha_fair(rest, n, data):
+def test_registers_at_rest_are_alpha_fair(fixed_point, n, data):
     """(7) with alpha = 1/n: R^-alpha is the sum of the links' prices, so no feasible rates R' do better, exactly.
 
     Optimal if and only if the sum of R_j^-alpha (R'_j - R_j) is at most 0 for all R' within the loads.
     """
-    A, a, _ = rest
+    A, a, _ = fixed_point
     draw = st.lists(positive, min_size=len(A), max_size=len(A))
     roots = 1 + np.array(data.draw(draw), dtype=object)
     levels, prices = roots**n, 1 / roots  # R_i and R_i^-alpha

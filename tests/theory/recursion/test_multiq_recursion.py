@@ -1,4 +1,4 @@
-"""MultiQ's rate map: its rests and cycles in closed form, and a rule that has one rest for each service."""
+"""MultiQ's rate map: its settles and cycles in closed form, and a rule that has one equilibrium for each service."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def test_registers_are_alpha_fair(alpha):
     for a in (1e-2, 1e-3):
         run = fc.alpha_fair(A, C, np.ones(6), alpha=alpha, increase=a, steps=int(100 / a))
         U = run.utilization[-1]
-        # At rest the rates solve the problem whose capacities are the loads of the links with a price, exactly.
+        # At equilibrium the rates solve the problem whose capacities are the loads of the links with a price, exactly.
         np.testing.assert_allclose(run.final, alpha_optimum(A, np.where(U > 0.95, U * C, C), alpha=alpha), rtol=1e-3)
         errors.append(np.abs(run.final / alpha_optimum(A, 0.95 * C, alpha=alpha) - 1).max())
     assert 8 < errors[0] / errors[1] < 12

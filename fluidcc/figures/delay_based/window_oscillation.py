@@ -1,6 +1,6 @@
-"""Schemes whose windows change in jumps have no fixed point to be stable: how far their queues swing instead.
+"""Schemes whose windows change in jumps have no fixed point to be stable: how far their queues oscillate instead.
 
-DCTCP over flows and cut-off K, Swift over flows and base target, by the fluid; lines of packets beside.
+DCTCP over flows and step marking K, Swift over flows and base target, by the fluid; lines of packets beside.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case(NamedTuple):
 
 
 def dctcp(n: Any, x: Any) -> Scenario:
-    """Cut-off K."""
+    """Step marking K."""
     return incast(1, rate=RATE, multiplicity=n, scheme=DCTCP(), marking=RED(x, x, 1.0))
 
 
@@ -56,10 +56,18 @@ def swift(n: Any, x: Any) -> Scenario:
 
 
 CASES = {
-    "dctcp-swings": Case(
-        dctcp, "k", "cut-off K [KB]", 1e3, np.linspace(100e3, 500e3, 9), 300e3, 0.05, 0.15, "flows cut nearly together"
+    "dctcp-oscillation": Case(
+        dctcp,
+        "k",
+        "step marking K [KB]",
+        1e3,
+        np.linspace(100e3, 500e3, 9),
+        300e3,
+        0.05,
+        0.15,
+        "flows cut nearly together",
     ),
-    "swift-swings": Case(
+    "swift-oscillation": Case(
         swift,
         "base_target",
         "base target [us]",
@@ -68,14 +76,14 @@ CASES = {
         5e-6,
         0.1,
         None,
-        "the delay stays at the target; swings differ, as flows of packets do not cut together",
+        "the delay stays at the target; oscillations differ, as flows of packets do not cut together",
     ),
 }
 
 
-@reproduces("dctcp-swings", papers.DCTCP, "no figure: how far its queue swings")
-@reproduces("swift-swings", papers.SWIFT, "no figure: how far its queue swings")
-def make(figure: Figure, folder: Path, quick: bool) -> Result:
+@reproduces("dctcp-oscillation", papers.DCTCP, "no figure: how far its queue oscillates")
+@reproduces("swift-oscillation", papers.SWIFT, "no figure: how far its queue oscillates")
+def make_window_oscillation(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     case, flows = CASES[figure.name], np.array(QUICK if quick else FLOWS)
     values = case.values[:: 4 if quick else 1]
@@ -91,13 +99,13 @@ def make(figure: Figure, folder: Path, quick: bool) -> Result:
         found[key] = float(np.abs(fluid[name] / packets[name] - 1)[flows <= 16].max())
         if most is not None:
             expected[key] = Check(0.0, most, f"up to 16 flows: {case.why}")
-    swings = (swept["queue_bytes.max"] - swept["queue_bytes.min"]).transpose("n", "x").values
-    found["swings_everywhere"] = bool((swings > 0).all())
-    expected["swings_everywhere"] = Check(True, 0, "no fixed point")
+    oscillations = (swept["queue_bytes.max"] - swept["queue_bytes.min"]).transpose("n", "x").values
+    found["amplitude_everywhere"] = bool((oscillations > 0).all())
+    expected["amplitude_everywhere"] = Check(True, 0, "no fixed point")
     notes = ("100 Gbps, 1000 B; second half of 20 ms", *(("quick: fewer numbers of flows",) if quick else ()))
     data = xr.Dataset(
         {
-            "swing": variable(("n", "x"), swings, "bytes", "largest less smallest queue, fluid"),
+            "amplitude": variable(("n", "x"), oscillations, "bytes", "largest less smallest queue, fluid"),
             **{f"fluid_{k}": variable("n", v, "bytes", f"queue, {k}, fluid") for k, v in fluid.items()},
             **{f"packets_{k}": variable("n", v, "bytes", f"queue, {k}, packets") for k, v in packets.items()},
         },
@@ -122,8 +130,8 @@ def _packets(case: Case, flows: np.ndarray) -> dict[str, np.ndarray]:
 def _draw(case: Case, data: xr.Dataset, figure: Figure) -> Any:
     picture, axes = new_figure(1, 2, size=(WIDTH, 4.4))
     chart, lines = axes[0]
-    x, swing = data.x.values / case.unit, data.swing.values / 1e3
-    mesh = chart.pcolormesh(np.arange(len(data.n)), x, swing.T, shading="nearest", cmap="viridis")
+    x, amplitude = data.x.values / case.unit, data.amplitude.values / 1e3
+    mesh = chart.pcolormesh(np.arange(len(data.n)), x, amplitude.T, shading="nearest", cmap="viridis")
     picture.colorbar(mesh, ax=chart, label="largest less smallest queue [KB]")
     chart.set(
         xlabel="flows", ylabel=case.label, title="fluid", xticks=np.arange(len(data.n)), xticklabels=data.n.values

@@ -16,7 +16,7 @@ from fluidcc.engines.fluid.kernel import Carry, Clock
 from fluidcc.engines.fluid.queues import QueueNetwork
 
 
-class Tally(NamedTuple):
+class RunningStatistics(NamedTuple):
     """Running sums over a window of steps; arrays (links or flows, points)."""
 
     weight: Array
@@ -30,21 +30,23 @@ class Tally(NamedTuple):
     idle: Array  # idle bytes when it closed
 
 
-def start(links: int, flows: int, points: int, dtype: jnp.dtype) -> Tally:
-    """Tally before the first step."""
+def start(links: int, flows: int, points: int, dtype: jnp.dtype) -> RunningStatistics:
+    """RunningStatistics before the first step."""
     link = jnp.zeros((links, points), dtype)
     rate = jnp.zeros((flows, points), dtype)
-    return Tally(jnp.zeros((), dtype), link, link, link + jnp.inf, link, link, rate, link, link)
+    return RunningStatistics(jnp.zeros((), dtype), link, link, link + jnp.inf, link, link, rate, link, link)
 
 
-def cleared(tally: Tally) -> Tally:
+def cleared(statistics: RunningStatistics) -> RunningStatistics:
     """The tally of a window that opens now, in buffers of its own; the whole run's maximum is kept."""
-    new = jax.tree.map(jnp.zeros_like, tally)
-    kept = tally.queue_max_whole_run
+    new = jax.tree.map(jnp.zeros_like, statistics)
+    kept = statistics.queue_max_whole_run
     return new._replace(queue_min=jnp.full_like(kept, jnp.inf), queue_max_whole_run=kept)
 
 
-def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry: Carry, dt: Array) -> Tally:
+def observe(
+    system: QueueNetwork, first: Array, last: Array, statistics: RunningStatistics, carry: Carry, dt: Array
+) -> RunningStatistics:
     """Add the state at a step; ``first`` and ``last`` are the window's steps, which weigh one half."""
     n, y, z = carry.step, carry.y, carry.z
     inside = (n >= first) & (n <= last)
@@ -52,16 +54,16 @@ def observe(system: QueueNetwork, first: Array, last: Array, tally: Tally, carry
     weight = jnp.where(inside, jnp.where(edge, 0.5, 1.0), 0.0).astype(y.queue.dtype)
     rate = system.sending(Clock(n, n * dt, dt), y, z)
     queue = system.network.by_link(y.queue)
-    return Tally(
-        weight=tally.weight + weight,
-        queue=tally.queue + weight * queue,
-        queue_squared=tally.queue_squared + weight * queue**2,
-        queue_min=jnp.minimum(tally.queue_min, jnp.where(inside, queue, jnp.inf)),
-        queue_max=jnp.maximum(tally.queue_max, jnp.where(inside, queue, 0.0)),
-        queue_max_whole_run=jnp.maximum(tally.queue_max_whole_run, queue),
-        rate=tally.rate + weight * rate,
-        idle_before=jnp.where(n <= first, z.idle, tally.idle_before),
-        idle=jnp.where(n <= last, z.idle, tally.idle),
+    return RunningStatistics(
+        weight=statistics.weight + weight,
+        queue=statistics.queue + weight * queue,
+        queue_squared=statistics.queue_squared + weight * queue**2,
+        queue_min=jnp.minimum(statistics.queue_min, jnp.where(inside, queue, jnp.inf)),
+        queue_max=jnp.maximum(statistics.queue_max, jnp.where(inside, queue, 0.0)),
+        queue_max_whole_run=jnp.maximum(statistics.queue_max_whole_run, queue),
+        rate=statistics.rate + weight * rate,
+        idle_before=jnp.where(n <= first, z.idle, statistics.idle_before),
+        idle=jnp.where(n <= last, z.idle, statistics.idle),
     )
 
 
@@ -78,17 +80,17 @@ class Summary(NamedTuple):
     waited: Any = None  # (points,) longest wait or round trip of the run [s]; None without flow control
 
 
-def summarise(system: QueueNetwork, tally: Tally, dt: Array) -> Summary:
+def summarise(system: QueueNetwork, statistics: RunningStatistics, dt: Array) -> Summary:
     """Turn sums into means."""
-    mean = tally.queue / tally.weight
-    variance = jnp.maximum(tally.queue_squared / tally.weight - mean**2, 0.0)
-    capacity = system.network.link_capacity * tally.weight * dt
+    mean = statistics.queue / statistics.weight
+    variance = jnp.maximum(statistics.queue_squared / statistics.weight - mean**2, 0.0)
+    capacity = system.network.link_capacity * statistics.weight * dt
     return Summary(
         queue_mean=mean,
         queue_std=jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0),
-        queue_min=tally.queue_min,
-        queue_max=tally.queue_max,
-        queue_max_whole_run=tally.queue_max_whole_run,
-        rate_mean=tally.rate / tally.weight,
-        utilisation=1.0 - (tally.idle - tally.idle_before) / capacity,
+        queue_min=statistics.queue_min,
+        queue_max=statistics.queue_max,
+        queue_max_whole_run=statistics.queue_max_whole_run,
+        rate_mean=statistics.rate / statistics.weight,
+        utilisation=1.0 - (statistics.idle - statistics.idle_before) / capacity,
     )

@@ -1,7 +1,7 @@
 """What a fluid network's right-hand side depends on, one lagged scalar after another, for all points of a batch.
 
-A tap is a queue or a flow's rate at one lag. The present state and the values of all taps make the right-hand side;
-both can then be differentiated. Delays that depend on queues are those at the state given.
+A tap is a queue or a flow's rate at one lag. The present state and the values of all delayed inputs make the
+right-hand side; both can then be differentiated. Delays that depend on queues are those at the state given.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from jax import Array
 from fluidcc.engines.fluid.kernel import Clock
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.rows import rows_of
-from fluidcc.engines.fluid.state import Feedback, Memory, State
+from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.errors import InputError
 
 _LATE = Clock(jnp.int32(2**30), jnp.float32(2.0**30), jnp.float32(1.0))  # every flow has started
 
 
-class Tap(NamedTuple):
+class DelayedInput(NamedTuple):
     """A signal: its row among queues and then rates, and whether flows share it by its sum."""
 
     row: int
@@ -30,14 +30,14 @@ class Tap(NamedTuple):
 
 
 class Plain:
-    """Taps of a network whose schemes hear of marks or delays: what its history is read for."""
+    """Delayed inputs of a network whose schemes observe marks or delays: what its history is read for."""
 
     def __init__(self, system: QueueNetwork) -> None:
         self.system = system
-        self.taps = tuple(Tap(row) for read in system.reads for row in read.rows)
+        self.delayed_inputs = tuple(DelayedInput(row) for read in system.reads for row in read.rows)
 
     def delays(self, y: State, z: Memory) -> Array:
-        """How old the taps are [s], (taps, points)."""
+        """How old the delayed inputs are [s], (delayed inputs, points)."""
         lags = zip(self.system.reads, self.system.lags(y, z, 0.0), strict=True)
         return jnp.concatenate([jnp.broadcast_to(lag, (len(read.rows), self.system.points)) for read, lag in lags])
 
@@ -46,11 +46,11 @@ class Plain:
         return y
 
     def signals(self, y: State) -> Array:
-        """Values (taps, points) of a network at rest."""
-        return self.system.remembered(y)[jnp.asarray([tap.row for tap in self.taps])]
+        """Values (delayed inputs, points) of a network at equilibrium."""
+        return self.system.remembered(y)[jnp.asarray([delayed_input.row for delayed_input in self.delayed_inputs])]
 
     def slope(self, y: State, z: Memory, values: Array) -> State:
-        """The right-hand side from the present state and the taps' values, (taps, points)."""
+        """The right-hand side from the present state and the delayed inputs' values, (delayed inputs, points)."""
         lagged, first = [], 0
         for read in self.system.reads:
             part = values[first : first + len(read.rows)]
@@ -60,7 +60,7 @@ class Plain:
 
 
 class Tracked:
-    """Taps of a network whose schemes hear telemetry and have no windows.
+    """Delayed inputs of a network whose schemes observe telemetry and have no windows.
 
     What a link sends is its capacity while it has a queue, else what arrives: each flow's rate, as old as it was when
     it came. Members as of `Plain`.
@@ -69,7 +69,9 @@ class Tracked:
     def __init__(self, system: WindowNetwork) -> None:
         self.system, net = system, system.network
         if len(system.reads) > 3:
-            raise InputError("linearize: schemes that hear delays beside such that hear telemetry; give one kind alone")
+            raise InputError(
+                "linearize: schemes that observe delays beside such that observe telemetry; give one kind alone"
+            )
         self._queues = system._path_queues
         own = tuple(net.queues + flow for flow in range(len(net.flows)))
         # Whose rates make up the arrivals that telemetry tells of at each view's hop, and those at each queue now.
@@ -77,34 +79,34 @@ class Tracked:
         self._told = [(row, k, flow) for row, at in enumerate(self._queues) for k, (flow, _, q) in hops if q == at]
         self._come = [(at, k, flow) for at in range(net.queues) for k, (flow, _, q) in hops if q == at]
         rates = tuple(net.queues + flow for _, _, flow in [*self._told, *self._come])
-        self.taps = tuple(Tap(row) for row in (*self._queues, *own, *self._queues))
-        self.taps += tuple(Tap(row, True) for row in rates)
+        self.delayed_inputs = tuple(DelayedInput(row) for row in (*self._queues, *own, *self._queues))
+        self.delayed_inputs += tuple(DelayedInput(row, True) for row in rates)
 
     def delays(self, y: State, z: Memory) -> Array:
-        """How old the taps are [s], (taps, points)."""
+        """How old the delayed inputs are [s], (delayed inputs, points)."""
         points, net = self.system.points, self.system.network
         marks, own, telemetry = self.system.lags(y, z, 0.0)
         hops, flows = len(self._queues), len(net.flows)
-        heard = jnp.broadcast_to(telemetry, (3 * hops, points))[:hops]
+        observed = jnp.broadcast_to(telemetry, (3 * hops, points))[:hops]
         forward = jnp.zeros((1, 1)) if net.arrival_lag is None else net.arrival_lag
         forward = jnp.broadcast_to(forward, (len(self.system._hops), points))
-        parts = [jnp.broadcast_to(marks, (hops, points)), jnp.broadcast_to(own, (flows, points)), heard]
-        parts += [forward[k : k + 1] + heard[row : row + 1] for row, k, _ in self._told]
+        parts = [jnp.broadcast_to(marks, (hops, points)), jnp.broadcast_to(own, (flows, points)), observed]
+        parts += [forward[k : k + 1] + observed[row : row + 1] for row, k, _ in self._told]
         parts += [forward[k : k + 1] for _, k, _ in self._come]
         return jnp.concatenate(parts)
 
     def complete(self, y: State, z: Memory) -> State:
         """The state with what jumps make of it, such as rates from windows."""
-        nothing = Feedback((jnp.zeros(()),) * len(y.schemes), None, None)
+        nothing = Lagged((jnp.zeros(()),) * len(y.schemes), None, None)
         return y._replace(schemes=self.system._jumped(y, z, nothing))
 
     def signals(self, y: State) -> Array:
-        """Values (taps, points) of a network at rest."""
+        """Values (delayed inputs, points) of a network at equilibrium."""
         rows = jnp.concatenate([y.queue, self.system.rates(y)])
-        return rows[jnp.asarray([tap.row for tap in self.taps])]
+        return rows[jnp.asarray([delayed_input.row for delayed_input in self.delayed_inputs])]
 
     def slope(self, y: State, z: Memory, values: Array) -> State:
-        """The right-hand side from the present state and the taps' values, (taps, points)."""
+        """The right-hand side from the present state and the delayed inputs' values, (delayed inputs, points)."""
         net, z = self.system.network, z._replace(arriving=None)
         hops, flows = len(self._queues), len(net.flows)
         marks, own, queue, told, come = jnp.split(values, np.cumsum([hops, flows, hops, len(self._told)]))
@@ -123,6 +125,6 @@ class Tracked:
         return jnp.zeros((rows, rates.shape[1])).at[jnp.asarray([row for row, _, _ in parts])].add(many * rates)
 
 
-def taps_of(system: QueueNetwork) -> Plain | Tracked:
-    """The taps of a network."""
+def delayed_inputs_of(system: QueueNetwork) -> Plain | Tracked:
+    """The delayed inputs of a network."""
     return Tracked(system) if isinstance(system, WindowNetwork) else Plain(system)

@@ -1,9 +1,9 @@
-"""How far DCTCP's queue swings: the fluid against packets, and how often a flow of packets cuts its window.
+"""How far DCTCP's queue oscillates: the fluid against packets, and how often a flow of packets cuts its window.
 
-    python -m examples.dctcp_swing
+    python -m examples.dctcp_amplitude
 
-One line for each link rate, cut-off K, number of flows and form of the fluid: fluid over packets for the largest less
-the smallest queue, the standard deviation and the mean; then, of the packets, window and cuts of each flow in each
+One line for each link rate, step marking K, number of flows and form of the fluid: fluid over packets for the largest
+less the smallest queue, the standard deviation and the mean; then, of the packets, window and cuts of each flow in each
 tooth of the queue.
 """
 
@@ -33,23 +33,23 @@ class Swing(NamedTuple):
     cuts: float  # of a flow in a tooth
 
 
-def scenario_of(rate: str, cut_off: str, flows: int, form: str = "protocol") -> fc.Scenario:
-    """An incast of flows that mark at a cut-off."""
-    return fc.incast(flows, rate=rate, scheme=fc.DCTCP(form=form), marking=fc.RED(cut_off, cut_off, 1.0))
+def scenario_of(rate: str, step_marking: str, flows: int, form: str = "protocol") -> fc.Scenario:
+    """An incast of flows that mark at a step marking."""
+    return fc.incast(flows, rate=rate, scheme=fc.DCTCP(form=form), marking=fc.RED(step_marking, step_marking, 1.0))
 
 
 @functools.cache
-def packets_of(rate: str, cut_off: str, flows: int) -> fc.Trace:
+def packets_of(rate: str, step_marking: str, flows: int) -> fc.Trace:
     """Run the packet engine."""
     until, spacing = LENGTH[rate]
-    return fc.simulate(scenario_of(rate, cut_off, flows), until, engine="packet", sample_interval=spacing)
+    return fc.simulate(scenario_of(rate, step_marking, flows), until, engine="packet", sample_interval=spacing)
 
 
-def compared(rate: str, cut_off: str, flows: int, form: str = "protocol") -> Swing:
+def compared(rate: str, step_marking: str, flows: int, form: str = "protocol") -> Swing:
     """Run both engines; packets once for all forms."""
-    scenario = scenario_of(rate, cut_off, flows, form)
+    scenario = scenario_of(rate, step_marking, flows, form)
     fluid = fc.simulate(scenario, LENGTH[rate][0], estimate_error=False).summary["queue_bytes"]
-    packets = packets_of(rate, cut_off, flows)
+    packets = packets_of(rate, step_marking, flows)
     theirs = packets.summary["queue_bytes"]
     half = packets.window(packets.summary["window_s"][0], packets.summary["window_s"][1])
     window = half["window"].values
@@ -74,13 +74,13 @@ def teeth(queue: np.ndarray) -> int:
 def main() -> None:
     """Print the table."""
     print("rate     K      flows  form      peak to peak  std   mean   window  cuts per tooth")
-    for rate, cut_off in SETTINGS:
+    for rate, step_marking in SETTINGS:
         for flows in FLOWS:
             for form in FORMS:
-                at = compared(rate, cut_off, flows, form)
+                at = compared(rate, step_marking, flows, form)
                 print(
-                    f"{rate:8} {cut_off:6} {flows:5}  {form:8}  {at.peak_to_peak:12.2f}  {at.std:.2f}  {at.mean:.3f}  "
-                    f"{at.window:6.1f}  {at.cuts:.2f}"
+                    f"{rate:8} {step_marking:6} {flows:5}  {form:8}  {at.peak_to_peak:12.2f}  {at.std:.2f}  "
+                    f"{at.mean:.3f}  {at.window:6.1f}  {at.cuts:.2f}"
                 )
             packets_of.cache_clear()
 
