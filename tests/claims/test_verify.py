@@ -17,6 +17,7 @@ import fluidcc.proofs
 from fluidcc.claims.claim import Finding, Way, cut_to, rounds_to
 from fluidcc.claims.runner import claims, verify
 from fluidcc.cli.app import run
+from fluidcc.proofs.hpcc import smt
 
 ROOT = Path(__file__).parents[2]
 CLAIMS = claims()

@@ -47,7 +47,7 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
     values = _measure(means, fluid)
     notes = [
         f"a parking lot with the testbed's rates; Table 14 but for the marking, step marking at 40 KB; {runs} runs, "
-        f"whose flows start at random within {LATEST_START * 1e3:g} ms; means over {since * 1e3:g} to {until * 1e3:g} ms",
+        f"whose flows start within {LATEST_START * 1e3:g} ms; means over {since * 1e3:g} to {until * 1e3:g} ms",
         SWITCH_NOTE,
     ]
     if quick:
