@@ -299,6 +299,7 @@ def model() -> Finding:
         ]
         ways.append(Way(f"algorithm's peak over C T, N = {flows}, r = {r}: map, 2r(N-1)", algorithm.peak, 2 * x))
         ways.append(Way(f"appendix's peak over C T, N = {flows}, r = {r}: map, r(N-1)", printed.peak, x))
+        run_: Any
         for run_ in (printed, algorithm):
             evidence[f"utilisation_{run_.form}_r_{r}_N_{flows}"] = F(run_.utilization)
             evidence[f"cycle_periods_{run_.form}_r_{r}_N_{flows}"] = F(run_.cycle)

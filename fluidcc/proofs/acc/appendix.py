@@ -33,7 +33,7 @@ def cycle(shares: list[Fraction], r: Fraction, whole: bool) -> Cycle:
     rates = [(1 - r) * share + r for share in shares]  # (4)
     queue = sum(rates, Fraction(0)) - 1
     periods = 1 + (math.ceil(queue) if whole else queue)
-    return Cycle([rate / sum(rates) for rate in rates], sum(rates) / periods, queue)  # (5), (7)
+    return Cycle([rate / sum(rates) for rate in rates], Fraction(sum(rates) / periods), queue)  # (5), (7)
 
 
 def start(flows: int) -> list[Fraction]:
@@ -58,7 +58,7 @@ def proposition_1() -> Finding:
 
     S = sympy.symbols("S1:5", positive=True)
     total = sum(S)
-    identity = sympy.simplify(sum(rate / total for rate in S)) == 1  # (2), over C
+    identity = sympy.simplify(sympy.Add(*(rate / total for rate in S))) == 1  # (2), over C
     recorded, sent, late = [], [], []
     for r, flows in CASES:
         for load in (Fraction(11, 10), Fraction(7, 2)):
@@ -92,7 +92,7 @@ def proposition_2() -> Finding:
     apart = abs(shares(rates=starts, r=[[0.004], [0.2], [1.0]]) - 1 / 3).max()
     low, high = 0.004, 0.04
     own = shares(rates=[0.5, 0.5], r=[low, high])
-    load = brentq(lambda above: low / (above + low) + high / (above + high) - 1, 1e-6, 1)  # (5) with an r of each
+    load: Any = brentq(lambda above: low / (above + low) + high / (above + high) - 1, 1e-6, 1)  # (5) with an r of each
     nics = shares(rates=[0.5, 0.5, 0.5], line_rates=[1, 2, 5], r=0.02)
     return Finding(
         {"one RI": bool(apart < 1e-9), "each its own N_u, so its own RI": bool(abs(own - 0.5).max() < 1e-9)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ def linear(flows: int) -> tuple[np.ndarray, np.ndarray]:
     target = R + TAU * R_AI * R * (keep ** (F * B) * b + keep ** (F * T * R) * d) / a
     state = np.array([queue(p) / PACKET, 1 - keep ** (TAU_PRIME * R), target, R])
 
-    def change(now: np.ndarray, then: np.ndarray) -> np.ndarray:
+    def change(now: np.ndarray, then: np.ndarray) -> Any:
         _, alpha, R_T, R_C = now
         keep, rate = 1 - (p + slope * (then[0] - state[0])), then[3]
         cut = 1 - keep ** (TAU * rate)

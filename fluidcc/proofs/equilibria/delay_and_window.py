@@ -56,7 +56,7 @@ def scaled_targets() -> Finding:
             return float(swift_rhs(np.full(n, one), own)[0])
 
         # Where the right-hand side of equal windows turns from growth to decrease.
-        turns = brentq(signs, own.least * 1.001, own.most * 2, xtol=1e-13, rtol=1e-14)
+        turns: Any = brentq(signs, own.least * 1.001, own.most * 2, xtol=1e-13, rtol=np.float64(1e-14))
         ways.append(
             Way(f"window of {flows} flows: cubic, sign of the right-hand side", window(flows), float(turns), 1e-9)
         )
@@ -282,7 +282,8 @@ def sawtooth() -> Finding:
             readings = {name: ok and abs(x) < 0.1 for (name, ok), x in zip(readings.items(), off, strict=True)}
         else:
             close += [abs(x) < 0.1 for x in off]
-        n = float(brentq(lasting, 1.01, 1e3, args=(at,)))
+        last: Any = brentq(lasting, 1.01, 1e3, args=(at,))
+        n = float(last)
         at["alpha"] = value(found["dctcp.hold.alpha"].rhs, **at, n=n)
         mine = [value(found[f"dctcp.{name}"].rhs, **at) for name in ("amplitude", "hold.period")]
         # All flows cut in the same instant; a first mark comes within a packet of the threshold.

@@ -1,4 +1,4 @@
-"""Where the schemes' equations rest, derived by sympy from their right-hand sides.
+"""Where the schemes' equations settle, derived by sympy from their right-hand sides.
 
 Each function takes the equations of one scheme, solves them, and returns what it found as equations by name. `formulas`
 has all of them; docs/theory/equilibria.md prints them.
@@ -29,7 +29,7 @@ SHORT = {
 }
 """DCQCN's abbreviations a to e, of (8) and (9)."""
 
-Formulas = dict[str, sympy.Eq]
+Formulas = dict[str, Any]  # of sympy.Eq, which is a bool to its stubs where it might simplify
 
 
 def only(found: list[Any]) -> Any:
@@ -185,7 +185,7 @@ def dctcp() -> Formulas:
 
     rising = sent(peak * (1 - alpha / 2), peak)
     share = sent(W, W + 1) / rising
-    first = Eq(sympy.factor(alpha * rising * 2 / peak**2), sympy.factor(share * rising * 2 / peak**2))
+    first: Any = Eq(sympy.factor(alpha * rising * 2 / peak**2), sympy.factor(share * rising * 2 / peak**2))
     # To leading order in 1/W: alpha = z/sqrt(W).
     z = symbols("z", positive=True)
     small = (first.lhs - first.rhs).subs(peak, W + 1).subs(alpha, z / sqrt(W))

@@ -113,7 +113,7 @@ def _hpcc(flows: int, rate_ai: float, *, served: float = 1.0, until: float, **op
     """U and queue where the fluid of some flows settles that start at their share, and its T; 100 Gb/s."""
     scheme = fc.HPCC(rate_ai=rate_ai, multiq="class" if served < 1 else "off", **options)
     link = fc.Link("100Gbps", "1us", None, "bottleneck", "switch", "receiver")
-    share = {"initial_rate": 0.95 * served * LINE / flows}
+    share: dict[str, Any] = {"initial_rate": 0.95 * served * LINE / flows}
     made = [fc.Flow((0,), scheme, "100Gbps", multiplicity=flows, **share)]
     if served < 1:
         fixed_point = {"initial_rate": LINE * (1 - served), "traffic_class": 1}

@@ -12,8 +12,9 @@ import inspect
 import itertools
 import random
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from typing import Any
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
@@ -32,7 +33,7 @@ class Sender:
     spent: Fraction = Fraction(0)
     lost: Fraction = Fraction(0)
 
-    def round_trip(self, congestion: Fraction, none: bool) -> None:
+    def round_trip(self, congestion: Any, none: bool) -> None:
         """Algorithm 1 at the end of an RTT; ``none``: No Congestion, the scheme's own word for it."""
         if congestion > THRESH:  # 2
             full = congestion / DIV + self.bank
@@ -79,14 +80,22 @@ def histories(count: int, length: int, seed: int) -> Iterator[list[tuple[Fractio
         yield rows
 
 
-def overwritten(function: object, name: str) -> bool:
+def overwritten(function: Callable[..., Any], name: str) -> bool:
     """Whether the first value that a function gives to a local name is never read, by its syntax tree."""
-    body = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0].body
-    statements = [node for node in body if not isinstance(node, ast.Expr)]
-    first = next(k for k, node in enumerate(statements) if isinstance(node, ast.Assign) and node.targets[0].id == name)
+    body: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+    statements: list[Any] = [node for node in body.body if not isinstance(node, ast.Expr)]
+    first = next(
+        k
+        for k, node in enumerate(statements)
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name
+    )
     after = statements[first + 1]
     reads = [node for node in ast.walk(after) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
-    return isinstance(after, ast.Assign) and after.targets[0].id == name and name not in {r.id for r in reads}
+    return (
+        isinstance(after, ast.Assign)
+        and getattr(after.targets[0], "id", None) == name
+        and name not in {r.id for r in reads}
+    )
 
 
 @claim("vai-dead-store", VAI, "IV-A, Algorithm 2", "line 1: tokens = 1 (line 2: tokens = min(AI_Cap, AI_Bank))")
@@ -207,6 +216,7 @@ def fed_back(flows: int, trip_us: int, rate_mbps: int, most: int = 3000) -> tupl
     # Floats: fractions double their digits in each turn of the loop. A newcomer's queue.
     sender, queue = Sender(), 2.0 * float(THRESH)
     made, worst, calm = 0, 0.0, 0
+    increase: Any
     for trip in range(most):
         sender.round_trip(queue, none=queue == 0)
         increase = sender.increase()
@@ -215,7 +225,7 @@ def fed_back(flows: int, trip_us: int, rate_mbps: int, most: int = 3000) -> tupl
         made += queue > THRESH
         calm = calm + 1 if sender.bank == sender.dampener == 0 else 0
         if calm == 20:
-            return made, trip - 19, worst
+            return made, trip - 19, float(worst)
     return None
 
 

@@ -151,7 +151,7 @@ def proved(statement: str, sizes: tuple[tuple[int, int], ...]) -> Proved | None:
     """Ask z3 about one of `STATEMENTS` for all matrices up to any of the sizes (links, paths); None without z3."""
     if not INSTALLED:
         return None
-    every = sorted(set().union(*(matrices(*size) for size in sizes)))
+    every: list[Any] = sorted(set().union(*(matrices(*size) for size in sizes)))
     return Proved(len(every), sum(impossible(STATEMENTS[statement](*one)) for one in every))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
@@ -241,7 +241,7 @@ def equilibrium_of_hpcc() -> tuple[sympy.Expr, sympy.Expr, tuple[sympy.Symbol, .
 )
 def unmodified(ai: float = AI) -> Finding:
     used, waits, symbols = equilibrium_of_hpcc()
-    values = dict(zip(symbols, (float(ETA), ai / LINE, FLOWS, 1 / CLASSES), strict=True))
+    values: Any = dict(zip(symbols, (float(ETA), ai / LINE, FLOWS, 1 / CLASSES), strict=True))
     U, q = float(used.subs(values)), float(waits.subs(values))
     longer = sympy.diff(waits, symbols[-1]) == -1
     run = share_link(
