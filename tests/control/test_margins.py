@@ -16,6 +16,8 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from fluidcc.control.delay_system import DelaySystem
+from fluidcc.control.response import DelayLoop
 from tests.oracles import dcqcn_reference as reference
 
 S = reference.Settings()
@@ -121,3 +123,17 @@ def test_hpcc_s_rates_behind_a_queue_in_closed_form(increase: float, delay: str)
     turns = [brentq(lambda w, n=n: math.atan(v / w) - w * D + 2 * n * math.pi, 1e-6, 1e3, xtol=1e-13) for n in range(5)]
     decibels = [20 * math.log10(turn * math.hypot(turn, v) / k) for turn in turns]
     assert found.gain_margin == pytest.approx(min(decibels, key=abs), rel=EXACT)
+
+
+def test_of_several_crossings_the_nearest_counts() -> None:
+    """A resonance, g e^(-s D)/(s^2 + 2 z s + 1), has |L| = 1 below and above it; w^2 by the quadratic formula."""
+    g, z, D = 0.5, 0.1, 0.3
+    system = DelaySystem([[0, 1], [-1, -2 * z]], np.zeros((0, 2, 2)), [])
+    found = DelayLoop(system, [[0, g]], [D], [1.0, 0.0]).margins()
+    half = 1 - 2 * z * z
+    w = np.sqrt(half + np.array([-1, 1]) * math.sqrt(half * half - 1 + g * g))
+    phases = np.pi - np.arctan2(2 * z * w, 1 - w * w) - w * D
+    assert found.gain_crossings == pytest.approx(w, rel=EXACT)
+    assert found.phase == pytest.approx((phases[1], w[1]), rel=EXACT)
+    assert 0 < phases[1] < phases[0]
+    assert found.delay == pytest.approx((phases[1] / w[1], w[1]), rel=EXACT)
