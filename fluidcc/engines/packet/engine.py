@@ -164,29 +164,32 @@ def choose(sim: Any, port: Any) -> Any:
 
 @kernel
 def take_turns(sim: Any, port: Any) -> Any:
-    """Strict priority; deficit round robin among classes of the same (Shreedhar and Varghese, SIGCOMM 1995)."""
+    """Strict priority; deficit round robin among classes of the same (Shreedhar and Varghese, SIGCOMM 1995).
+
+    Each priority has a round of its own: what goes first ends nobody's turn.
+    """
     queues = sim.core[0].queues
     best = -1.0
     for q in range(1, queues):
-        if port.head[q] >= 0 and (port.paused >> q & 1) == 0 and sim.weights[q, 0] > best:
+        if port.head[q] < 0:
+            port.deficit[q] = 0.0  # a class that empties keeps no credit
+        elif (port.paused >> q & 1) == 0 and sim.weights[q, 0] > best:
             best = sim.weights[q, 0]
     if best < 0:
         return -1
+    level = int(best)
     while True:
-        q = port.turn if 1 <= port.turn < queues else 1
+        q = port.turns[level]
         if port.head[q] >= 0 and (port.paused >> q & 1) == 0 and sim.weights[q, 0] == best:
-            if port.fresh:
+            if port.fresh[level]:
                 port.deficit[q] += sim.weights[q, 1]
-                port.fresh = 0
+                port.fresh[level] = 0
             size = sim.packets[port.head[q]].wire
             if size <= port.deficit[q]:
                 port.deficit[q] -= size
-                port.turn = q
                 return q
-        if port.head[q] < 0:
-            port.deficit[q] = 0.0
-        port.turn = q + 1 if q + 1 < queues else 1
-        port.fresh = 1
+        port.turns[level] = q + 1 if q + 1 < queues else 1
+        port.fresh[level] = 1
 
 
 @kernel

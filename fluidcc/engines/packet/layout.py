@@ -95,8 +95,9 @@ PORT = np.dtype(
         ("sent", _I),  # bytes that began transmission
         ("came", _I),  # bytes that joined the queues
         ("paused", _I),  # bit set of queues that PFC stopped
-        ("turn", _I),  # queue (switch) or flow (NIC) that was served last
-        ("fresh", _I),  # whether that queue's turn has just begun
+        ("turn", _I),  # flow of a NIC that was served last
+        ("turns", _I, (QUEUES,)),  # of each priority: queue whose turn it is
+        ("fresh", _I, (QUEUES,)),  # and whether that has just begun
         ("wire_head", _I),
         ("wire_tail", _I),
         ("first", _I),  # of this NIC's rows in the table of active flows

@@ -27,7 +27,8 @@ def ports_of(topology: Topology) -> Any:
         row.wire_head = row.wire_tail = -1
         row.head[:] = -1
         row.tail[:] = -1
-        row.turn, row.fresh, row.wake = -1 if row.host else 1, 1, NEVER
+        row.turn, row.wake = -1, NEVER
+        row.turns[:] = row.fresh[:] = 1
         row.paused_since = NEVER
         row.kmin, row.kmax, row.max_on = math.inf, math.inf, -1
         if port.marking is not None:
