@@ -17,8 +17,8 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from fluidcc.fluid.signals import Signals
 from fluidcc.schemes.dcqcn import fluid as model
+from fluidcc.schemes.signals import Signals
 
 SOLVED = 1e-9
 C, PACKET, KB = 40e9 / 8 / 1000, 1000, 1e3  # packets/s; bytes
@@ -51,11 +51,11 @@ def test_the_fluid_rests_where_the_equations_do(gain: float, flows: int) -> None
     """Both of the package's ways, its own solution and a search on the fluid's right-hand side; and that itself."""
     p, target, alpha = fixed_point(flows, gain)
     for found in (fc.equilibrium(scenario(flows, gain)), fc.linearize(scenario(flows, gain)).equilibrium):
-        rest = found.as_dict()
-        assert rest["marking_probability"] == pytest.approx(p, rel=SOLVED)
-        assert rest["queue_bytes"] == pytest.approx(5 * KB + p / 0.01 * 195 * KB, rel=SOLVED)
-        assert rest["target_rate_bytes_per_s"] == pytest.approx(target * PACKET, rel=SOLVED)
-        assert rest["alpha"] == pytest.approx(alpha, rel=SOLVED)
+        fixed_point = found.as_dict()
+        assert fixed_point["marking_probability"] == pytest.approx(p, rel=SOLVED)
+        assert fixed_point["queue_bytes"] == pytest.approx(5 * KB + p / 0.01 * 195 * KB, rel=SOLVED)
+        assert fixed_point["target_rate_bytes_per_s"] == pytest.approx(target * PACKET, rel=SOLVED)
+        assert fixed_point["alpha"] == pytest.approx(alpha, rel=SOLVED)
     rate = C / flows * PACKET
     with jax.enable_x64(True):
 
@@ -63,10 +63,10 @@ def test_the_fluid_rests_where_the_equations_do(gain: float, flows: int) -> None
             return jnp.full((1, 1), value)
 
         scheme = scenario(flows, gain).flows[0].scheme
-        heard = model.feedback(scheme, Signals(column(p), column(rate), column(1000.0)))
+        observed = model.feedback(scheme, Signals(column(p), column(rate), column(1000.0)))
         state = model.State(column(rate), column(target * PACKET), column(alpha))
-        moved = [float(leaf[0, 0]) for leaf in model.derivative(scheme, state, heard)]
-        cuts = float(heard.cut[0, 0])
+        moved = [float(leaf[0, 0]) for leaf in model.derivative(scheme, state, observed)]
+        cuts = float(observed.cut[0, 0])
     terms = rate * gain * alpha * cuts, (target * PACKET - rate) * cuts, scheme.g / TAU_ALPHA * alpha
     assert np.abs(moved) / terms == pytest.approx(0, abs=SOLVED)
 
@@ -79,7 +79,7 @@ def test_gentler_cuts_need_more_marks() -> None:
 
 
 def test_a_run_settles_there() -> None:
-    """From the fair rate, 100 ms: Heun's steps rest where the right-hand side is 0, to 1e-3 after the swings."""
+    """From the fair rate, 100 ms: Heun's steps rest where the right-hand side is 0, to 1e-3 after the oscillations."""
     p, target, alpha = fixed_point(2, 0.25)
     start = dataclasses.replace(scenario(2, 0.25).flows[0].scheme, initial_alpha=alpha)
     run = fc.simulate(

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.fluid.signals import Progress
 from fluidcc.schemes.hpcc import fluid as hpcc
+from fluidcc.schemes.signals import Progress
 
 LINE, PACKET = 12.5e9, 1000.0
 ONE = np.ones((1, 1))
@@ -48,15 +48,15 @@ def test_an_ignored_ack_leaves_rate_and_window(variant: str, share: float) -> No
         utilisation=1.05 * 0.95 * ONE[None],
         last_update=0 * ONE,
     )
-    jump, heard, cuts, k = jax.jit(hpcc.jump), 0.0, 0, 0
+    jump, observed, cuts, k = jax.jit(hpcc.jump), 0.0, 0, 0
     while cuts < 2:
         k += 1
         told = (k * PACKET + 5 * PACKET, k * PACKET, PACKET, PACKET, PACKET, LINE)
         progress = Progress(*(jnp.asarray(x * ONE) for x in told), ONE[None], 1e-5 * ONE)
-        state = jump(p, state, progress, hpcc.Heard(state.utilisation, None))
-        heard += rate / LINE
-        if heard >= 1:
-            rate, heard, cuts = rate / 1.05, 0.0, cuts + 1
+        state = jump(p, state, progress, hpcc.Feedback(state.utilisation, None))
+        observed += rate / LINE
+        if observed >= 1:
+            rate, observed, cuts = rate / 1.05, 0.0, cuts + 1
         assert float(state.rate[0, 0]) == pytest.approx(rate, rel=EXACT)
         window = max(rate * T, PACKET) if variant == "hpcc-sim" else rate * T
         assert float(state.window[0, 0]) == pytest.approx(window, rel=EXACT)

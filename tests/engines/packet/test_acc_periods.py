@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.packet.test_acc import HIGH, LINE, LOW, PERIOD, started
+from tests.engines.packet.test_acc import HIGH, LINE, LOW, PERIOD, started
 
 LEAST = 10e6 / 8
 MARKS = {"steadily congested": (10, 0, 0), "some CE": (1, 5, 4), "UE": (0, 1, 9), "unmarked": (0, 0, 10)}

@@ -18,8 +18,8 @@ TOGETHER = 4
 def answers(trace: fc.Trace, flow: int) -> list[int]:
     """Payload up to which each ACK acknowledges."""
     log = trace.dataset
-    heard = (log.event_what.values == "acknowledge") & (log.event_flow.values == flow)
-    return [int(end) for end in log.event_end.values[heard]]
+    observed = (log.event_what.values == "acknowledge") & (log.event_flow.values == flow)
+    return [int(end) for end in log.event_end.values[observed]]
 
 
 def by_hand(size: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Deficit round robin at a port, against Shreedhar and Varghese's (SIGCOMM 1995) written down once more.
 
-The replay hears of what joined a port's queues and says of which class the next packet is, in the order of the log.
+The replay observes what joined a port's queues and says of which class the next packet is, in the order of the log.
 Nothing is rounded: every choice has to be the same.
 """
 

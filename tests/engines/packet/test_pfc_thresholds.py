@@ -43,9 +43,9 @@ def test_a_fixed_threshold_by_hand() -> None:
     """xoff 5 KB: at the sixth arrival five are held. xon_gap 2 KB: at the departure that leaves three.
 
     The first leaves at once, at 1.8 us, and others at 9.8, 17.8, ... The sixth comes at 6*0.8 + 1 = 5.8 us: PAUSE, of
-    64 B, is heard at 6.8512 us, when the ninth is under way. So eight are held, seven after 9.8 us, and three after
-    41.8 us: RESUME, heard at 42.8512. The next two come 1.8 and 2.6 us later: five are held again at 45.4512 us. The
-    fifth of that train leaves at 46.0512 us, before PAUSE is heard; again eight, and three after 81.8 us.
+    64 B, is observed at 6.8512 us, when the ninth is under way. So eight are held, seven after 9.8 us, and three after
+    41.8 us: RESUME, observed at 42.8512. The next two come 1.8 and 2.6 us later: five are held again at 45.4512 us. The
+    fifth of that train leaves at 46.0512 us, before PAUSE is observed; again eight, and three after 81.8 us.
     """
     found = told(ran(fc.PFC(xoff="5KB", xon_gap="2KB"), until="100us"))
     assert found[:4] == [
@@ -72,7 +72,7 @@ def test_a_resume_at_the_departure_that_leaves_the_gap(gap: int, left: int) -> N
 def test_a_dynamic_threshold_by_hand() -> None:
     """Half of what is free of 21 KB: PAUSE at 7 KB, which is half of 14. RESUME 3 KB below: 5 + 3 is half of 16.
 
-    Seven are held at the eighth arrival, at 8*0.8 + 1 us. PAUSE is heard at 8.4512 us, when the eleventh is under way;
+    Seven are held at the eighth arrival, at 8*0.8 + 1 us. PAUSE is observed at 8.4512 us, when the eleventh is under way;
     nine of these are held after 9.8 us, and five after 41.8 us.
     """
     pfc, buffer = fc.PFC(alpha=0.5, xon_gap="3KB", headroom=HEADROOM), 21_000 + 2 * HEADROOM
@@ -120,8 +120,8 @@ class Buffer:
             self.beyond[i] -= PACKET
         else:
             self.kept[i] -= PACKET
-        calm = self.beyond[i] == 0 and (self.above(i) == 0 or self.above(i) + self.gap <= self.threshold())
-        if not self.paused[i] or not calm:
+        end_storm = self.beyond[i] == 0 and (self.above(i) == 0 or self.above(i) + self.gap <= self.threshold())
+        if not self.paused[i] or not end_storm:
             return None
         self.paused[i] = False
         return "resume"

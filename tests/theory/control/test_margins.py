@@ -16,8 +16,8 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from fluidcc.control.delay_system import DelaySystem
-from fluidcc.control.response import DelayLoop
+from fluidcc.theory.delay_systems.delay_system import DelaySystem
+from fluidcc.theory.delay_systems.response import DelayLoop
 from tests.oracles import dcqcn_reference as reference
 
 S = reference.Settings()
@@ -26,10 +26,10 @@ EXACT = 1e-9  # closed forms; crossings are refined to rounding
 
 
 def printed_loop(flows: int, delay: float, w: np.ndarray) -> np.ndarray:
-    """L(i w) of N flows cut where they hear of the queue, by the equations as printed."""
-    rest = fc.equilibrium(dcqcn(flows, delay)).as_dict()
-    p, rate = rest["marking_probability"], S.capacity / flows
-    x = np.array([p, rate, rate, rest["target_rate_bytes_per_s"] / 1e3, rest["alpha"]])
+    """L(i w) of N flows cut where they observe the queue, by the equations as printed."""
+    fixed_point = fc.equilibrium(dcqcn(flows, delay)).as_dict()
+    p, rate = fixed_point["marking_probability"], S.capacity / flows
+    x = np.array([p, rate, rate, fixed_point["target_rate_bytes_per_s"] / 1e3, fixed_point["alpha"]])
     assert np.abs(reference.derivatives(S, *x)) == pytest.approx(0, abs=1e-6 * rate / S.tau)
     columns = []
     for k in range(5):
@@ -75,7 +75,7 @@ GRID = np.geomspace(10.0, 1e6, 40_000)
 
 @pytest.mark.parametrize(("flows", "delay", "stable"), [(2, 50e-6, True), (8, 50e-6, True), (8, 70e-6, False)])
 def test_dcqcn_s_margins_are_those_of_the_printed_equations(flows: int, delay: float, stable: bool) -> None:
-    """Eight flows swing beyond 62.17 us: at 70 us margins are what is missing, and no delay can be added."""
+    """Eight flows oscillate beyond 62.17 us: at 70 us margins are what is missing, and no delay can be added."""
     gain, phase, wait = scan(printed_loop(flows, delay, GRID), GRID)
     found = fc.stability(dcqcn(flows, delay))
     assert found.stable is stable
