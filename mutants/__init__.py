@@ -9,6 +9,7 @@ A mutation is an entry of a table, one file ``*.toml`` for each room of the hous
     after = "queue >= kmax, 1.0"
     tests = ["test_network.py::test_marking_of_a_queue_and_of_a_path"]  # those nearest, not slow ones
     why = "..."                             # optional: what is wrong with it
+    plain = true                            # optional: run its tests without compiling the packet engine
 
 Nothing here names a folder, so that files may move. ``module`` is the end of a module's dotted name, as much of it as
 is unique (``packet.switch``, ``dcqcn.fluid``); a test is named by its file alone, with ``::function`` or without. What
@@ -46,6 +47,9 @@ class Mutation:
     room : str
         Name of the table.
     why : str
+    plain : bool
+        Whether its tests run without machine code: quicker where they are short, for every change of the packet
+        engine is compiled anew.
     """
 
     name: str
@@ -55,6 +59,7 @@ class Mutation:
     tests: tuple[str, ...]
     room: str
     why: str = ""
+    plain: bool = False
 
 
 def mutations() -> list[Mutation]:

@@ -59,10 +59,11 @@ class Copy:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
 
-    def pytest(self, tests: list[str], limit: float, cache: Path) -> tuple[int | None, str]:
+    def pytest(self, tests: list[str], limit: float, cache: Path, plain: bool = False) -> tuple[int | None, str]:
         """Exit status, None after ``limit``, and output."""
         # No bytecode: a file that changes twice in a second, to the same length, would be taken for unchanged.
         own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(self.place), "FLUIDCC_CACHE_DIR": str(cache)}
+        own |= {"NUMBA_DISABLE_JIT": "1"} if plain else {}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", *tests]
         with subprocess.Popen(
             command,
@@ -105,7 +106,7 @@ class Copy:
         before = path.read_bytes()
         try:
             path.write_text(text, encoding="utf-8")
-            status, out = self.pytest(tests, limit, cache)
+            status, out = self.pytest(tests, limit, cache, mutation.plain)
         finally:
             path.write_bytes(before)
         if status is None:
@@ -118,7 +119,7 @@ class Copy:
         test = found[1]
         if test not in sound:  # a test that fails anyway kills nothing
             again = [test] if "::" in test else tests  # a file that cannot be imported
-            sound[test] = self.pytest(again, limit, cache)[0] == _PASSED
+            sound[test] = self.pytest(again, limit, cache, mutation.plain)[0] == _PASSED
         if not sound[test]:
             return outcome(REFUSED, f"{test} fails without it too")
         return outcome(KILLED, test)
