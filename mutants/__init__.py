@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import tomllib
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def nearest_tests(mutation: Mutation, root: Path) -> list[str]:
         paths = sorted((root / "tests").rglob(name))
         if len(paths) != 1:
             raise Refused(f"tests: {len(paths)} files are named {name}, not one")
-        if function and function not in _functions(paths[0]):
+        if function and function not in _functions(paths[0].read_text(encoding="utf-8")):
             raise Refused(f"tests: {name} has no function {function}")
         found.append(f"{paths[0].relative_to(root)}{colons}{function}")
     if not found:
@@ -134,9 +135,10 @@ def nearest_tests(mutation: Mutation, root: Path) -> list[str]:
     return found
 
 
-def _functions(path: Path) -> set[str]:
+@functools.cache
+def _functions(text: str) -> set[str]:
     """Names of a file's test functions that are not slow."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(text)
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and not any("mark.slow" in ast.unparse(d) for d in node.decorator_list):
