@@ -50,3 +50,15 @@ def test_a_swept_number_of_flows_is_shared_among_starts(capsys: pytest.CaptureFi
     best = json.loads(capsys.readouterr().out)["best"]
     assert best["flows"] == 4
     assert best["value"] == pytest.approx(0.4, rel=SAME)
+
+
+def test_a_bad_first_point_leaves_its_neighbour_alone() -> None:
+    """A time below 0 would make the step of the whole batch one; its neighbour is as alone, but for vector lanes."""
+
+    def timed(interval: Any) -> fc.Scenario:
+        return fc.incast(2, scheme=fc.DCQCN(cnp_interval=interval))
+
+    found = fc.sweep(timed, {"interval": [-50e-6, 50e-6]}, until="1ms").dataset
+    alone = fc.simulate(timed(50e-6), "1ms", estimate_error=False).summary
+    assert np.isnan(found["queue_bytes.mean"].values[0])
+    assert found["queue_bytes.mean"].values[1] == pytest.approx(alone["queue_bytes"]["mean"], rel=1e-12)
