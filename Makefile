@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow lint bench docs lock clean
+.PHONY: help venv demo test test-slow mutants lint bench docs lock clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,9 @@ test: venv ## the tests, without the slow ones
 test-slow: venv ## only the tests marked slow
 	@$(BIN)/pytest -n $(WORKERS) -m slow $(ARGS)
 
+mutants: venv ## small mistakes in a copy of the sources: do the tests notice? ARGS="--only NAME", --list, --jobs K
+	@$(BIN)/python -m mutants $(ARGS)
+
 lint: venv ## ruff (rules and format) and pyright
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -63,4 +66,4 @@ lock: ## requirements.lock anew from pyproject.toml
 
 clean: ## remove caches and builds; keeps .venv and out/
 	rm -rf build dist docs/_build docs/jupyter_execute .pytest_cache .ruff_cache .hypothesis .coverage
-	find fluidcc tests benchmarks examples notebooks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find fluidcc tests mutants benchmarks examples notebooks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

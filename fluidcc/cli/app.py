@@ -65,25 +65,44 @@ def run(arguments: list[str]) -> int:
     -------
     int
         0: done, whatever the answer; 1: `crosscheck` or `reproduce` found something that does not agree; 2: bad
-        usage or input, with one line on standard error; 130: interrupted.
+        usage or input, or out of memory, with one line on standard error; 130: interrupted, with one line;
+        141: nobody reads standard output or error any more.
     """
     try:
-        result = typer.main.get_command(app).main(arguments or ["--help"], prog_name="fluidcc", standalone_mode=False)
+        try:
+            return _run(arguments)
+        except SystemExit as error:  # rich ends the program where it finds a pipe closed
+            if isinstance(error.__context__, BrokenPipeError):
+                raise error.__context__ from None
+            raise
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere when the interpreter flushes it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command, and say what went wrong in one line."""
+    command = typer.main.get_command(app)
+    try:
+        # Not `command.main`, which makes statuses of its own of an interruption and of a closed pipe.
+        with command.make_context("fluidcc", arguments or ["--help"]) as context:
+            result = command.invoke(context)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
+    except typer.Exit as end:
+        sys.stdout.flush()
+        return end.exit_code
     except InputError as error:
         return _complain(str(error))
     except UsageError as error:
         context = getattr(error, "ctx", None)
-        command = context.command_path if context is not None else "fluidcc"
-        return _complain(f"{error.format_message()} (see {command} --help)")
+        path = context.command_path if context is not None else "fluidcc"
+        return _complain(f"{error.format_message()} (see {path} --help)")
     except ClickException as error:
         return _complain(error.format_message())
     except MemoryError:
         return _complain("out of memory; give fewer flows, points or samples")
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except (KeyboardInterrupt, typer.Abort):
         sys.stderr.write("fluidcc: interrupted\n")
         return 130

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Iterator
 
@@ -22,6 +23,7 @@ PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _PAPER_RATE = parse("40Gbps", RATE)
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
 _USED = 0.98  # share of the link below which it is reported
+_LARGEST_BYTE_RESET = 32767  # mlxconfig's field has 15 bits; the driver's file takes more, but not on every host
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,30 +52,46 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         )
     if port.red is None or not port.ecn:
         why = "has no WRED profile" if port.red is None else f"has profile {port.profile} with ECN off, so it drops"
-        yield Finding("bad", _NO_ECN, f"{where} {why}: senders get no feedback but PAUSE", 'set "ecn": "ecn_all"')
+        paper = [round(threshold) for threshold in _paper_thresholds(port.rate)]
+        anew = (
+            f'add a WRED_PROFILE with "ecn": "ecn_all", green_min_threshold {paper[0]}, green_max_threshold {paper[1]} '
+            f"and green_drop_probability 1, and name it as wred_profile of QUEUE|{port.name}|{port.queue}"
+        )
+        yield Finding(
+            "bad",
+            _NO_ECN,
+            f"{where} {why}: senders get no feedback but PAUSE",
+            anew if port.red is None else 'set "ecn": "ecn_all"',
+        )
     if port.kmin is None or port.kmax is None or port.pmax is None:
         return
     kmin, kmax = show(port.kmin, SIZE), show(port.kmax, SIZE)
     if port.kmax < port.kmin:
         yield Finding("bad", _REVERSED, f"green_max_threshold {kmax} < green_min_threshold {kmin}", "exchange the two")
     elif port.kmax == port.kmin:
+        low, high = (show(threshold, SIZE) for threshold in _paper_thresholds(port.rate))
         yield Finding(
             "warn",
             "marking is a step marking",
             f"Kmin = Kmax = {kmin}: the fluid model has no fixed point, and flows over several bottlenecks starve "
             "(sections 5.2 and 7)",
-            f"raise Kmax to {show(40 * port.kmin, SIZE)} with a drop probability of 1 %",
+            f"set Kmin {low} and Kmax {high} with a drop probability of 1 %, the paper's scaled to the port's rate",
         )
     if port.pmax <= 0:
         yield Finding("bad", _NO_PMAX, "nothing is marked below Kmax and everything above", "set drop probability 1")
+
+
+def _paper_thresholds(rate: float) -> tuple[float, float]:
+    """The paper's Kmin and Kmax in proportion to a port's rate [bytes]."""
+    paper: RED = resolve(DCQCN.default_marking)
+    return paper.kmin * rate / _PAPER_RATE, paper.kmax * rate / _PAPER_RATE
 
 
 def scaling(port: SwitchPort, sonic: str | os.PathLike[str]) -> Iterator[Finding]:
     """Thresholds against the paper's, in proportion to the port's rate, and across ports that share a profile."""
     if port.red is None or port.kmax is None or port.kmin is None:
         return
-    paper: RED = resolve(DCQCN.default_marking)
-    wanted = paper.kmin * port.rate / _PAPER_RATE, paper.kmax * port.rate / _PAPER_RATE
+    wanted = _paper_thresholds(port.rate)
     drain, ratio = port.kmax / port.rate, port.kmax / wanted[1]
     usual = show(wanted[1] / port.rate, TIME)
     scaled = f"Kmax {show(port.kmax, SIZE)} is {show(drain, TIME)} of this link; the paper's is {usual}"
@@ -127,11 +145,16 @@ def buffers(port: SwitchPort) -> Iterator[Finding]:
     if not port.lossless or port.kmin is None:
         return
     if port.buffer_size is None or port.headroom is None or port.beta is None:
+        parts = {"size in its BUFFER_POOL": port.buffer_size, "xoff in its BUFFER_PROFILE": port.headroom}
+        parts |= {"dynamic_th in its BUFFER_PROFILE": port.dynamic_th}
+        missing = [name for name, value in parts.items() if value is None]
         yield Finding(
             "warn",
             "PFC before ECN not checked",
-            "the file gives no BUFFER_POOL size, headroom (xoff) or dynamic_th for this queue's priority group",
-            f"add BUFFER_PG|{port.name}|{port.priority} with a BUFFER_PROFILE",
+            f"for this queue's priority group the file gives no {', no '.join(missing)}",
+            f"add BUFFER_PG|{port.name}|{port.priority} with a BUFFER_PROFILE"
+            if len(missing) == len(parts)
+            else f"give BUFFER_PG|{port.name}|{port.priority} {', '.join(missing)}",
         )
         return
     bound = ecn_bound(port.buffer_size, port.headroom, port.ports, port.beta)
@@ -148,10 +171,11 @@ def buffers(port: SwitchPort) -> Iterator[Finding]:
     raised = next(
         (th for th in range(-4, 8) if ecn_bound(port.buffer_size, port.headroom, port.ports, 2.0**th) > port.kmin), None
     )
+    wanted = PRIORITIES * port.ports * (port.kmin * (1 + 1 / port.beta) + port.headroom)
     hint = (
-        f"lower green_min_threshold below {_bytes(bound)}"
+        f"lower green_min_threshold to {math.ceil(bound) - 1} or less"
         if bound > 0
-        else "lower the headroom (xoff) or enlarge the pool"
+        else f"enlarge the pool to {math.floor(wanted) + 1} or more, or lower the headroom (xoff) if cables allow"
     )
     yield Finding(
         "warn",
@@ -195,13 +219,16 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
         )
     events = scheme.byte_counter / port.rate
     if events < timer:
-        wanted = 10 * timer * port.rate
+        needed = math.ceil(timer * port.rate)
         yield Finding(
             "warn",
             "the byte counter dominates the rate increase",
             f"rpg_byte_reset fires every {show(events, TIME)} at line rate, the timer every {show(timer, TIME)}: "
             "the faster flow grows faster, against fairness (section 5.2)",
-            f"raise rpg_byte_reset (the paper's 10 MB; {show(wanted, SIZE)} is ten timers), or shorten rpg_time_reset",
+            f"raise rpg_byte_reset to {needed} or more"
+            if needed <= _LARGEST_BYTE_RESET
+            else f"set rpg_byte_reset to 0, which turns it off: {needed} would do, but mlxconfig's field ends at "
+            f"{_LARGEST_BYTE_RESET}",
         )
 
 
@@ -221,7 +248,7 @@ def fixed_point(red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: i
             f"no fixed point with {flows} flows",
             f"it would need p* = {p:.3g} > Pmax = {red.pmax:g}; marking jumps to 1 at Kmax, and the queue cycles. "
             f"Pmax is reached at {most:.1f} flows",
-            f"raise the drop probability above {100 * p:.2g} %",
+            f"raise the drop probability to {min(math.floor(100 * p) + 1, 100)} %",
         )
 
 
@@ -231,7 +258,12 @@ def behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
     summary = simulate(scenario, closes, window=(opens, closes), estimate_error=False).summary
     used, queue = summary["utilisation"], summary["queue_bytes"]
     if used is None or queue["mean"] is None:
-        yield Finding("warn", "the simulation does not stay finite", "some setting is out of the model's reach")
+        yield Finding(
+            "warn",
+            "the simulation does not stay finite",
+            "some setting is out of the model's reach",
+            "set rpg_ai_rate and rpg_hai_rate nearer to the defaults, 5 and 50",
+        )
         return
     text = (
         f"from {opens} to {closes} after {flows} flows started at line rate, the link is used to {100 * used:.3g} % "
@@ -244,7 +276,10 @@ def behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
         )
     elif queue["p95"] - queue["p5"] > queue["mean"]:
         yield Finding(
-            "warn", "the queue keeps oscillating", text, "a smaller g or a larger Kmax - Kmin damps it; sweep both"
+            "warn",
+            "the queue keeps oscillating",
+            text,
+            "a larger Kmax - Kmin or a lower drop probability damps it; sweep both",
         )
     else:
         yield Finding("ok", "the flows settle", text)

@@ -136,6 +136,10 @@ def test_check_and_agreement():
     assert not Check(True, 0, "").holds(False)
     assert printed(2.0, 0.1, -0.2, "").tolerance == pytest.approx(0.45)
     assert not Result(figure, {"a": 1.0}, {"a": Check(2.0, 0.5, "")}, ()).agrees
+    both = {"a": 2.0, "b": 1.0, "c": True}, {"a": Check(2.0, 0.5, ""), "b": Check(2.0, 0.5, "")}
+    assert not Result(figure, *both, ()).agrees  # one that holds does not save another
+    assert not Check(False, 0, "").holds(True)
+    assert not Check(False, 0, "").holds(0.0)  # a number is no answer to yes or no
 
 
 def test_list(capsys):

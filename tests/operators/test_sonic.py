@@ -98,7 +98,7 @@ def test_both_reference_spellings_and_numbers_without_quotes(read):
 @pytest.mark.parametrize("key", ["Ethernet0|3", "Ethernet0|3-4", "Ethernet4,Ethernet0|2-3", "host|asic0|Ethernet0|3"])
 def test_queue_keys(read, key):
     port = read(QUEUE={key: {"wred_profile": "W"}})
-    assert (port.name, port.queue, port.lossless) == ("Ethernet0", 3, True)
+    assert (port.name, port.queue, port.lossless, port.profile) == ("Ethernet0", 3, True, "W")
 
 
 def test_fields_of_overlapping_queue_keys_are_merged(read):

@@ -63,6 +63,7 @@ def approach(rate=FAIR, constant=2e-3, amplitude=1.0):
 
 
 FLUID = made(INCAST, np.full(1001, 20e3), approach())
+FLUID_AS_PACKETS = made(INCAST, np.full(1001, 20e3), approach(), seed=1)
 
 
 def test_equal_traces_do_not_differ():
@@ -102,6 +103,8 @@ def test_drain_time_is_counted_from_the_start_of_the_run():
         return drain_time(xr.DataArray(values, dims="time", coords={"time": times}))
 
     assert of(queue) == pytest.approx((6 + 0.95 * 85) * 1e-6)
+    # What stays below a twentieth of the peak need not go to zero.
+    assert of(np.maximum(queue, 0.04 * 850e3)) == pytest.approx((6 + 0.95 * 85) * 1e-6)
     assert of(np.zeros(201)) is None
     assert of(np.maximum(queue, 100e3)) is None
 
@@ -112,6 +115,9 @@ def test_settling_time_is_that_of_the_mean_over_seeds_smoothed():
     assert found.fluid["settling_time_s"] == pytest.approx(2e-3 * np.log(20), rel=1e-2)
     assert found.packet["settling_time_s"] == pytest.approx(4e-3 * np.log(20), rel=1e-2)
     assert found.difference["settling_time_rel"] == pytest.approx(0.5, rel=1e-2)
+    # A mean over a width w belongs to its middle; there the gap is sinh(h)/h times itself, h = w / (2 * 2 ms).
+    wide = fc.compare(FLUID, FLUID_AS_PACKETS, smoothing="1ms").fluid["settling_time_s"]
+    assert wide == pytest.approx(2e-3 * np.log(20 * np.sinh(0.25) / 0.25), rel=1e-2)
     draw = np.random.default_rng(1)
     noisy = [made(INCAST, np.full(1001, 20e3), [r + draw.normal(0, 0.1 * FAIR, 1001) for r in approach()], seed=s)
              for s in range(8)]  # fmt: skip

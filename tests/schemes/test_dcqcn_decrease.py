@@ -51,11 +51,11 @@ def test_the_fluid_rests_where_the_equations_do(gain: float, flows: int) -> None
     """Both of the package's ways, its own solution and a search on the fluid's right-hand side; and that itself."""
     p, target, alpha = fixed_point(flows, gain)
     for found in (fc.equilibrium(scenario(flows, gain)), fc.linearize(scenario(flows, gain)).equilibrium):
-        fixed_point = found.as_dict()
-        assert fixed_point["marking_probability"] == pytest.approx(p, rel=SOLVED)
-        assert fixed_point["queue_bytes"] == pytest.approx(5 * KB + p / 0.01 * 195 * KB, rel=SOLVED)
-        assert fixed_point["target_rate_bytes_per_s"] == pytest.approx(target * PACKET, rel=SOLVED)
-        assert fixed_point["alpha"] == pytest.approx(alpha, rel=SOLVED)
+        solved = found.as_dict()
+        assert solved["marking_probability"] == pytest.approx(p, rel=SOLVED)
+        assert solved["queue_bytes"] == pytest.approx(5 * KB + p / 0.01 * 195 * KB, rel=SOLVED)
+        assert solved["target_rate_bytes_per_s"] == pytest.approx(target * PACKET, rel=SOLVED)
+        assert solved["alpha"] == pytest.approx(alpha, rel=SOLVED)
     rate = C / flows * PACKET
     with jax.enable_x64(True):
 

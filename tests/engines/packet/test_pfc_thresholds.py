@@ -72,8 +72,8 @@ def test_a_resume_at_the_departure_that_leaves_the_gap(gap: int, left: int) -> N
 def test_a_dynamic_threshold_by_hand() -> None:
     """Half of what is free of 21 KB: PAUSE at 7 KB, which is half of 14. RESUME 3 KB below: 5 + 3 is half of 16.
 
-    Seven are held at the eighth arrival, at 8*0.8 + 1 us. PAUSE is observed at 8.4512 us, when the eleventh is under way;
-    nine of these are held after 9.8 us, and five after 41.8 us.
+    Seven are held at the eighth arrival, at 8*0.8 + 1 us. PAUSE is observed at 8.4512 us, when the eleventh is under
+    way; nine of these are held after 9.8 us, and five after 41.8 us.
     """
     pfc, buffer = fc.PFC(alpha=0.5, xon_gap="3KB", headroom=HEADROOM), 21_000 + 2 * HEADROOM
     found = told(ran(pfc, buffer=buffer, until="100us"))

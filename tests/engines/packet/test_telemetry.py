@@ -97,6 +97,17 @@ def test_hpcc_words_tell_the_differences(old: Stamp, units: int, later: int, fix
     assert read == min(old.queue // (80 * multi), 2**17 - 1) * 80 * multi
 
 
+@given(stamps, st.integers(0, 2**50), st.integers(0, 2**50), st.sampled_from([1, 4]))
+def test_hpcc_words_are_all_that_is_read(old: Stamp, sent: int, later: int, multi: int) -> None:
+    """Of any two stamps, what lies between is that of their fields: 20 bits of 128 B, 24 bits of whole ns, each cut."""
+    unit = 128 * multi
+    words = [(at // unit % 2**20, time // 1000 % 2**24) for at, time in
+             ((old.sent, old.left), (old.sent + sent, old.left + later))]  # fmt: skip
+    units, nanoseconds = (words[1][0] - words[0][0]) % 2**20, (words[1][1] - words[0][1]) % 2**24
+    assert bytes_between(QUANTISED, multi, old.sent + sent, old.sent) == units * unit
+    assert seconds_between(QUANTISED, old.left + later, old.left) == nanoseconds * 1e-9
+
+
 @given(stamps, st.integers(0, 2**40), st.integers(0, 2**60))
 def test_exact_is_exact(old: Stamp, sent: int, later: int) -> None:
     assert bytes_between(EXACT, 1, old.sent + sent, old.sent) == sent

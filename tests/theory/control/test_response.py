@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fluidcc.errors import InputError
 from fluidcc.theory.delay_systems.critical import critical_delay
+from fluidcc.theory.delay_systems.crossings import crossings
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
 from fluidcc.theory.delay_systems.response import DelayLoop
 from fluidcc.theory.delay_systems.roots import abscissa
@@ -73,6 +74,13 @@ def test_lightly_damped_pole_is_not_overlooked():
     loop = DelayLoop(undelayed([[0, 1], [-1, -2 * damping]]), [[0, gain]], [0.3], [1.0, 0.0])
     expected = np.sort(np.sqrt(np.roots([1, 4 * damping**2 - 2, 1 - gain**2]).real))  # |L| = 1
     np.testing.assert_allclose(loop.margins().gain_crossings, expected, rtol=1e-9)  # 1e-16 over the width
+
+
+def test_two_crossings_between_neighbouring_samples():
+    """(w - 1)^2 - 0.01^2 is positive at all samples; that it bends says that it may not be between them."""
+    found = crossings(lambda w: ((w - 1.0) ** 2 - 1e-4)[:, None], np.array([0.1, 0.5, 2.0, 3.0]))
+    # Its values near 1 are good to 1e-16, and its slope at the zeros is 0.02.
+    assert [w for w, _ in found] == pytest.approx([0.99, 1.01], rel=1e-13)
 
 
 def test_margins_lead_to_the_axis():

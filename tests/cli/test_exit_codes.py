@@ -1,0 +1,115 @@
+"""How the command ends: 130 when interrupted, 2 out of memory, 141 where nobody reads; a line at most, no traceback."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fluidcc.cli.app import app, run
+
+MAIN = "from fluidcc.cli import main; main()"
+# A signal while the integration is under way: at its first report of progress.
+INTERRUPTED = """
+import signal
+from fluidcc import progress
+progress.Bar.__call__ = lambda self, share: signal.raise_signal(signal.SIGINT)
+"""
+# Memory for little more than what is loaded already.
+SHORT_OF_MEMORY = """
+import resource, jax.numpy, fluidcc
+fluidcc.sweeps, fluidcc.engines.run
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 200_000_000,) * 2)
+"""
+COMMANDS = [each.name for each in app.registered_commands]
+
+
+def ended(code: str, *arguments: str, stdout: int = subprocess.PIPE, stderr: int = subprocess.PIPE) -> tuple[int, str]:
+    """Exit status and standard error of the command in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], stdout=stdout, stderr=stderr, text=True, timeout=300
+    )
+    return done.returncode, done.stderr or ""
+
+
+def one_line(text: str) -> bool:
+    return text.startswith("fluidcc: ") and text.count("\n") == 1 and "Traceback" not in text
+
+
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """The end to write to of a pipe that nobody reads."""
+    read, write = os.pipe()
+    os.close(read)
+    yield write
+    os.close(write)
+
+
+def test_an_interrupted_simulation_says_so() -> None:
+    # A second of simulated time is some 10 s of computing: the signal comes in the middle of it.
+    status, err = ended(INTERRUPTED + MAIN, "simulate", "dcqcn", "--until", "1s", "--json")
+    assert (status, err) == (130, "fluidcc: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "says"), [(KeyboardInterrupt, 130, "interrupted"), (MemoryError, 2, "out of memory")]
+)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_ends_in_a_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    raised: type[BaseException],
+    status: int,
+    says: str,
+) -> None:
+    def command() -> None:
+        raise raised
+
+    (registered,) = (each for each in app.registered_commands if each.name == name)
+    monkeypatch.setattr(registered, "callback", command)
+    assert run([name]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert one_line(err)
+    assert says in err
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads its own size from Linux' /proc")
+def test_arrays_that_do_not_fit_are_out_of_memory() -> None:
+    # 50 million values are 400 MB, twice what is left.
+    status, err = ended(SHORT_OF_MEMORY + MAIN, "sweep", "dcqcn", "--over", "g=1/1024:1/16:50000000", "--json")
+    assert status == 2
+    assert one_line(err)
+    assert "out of memory" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "dcqcn", "--until", "1ms", "--json"],  # written when all is done
+        ["show", "hpcc", "--json"],  # more than a buffer: written while the command runs
+        ["show", "dcqcn"],  # a table, by rich
+        ["--help"],
+        ["--version"],
+    ],
+    ids=" ".join,
+)
+def test_where_nobody_reads_it_ends_quietly(unread: int, arguments: list[str]) -> None:
+    assert ended(MAIN, *arguments, stdout=unread) == (141, "")
+
+
+def test_where_nobody_reads_complaints_it_ends_quietly(unread: int) -> None:
+    assert ended(MAIN, "simulate", "nothing", stderr=unread)[0] == 141
+
+
+def test_a_shell_s_pipe() -> None:
+    """As it is typed; `true` has ended by the time that anything is written."""
+    script = 'set -o pipefail; "$0" -c "$1" show hpcc --json | true'
+    done = subprocess.run(["bash", "-c", script, sys.executable, MAIN], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr) == (141, "", "")

@@ -1,0 +1,522 @@
+"""What the audit suggests is done in a copy of the files, and the audit asked again: cured, and nothing worse.
+
+Two tables are all that a new check needs: `CASES`, a setting that raises each kind of finding and the nearest one that
+does not, and `RULES`, how a suggestion's words change the files. A kind without cases fails, and so does a suggestion
+that no rule reads.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import fnmatch
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+PORT = "Ethernet0"  # 100 Gb/s; the paper's thresholds scale to 12.5 KB and 500 KB
+PROFILE = "AZURE_LOSSLESS"
+WORSE = {"ok": 0, "warn": 1, "bad": 2}
+_SIZES = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9}
+
+
+@dataclasses.dataclass(frozen=True)
+class Files:
+    """A switch's configuration, a NIC's settings (None: not given), and how many flows are asked about."""
+
+    config: dict[str, Any]
+    nic: dict[str, int] | None
+    flows: int = 8
+
+    def audited(self, folder: Path) -> Any:
+        switch, settings = folder / "config_db.json", folder / "nic.txt"
+        switch.write_text(json.dumps(self.config))
+        if self.nic is not None:
+            settings.write_text("\n".join(f"{name} = {value}" for name, value in self.nic.items()))
+        return fc.audit(switch, None if self.nic is None else settings, port=PORT, flows=self.flows)
+
+    def profile(self, **fields: Any) -> Files:
+        """With these fields in the WRED profile; None takes one away."""
+        return self.table("WRED_PROFILE", PROFILE, **fields)
+
+    def table(self, table: str, key: str, **fields: Any) -> Files:
+        config = copy.deepcopy(self.config)
+        entry = config.setdefault(table, {}).setdefault(key, {})
+        entry |= {name: str(value) for name, value in fields.items()}
+        for name in [name for name, value in fields.items() if value is None]:
+            del entry[name]
+        return dataclasses.replace(self, config=config)
+
+    def without(self, table: str, key: str) -> Files:
+        config = copy.deepcopy(self.config)
+        del config[table][key]
+        return dataclasses.replace(self, config=config)
+
+    def settings(self, **values: int) -> Files:
+        """With these settings of the NIC."""
+        return dataclasses.replace(self, nic={**(self.nic or {}), **values})
+
+    def of(self, flows: int) -> Files:
+        return dataclasses.replace(self, flows=flows)
+
+
+def _base() -> Files:
+    """The sample with one host port's queue, thresholds and NIC as the checks would have them."""
+    config = json.loads((EXAMPLE / "config_db.json").read_text())
+    nic = {"RPG_TIME_RESET": 55, "RPG_BYTE_RESET": 0, "DCE_TCP_RTT": 55, "MIN_TIME_BETWEEN_CNPS": 50}
+    made = Files(config, {**nic, "RATE_REDUCE_MONITOR_PERIOD": 4, "ROCE_CC_PRIO_MASK": 255})
+    return made.profile(green_min_threshold=12500, green_max_threshold=500000, green_drop_probability=1)
+
+
+BASE = _base()
+PG = BASE.config["BUFFER_PG"][f"{PORT}|3-4"]["profile"]
+POOL = BASE.config["BUFFER_PROFILE"][PG]["pool"]
+PFC = BASE.config["PORT_QOS_MAP"][PORT]["pfc_enable"]
+
+
+def _bound() -> float:
+    """DCQCN section 4, with the file's numbers: beta (B - 8 n t_flight)/(8 n (beta + 1)), n the ports that are up."""
+    profile, pool = BASE.config["BUFFER_PROFILE"][PG], BASE.config["BUFFER_POOL"][POOL]
+    beta = 2.0 ** int(profile["dynamic_th"])
+    ports = sum(port["admin_status"] == "up" for port in BASE.config["PORT"].values())
+    room = int(pool["size"]) - 8 * ports * int(profile["xoff"])
+    return beta * room / (8 * ports * (beta + 1))
+
+
+BOUND = _bound()
+
+
+def _smallest_pool(kmin: int) -> int:
+    """Bytes of the pool for which `_bound` is just above ``kmin``."""
+    profile = BASE.config["BUFFER_PROFILE"][PG]
+    beta = 2.0 ** int(profile["dynamic_th"])
+    ports = sum(port["admin_status"] == "up" for port in BASE.config["PORT"].values())
+    return math.floor(8 * ports * (kmin * (beta + 1) / beta + int(profile["xoff"]))) + 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A kind of finding: what raises it, and the nearest that does not.
+
+    Parameters
+    ----------
+    kind : str
+        As in the source, with * for what differs.
+    severity : str
+    raises, spares : Files
+    reveals : dict
+        Kinds of warnings that may come up when the suggestion is followed, each with the reason.
+    """
+
+    kind: str
+    severity: str
+    raises: Files
+    spares: Files
+    reveals: dict[str, str] = dataclasses.field(default_factory=dict)
+    name: str = ""
+
+
+_FIRST_LOOK = "with marking that cannot work nothing was simulated: it is looked at for the first time"
+_UNSEEN = dict.fromkeys(
+    ["no fixed point with * flows", "the link is left idle", "the queue keeps oscillating"], _FIRST_LOOK
+)
+_MOVED = dict.fromkeys(
+    ["the link is left idle", "the queue keeps oscillating"],
+    "the thresholds decide on the queue; the audit says what they do, and asks for a sweep",
+)
+
+CASES = [
+    Case(
+        "PFC is off",
+        "warn",
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable=""),
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable="3"),
+    ),
+    Case("ECN is off", "bad", BASE.profile(ecn="ecn_yellow_red"), BASE.profile(ecn="ecn_green"), _UNSEEN),
+    Case(
+        "ECN is off",
+        "bad",
+        BASE.table("QUEUE", f"{PORT}|3", wred_profile=None).table("QUEUE", f"{PORT}|4", wred_profile=None),
+        BASE,
+        _UNSEEN,
+        name="no profile",
+    ),
+    Case(
+        "Kmax is below Kmin",
+        "bad",
+        BASE.profile(green_min_threshold=500001),
+        BASE.profile(green_min_threshold=500000),
+        _UNSEEN | {"PFC can pause before ECN marks": "Kmin was the larger of the two, and still is above the bound"},
+    ),
+    Case(
+        "marking is a step marking",
+        "warn",
+        BASE.profile(green_min_threshold=15000, green_max_threshold=15000),
+        BASE.profile(green_min_threshold=15000, green_max_threshold=15001),
+        _MOVED | {"no fixed point with * flows": "a step marking has none either, and says so by itself"},
+    ),
+    Case(
+        "marking is a step marking",
+        "warn",
+        BASE.profile(green_min_threshold=0, green_max_threshold=0),
+        BASE.profile(green_min_threshold=0, green_max_threshold=1),
+        _MOVED | {"no fixed point with * flows": "a step marking has none either, and says so by itself"},
+        name="at 0",
+    ),
+    Case("Pmax is 0", "bad", BASE.profile(green_drop_probability=0), BASE.profile(green_drop_probability=1), _UNSEEN),
+    Case(
+        "thresholds are not scaled with port speed",
+        "warn",
+        BASE.profile(green_max_threshold=2_000_001),
+        BASE.profile(green_max_threshold=2_000_000),
+        _MOVED,
+        name="4 times the paper's",
+    ),
+    Case(
+        "thresholds are not scaled with port speed",
+        "warn",
+        BASE.profile(green_max_threshold=124_999),
+        BASE.profile(green_max_threshold=125_000),
+        _MOVED,
+        name="a quarter of the paper's",
+    ),
+    Case("thresholds scaled with port speed", "ok", BASE, BASE.profile(green_max_threshold=2_000_001)),
+    Case("one profile for several speeds", "warn", BASE.table("PORT", "Ethernet4", speed=40000), BASE),
+    Case(
+        "PFC before ECN not checked",
+        "warn",
+        BASE.without("BUFFER_PG", f"{PORT}|3-4"),
+        BASE.without("BUFFER_PG", "Ethernet4|3-4"),
+        name="no group",
+    ),
+    *(
+        Case("PFC before ECN not checked", "warn", BASE.table(table, key, **{field: None}), BASE, name=field)
+        for table, key, field in (
+            ("BUFFER_POOL", POOL, "size"),
+            ("BUFFER_PROFILE", PG, "xoff"),
+            ("BUFFER_PROFILE", PG, "dynamic_th"),
+        )
+    ),
+    Case("ECN marks before PFC pauses", "ok", BASE, BASE.profile(green_min_threshold=math.ceil(BOUND))),
+    Case(
+        "PFC can pause before ECN marks",
+        "warn",
+        BASE.profile(green_min_threshold=math.ceil(BOUND)),
+        BASE.profile(green_min_threshold=math.ceil(BOUND) - 1),
+        _MOVED,
+    ),
+    Case(
+        "PFC can pause before ECN marks",
+        "warn",
+        BASE.table("BUFFER_POOL", POOL, size=2_000_000),
+        BASE.table("BUFFER_POOL", POOL, size=_smallest_pool(12500)),
+        name="a pool smaller than its headroom",
+    ),
+    Case("no NIC settings", "warn", dataclasses.replace(BASE, nic=None), BASE, _MOVED),
+    Case(
+        "DCQCN is off for this priority",
+        "bad",
+        BASE.settings(ROCE_CC_PRIO_MASK=255 - 8),
+        BASE.settings(ROCE_CC_PRIO_MASK=8),
+    ),
+    Case(
+        "alpha's period is shorter than the CNP interval",
+        "ok",
+        BASE.settings(DCE_TCP_RTT=49),
+        BASE.settings(DCE_TCP_RTT=50),
+    ),
+    Case("rates rise between CNPs", "warn", BASE.settings(RPG_TIME_RESET=49), BASE.settings(RPG_TIME_RESET=50), _MOVED),
+    Case(
+        "the byte counter dominates the rate increase",
+        "warn",
+        BASE.settings(RPG_BYTE_RESET=687_499),  # 55 us at 12.5 GB/s are 687,500 bytes
+        BASE.settings(RPG_BYTE_RESET=687_500),
+        _MOVED,
+    ),
+    Case(
+        "the byte counter dominates the rate increase",
+        "warn",
+        BASE.settings(RPG_BYTE_RESET=24_999, RPG_TIME_RESET=2, MIN_TIME_BETWEEN_CNPS=1, RATE_REDUCE_MONITOR_PERIOD=1),
+        BASE.settings(RPG_BYTE_RESET=25_000, RPG_TIME_RESET=2, MIN_TIME_BETWEEN_CNPS=1, RATE_REDUCE_MONITOR_PERIOD=1),
+        _MOVED,
+        name="within the field",
+    ),
+    Case("the port is not overloaded", "ok", BASE.of(1), BASE.of(2)),
+    Case("a fixed point exists", "ok", BASE.of(51), BASE.of(52), name="with as many flows as Pmax holds"),
+    Case("a fixed point exists", "ok", BASE.of(2), BASE.of(1), name="with as few as fill the link"),
+    Case("no fixed point with * flows", "warn", BASE.of(52), BASE.of(51), _MOVED),
+    # Where the fluid model's answer turns over, found by halving; another step or method may move it by as much.
+    Case("the flows settle", "ok", BASE.profile(green_drop_probability=2), BASE.profile(green_drop_probability=3)),
+    Case(
+        "the queue keeps oscillating",
+        "warn",
+        BASE.profile(green_drop_probability=3),
+        BASE.profile(green_drop_probability=2),
+    ),
+    Case("the link is left idle", "warn", BASE.settings(RPG_AI_RATE=470), BASE.settings(RPG_AI_RATE=455)),
+    Case(
+        "the simulation does not stay finite",
+        "warn",
+        BASE.settings(RPG_AI_RATE=2**32 - 1),
+        BASE.settings(RPG_AI_RATE=10**9),
+    ),
+]
+
+
+# -- what a suggestion's words do to the files -------------------------------------------------------------------------
+
+
+def _bytes(text: str) -> int:
+    number, unit = re.fullmatch(r"([\d.]+)([KMG]?B)", text).groups()  # type: ignore[union-attr]
+    return round(float(number) * _SIZES[unit])
+
+
+def _exchanged(files: Files) -> Files:
+    entry = files.config["WRED_PROFILE"][PROFILE]
+    low, high = entry["green_min_threshold"], entry["green_max_threshold"]
+    return files.profile(green_min_threshold=high, green_max_threshold=low)
+
+
+def _by_speed(files: Files) -> Files:
+    """A profile for each speed, thresholds in proportion to those of this port's."""
+    own = int(files.config["PORT"][PORT]["speed"])
+    for port, fields in files.config["PORT"].items():
+        speed = int(fields["speed"])
+        if speed != own:
+            name = f"{PROFILE}_{speed}"
+            scaled = {
+                key: round(int(value) * speed / own) if key.endswith("threshold") else value
+                for key, value in files.config["WRED_PROFILE"][PROFILE].items()
+            }
+            files = files.table("WRED_PROFILE", name, **scaled)
+            for queue in (3, 4):
+                files = files.table("QUEUE", f"{port}|{queue}", wred_profile=name)
+    return files
+
+
+def _new_profile(files: Files, low: str, high: str, percent: str, key: str) -> Files:
+    thresholds = {"green_min_threshold": low, "green_max_threshold": high, "green_drop_probability": percent}
+    return files.table("WRED_PROFILE", "NEW", ecn="ecn_all", **thresholds).table("QUEUE", key, wred_profile="NEW")
+
+
+def _given(files: Files, text: str) -> Files:
+    """What a priority group lacks, as the sample has it."""
+    homes = {"BUFFER_POOL": POOL, "BUFFER_PROFILE": PG}
+    for field, table in re.findall(r"(\w+) in its (\w+)", text):
+        files = files.table(table, homes[table], **{field: BASE.config[table][homes[table]][field]})
+    return files
+
+
+RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a suggestion names must do
+    (
+        r"add priority (\d) to pfc_enable of PORT_QOS_MAP\|(\w+)",
+        [lambda f, priority, port: f.table("PORT_QOS_MAP", port, pfc_enable=priority)],
+    ),
+    (r'set "ecn": "(\w+)"', [lambda f, mode: f.profile(ecn=mode)]),
+    (
+        r'add a WRED_PROFILE with "ecn": "ecn_all", green_min_threshold (\d+), green_max_threshold (\d+) and '
+        r"green_drop_probability (\d+), and name it as wred_profile of QUEUE\|(.+)",
+        [_new_profile],
+    ),
+    (r"exchange the two", [_exchanged]),
+    (
+        r"set Kmin (\S+) and Kmax (\S+) with a drop probability of (\d+) %, the paper's scaled to the port's rate",
+        [
+            lambda f, low, high, percent: f.profile(
+                green_min_threshold=_bytes(low), green_max_threshold=_bytes(high), green_drop_probability=percent
+            )
+        ],
+    ),
+    (r"set drop probability (\d+)", [lambda f, percent: f.profile(green_drop_probability=percent)]),
+    (
+        r"at \S+ the paper's settings scale to Kmin (\S+), Kmax (\S+); sweep around them",
+        [
+            lambda f, low, high: f.profile(green_min_threshold=_bytes(low), green_max_threshold=_bytes(high)),
+        ],
+    ),
+    (r"give each speed its own WRED_PROFILE, with thresholds in proportion", [_by_speed]),
+    (
+        r"add BUFFER_PG\|(\w+)\|(\d) with a BUFFER_PROFILE",
+        [lambda f, port, priority: f.table("BUFFER_PG", f"{port}|{priority}", profile=PG)],
+    ),
+    (r"give BUFFER_PG\|\w+\|\d (.*)", [_given]),
+    (
+        r"lower green_min_threshold to (\d+) or less, or raise dynamic_th to (-?\d+)",
+        [
+            lambda f, kmin, _: f.profile(green_min_threshold=kmin),
+            lambda f, _, power: f.table("BUFFER_PROFILE", PG, dynamic_th=power),
+        ],
+    ),
+    (r"lower green_min_threshold to (\d+) or less", [lambda f, kmin: f.profile(green_min_threshold=kmin)]),
+    (
+        r"enlarge the pool to (\d+) or more, or lower the headroom \(xoff\) if cables allow",
+        [lambda f, size: f.table("BUFFER_POOL", POOL, size=size)],
+    ),
+    (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
+    (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
+    (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
+    (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
+    (
+        r"set rpg_byte_reset to (\d+), which turns it off: \d+ would do, but mlxconfig's field ends at 32767",
+        [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))],
+    ),
+    (r"raise the drop probability to (\d+) %", [lambda f, percent: f.profile(green_drop_probability=percent)]),
+    (
+        r"set rpg_ai_rate and rpg_hai_rate nearer to the defaults, (\d+) and (\d+)",
+        [lambda f, ai, hai: f.settings(RPG_AI_RATE=int(ai), RPG_HAI_RATE=int(hai))],
+    ),
+    # Two directions, of which a long step is taken: four times the ramp, or a third of the probability.
+    (
+        r"a larger Kmax - Kmin or a lower drop probability damps it; sweep both",
+        [lambda f: f.profile(green_max_threshold=2_000_000), lambda f: f.profile(green_drop_probability=1)],
+    ),
+    # No setting, but where to look for one.
+    (r"sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --from \.\.\.", []),
+]
+
+
+def followed(files: Files, suggestion: str) -> list[Files] | None:
+    """The files as a suggestion would have them, one for each way that it names; None if no rule reads it."""
+    for pattern, changes in RULES:
+        match = re.fullmatch(pattern, suggestion)
+        if match:
+            return [change(files, *match.groups()) for change in changes]
+    return None
+
+
+# -- the tests ---------------------------------------------------------------------------------------------------------
+
+
+def found_in(audit: Any, kind: str) -> list[Any]:
+    return [finding for finding in audit.findings if fnmatch.fnmatchcase(finding.what, kind)]
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Files], Any]:
+    """An audit of files, made once for each."""
+    known: dict[str, Any] = {}
+
+    def call(files: Files) -> Any:
+        key = repr(files)
+        if key not in known:
+            known[key] = files.audited(tmp_path_factory.mktemp("files"))
+        return known[key]
+
+    return call
+
+
+def titles() -> list[str]:
+    return [f"{case.kind}{', ' if case.name else ''}{case.name}" for case in CASES]
+
+
+@pytest.mark.parametrize("case", CASES, ids=titles())
+def test_a_finding_comes_and_its_suggestion_cures_it(case: Case, ask: Callable[[Files], Any]) -> None:
+    audit = ask(case.raises)
+    (finding,) = found_in(audit, case.kind)
+    assert finding.severity == case.severity
+    assert bool(finding.suggest) == (case.severity != "ok")
+    before = {each.what for each in audit.findings if each.severity != "ok"}
+    ways = followed(case.raises, finding.suggest) if finding.suggest else []
+    assert ways is not None, f"no rule reads {finding.suggest!r}"
+    for files in ways:
+        after = ask(files)
+        assert not found_in(after, case.kind), (finding.suggest, found_in(after, case.kind))
+        new = [each for each in after.findings if each.severity != "ok" and each.what not in before]
+        unexplained = [each for each in new if not any(fnmatch.fnmatchcase(each.what, kind) for kind in case.reveals)]
+        assert not unexplained, (finding.suggest, unexplained)
+        assert not [each for each in new if each.severity == "bad"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=titles())
+def test_the_nearest_setting_that_is_fine_raises_nothing(case: Case, ask: Callable[[Files], Any]) -> None:
+    assert not found_in(ask(case.spares), case.kind)
+
+
+def test_a_suggestion_that_nothing_reads_is_noticed() -> None:
+    assert followed(BASE, "buy a larger switch") is None
+
+
+# -- the tables are whole ----------------------------------------------------------------------------------------------
+
+
+def sources() -> Iterator[ast.Module]:
+    """The modules beside that of `Finding` that make findings."""
+    example = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt").findings[0]
+    here = Path(sys.modules[type(example).__module__].__file__ or "")
+    for path in sorted(here.parent.glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "Finding(" in text:
+            yield ast.parse(text)
+
+
+def kinds_in_the_source() -> dict[str, set[str]]:
+    """Every kind of finding that the source can make, and the severities that it gives it."""
+    found: dict[str, set[str]] = {}
+    for tree in sources():
+        constants: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    several = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+                    names = target.elts if several else [target]
+                    values = node.value.elts if several else [node.value]
+                    for name, value in zip(names, values, strict=True):
+                        if isinstance(name, ast.Name) and isinstance(value, ast.Constant):
+                            constants[name.id] = value.value
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+                given = dict(zip(("severity", "what"), node.args, strict=False)) | {
+                    k.arg: k.value for k in node.keywords
+                }
+                severity, what = given["severity"], given["what"]
+                if isinstance(what, ast.JoinedStr):
+                    parts = [each.value if isinstance(each, ast.Constant) else "*" for each in what.values]
+                    kind = "".join(map(str, parts))
+                elif isinstance(what, ast.Name):
+                    kind = constants[what.id]
+                else:
+                    kind = ast.literal_eval(what)
+                found.setdefault(kind, set()).add(ast.literal_eval(severity))
+    return found
+
+
+def test_every_kind_of_finding_has_its_cases() -> None:
+    kinds = kinds_in_the_source()
+    assert len(kinds) > 15  # the source was read
+    covered = {case.kind: case.severity for case in CASES}
+    assert covered.keys() == kinds.keys()
+    assert all(covered[kind] in severities for kind, severities in kinds.items())
+
+
+def test_every_rule_is_used(ask: Callable[[Files], Any]) -> None:
+    """A suggestion whose words have changed leaves a rule behind that reads nothing."""
+    said = {finding.suggest for case in CASES for finding in ask(case.raises).findings if finding.suggest}
+    assert not [pattern for pattern, _ in RULES if not any(re.fullmatch(pattern, text) for text in said)]
+    assert not [text for text in said if followed(BASE, text) is None]
+
+
+def test_the_sample_is_cured_finding_by_finding(ask: Callable[[Files], Any]) -> None:
+    """Several findings at once: each suggestion cures its own, and makes none bad."""
+    lines = (EXAMPLE / "nic.txt").read_text().split("\n")
+    given = [
+        line.split() for line in lines if re.match(r"\s+(RPG|DCE|RATE_REDUCE|MIN_TIME|ROCE_CC_PRIO)\w+_P1\s", line)
+    ]
+    nic = {name.removesuffix("_P1"): int(value) for name, value in given}
+    sample = Files(json.loads((EXAMPLE / "config_db.json").read_text()), nic)
+    findings = [finding for finding in ask(sample).findings if finding.suggest]
+    assert len(findings) >= 3
+    for finding in findings:
+        for files in followed(sample, finding.suggest) or []:
+            after = ask(files)
+            assert not found_in(after, finding.what), finding
+            assert not [each for each in after.findings if each.severity == "bad"]
