@@ -22,7 +22,7 @@ progress.Bar.__call__ = lambda self, share: signal.raise_signal(signal.SIGINT)
 # Memory for little more than what is loaded already.
 SHORT_OF_MEMORY = """
 import resource, jax.numpy, fluidcc
-fluidcc.sweeps, fluidcc.engines.run
+fluidcc.sweep, fluidcc.simulate
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 200_000_000,) * 2)
 """

@@ -43,7 +43,7 @@ def simulate(
     sample_interval: Any = None,
     log: bool = False,
 ) -> Trace:
-    """Run a resolved scenario packet by packet; see `fluidcc.engines.run` for the parameters.
+    """Run a resolved scenario packet by packet; see `fluidcc.simulate` for the parameters.
 
     Raises
     ------

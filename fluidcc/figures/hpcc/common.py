@@ -14,7 +14,7 @@ from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.hpcc import PRESETS
 
-DRAINED = 0.05  # share of its peak at which a queue counts as drained, as in `fluidcc.results.comparison`
+DRAINED = 0.05  # share of its peak at which a queue counts as drained, as in `fluidcc.results.differences`
 
 # Algorithm 1 as printed, and what the authors' public simulator does: section 5.4 was made with a simulator.
 PRESET_NAMES = {"hpcc-eval": "Algorithm 1", "hpcc-sim": "the authors' simulator"}

@@ -61,7 +61,7 @@ def dynamic() -> Finding:
         },
         {"t_ecn_bytes": number, "with_s_up_to_n_t_ecn_bytes": at[1], "with_s_up_to_8_n_t_ecn_bytes": at[8]},
         [
-            Way("bound: symbols, fluidcc.operators.audit", number, ecn_bound(12e6, 22.4e3, PORTS, BETA), 1e-12),
+            Way("bound: symbols, fluidcc.audit", number, ecn_bound(12e6, 22.4e3, PORTS, BETA), 1e-12),
             Way("bound: printed, solved with s <= 8 n t_ECN", number, at[8], 1e-12),
         ],
         restricted=sympy.simplify(bound.subs(k, 8) - formula) == 0,
