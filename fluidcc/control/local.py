@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.control.delay_system import Array, DelaySystem
 from fluidcc.control.newton import columns, rest
 from fluidcc.control.states import STARTS, Start, States, extended
@@ -126,8 +127,8 @@ class Local:
         return DelaySystem(s.present[points][:, rows[:, None], rows], A, tau)
 
 
-@partial(jax.jit, static_argnames="points")
-def _slopes(network: Network, start: Start, points: int) -> Slopes:
+@per_shape(rooms=("fluid", "equilibrium"))
+def _slopes(network: Network, start: Start, *, points: int) -> Slopes:
     states = States(system_of(extended(network), points, jnp.asarray(np.inf)))
     x, moved, held = rest(states, states.first(start))
     values = states.heard(x)
@@ -190,7 +191,7 @@ def _from(network: Network, start: Start, points: int, states: States) -> Slopes
 def _spread(network: Network, points: int) -> Network:
     """Every column with all points."""
     whole = with_points(network, np.dtype("float64"))
-    return jax.tree.map(lambda a: jnp.broadcast_to(a, (a.shape[0], points)), whole)
+    return jax.tree.map(lambda a: np.broadcast_to(a, (a.shape[0], points)), whole)
 
 
 def _like(mask: Array, values: Any) -> Array:
