@@ -14,11 +14,13 @@ import importlib.metadata
 import os
 import pickle
 import platform
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from jax.experimental import serialize_executable
 
 import fluidcc
@@ -27,6 +29,7 @@ from fluidcc.compiling.identity import digest_of
 from fluidcc.compiling.loop_flag import ours
 
 _CHECK = 32  # bytes of a file that tell whether the rest is whole
+_CALLED = re.compile(r'custom_call_target="([^"]*)"')
 
 
 def place() -> Path | None:
@@ -39,7 +42,7 @@ def place() -> Path | None:
 @functools.cache
 def _version() -> str:
     """Digest of all that no key of a function holds: our sources, versions, the processor."""
-    versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy")]
+    versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")]
     base = Path(fluidcc.__file__).parent
     digest = hashlib.sha256()
     for path in sorted(base.rglob("*.py")):
@@ -77,7 +80,9 @@ def load(name: str, digest: str, in_tree: Any) -> Any | None:
     path = where / f"{name}-{digest}"
     try:
         content = _read(path)
-        payload, shape = pickle.loads(content)
+        payload, shape, algebra = pickle.loads(content)
+        if algebra and not _prepare_algebra():
+            return None
         out_tree = jax.tree.structure(shape)
         device = jax.devices("cpu")[0]
         made = serialize_executable.deserialize_and_load(payload, in_tree, out_tree, "cpu", [device])
@@ -94,6 +99,17 @@ def load(name: str, digest: str, in_tree: Any) -> Any | None:
     with contextlib.suppress(OSError):
         os.utime(path)
     return made
+
+
+def _prepare_algebra() -> bool:
+    """Have JAX find LAPACK's functions, which it does as it lowers; without them a call of one ends the process."""
+    try:
+        from jaxlib import lapack
+
+        lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float64))
+    except (ImportError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def _read(path: Path) -> bytes:
@@ -114,11 +130,14 @@ def save(name: str, digest: str, made: Any) -> None:
     if where is None:
         return
     try:
+        called = set(_CALLED.findall(made.as_text()))
+        if not all(name.startswith("lapack_") for name in called):  # who prepares the others is not known
+            return
         payload, _, out_tree = serialize_executable.serialize(made)
     except Exception:  # one that cannot be kept: it calls back into Python
         return
     shape = jax.tree.unflatten(out_tree, range(out_tree.num_leaves))
-    content = pickle.dumps((payload, shape))
+    content = pickle.dumps((payload, shape, bool(called)))
     with contextlib.suppress(OSError):
         handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
         try:

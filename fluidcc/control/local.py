@@ -191,7 +191,7 @@ def _from(network: Network, start: Start, points: int, states: States) -> Slopes
 def _spread(network: Network, points: int) -> Network:
     """Every column with all points."""
     whole = with_points(network, np.dtype("float64"))
-    return jax.tree.map(lambda a: np.broadcast_to(a, (a.shape[0], points)), whole)
+    return jax.tree.map(lambda a: jnp.asarray(np.broadcast_to(a, (a.shape[0], points))), whole)
 
 
 def _like(mask: Array, values: Any) -> Array:

@@ -81,6 +81,17 @@ def test_the_same_bits_compiled_and_loaded_and_without_files(
     assert same(compiled, alone)
 
 
+def test_a_process_that_only_loads_has_linear_algebra() -> None:
+    """JAX looks LAPACK up as it lowers; what was loaded called a function at address 0."""
+    code = "import fluidcc as fc; print(fc.linearize(fc.incast(2)).roots(4).s.tolist())"
+    said = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert said[0] == said[1]
+
+
 def test_replaced_code_is_neither_given_nor_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who tries other physics in a session must get them, and the next session must not."""
     scenario = SCENARIOS["dcqcn"]
