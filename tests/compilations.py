@@ -3,7 +3,8 @@
 Counted are the distinct shapes of problems that a file's tests ask fluidcc's compiled functions for, whether they are
 then found in memory, loaded from a file or compiled. So the count depends neither on caches, nor on the files that ran
 before in the same process, nor on how xdist shares tests among workers, whose sets are joined. What JAX compiles
-besides (the tests' own functions, single operations) is shown in the table, as it happens, and has no budget.
+besides (the tests' own functions, single operations) is shown in the table, as it happens, and has no budget. Budgets
+are of the tests that are not slow, and hold where these are what runs.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ class Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.count = Count()
+        self.budget = read() if config.getoption("markexpr") == "not slow" else {}
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -116,7 +118,7 @@ class Plugin:
             return
         if self.config.getoption("--compilations-write"):
             BUDGET.write_text(self.count.budget())
-        if self.count.over(read()) and session.exitstatus == pytest.ExitCode.OK:
+        if self.count.over(self.budget) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(optionalhook=True)
@@ -126,7 +128,7 @@ class Plugin:
             self.count.add(**found)
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        over = self.count.over(read())
+        over = self.count.over(self.budget)
         if self.config.getoption("--compilations"):
             terminalreporter.section("compilations")
             for line in self.count.table():

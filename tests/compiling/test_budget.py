@@ -42,14 +42,15 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_distinct_shapes_are_counted_however_tests_are_shared(project: pytest.Pytester, workers: list[str]) -> None:
     (project.path / "budget.toml").write_text('"test_shapes.py" = 3\n')
-    done = project.runpytest_subprocess("--compilations", *workers)
+    done = project.runpytest_subprocess("-m", "not slow", "--compilations", *workers)
     assert done.ret == 0
     done.stdout.re_match_lines([r" +3 +\d+  test_shapes.py"])
 
 
 def test_more_than_the_budget_fails_the_run_and_says_where(project: pytest.Pytester) -> None:
     (project.path / "budget.toml").write_text('"test_shapes.py" = 2\n')
-    done = project.runpytest_subprocess()
+    assert project.runpytest_subprocess("-m", "slow or not slow").ret == 0  # budgets are of the tests that are not slow
+    done = project.runpytest_subprocess("-m", "not slow")
     assert done.ret == 1
     done.stdout.fnmatch_lines(["*test_shapes.py asks for 3 compiled shapes, of a budget of 2*"])
 
