@@ -34,7 +34,10 @@ _CALLED = re.compile(r'custom_call_target="([^"]*)"')
 
 def place() -> Path | None:
     """The folder, or None if nothing is to be kept, or can be."""
-    if not ours() or not jax.config.values["jax_enable_compilation_cache"] or jax.default_backend() != "cpu":
+    settings = jax.config.values
+    if not ours() or not settings.get("jax_enable_compilation_cache", True):
+        return None
+    if jax.default_backend() != "cpu" or settings.get("jax_default_device") is not None:
         return None
     return folder.folder("jax", _version())
 

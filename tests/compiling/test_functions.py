@@ -133,6 +133,21 @@ def test_the_name_of_a_file_is_the_same_in_every_process_whatever_it_did_before(
     assert counts == [2, 2]
 
 
+@pytest.mark.parametrize("setting", ["jax_enable_compilation_cache", "jax_default_device"])
+def test_nothing_is_kept_where_the_user_wants_none_or_computes_elsewhere(setting: str, cold: Path) -> None:
+    before = jax.config.values[setting]
+    add = per_shape()(lambda x: x + 1)
+    try:
+        jax.config.update(setting, False if before is True else jax.devices()[0])
+        assert float(add(np.float32(1))) == 2
+    finally:
+        jax.config.update(setting, before)
+    assert not list(cold.glob("jax-*/*"))
+    functions._held.clear()
+    add(np.float32(1))
+    assert len(list(cold.glob("jax-*/*"))) == 1
+
+
 def test_classes_from_elsewhere_are_compiled_but_not_kept(cold: Path) -> None:
     """Their code is not in the digest of ours."""
 
