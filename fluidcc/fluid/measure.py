@@ -16,6 +16,8 @@ from fluidcc.fluid.plan import plan_of
 from fluidcc.fluid.tally import summarise
 from fluidcc.scenario import Scenario, resolve
 
+_ORDER = ("queue_mean", "queue_std", "queue_max", "utilisation", "rate_mean", "jain")  # JAX returns names sorted
+
 
 def measure(
     scenario: Scenario,
@@ -74,7 +76,8 @@ def measure(
     )
     network = with_points(network, plan.dtype)
     static = {name: getattr(plan, name) for name in ("depth", "method", "aligned", "samples", "stride")}
-    return _measured(network, numbers_of(plan), **static)
+    found = _measured(network, numbers_of(plan), **static)
+    return {name: found[name] for name in _ORDER}
 
 
 @per_shape()
