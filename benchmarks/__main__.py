@@ -9,10 +9,9 @@ import platform
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks import c_kernel, packets, recursion
+from benchmarks import c_kernel, first_plot, packets, recursion
 from benchmarks.fluid import PARTS, measure
 from benchmarks.problem import CHUNK
-from fluidcc.cli.app import LOOP_FLAG
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 MARKS = "<!-- {}: begin -->", "<!-- {}: end -->"
@@ -67,12 +66,31 @@ def recursion_rows() -> list[Row]:
     ]
 
 
+def first_rows() -> list[Row]:
+    """Measure a first session."""
+    found = first_plot.measure()
+    cold, warm, alone = (found[name] for name in ("cold", "warm", "alone"))
+    stages = ("import jax", "import simulate", "first run", "import matplotlib", "plot")
+    parts = ", ".join(f"{name} {warm[name]:.2f}" for name in stages)
+    spent, again = "... of processors", "... of processors, again"
+    return [
+        Row("to the first plot in a fresh process", f"{warm['first plot']:.1f} s", "under 4 s", warm["first plot"] < 4),
+        Row("... time of the processors", f"{warm[spent]:.1f} s"),
+        Row("... its parts", f"{parts} s"),
+        Row("... with nothing kept from before", f"{cold['first plot']:.1f} s; of the processors {cold[spent]:.1f} s"),
+        Row("... with `FLUIDCC_JAX=off`", f"{alone['first plot']:.1f} s; of the processors {alone[spent]:.1f} s"),
+        Row("the next run of 100 ms", f"{warm['second run']:.2f} s", "under 0.15 s", warm["second run"] < 0.15),
+        Row("... time of the processors", f"{warm[again]:.2f} s"),
+        Row("... with `FLUIDCC_JAX=off`", f"{alone['second run']:.2f} s; of the processors {alone[again]:.2f} s"),
+    ]
+
+
 def fluid_rows() -> list[Row]:
     """Measure the fluid engine."""
     one = measure("one_core")
     two = measure("two_cores")
-    looped = measure("single", flags=LOOP_FLAG)
-    compiled = measure("compilation")["seconds"]
+    alone = measure("single", FLUIDCC_JAX="off")
+    compiled = measure("compilation", FLUIDCC_CACHE_DIR="/dev/null")["seconds"]  # nothing kept
     sizes = measure("memory")["MB"]
     started = measure("startup")
     return [
@@ -85,11 +103,7 @@ def fluid_rows() -> list[Row]:
         Row("our time over the C kernel's, two cores", f"{two['over_c']:.2f}", "at most 3", two["over_c"] <= 3),
         Row("single run of 20 ms", f"{one['single_ms']:.1f} ms"),
         *_jitcdde(one),
-        Row("single run of 20 ms, loop compiled whole (as the command line does)", f"{looped['ms']:.2f} ms"),
-        *(
-            Row(f"... JiTCDDE, {name} start, 2000 samples, over it", f"{looped[name]:.2g}", "5", looped[name] >= 5)
-            for name in ("smooth", "rough")
-        ),
+        Row("single run of 20 ms with `FLUIDCC_JAX=off`", f"{alone['ms']:.2f} ms"),
         Row("compiling a batch", f"{compiled:.2f} s", "under 3 s", compiled < 3),
         Row(
             "peak memory over 10 ms, 100 ms, 1 s; batch of 512",
@@ -134,7 +148,7 @@ def machine() -> str:
     return f"A {os.cpu_count()}-core {platform.machine()}{flags} machine."
 
 
-TABLES = {"fluid": fluid_rows, "packets": packet_rows, "recursion": recursion_rows}
+TABLES = {"first": first_rows, "fluid": fluid_rows, "packets": packet_rows, "recursion": recursion_rows}
 
 
 def main() -> None:

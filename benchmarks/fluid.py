@@ -201,11 +201,11 @@ def _jitcdde(name: str, case: problem.Case) -> tuple[jitcdde_dcqcn.Contender, di
     return solver, {"our_error": ours, "its_error": theirs, "width": width, "tolerance": tolerance}
 
 
-def measure(name: str, *arguments: str, flags: str = "") -> dict[str, Any]:
-    """Run a measurement in a process of its own, with these flags for XLA."""
+def measure(name: str, *arguments: str, **environment: str) -> dict[str, Any]:
+    """Run a measurement in a process of its own, with what importing fluidcc sets unless the environment forbids it."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.fluid", name, *arguments]
-    environment = os.environ | {"XLA_FLAGS": flags}
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
+    values = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"} | environment
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=values)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -2,7 +2,13 @@
 
 import gc
 
+import pytest
 from hypothesis import settings
+
+import fluidcc  # sets XLA's flag before anything starts JAX
+from tests import compilations
+
+assert fluidcc
 
 # No deadline: the first example of a test may compile. The same examples at each run, so that a failure
 # concerns the change at hand; `make test ARGS=--hypothesis-profile=search` looks for new ones.
@@ -12,3 +18,11 @@ settings.load_profile("repeatable")
 
 # Compiling makes many objects that stay; to look through them for garbage at every 700th takes a twentieth of the time.
 gc.set_threshold(100_000, 50, 100)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    compilations.add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")

@@ -45,16 +45,8 @@ def _options(
     pass
 
 
-# Makes XLA compile a whole time step as one function, rather than some fifty with a call each: a single run
-# is then ten times as fast (docs: Performance). It is read when JAX starts, so a library cannot set it.
-LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=100000000"
-
-
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status."""
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "xla_backend_extra_options" not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {LOOP_FLAG}".strip()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 

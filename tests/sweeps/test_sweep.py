@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.fluid import engine
+from fluidcc.compiling import functions
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.sweeps import batch, run
 
@@ -55,10 +55,10 @@ def test_the_scenario_is_built_once_and_nothing_recompiles_per_value():
         return make(kmin, g)
 
     fc.sweep(counted, OVER, until=UNTIL, estimate_error=False)
-    before = len(engine._compiled)
+    before = functions.made
     fc.sweep(counted, {"kmin": ["6KB", "21KB", "51KB"], "g": ["1/255", "1/15"]}, until="4ms", estimate_error=False)
     assert len(calls) == 2
-    assert len(engine._compiled) == before
+    assert functions.made == before
 
 
 def test_infeasible_points_are_nan_with_a_reason_and_leave_their_neighbours_alone(result):

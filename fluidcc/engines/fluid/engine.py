@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.loop_flag import warn_if_late
 from fluidcc.engines.fluid import running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.history import constant_past
@@ -110,14 +110,8 @@ def proceed(
     return RunState(carry, statistics), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
 
 
-_STATIC = ("points", "depth", "method", "aligned", "full")
-_begin = partial(jax.jit, static_argnames=_STATIC)(begin)
-_proceed = partial(jax.jit, static_argnames=(*_STATIC, "samples"), donate_argnames="progress")(proceed)
-_compiled: dict[Any, Any] = {}
-# Each maps some 200 pieces of memory, of which a process may have 65 530 on Linux: keeping all may end a long
-# session, or a long run of tests, in a crash of the compiler. JAX's own caches hold them too.
-_MOST_COMPILED = 100
-_lock = threading.Lock()
+_begin = per_shape()(begin)
+_proceed = per_shape(donate=(2,))(proceed)  # the progress
 
 
 def execute(
@@ -150,8 +144,9 @@ def execute(
     outcome : Outcome
         NumPy arrays.
     compile_s, wall_s : float
-        Seconds spent compiling (0 if this shape of problem was compiled before) and integrating.
+        Seconds spent compiling, or loading what was compiled (0 if the process holds it), and integrating.
     """
+    warn_if_late()
     with jax.enable_x64(plan.dtype == "float64"):
         network = with_points(network, np.dtype(plan.dtype))
         numbers = numbers_of(plan)
@@ -159,23 +154,11 @@ def execute(
         static["full"] = full
         samples = -(-plan.samples // segments)
         stride = jnp.int32(plan.stride)
-        leaves, treedef = jax.tree.flatten(network)
-        key = (treedef, tuple(leaf.shape for leaf in leaves), plan.dtype, samples, tuple(static.values()))
-        began = time.perf_counter()
-        with _lock:
-            fresh = key not in _compiled
-            if fresh:
-                if len(_compiled) >= _MOST_COMPILED:
-                    _compiled.clear()
-                    jax.clear_caches()
-                first = _begin.lower(network, numbers, **static).compile()
-                shape = jax.eval_shape(partial(begin, **static), network, numbers)
-                then = _proceed.lower(network, numbers, shape, stride, samples=samples, **static).compile()
-                _compiled[key] = first, then
-            first, then = _compiled[key]
-        compile_s = time.perf_counter() - began if fresh else 0.0
-        began = time.perf_counter()
+        first, compile_s = _begin.ready(network, numbers, **static)
         progress = first(network, numbers)
+        then, more_s = _proceed.ready(network, numbers, progress, stride, samples=samples, **static)
+        compile_s += more_s
+        began = time.perf_counter()
         parts = []
         for segment in range(segments):
             progress, outcome = then(network, numbers, progress, stride)
@@ -253,6 +236,7 @@ class Continued:
         self._plan = plan
         self._static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
         self.steps = 0
+        warn_if_late()
         self.change(network)
         with jax.enable_x64(plan.dtype == "float64"):
             self._progress = _begin(self._network, numbers_of(plan), full=False, **self._static)

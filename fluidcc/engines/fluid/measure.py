@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.engines.fluid.classes import system_of
-from fluidcc.engines.fluid.engine import RunState, begin, numbers_of, proceed
-from fluidcc.engines.fluid.network import network_of, with_points
+from fluidcc.engines.fluid.engine import Numbers, RunState, begin, numbers_of, proceed
+from fluidcc.engines.fluid.network import Network, network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.fluid.running_statistics import summarise
 from fluidcc.scenario.model import Scenario, resolve
+
+_ORDER = ("queue_mean", "queue_std", "queue_max", "utilisation", "rate_mean", "jain")  # JAX returns names sorted
 
 
 def measure(
@@ -72,15 +75,23 @@ def measure(
         longest_lag=longest_lag,
     )
     network = with_points(network, plan.dtype)
-    numbers = numbers_of(plan)
-    static = {"points": 1, "depth": plan.depth, "method": plan.method, "aligned": plan.aligned, "full": False}
+    static = {name: getattr(plan, name) for name in ("depth", "method", "aligned", "samples", "stride")}
+    found = _measured(network, numbers_of(plan), **static)
+    return {name: found[name] for name in _ORDER}
+
+
+@per_shape()
+def _measured(
+    network: Network, numbers: Numbers, *, depth: int, method: str, aligned: bool, samples: int, stride: int
+) -> dict[str, Array]:
+    static = {"points": 1, "depth": depth, "method": method, "aligned": aligned, "full": False}
     progress = begin(network, numbers, **static)
 
     @jax.checkpoint
     def segment(state: RunState) -> RunState:
-        return proceed(network, numbers, state, plan.stride, samples=1, **static)[0]
+        return proceed(network, numbers, state, stride, samples=1, **static)[0]
 
-    progress, _ = jax.lax.scan(lambda state, _: (segment(state), None), progress, None, length=plan.samples)
+    progress, _ = jax.lax.scan(lambda state, _: (segment(state), None), progress, None, length=samples)
     system = system_of(network, 1, numbers.limit)
     # Only here: in earlier segments the window may still be empty, and 0/0 would poison the gradient.
     summary = jax.tree.map(lambda a: a[:, 0], summarise(system, progress.statistics, numbers.dt))

@@ -11,7 +11,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
+from jax.core import Tracer
 
 from fluidcc.engines.fluid.ingress import Ingress, ingress_of
 from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
@@ -246,9 +248,13 @@ def _groups(scenario: Scenario) -> tuple[Group, ...]:
 
 def with_points(network: Network, dtype: Any) -> Network:
     """Give every column that has none a last axis of one point, in the precision of the run."""
-    return jax.tree.map(
-        lambda a: jnp.asarray(a, dtype)[:, None] if jnp.ndim(a) == 1 else jnp.asarray(a, dtype), network
-    )
+
+    def whole(column: Any) -> Any:
+        # Of plain numbers in NumPy: in JAX each shape would be compiled.
+        column = jnp.asarray(column, dtype) if isinstance(column, Tracer) else np.asarray(column, dtype)
+        return jnp.asarray(column[:, None] if column.ndim == 1 else column)
+
+    return jax.tree.map(whole, network)
 
 
 REASONS = ("ok", "out of range", "kmin exceeds kmax", "initial rate exceeds line rate", "result is not finite")

@@ -8,7 +8,6 @@ the schemes' packet sides, and of the versions and switches that change the mach
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config as _numba_config
+
+from fluidcc.compiling import folder, numba_files
 
 config: Any = _numba_config  # its attributes are made at import
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
@@ -34,25 +35,13 @@ def sources() -> list[Path]:
 
 @cache
 def cache_folder() -> str:
-    """Where the compiled engine is kept, or an empty text if nothing can be written.
-
-    ``FLUIDCC_CACHE_DIR`` names another place than the user's cache folder.
-    """
+    """Where the compiled engine is kept, or an empty text if nothing can be written or trusted (`compiling.folder`)."""
     digest = hashlib.sha256()
     for path in sources():
         digest.update(path.name.encode() + path.read_bytes())
-    switches = (numba.__version__, platform.python_version(), config.BOUNDSCHECK, config.OPT)
+    switches = (numba.__version__, platform.python_version(), config.BOUNDSCHECK, config.OPT, folder.processor())
     digest.update(repr(switches).encode())
-    root = os.environ.get("FLUIDCC_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(root).expanduser() / "fluidcc" / digest.hexdigest()[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError:
-        return ""
-    return str(folder)
+    return str(folder.folder("numba", digest.hexdigest()[:16]) or "")
 
 
 @contextmanager
@@ -82,8 +71,11 @@ def inlined(function: _F) -> _F:
 
 def entry(function: _F) -> _F:
     """Compile what Python calls, and keep it in the cache folder."""
-    with _cache_here():
-        return numba.njit(**_OPTIONS, cache=bool(cache_folder()))(function)  # type: ignore[return-value]
+    made = numba.njit(**_OPTIONS)(function)
+    if cache_folder() and not config.DISABLE_JIT:
+        with _cache_here():
+            numba_files.keep(made, Path(cache_folder()))
+    return made  # type: ignore[return-value]
 
 
 def compiled(function: Callable[..., Any]) -> int:

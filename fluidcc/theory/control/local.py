@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import Network, with_points
 from fluidcc.theory.control.newton import jacobian, solve_equilibrium
@@ -130,8 +131,8 @@ class Local:
         return DelaySystem(s.present[points][:, rows[:, None], rows], A, tau)
 
 
-@partial(jax.jit, static_argnames="points")
-def _jacobians(network: Network, start: Start, points: int) -> Jacobians:
+@per_shape(rooms=("fluid", "equilibrium"))
+def _jacobians(network: Network, start: Start, *, points: int) -> Jacobians:
     states = States(system_of(extended(network), points, jnp.asarray(np.inf)))
     x, moved, held = solve_equilibrium(states, states.first(start))
     values = states.observed(x)
@@ -194,7 +195,7 @@ def _from(network: Network, start: Start, points: int, states: States) -> Jacobi
 def _spread(network: Network, points: int) -> Network:
     """Every column with all points."""
     whole = with_points(network, np.dtype("float64"))
-    return jax.tree.map(lambda a: jnp.broadcast_to(a, (a.shape[0], points)), whole)
+    return jax.tree.map(lambda a: jnp.asarray(np.broadcast_to(a, (a.shape[0], points))), whole)
 
 
 def _like(mask: Array, values: Any) -> Array:

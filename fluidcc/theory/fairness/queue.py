@@ -23,13 +23,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult
@@ -156,11 +156,11 @@ def shared_decrease(
             np.float64(setting.beta * C * base / setting.sample),
             np.float64(aim / base),
             np.float64(a / C),
-            int(steps),
-            stride,
-            samples,
+            steps=int(steps),
+            stride=stride,
+            samples=samples,
             # Nothing is read that was sent before the first packet of that queue; a power of two, to compile seldom.
-            math.ceil(samples * stride / int(steps)) + 2 + (2 ** math.ceil(math.log2(wait)) if wait > 1 else 1),
+            longest=math.ceil(samples * stride / int(steps)) + 2 + (2 ** math.ceil(math.log2(wait)) if wait > 1 else 1),
         )
     states = np.asarray(found).transpose(2, 0, 1)
     flows = len(initial)
@@ -176,7 +176,7 @@ def shared_decrease(
     return SharedDecrease(data)
 
 
-@partial(jax.jit, static_argnames=("steps", "stride", "samples", "longest"))
+@per_shape()
 def _run(
     initial: jax.Array,
     q0: jax.Array,
@@ -184,6 +184,7 @@ def _run(
     sampling: jax.Array,
     target: jax.Array,
     increase: jax.Array,
+    *,
     steps: int,
     stride: int,
     samples: int,

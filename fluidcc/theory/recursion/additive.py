@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.theory.recursion.checks import Array, incidence, positive, scalar, whole, whole_numbers
 from fluidcc.theory.recursion.result import Rates
 
@@ -88,8 +87,8 @@ def additive_increase(
             ages,
             scalar("noise", noise, zero=True),
             jax.random.key(whole("seed", seed, least=0)),
-            whole("steps", steps),
-            int(ages.max()) + 1,
+            steps=whole("steps", steps),
+            depth=int(ages.max()) + 1,
         )
     return Rates(matrix, capacities, np.asarray(found), "HPCC A.3")
 
@@ -136,7 +135,7 @@ def _updated(A: Array, R: jax.Array, U: jax.Array, a: float | Array, Ut: float |
     return R * Ut / (A * U).max(axis=0) + a
 
 
-@partial(jax.jit, static_argnames=("steps", "depth"))
+@per_shape()
 def _run(
     A: Array,
     C: Array,
@@ -147,6 +146,7 @@ def _run(
     ages: Array,
     noise: Array,
     key: jax.Array,
+    *,
     steps: int,
     depth: int,
 ) -> jax.Array:

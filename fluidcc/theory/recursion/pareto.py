@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -17,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.errors import InputError
 from fluidcc.theory.recursion.checks import Array, Numbers, incidence, positive, rational, whole
 from fluidcc.theory.recursion.exact import trajectory
@@ -90,7 +90,7 @@ def pareto(A: ArrayLike, C: Numbers, R0: Numbers, steps: int = 64, exact: bool =
         return Pareto(matrix, capacities, trajectory(matrix, capacities, rates, steps), "HPCC (5)-(6)")
     capacities, rates = positive("C", C, links, "link"), positive("R0", R0, paths, "path")
     with jax.enable_x64(True):
-        found = _trajectory(matrix, capacities, rates, steps)
+        found = _trajectory(matrix, capacities, rates, steps=steps)
     return Pareto(matrix, capacities, np.asarray(found), "HPCC (5)-(6)")
 
 
@@ -146,7 +146,7 @@ def pareto_batch(A: ArrayLike, C: ArrayLike, R0: ArrayLike, steps: int = 64) -> 
         return np.moveaxis(flat.reshape(-1, min(_CHUNK, padded), *own), 1, -1)
 
     with jax.enable_x64(True):
-        R, U = _ends(chunks(matrix, (links, paths)), chunks(capacities, (links,)), chunks(rates, (paths,)), steps)
+        R, U = _ends(chunks(matrix, (links, paths)), chunks(capacities, (links,)), chunks(rates, (paths,)), steps=steps)
     return Batch(*(np.moveaxis(np.asarray(v), -1, 1).reshape(padded, -1)[:count].reshape(*shape, -1) for v in (R, U)))
 
 
@@ -190,8 +190,8 @@ def residual(A: ArrayLike, C: Numbers, R0: Numbers, exact: bool = False) -> Repa
     return Repaired(matrix, capacities, np.stack(rows), "HPCC (5)-(6) on what capacity is left")
 
 
-@partial(jax.jit, static_argnames="steps")
-def _trajectory(A: Array, C: Array, R0: Array, steps: int) -> jax.Array:
+@per_shape()
+def _trajectory(A: Array, C: Array, R0: Array, *, steps: int) -> jax.Array:
     def advance(R: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
         following = _next(A, C, R)
         return following, following
@@ -200,8 +200,8 @@ def _trajectory(A: Array, C: Array, R0: Array, steps: int) -> jax.Array:
     return jnp.concatenate([R0[None], rest])
 
 
-@partial(jax.jit, static_argnames="steps")
-def _ends(A: Array, C: Array, R0: Array, steps: int) -> tuple[jax.Array, jax.Array]:
+@per_shape()
+def _ends(A: Array, C: Array, R0: Array, *, steps: int) -> tuple[jax.Array, jax.Array]:
     """Last rates and utilisations, chunk by chunk; shapes (chunks, ..., networks)."""
 
     def run(chunk: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 from numpy.typing import ArrayLike
 
+from fluidcc.compiling.functions import per_shape
 from fluidcc.theory.recursion.additive import noisy
 from fluidcc.theory.recursion.checks import Array, incidence, positive, scalar, whole
 from fluidcc.theory.recursion.result import Rates
@@ -78,14 +77,14 @@ def alpha_fair(
             scalar("target", target, most=1.0),
             scalar("noise", noise, zero=True),
             jax.random.key(whole("seed", seed, least=0)),
-            whole("steps", steps),
+            steps=whole("steps", steps),
         )
     return Rates(matrix, capacities, np.asarray(found), f"HPCC (7), alpha = {alpha:g}")
 
 
-@partial(jax.jit, static_argnames="steps")
+@per_shape()
 def _run(
-    A: Array, C: Array, R0: Array, alpha: Array, a: Array, Ut: Array, noise: Array, key: jax.Array, steps: int
+    A: Array, C: Array, R0: Array, alpha: Array, a: Array, Ut: Array, noise: Array, key: jax.Array, *, steps: int
 ) -> jax.Array:
     def rate(registers: jax.Array) -> jax.Array:
         return jnp.exp(-logsumexp(-alpha * registers, axis=0, b=A) / alpha)  # HPCC (7)

@@ -5,9 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -549,21 +546,3 @@ def test_halving_estimates_the_error() -> None:
     fine = fc.simulate(scenario, until="40ms", dt=STEP / 2, estimate_error=False).summary
     difference = abs(coarse["queue_bytes"]["mean"] / fine["queue_bytes"]["mean"] - 1)
     assert coarse["discretisation_error"]["queue_rel"] == pytest.approx(difference, rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="counts the memory maps of Linux")
-def test_a_long_session_does_not_use_up_its_memory_maps() -> None:
-    """Of each shape of problem the machine code was kept for ever; a process that had run a thousand tests crashed."""
-    code = """
-import fluidcc as fc
-from fluidcc.fluid import engine
-engine._MOST_COMPILED = 2
-counts = []
-for flows in range(1, 8):
-    fc.simulate(fc.incast(flows), "100us", estimate_error=False)
-    counts.append(sum(1 for _ in open("/proc/self/maps")))
-assert len(engine._compiled) <= 2
-assert counts[-1] < counts[1] * 1.1, counts
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

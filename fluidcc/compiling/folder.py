@@ -1,0 +1,179 @@
+"""The one folder of machine code, Numba's and XLA's: whose it is, whether it can be trusted, what is thrown out of it.
+
+Loading machine code, or the pickles around it, runs whatever is in them. So nothing is read from a folder that somebody
+else owns or may write to; what is refused is said in one line, and everything is compiled as if there were no folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import stat
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+_PRIVATE = 0o700
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_OURS = re.compile(r"(numba|jax)-[0-9a-f]{16}|[0-9a-f]{16}")  # the last: of versions before
+_UNUSED = 30 * 24 * 3600.0  # s after which what another version compiled is thrown out
+_MOST = 2 << 30  # bytes of all versions
+_REFRESH = 24 * 3600.0  # s between notes of use
+_said: set[str] = set()
+_pruned: set[Path] = set()
+
+
+class RefusedError(Exception):
+    """Machine code must not be loaded from there."""
+
+
+def say(text: str) -> None:
+    """A warning of one line, once."""
+    if text not in _said:
+        _said.add(text)
+        warnings.warn_explicit(text, UserWarning, "fluidcc", 1)
+
+
+def root() -> Path:
+    """``FLUIDCC_CACHE_DIR``, else ``fluidcc`` in the user's cache folder."""
+    own = os.environ.get("FLUIDCC_CACHE_DIR")
+    if own:
+        return Path(own).expanduser().absolute()
+    return (Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "fluidcc").expanduser().absolute()
+
+
+def folder(kind: str, digest: str) -> Path | None:
+    """The private folder of one kind of machine code of one version, made if need be.
+
+    Parameters
+    ----------
+    kind : {"numba", "jax"}
+    digest : str
+        Of 16 hexadecimal digits: of all that the machine code depends on.
+
+    Returns
+    -------
+    Path or None
+        None if it cannot be written, or must not be trusted, which is said.
+    """
+    top = root()
+    place = top / f"{kind}-{digest}"
+    try:
+        for each in (top, place):
+            each.mkdir(mode=_PRIVATE, parents=each is top, exist_ok=True)
+        require_private(top, "FLUIDCC_CACHE_DIR" if os.environ.get("FLUIDCC_CACHE_DIR") else "the cache")
+        require_private(place, "the cache")
+        if not os.access(place, os.W_OK | os.X_OK):
+            return None
+    except RefusedError as error:
+        say(f"{error}; everything is compiled anew. Give a folder of your own: FLUIDCC_CACHE_DIR=...")
+        return None
+    except (OSError, RuntimeError):  # a read-only or missing home; no such user
+        return None
+    _note_use(place)
+    return place
+
+
+def processor() -> tuple[str, ...]:
+    """What a compiler sees of the processor."""
+    found = [platform.system(), platform.machine()]
+    with contextlib.suppress(OSError):
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+        found += [line for line in first.splitlines() if line.startswith(("model", "flags", "Features", "CPU part"))]
+    return tuple(found)
+
+
+def require_private(place: Path, what: str) -> None:
+    """Refuse a folder that somebody else owns or may write to, also where a link leads to one.
+
+    Raises
+    ------
+    RefusedError
+    OSError
+        If it cannot be looked at.
+    """
+    for each in (place, Path(os.path.realpath(place))):
+        state = each.lstat()
+        if hasattr(os, "getuid") and state.st_uid != os.getuid():
+            raise RefusedError(f"{what}: {str(each)!r} belongs to somebody else, so no machine code is loaded from it")
+        if not stat.S_ISLNK(state.st_mode) and state.st_mode & _WRITABLE_BY_OTHERS:
+            raise RefusedError(f"{what}: others may write to {str(each)!r}, so no machine code is loaded from it")
+    for above in Path(os.path.realpath(place)).parents:
+        mode = above.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise RefusedError(f"{what}: others may replace what is in {str(above)!r}, so no machine code is loaded")
+
+
+def require_own(place: Path, what: str) -> None:
+    """Refuse a folder in which, at any depth, there is something of somebody else's, or a link.
+
+    Raises
+    ------
+    RefusedError
+    OSError
+        If it cannot be looked at.
+    """
+    for each in _entries(place):
+        state = each.stat(follow_symlinks=False)
+        if stat.S_ISLNK(state.st_mode) or (hasattr(os, "getuid") and state.st_uid != os.getuid()):
+            raise RefusedError(f"{what}: {each.path!r} is not ours, so no machine code is loaded from its folder")
+        if stat.S_ISDIR(state.st_mode) and state.st_mode & _WRITABLE_BY_OTHERS:
+            raise RefusedError(f"{what}: others may write to {each.path!r}, so no machine code is loaded from it")
+
+
+def _entries(place: Path | str) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(place) as found:
+        for each in found:
+            yield each
+            if each.is_dir(follow_symlinks=False):
+                yield from _entries(each.path)
+
+
+def _note_use(place: Path) -> None:
+    """The folder's own time says when it was last used; once a day, and other versions are looked at then."""
+    with contextlib.suppress(OSError):
+        if time.time() - place.stat().st_mtime > _REFRESH:
+            os.utime(place)
+
+
+def prune(current: Path) -> None:
+    """Throw out what other versions compiled and nobody used for a month, then the oldest of what is too much.
+
+    Once in a process, when something is added. Only folders with our names are touched.
+    """
+    if current in _pruned:
+        return
+    _pruned.add(current)
+    now = time.time()
+    with contextlib.suppress(OSError):
+        others = [each for each in current.parent.iterdir() if _OURS.fullmatch(each.name) and each != current]
+        aged = sorted((each.lstat().st_mtime, each) for each in others if not each.is_symlink())
+        sizes = {each: _size(each) for _, each in aged}
+        total = _size(current) + sum(sizes.values())
+        for used, each in aged:
+            if now - used > _UNUSED or total > _MOST:
+                shutil.rmtree(each, ignore_errors=True)
+                total -= sizes[each]
+        if total > _MOST:
+            _thin(current, total - _MOST // 2)
+
+
+def _thin(place: Path, surplus: int) -> None:
+    """Remove files, those first that were not used for longest."""
+    files = [each for each in _entries(place) if each.is_file(follow_symlinks=False)]
+    for each in sorted(files, key=lambda file: file.stat().st_mtime):
+        if surplus <= 0:
+            return
+        surplus -= each.stat().st_size
+        Path(each.path).unlink(missing_ok=True)
+
+
+def _size(place: Path) -> int:
+    try:
+        return sum(each.stat(follow_symlinks=False).st_size for each in _entries(place))
+    except OSError:
+        return 0

@@ -1,0 +1,140 @@
+"""Functions that are compiled once for each shape of their arguments, by all threads and, through files, all processes.
+
+A compiled function maps a hundred pieces of memory or more, of which a process may have 65 530 on Linux. So a process
+holds the `MOST` that it used last, of all functions together. Each has a wrapper of its own, which alone frees it when
+it is let go; `jax.clear_caches` would throw away what the user compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+
+from fluidcc.compiling import store
+from fluidcc.compiling.identity import UnknownError, code_of, digest_of, plain, shape_of, structure_of
+
+MOST = 200  # compiled functions that a process holds; a shape of a run needs two
+
+_lock = threading.Lock()
+_held: OrderedDict[Any, Any] = OrderedDict()  # the last used is the last
+_making: dict[Any, threading.Event] = {}
+made = 0  # compiled or loaded by this process so far
+watchers: list[Callable[[str, Any], None]] = []  # told name and key of each that is asked for
+
+
+class PerShape:
+    """A function that is compiled for each shape of its arguments and each value of its keywords.
+
+    Called with traced values it is a part of what is traced.
+
+    Parameters
+    ----------
+    function : callable
+        Arguments are pytrees of numbers, keywords switches.
+    donate : tuple of int
+        Arguments whose memory the result may take.
+    rooms : tuple of str
+        Modules of a scheme that it calls.
+    """
+
+    def __init__(self, function: Callable[..., Any], donate: tuple[int, ...], rooms: tuple[str, ...]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.donate = donate
+        self.rooms = rooms
+
+    @property
+    def name(self) -> str:
+        """For files and lists."""
+        return f"{self.function.__module__}.{self.function.__name__}"
+
+    def __call__(self, *arguments: Any, **switches: Any) -> Any:
+        """What the function gives."""
+        if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
+            return self.function(*arguments, **switches)
+        return self.ready(*arguments, **switches)[0](*arguments)
+
+    def ready(self, *arguments: Any, **switches: Any) -> tuple[Callable[..., Any], float]:
+        """The compiled function, to be called with the arguments alone, and the seconds it took; 0 if it was held."""
+        leaves, tree = jax.tree.flatten(arguments)
+        double = jax.dtypes.canonicalize_dtype(np.float64) == np.float64
+        key = (self, tree, tuple(map(shape_of, leaves)), tuple(sorted(switches.items())), double)
+        for tell in watchers:
+            tell(self.name, key)
+        while True:
+            with _lock:
+                if key in _held:
+                    _held.move_to_end(key)
+                    return _held[key], 0.0
+                waiting = _making.get(key)
+                if waiting is None:
+                    _making[key] = threading.Event()
+                    break
+            waiting.wait()  # another thread makes it; should it fail, we try
+        try:
+            began = time.perf_counter()
+            found = self._make(arguments, switches, tree, leaves)
+            _hold(key, found)
+            return found, time.perf_counter() - began
+        finally:
+            with _lock:
+                _making.pop(key).set()
+
+    def _make(self, arguments: tuple[Any, ...], switches: dict[str, Any], tree: Any, leaves: list[Any]) -> Any:
+        digest = self._digest(switches, tree, leaves)
+        if digest is not None:
+            # The tree of arguments and of no keywords.
+            found = store.load(self.name, digest, jax.tree.structure((arguments, {})))
+            if found is not None:
+                return found
+
+        def call(*values: Any) -> Any:
+            return self.function(*values, **switches)
+
+        call.__name__ = call.__qualname__ = self.function.__name__
+        found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile()
+        if digest is not None:
+            store.save(self.name, digest, found)
+        return found
+
+    def _digest(self, switches: dict[str, Any], tree: Any, leaves: list[Any]) -> str | None:
+        """Name of the file; None if none can be kept."""
+        if store.place() is None:
+            return None
+        try:
+            structure, classes = structure_of(tree)
+            values = plain(sorted(switches.items()))
+        except UnknownError:
+            return None
+        code = code_of([self.function], classes, self.rooms)
+        shapes = repr([shape_of(leaf) for leaf in leaves])
+        return digest_of(self.name, repr(self.donate), structure, values, shapes, code, store.context())[:32]
+
+
+def per_shape(
+    *, donate: tuple[int, ...] = (), rooms: tuple[str, ...] = ("fluid",)
+) -> Callable[[Callable[..., Any]], PerShape]:
+    """Decorator: compile once for each shape of the arguments, and hold what was used last."""
+    return lambda function: PerShape(function, donate, rooms)
+
+
+def _hold(key: Any, found: Any) -> None:
+    global made
+    with _lock:
+        made += 1
+        _held[key] = found
+        while len(_held) > MOST:
+            _held.popitem(last=False)
+
+
+def held() -> int:
+    """How many compiled functions this process holds."""
+    return len(_held)

@@ -1,0 +1,49 @@
+"""The switch that makes XLA compile a whole time step as one function, set before JAX starts.
+
+XLA otherwise makes some fifty functions of a step, with a call each: a single run then takes ten times as long (docs:
+Performance). It reads ``XLA_FLAGS`` once, when JAX starts its backend, which is at the first computation and not at
+``import jax``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+
+LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=100000000"
+_OPTIONS = "xla_backend_extra_options"
+_LATE = (
+    "JAX had started before fluidcc was imported, so a single fluid run takes some ten times as long as it could: "
+    "import fluidcc before the first computation of JAX, or leave JAX alone with FLUIDCC_JAX=off"
+)
+_late = False  # until it is said
+
+
+def ours() -> bool:
+    """Whether fluidcc may set up JAX and keep its machine code: not with ``FLUIDCC_JAX=off``."""
+    return os.environ.get("FLUIDCC_JAX", "").strip().lower() != "off"
+
+
+def set_flag() -> None:
+    """Set the flag, unless the user has set such options, or JAX has started."""
+    global _late
+    flags = os.environ.get("XLA_FLAGS", "")
+    if not ours() or _OPTIONS in flags:
+        return
+    _late = _started()
+    if not _late:
+        os.environ["XLA_FLAGS"] = f"{flags} {LOOP_FLAG}".strip()
+
+
+def warn_if_late() -> None:
+    """Say once that JAX had started without the flag; before a run that it slows down."""
+    global _late
+    if _late:
+        _late = False
+        warnings.warn_explicit(_LATE, UserWarning, "fluidcc", 1)
+
+
+def _started() -> bool:
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    return bool(getattr(bridge, "_backends", None))

@@ -1,0 +1,107 @@
+"""Numba's files of machine code: read only if they are ours and whole.
+
+Numba reads its index and its data as pickles, as they are: an index cut short by a full disk breaks every later run,
+and one that somebody planted is executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from fluidcc.compiling import folder
+
+_CHECK = 32  # bytes of a file that tell whether the rest is whole
+
+
+class _WholeFiles(IndexDataCacheFile):
+    """Index and data with a checksum before each; what is damaged is made anew."""
+
+    def load(self, key: Any) -> Any:
+        try:
+            return super().load(key)
+        except Exception as error:  # a file may be damaged in any way
+            self._start_anew(error)
+            return None
+
+    def save(self, key: Any, data: Any) -> None:
+        with contextlib.suppress(OSError):  # a full disk, or a folder that another process threw out
+            try:
+                super().save(key, data)
+            except Exception as error:
+                if isinstance(error, OSError):
+                    raise
+                self._start_anew(error)
+                super().save(key, data)
+            folder.prune(Path(self._cache_path).parent)
+
+    def _start_anew(self, error: Exception) -> None:
+        folder.say(f"the cache: {self._index_path!r} is damaged ({type(error).__name__}) and is made anew")
+        with contextlib.suppress(OSError):
+            self.flush()
+
+    def _load_index(self) -> Any:
+        try:
+            stamp, overloads = pickle.loads(_whole(self._index_path))
+        except FileNotFoundError:
+            return {}
+        return overloads if stamp == self._stamp else {}
+
+    def _save_index(self, overloads: Any) -> None:
+        self._write(self._index_path, (self._stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return pickle.loads(_whole(self._data_path(name)))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    @property
+    def _stamp(self) -> tuple[Any, Any]:
+        return self._version, self._source_stamp
+
+    def _write(self, path: str, data: Any) -> None:
+        content = self._dump(data)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(content).digest() + content)
+
+
+def _whole(path: str) -> bytes:
+    content = Path(path).read_bytes()
+    check, rest = content[:_CHECK], content[_CHECK:]
+    if hashlib.sha256(rest).digest() != check:
+        raise ValueError("not whole")
+    return rest
+
+
+class _Cache(FunctionCache):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        known = self._cache_file
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _WholeFiles(known._cache_path, self._impl.filename_base, stamp)
+
+
+def keep(dispatcher: Any, place: Path) -> None:
+    """Have what a compiled function compiles kept in a folder, which Numba's setting names at this time.
+
+    A folder that holds what is not ours is left alone, which is said.
+    """
+    try:
+        folder.require_own(place, "the cache")
+    except folder.RefusedError as error:
+        folder.say(f"{error}; the packet engine is compiled anew")
+        return
+    except OSError:
+        return
+    with contextlib.suppress(RuntimeError):  # no place for files
+        cache = _Cache(dispatcher.py_func)
+        os.chmod(cache.cache_path, 0o700)  # Numba makes it as the umask says
+        dispatcher._cache = cache

@@ -1,0 +1,153 @@
+"""Compiled functions in files: one each, named after a digest, whole or not at all.
+
+What XLA compiled is kept as it is, so a run from a file gives the same bits, and neither traces, nor lowers, nor
+compiles. JAX's own cache of compilations is not used: it is one for all of a process, with the user's functions, and
+asks for the lowered program, which takes as long to make as to compile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import pickle
+import platform
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jax.experimental import serialize_executable
+
+import fluidcc
+from fluidcc.compiling import folder
+from fluidcc.compiling.identity import digest_of
+from fluidcc.compiling.loop_flag import ours
+
+_CHECK = 32  # bytes of a file that tell whether the rest is whole
+_CALLED = re.compile(r'custom_call_target="([^"]*)"')
+
+
+def place() -> Path | None:
+    """The folder, or None if nothing is to be kept, or can be."""
+    settings = jax.config.values
+    if not ours() or not settings.get("jax_enable_compilation_cache", True):
+        return None
+    if jax.default_backend() != "cpu" or settings.get("jax_default_device") is not None:
+        return None
+    return folder.folder("jax", _version())
+
+
+@functools.cache
+def _version() -> str:
+    """Digest of all that no key of a function holds: our sources, versions, the processor."""
+    versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")]
+    base = Path(fluidcc.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(base.rglob("*.py")):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(base)} {len(text)} ".encode() + text)
+    parts = (
+        fluidcc.__version__,
+        *versions,
+        platform.python_version(),
+        *folder.processor(),
+        str(_cores()),
+        digest.hexdigest(),
+    )
+    return digest_of(*parts)[:16]
+
+
+def _cores() -> int:
+    """That the compiler may share work among."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def context() -> str:
+    """Settings of JAX and XLA that decide on what is compiled."""
+    settings = {name: value for name, value in jax.config.values.items() if "cache" not in name and "log" not in name}
+    flags = os.environ.get("XLA_FLAGS", "")
+    backend = jax.devices()[0].client
+    return repr((sorted(settings.items(), key=repr), flags, backend.platform_version, str(jax.devices()[0])))
+
+
+def load(name: str, digest: str, in_tree: Any) -> Any | None:
+    """A compiled function from its file; None if there is none, or it is damaged, which is said."""
+    where = place()
+    if where is None:
+        return None
+    path = where / f"{name}-{digest}"
+    try:
+        content = _read(path)
+        payload, shape, algebra = pickle.loads(content)
+        if algebra and not _prepare_algebra():
+            return None
+        out_tree = jax.tree.structure(shape)
+        device = jax.devices("cpu")[0]
+        made = serialize_executable.deserialize_and_load(payload, in_tree, out_tree, "cpu", [device])
+    except FileNotFoundError:
+        return None
+    except folder.RefusedError as error:
+        folder.say(f"{error}; it is compiled anew")
+        return None
+    except Exception as error:  # a file may be damaged in any way
+        folder.say(f"the cache: {str(path)!r} is damaged ({type(error).__name__}) and is made anew")
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return made
+
+
+def _prepare_algebra() -> bool:
+    """Have JAX find LAPACK's functions, which it does as it lowers; without them a call of one ends the process."""
+    try:
+        from jaxlib import lapack
+
+        lapack.prepare_lapack_call("getrf_ffi", np.dtype(np.float64))
+    except (ImportError, AttributeError, TypeError):
+        return False
+    return True
+
+
+def _read(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with open(handle, "rb") as file:
+        if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
+            raise folder.RefusedError(f"the cache: {str(path)!r} belongs to somebody else")
+        content = file.read()
+    check, rest = content[:_CHECK], content[_CHECK:]
+    if hashlib.sha256(rest).digest() != check:
+        raise ValueError("not whole")
+    return rest
+
+
+def save(name: str, digest: str, made: Any) -> None:
+    """Keep a compiled function, if it can be kept."""
+    where = place()
+    if where is None:
+        return
+    try:
+        called = set(_CALLED.findall(made.as_text()))
+        if not all(name.startswith("lapack_") for name in called):  # who prepares the others is not known
+            return
+        payload, _, out_tree = serialize_executable.serialize(made)
+    except Exception:  # one that cannot be kept: it calls back into Python
+        return
+    shape = jax.tree.unflatten(out_tree, range(out_tree.num_leaves))
+    content = pickle.dumps((payload, shape, bool(called)))
+    with contextlib.suppress(OSError):
+        handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
+        try:
+            with open(handle, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            os.replace(temporary, where / f"{name}-{digest}")
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        folder.prune(where)

@@ -1,0 +1,232 @@
+"""Machine code is loaded from a folder of our own only, and whole; what is old is thrown out."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluidcc.compiling import folder
+
+ROOT = Path(__file__).parents[2]
+DIGEST = "0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def top(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setattr(folder, "_said", set())
+    monkeypatch.setattr(folder, "_pruned", set())
+    monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path / "top"))
+    return tmp_path / "top"
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o077, 0o000])
+def test_it_is_private_whatever_the_umask(umask: int, top: Path) -> None:
+    before = os.umask(umask)
+    try:
+        found = folder.folder("jax", DIGEST)
+    finally:
+        os.umask(before)
+    assert found == top / f"jax-{DIGEST}"
+    assert mode(top) == mode(found) == 0o700
+    assert folder.folder("jax", DIGEST) == found  # and is found again
+
+
+def test_one_place_by_one_rule(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert folder.root() == tmp_path / "top"
+    monkeypatch.delenv("FLUIDCC_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert folder.root() == tmp_path / "xdg" / "fluidcc"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert folder.root() == tmp_path / "home" / ".cache" / "fluidcc"
+
+
+@pytest.mark.parametrize("which", ["top", "inner", "link", "inner link", "above"])
+def test_what_others_may_write_to_is_refused(which: str, top: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o777)
+    if which == "top":
+        top.mkdir()
+        top.chmod(0o770)
+    elif which == "inner":
+        (top / f"jax-{DIGEST}").mkdir(parents=True)
+        (top / f"jax-{DIGEST}").chmod(0o707)
+    elif which == "link":
+        top.symlink_to(elsewhere)
+    elif which == "inner link":
+        top.mkdir()
+        (top / f"jax-{DIGEST}").symlink_to(elsewhere)
+    else:
+        monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(elsewhere / "mine"))
+    with pytest.warns(UserWarning, match="others may") as said:
+        assert folder.folder("jax", DIGEST) is None
+    assert len(said) == 1
+    assert "FLUIDCC_CACHE_DIR=" in str(said[0].message)
+    assert folder.folder("jax", DIGEST) is None  # said once
+
+
+def test_what_somebody_else_owns_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert folder.folder("jax", DIGEST) is not None
+    monkeypatch.setattr(folder.os, "getuid", lambda: 4321)
+    with pytest.warns(UserWarning, match="belongs to somebody else"):
+        assert folder.folder("jax", DIGEST) is None
+
+
+def test_a_home_that_cannot_be_written_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path / "file" / "below"))
+    assert folder.folder("jax", DIGEST) is None
+    monkeypatch.setenv("FLUIDCC_CACHE_DIR", "/proc/nowhere")
+    assert folder.folder("jax", DIGEST) is None
+
+
+# -- what is thrown out --------------------------------------------------------------------------------------
+
+
+def version(top: Path, name: str, days: float, size: int = 10) -> Path:
+    place = top / name
+    place.mkdir(parents=True)
+    (place / "file").write_bytes(bytes(size))
+    os.utime(place, (time.time() - days * 86400,) * 2)
+    return place
+
+
+def test_other_versions_go_after_a_month_and_nothing_else_does(top: Path) -> None:
+    old, recent = version(top, "jax-" + "a" * 16, 31), version(top, "numba-" + "b" * 16, 29)
+    earlier = version(top, "c" * 16, 40)  # the name of versions before
+    foreign = [version(top, name, 400) for name in ("thesis", "jax-notes", "C" * 16)]
+    current = folder.folder("jax", DIGEST)
+    assert current is not None
+    os.utime(current, (0, 0))
+    folder.prune(current)
+    assert not old.exists()
+    assert not earlier.exists()
+    assert all(each.exists() for each in (recent, current, *foreign))
+
+
+def test_the_sum_is_bounded_and_the_oldest_go_first(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "_MOST", 250)
+    older, newer = version(top, "jax-" + "a" * 16, 3, 100), version(top, "jax-" + "b" * 16, 2, 100)
+    current = folder.folder("jax", DIGEST)
+    assert current is not None
+    (current / "first").write_bytes(bytes(100))
+    folder.prune(current)
+    assert not older.exists()
+    assert newer.exists()
+    monkeypatch.setattr(folder, "_pruned", set())
+    for number in range(5):
+        (current / f"file{number}").write_bytes(bytes(100))
+        os.utime(current / f"file{number}", (number, number))
+    folder.prune(current)
+    assert not newer.exists()
+    assert not (current / "file0").exists()
+    assert (current / "first").exists()
+    assert sum(each.stat().st_size for each in current.iterdir()) <= 250
+
+
+# -- Numba's files -------------------------------------------------------------------------------------------
+
+NUMBA = """
+import sys
+import numpy as np
+from fluidcc.packet import jit
+
+@jit.entry
+def double(x):
+    return 2 * x
+
+import os
+if sys.argv[1:] == ["where"]:
+    print(double._cache.cache_path)
+else:
+    print(double(np.int64(21)), sum(double.stats.cache_hits.values()))
+"""
+
+
+def numba(tmp_path: Path, *arguments: str) -> tuple[str, list[str]]:
+    script = tmp_path / "script.py"
+    script.write_text(NUMBA)
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip(), done.stderr.splitlines()
+
+
+def test_numba_finds_what_it_compiled(tmp_path: Path) -> None:
+    assert numba(tmp_path) == ("42 0", [])
+    assert numba(tmp_path) == ("42 1", [])
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+@pytest.mark.parametrize("damage", ["cut", "emptied", "altered"])
+def test_damaged_files_of_numba_are_made_anew_with_one_line(suffix: str, damage: str, tmp_path: Path) -> None:
+    assert numba(tmp_path) == ("42 0", [])
+    (path,) = (tmp_path / "top").rglob(f"*.{suffix}")
+    content = path.read_bytes()
+    cut = len(content) // 2
+    altered = content[:cut] + bytes([content[cut] ^ 1]) + content[cut + 1 :]
+    path.write_bytes({"cut": content[:cut], "emptied": b"", "altered": altered}[damage])
+    found, said = numba(tmp_path)
+    assert found == "42 0"
+    assert len(said) == 1
+    assert "damaged" in said[0]
+    assert numba(tmp_path) == ("42 1", [])
+
+
+class Planted:
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.marker,)
+
+
+@pytest.mark.parametrize("how", ["open folder", "link within"])
+def test_a_planted_index_is_not_executed(how: str, top: Path, tmp_path: Path) -> None:
+    place = Path(numba(tmp_path, "where")[0])
+    marker = tmp_path / "executed"
+    numba(tmp_path)
+    (index,) = place.glob("*.nbi")
+    planted = pickle.dumps(Planted(marker))
+    if how == "open folder":
+        index.write_bytes(planted)
+        top.chmod(0o777)
+    else:
+        (tmp_path / "theirs").write_bytes(planted)
+        index.unlink()
+        index.symlink_to(tmp_path / "theirs")
+    found, said = numba(tmp_path)
+    assert found == "42 0"
+    assert len(said) == 1
+    assert "no machine code is loaded" in said[0]
+    assert not marker.exists()
+    pickle.loads(planted)
+    assert marker.exists()  # it would have been
+
+
+def test_processes_that_start_with_nothing_at_the_same_time_all_work(tmp_path: Path) -> None:
+    numba(tmp_path, "where")
+    command = [sys.executable, str(tmp_path / "script.py")]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        for _ in range(3)
+    ]
+    for each in running:
+        out, err = each.communicate()
+        assert out.startswith("42 "), err
+        assert err == ""
+    assert numba(tmp_path) == ("42 1", [])
