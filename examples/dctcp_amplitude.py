@@ -51,7 +51,7 @@ def compared(rate: str, step_marking: str, flows: int, form: str = "protocol") -
     fluid = fc.simulate(scenario, LENGTH[rate][0], estimate_error=False).summary["queue_bytes"]
     packets = packets_of(rate, step_marking, flows)
     theirs = packets.summary["queue_bytes"]
-    half = packets.window(packets.summary["window_s"][0], packets.summary["window_s"][1])
+    half = packets.between(packets.summary["window_s"][0], packets.summary["window_s"][1])
     window = half["window"].values
     # A window falls by more than a tenth of a packet in a cut only.
     cuts = (np.diff(window, axis=0) < -0.1 * PACKET).sum() / flows

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from fluidcc.operators.audit import audit as audit
     from fluidcc.results.comparison import Comparison as Comparison
     from fluidcc.results.comparison import compare as compare
+    from fluidcc.results.metrics import oscillation as oscillation
+    from fluidcc.results.metrics import settling_time as settling_time
     from fluidcc.results.trace import Trace as Trace
-    from fluidcc.results.trace import oscillation as oscillation
-    from fluidcc.results.trace import settling_time as settling_time
     from fluidcc.scenario.builders import chain as chain
     from fluidcc.scenario.builders import clos as clos
     from fluidcc.scenario.builders import clos_testbed as clos_testbed
@@ -141,12 +141,12 @@ _HOMES = {
     "limit_cycle": "fluidcc.theory.control.limit_cycle",
     "linearize": "fluidcc.theory.control.linearize",
     "measure": "fluidcc.engines.fluid.measure",
-    "oscillation": "fluidcc.results.trace",
+    "oscillation": "fluidcc.results.metrics",
     "pareto": "fluidcc.theory.recursion.pareto",
     "poisson_flows": "fluidcc.scenario.builders.workloads",
     "parking_lot": "fluidcc.scenario.builders",
     "sampling_lead": "fluidcc.theory.fairness.lead",
-    "settling_time": "fluidcc.results.trace",
+    "settling_time": "fluidcc.results.metrics",
     "shared_decrease": "fluidcc.theory.fairness.queue",
     "simulate": "fluidcc.engines.run",
     "stability": "fluidcc.theory.control.stability",

@@ -40,7 +40,7 @@ class Way:
         return bool(abs(self.first - self.second) <= self.tolerance * scale)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Finding:
     """What a proof found out.
 
@@ -111,7 +111,7 @@ class Claim:
         return {"name": self.name, "paper": self.paper, "section": self.section, "claim": self.text}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Result:
     """A claim with its finding."""
 

@@ -34,7 +34,7 @@ def command(
 ) -> None:
     """Run a scenario at every combination of some values; the best is printed, --out keeps all."""
     axes = _axes(request, over)
-    from fluidcc.engines.fluid.metrics import METRICS
+    from fluidcc.results.schema import METRICS
     from fluidcc.sweeps import sweep
 
     if metric not in METRICS:
@@ -96,8 +96,8 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
 
 
 def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
-    from fluidcc.engines.fluid.metrics import METRICS
-    from fluidcc.plotting.sweeps import format_value
+    from fluidcc.results.schema import METRICS
+    from fluidcc.sweeps.grid import format_value
     from fluidcc.units import show
 
     best = document["best"]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.fluid.metrics import METRICS
 from fluidcc.engines.run import simulate
 from fluidcc.files import write_atomically
 from fluidcc.progress import PATIENCE, Bar
+from fluidcc.results.schema import METRICS
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario
 
@@ -73,7 +73,7 @@ def variable(dims: Sequence[str] | str, values: np.ndarray, unit: str, text: str
 
 
 def metric(dims: Sequence[str], values: np.ndarray, name: str) -> tuple[Any, ...]:
-    """A variable that holds one of `fluid.metrics.METRICS`."""
+    """A variable that holds one of `fluidcc.results.schema.METRICS`."""
     return variable(dims, values, *METRICS[name])
 
 

@@ -47,7 +47,7 @@ class Check:
         return abs(found - self.value) <= self.tolerance  # False for NaN
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Result:
     """A figure that was made.
 

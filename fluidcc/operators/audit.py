@@ -9,6 +9,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, checks, dcqcn_of, read_nic, read_sonic
 from fluidcc.operators.checks import Finding
+from fluidcc.results.identity import Comparable
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
@@ -18,8 +19,8 @@ from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
 _MOST_FLOWS = 1e6
 
 
-@dataclasses.dataclass(frozen=True)
-class Audit:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Audit(Comparable):
     """What a configuration amounts to.
 
     Parameters

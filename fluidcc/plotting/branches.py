@@ -11,7 +11,7 @@ import numpy as np
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label, scaled
-from fluidcc.plotting.sweeps import dimension_of
+from fluidcc.sweeps.grid import dimension_of
 
 if TYPE_CHECKING:
     from fluidcc.sweeps.branches import Branches
@@ -36,10 +36,12 @@ def plot_branches(found: Branches, *, title: str | None, labels: Mapping[str, st
     Raises
     ------
     InputError
-        If more than two names were swept.
+        If more than two names were swept, or none is left.
     """
     if len(found.names) > 2:
         raise InputError("plot: there are more than two names; select some first, for example result.sel(g=1 / 256)")
+    if not found.names:
+        raise InputError("plot: both branches are of one point; leave a name with several values")
     picture = _lines(found, labels) if len(found.names) == 1 else _maps(found, labels)
     picture.suptitle("oscillation of the queue in the long run" if title is None else title)
     return picture

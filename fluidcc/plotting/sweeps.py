@@ -11,8 +11,9 @@ from matplotlib.colors import LogNorm
 from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
+from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label, scaled
-from fluidcc.scenario.parameters import specs
+from fluidcc.sweeps.grid import dimension_of, format_value
 
 if TYPE_CHECKING:
     from fluidcc.sweeps.result import SweepResult
@@ -45,7 +46,14 @@ def plot_sweep(
     Returns
     -------
     Picture
+
+    Raises
+    ------
+    InputError
+        If nothing is swept any more, one point having been selected.
     """
+    if not result.names:
+        raise InputError("plot: the sweep is of one point; leave a name with several values")
     chosen = best if best is not None else result.best(metric, minimise=minimise)
     shown = sorted(result.names, key=lambda n: -result.dataset.sizes[n])[:2]
     shown = [name for name in result.names if name in shown]
@@ -124,19 +132,3 @@ def logarithmic(values: np.ndarray) -> bool:
         return False
     ratios, steps = np.diff(np.log(values)), np.diff(values)
     return bool(np.ptp(ratios) * abs(steps.mean()) < np.ptp(steps) * abs(ratios.mean()))
-
-
-def format_value(name: str, value: float) -> str:
-    """A value of a named parameter, with its unit."""
-    return units.show(value, dimension_of(name))
-
-
-def dimension_of(name: str) -> str:
-    """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
-    from fluidcc.scenario.model import RED, Flow, Scenario
-    from fluidcc.schemes.registry import SCHEMES, parameters_of
-
-    for owner in (RED, Flow, Scenario, *(parameters_of(scheme) for scheme in SCHEMES)):
-        if name in specs(owner):
-            return specs(owner)[name].dimension
-    return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.differences import differences, measured
 from fluidcc.results.drawing import draw
+from fluidcc.results.text import label
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import toml_file as scenario_file
+from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes import registry as dispatch
 from fluidcc.schemes.tolerance import Tolerance
@@ -24,7 +26,7 @@ from fluidcc.units import TIME, quantity, show
 SMOOTHING = 1 / 50  # share of the run over which rates are averaged for the settling time
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Comparison(DatasetResult):
     """A fluid trace and packet traces of the same scenario.
 
@@ -55,6 +57,16 @@ class Comparison(DatasetResult):
         """What differs by how much."""
         told = ", ".join(f"{k} {v:.3g}" for k, v in self.difference.items() if v is not None)
         return f"<Comparison, {'within' if self.within else 'not within'} tolerance: {told}>"
+
+    KEPT: ClassVar[tuple[str, ...]] = ("time", "flow", "seed")
+
+    def _rows(self) -> list[Row]:
+        rows = [("link", name_text(str(self.dataset.attrs.get("link", "")))), ("seeds", str(self.packet.get("seeds")))]
+        for key, value in self.difference.items():
+            allowed = self.tolerance.get(key)
+            limit = "" if allowed is None else f" (allowed {allowed.value:.3g})"
+            rows.append((label(key), ("none" if value is None else f"{value:.3g}") + limit))
+        return rows
 
     @property
     def within(self) -> bool:
@@ -120,6 +132,8 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     for trace in packets:
         _check_same(fluid, trace)
     scenario = scenario_file.from_toml(fluid.dataset.attrs["scenario"], "fluid trace")
+    if fluid.sizes["flow"] != len(scenario.flows) or fluid.sizes["link"] != len(fluid.summary["links"]):
+        raise InputError("compare: the traces are parts of runs; give whole ones, as simulate returns them")
     summaries = [trace.summary for trace in packets]
     link = str(max(fluid.summary["links"], key=lambda row: row["queue_bytes"]["mean"] or 0.0)["name"])
     dataset = _aligned(fluid, packets, link)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
+import numpy as np
 import xarray as xr
 
+from fluidcc.html import folded, table
+from fluidcc.results.identity import Comparable
 
-@dataclasses.dataclass(frozen=True, repr=False)
-class DatasetResult:
+Row = tuple[str, str]
+_OPTIONS = ("method", "tolerance", "drop", "missing_dims")  # of xarray's selections
+
+
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class DatasetResult(Comparable):
     """An `xarray.Dataset` with metrics: its variables by name, and everything a dataset can do.
+
+    ``==`` and ``hash`` go by identity; `identical` compares content.
 
     Parameters
     ----------
@@ -20,15 +30,65 @@ class DatasetResult:
 
     dataset: xr.Dataset
 
+    KEPT: ClassVar[tuple[str, ...]] = ()  # dimensions that stay with one entry if one is selected
+    WHOLE: ClassVar[tuple[str, ...]] = ()  # dimensions whose parts are no result of the class
+
     def __getitem__(self, name: str) -> xr.DataArray:
         """One variable, by name."""
         return self.dataset[name]
 
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a variable or coordinate of that name."""
+        return name in self.dataset
+
     def __getattr__(self, name: str) -> Any:
-        """Variables, coordinates and methods of the dataset: ``trace.queue``, ``result.sel(g=1 / 256)``."""
+        """Variables, coordinates and methods of the dataset: ``trace.queue``, ``result.to_dataframe()``."""
         if name.startswith("__") or name == "dataset":
             raise AttributeError(name)
         return getattr(self.dataset, name)
 
+    # -- parts -----------------------------------------------------------------------------------------------
+
+    def sel(self, indexers: Mapping[Any, Any] | None = None, **options: Any) -> Any:
+        """Select by label, as `xarray.Dataset.sel` does, as a result of the same class.
+
+        A single label drops its dimension, as in xarray: a sweep at one value of a name is a sweep over the others. The
+        dimensions that a class needs (``KEPT``) stay, with one entry: a trace of one flow still has ``flow``. What was
+        reduced from the whole stays that of the whole: a trace's ``summary``, a comparison's differences, the numbers
+        of a limit cycle.
+
+        Returns
+        -------
+        DatasetResult
+            Of this class.
+        xarray.Dataset
+            Where a part is no such result any more: one of two branches, rules or engines that it compares (``WHOLE``).
+        """
+        return self._part(self.dataset.sel(**self._arguments(indexers, options)))
+
+    def isel(self, indexers: Mapping[Any, Any] | None = None, **options: Any) -> Any:
+        """Select by index, as `xarray.Dataset.isel` does; see `sel`."""
+        return self._part(self.dataset.isel(**self._arguments(indexers, options)))
+
+    def _arguments(self, indexers: Mapping[Any, Any] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What to hand to xarray: one entry of a dimension that is kept becomes a list of one."""
+        chosen = {name: value for name, value in options.items() if name not in _OPTIONS} | dict(indexers or {})
+        listed = {
+            name: [value] if name in self.KEPT and not isinstance(value, slice) and np.ndim(value) == 0 else value
+            for name, value in chosen.items()
+        }
+        return {"indexers": listed, **{name: value for name, value in options.items() if name in _OPTIONS}}
+
+    def _part(self, dataset: xr.Dataset) -> Any:
+        if any(dataset.sizes.get(name) != self.dataset.sizes.get(name) for name in self.WHOLE):
+            return dataset
+        return dataclasses.replace(self, dataset=dataset)
+
+    # -- what notebooks show ---------------------------------------------------------------------------------
+
+    def _rows(self) -> list[Row]:
+        """Names and values of the table that a notebook shows."""
+        return []
+
     def _repr_html_(self) -> str:
-        return self.dataset._repr_html_()
+        return table(repr(self).strip("<>"), self._rows()) + folded("dataset", self.dataset._repr_html_())

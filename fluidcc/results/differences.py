@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.results.trace import Trace, settling_time, time_mean
+from fluidcc.results.metrics import drain_time, settling_time, time_mean
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 
-DRAINED = 0.05  # share of its peak at which a queue counts as drained
 SETTLED = 0.1  # share of the fair rate within which rates count as equal
 _RESOLVED = 10  # samples that a drain time must last to be one
 
@@ -61,22 +61,6 @@ def _ensemble_rates(scenario: Scenario, rates: Sequence[float]) -> list[float]:
     weights = [flow.multiplicity for flow in scenario.flows]
     means = (float(np.average([rates[i] for i in each], weights=[weights[i] for i in each])) for each in alike.values())
     return list(means)
-
-
-def drain_time(queue: xr.DataArray) -> float | None:
-    """First time after a queue's peak at which it is at or below 5 % of it, between samples [s].
-
-    None if it never is.
-    """
-    times, values = queue.time.values, queue.values
-    peak = int(np.argmax(values))
-    threshold = DRAINED * values[peak]
-    below = np.flatnonzero(values[peak:] <= threshold)
-    if values[peak] <= 0 or not len(below):
-        return None
-    last = peak + int(below[0])
-    share = (values[last - 1] - threshold) / (values[last - 1] - values[last])
-    return float(times[last - 1] + share * (times[last] - times[last - 1]))
 
 
 def _settling(scenario: Scenario, link: str, rate: xr.DataArray, width: float) -> float | None:

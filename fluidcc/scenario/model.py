@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from fluidcc.errors import InputError
+from fluidcc.scenario import display
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
@@ -113,6 +114,13 @@ class Scenario:
     classes: tuple[TrafficClass, ...] = (TrafficClass(),)
     failures: tuple[Failure, ...] = ()
     storms: tuple[Storm, ...] = ()
+
+    def __repr__(self) -> str:
+        """Links and flows, those that are alike in one line, and what differs from the defaults."""
+        return display.summary_of(self)
+
+    def _repr_html_(self) -> str:
+        return display.html_of(self)
 
     @property
     def wire_packet(self) -> Any:

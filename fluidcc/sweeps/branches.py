@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
-from fluidcc.sweeps.grid import Grid
+from fluidcc.results.text import span
+from fluidcc.sweeps.grid import Grid, axis_text
 
 APART = 0.1  # of the larger oscillation: by how much oscillates differ that are not the same
 _TEXTS = {
@@ -22,7 +23,7 @@ _TEXTS = {
 }
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Branches(DatasetResult):
     """How the queue oscillates in the long run, on two branches, made by `hysteresis` and `bistability`.
 
@@ -39,6 +40,18 @@ class Branches(DatasetResult):
         """Names, sizes and where the branches differ."""
         sizes = ", ".join(f"{name}: {self.dataset.sizes[name]}" for name in self.names)
         return f"<Branches {sizes}; bistable at {int(self.dataset['bistable'].sum())}>"
+
+    WHOLE: ClassVar[tuple[str, ...]] = ("branch",)
+
+    def _rows(self) -> list[Row]:
+        data = self.dataset
+        rows = [(name, axis_text(name, data[name])) for name in self.names]
+        for branch in data["branch"].values:
+            at = data.sel(branch=branch)
+            kinds, counts = np.unique(at["kind"].values, return_counts=True)
+            told = ", ".join(f"{kind} {count}" for kind, count in zip(kinds, counts, strict=True))
+            rows.append((str(branch), f"{told}; peak to peak {span('queue_bytes', at['peak_to_peak'])}"))
+        return rows
 
     @property
     def names(self) -> list[str]:

@@ -15,12 +15,13 @@ import xarray as xr
 
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.batch import Batch, Builder
 from fluidcc.sweeps.boundary import traced
-from fluidcc.sweeps.grid import grid_of
+from fluidcc.sweeps.grid import axis_text, grid_of
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.theory.control.local import Local, local
 from fluidcc.theory.control.states import smooth_part
@@ -53,7 +54,7 @@ NO_EQUILIBRIUM = "no equilibrium: flows cycle, queues grow, a step marking marks
 UNRESOLVED = "unresolved: the rightmost root may be missed, because too many lie near"
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class StabilityChart(DatasetResult):
     """Stability over a grid, made by `stability_chart`.
 
@@ -69,7 +70,21 @@ class StabilityChart(DatasetResult):
     def __repr__(self) -> str:
         """Names and sizes."""
         sizes = ", ".join(f"{name}: {size}" for name, size in self.dataset["root"].sizes.items())
-        return f"<StabilityChart {sizes}>"
+        stable, known = ((self.dataset["stable"] == value).sum() for value in (1, 0))
+        return f"<StabilityChart {sizes}; stable at {int(stable)} of {int(stable + known)}>"
+
+    def _rows(self) -> list[Row]:
+        data = self.dataset
+        rows = [(str(name), axis_text(str(name), data[name])) for name in data["root"].dims]
+        rows.append(("rightmost root", span("root_per_s", data["root"])))
+        rows.append(("queue", span("queue_bytes", data["queue_bytes"])))
+        why, counts = np.unique(data["reason"].values, return_counts=True)
+        return rows + [(str(text), f"{count} points") for text, count in zip(why, counts, strict=True)]
+
+    def _part(self, dataset: xr.Dataset) -> Any:
+        """The boundary is one over two names: a chart over fewer has none."""
+        both = len(dataset["root"].dims) == 2
+        return super()._part(dataset if both else dataset.drop_dims(["point", "name"], errors="ignore"))
 
     def plot(
         self,

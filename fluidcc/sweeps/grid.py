@@ -12,6 +12,9 @@ import numpy as np
 
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import RED, Flow, Scenario
+from fluidcc.scenario.parameters import specs
+from fluidcc.schemes.registry import SCHEMES, parameters_of
 
 MOST_POINTS = 50_000_000
 
@@ -97,3 +100,22 @@ def parse_axis(text: str, dimension: str, name: str) -> np.ndarray:
     if min(low, high) <= 0:
         raise InputError(f"{name}: a logarithmic range needs ends above 0, not {text[:60]!r}")
     return np.geomspace(low, high, count)
+
+
+def format_value(name: str, value: float) -> str:
+    """A value of a named parameter, with its unit."""
+    return units.show(value, dimension_of(name))
+
+
+def axis_text(name: str, values: Any) -> str:
+    """Ends and number of the values of an axis, for people."""
+    ends = [format_value(name, float(values[at])) for at in (0, -1)]
+    return f"{ends[0]} to {ends[1]}, {len(values)} values" if len(values) > 1 else ends[0]
+
+
+def dimension_of(name: str) -> str:
+    """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
+    for owner in (RED, Flow, Scenario, *(parameters_of(scheme) for scheme in SCHEMES)):
+        if name in specs(owner):
+            return specs(owner)[name].dimension
+    return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)

@@ -9,31 +9,43 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.fluid.metrics import METRICS
 from fluidcc.errors import InputError
 from fluidcc.files import write_atomically
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.schema import METRICS
+from fluidcc.results.text import shown
+from fluidcc.sweeps.grid import axis_text, format_value
 
 DEFAULT_METRIC = "queue_bytes.mean"
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class SweepResult(DatasetResult):
     """Metrics over a grid.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        A dimension per swept name, in SI; a variable per metric of `fluid.metrics.METRICS`, NaN where a point
+        A dimension per swept name, in SI; a variable per metric of `fluidcc.results.schema.METRICS`, NaN where a point
         failed; ``rate_bytes_per_s`` with a further dimension ``flow``; ``reason`` says why it failed (0: it
         did not), with the meanings in its attributes.
     """
 
     def __repr__(self) -> str:
         """Axes and numbers of points."""
-        axes = " x ".join(f"{name} {self.dataset.sizes[name]}" for name in self.names)
+        axes = " x ".join(f"{name} {self.dataset.sizes[name]}" for name in self.names) or "of one point"
         return f"<Sweep {axes}: {self.points} points, {self.failed} failed>"
+
+    def _rows(self) -> list[Row]:
+        rows = [(name, axis_text(name, self.dataset[name])) for name in self.names]
+        rows.append(("points", f"{self.points:,}, {self.failed:,} failed"))
+        if self.points > self.failed:
+            best = self.best()
+            at = ", ".join(f"{name} = {format_value(name, best[name])}" for name in self.names)
+            rows.append((f"least {DEFAULT_METRIC}", shown("_bytes", best["value"]) + (f" at {at}" if at else "")))
+        rows += [("time", shown(key, self.dataset.attrs[key])) for key in ("wall_s",) if key in self.dataset.attrs]
+        return rows
 
     @property
     def names(self) -> list[str]:
@@ -66,8 +78,10 @@ class SweepResult(DatasetResult):
         values = self._metric(metric)
         if not bool(np.isfinite(values).any()):
             return {**dict.fromkeys(self.names), "metric": metric, "value": None}
-        at = (values.argmin if minimise else values.argmax)(dim=self.names, skipna=True)
-        point = values.isel({name: int(index) for name, index in at.items()})
+        point = values
+        if self.names:
+            at = (values.argmin if minimise else values.argmax)(dim=self.names, skipna=True)
+            point = values.isel({name: int(index) for name, index in at.items()})
         return {**{name: float(point[name]) for name in self.names}, "metric": metric, "value": float(point)}
 
     def rank(self, point: dict[str, float], metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> tuple[int, int]:

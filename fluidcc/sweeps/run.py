@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.fluid.metrics import METRICS
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.results.schema import METRICS
 from fluidcc.scenario.builders.toml_file import to_toml
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.batch import SAMPLES, Batch, batch_of, chunk_size, run_chunk, sampled_error, take

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
@@ -15,8 +15,9 @@ from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.text import shown, span
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium
 from fluidcc.sweeps.batch import batch_of
@@ -41,7 +42,7 @@ QUANTITIES = {
 }
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class WaiSweep(DatasetResult):
     """What W_AI buys and costs on a link, made by `wai_sweep`.
 
@@ -57,6 +58,21 @@ class WaiSweep(DatasetResult):
     def __repr__(self) -> str:
         """Values and engines."""
         return f"<WaiSweep of {self.dataset.sizes['w_ai']} values: {', '.join(self.dataset['engine'].values)}>"
+
+    KEPT: ClassVar[tuple[str, ...]] = ("w_ai",)
+    WHOLE: ClassVar[tuple[str, ...]] = ("engine",)
+
+    def _rows(self) -> list[Row]:
+        data = self.dataset
+        rows = [
+            ("w_ai", span("w_ai_bytes", data["w_ai"])),
+            ("no queue up to", shown("w_ai_bytes", float(data.boundary))),
+        ]
+        for engine in data["engine"].values:
+            at = data.sel(engine=engine)
+            queue, time = span("queue_bytes", at["queue_mean"]), span("time_s", at["fairness_time"])
+            rows.append((str(engine), f"queue {queue}, fair after {time}"))
+        return rows
 
     def plot(self, *, title: str | None = None) -> Any:
         """Queue with the boundary drawn, utilisation and time to fairness, each over W_AI."""

@@ -7,7 +7,7 @@ import pytest
 
 from fluidcc.figures.fairness.common import LINE, Run, rank_correlation, run, staggered
 from fluidcc.figures.registry import figures, reproduce
-from fluidcc.theory.fairness.metrics import jain
+from fluidcc.results.metrics import jain
 from tests.figures.figures import made
 
 LAST = {16: 140e-6, 96: 940e-6}  # s: two flows every 20 us

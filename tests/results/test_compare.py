@@ -9,7 +9,7 @@ import xarray as xr
 
 import fluidcc as fc
 from fluidcc.results.comparison import tolerances_of
-from fluidcc.results.differences import drain_time
+from fluidcc.results.metrics import drain_time
 from fluidcc.scenario.builders.toml_file import to_toml
 from fluidcc.schemes.tolerance import Tolerance
 

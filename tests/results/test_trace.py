@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.files import write_atomically
-from fluidcc.results.trace import Trace, time_mean, weighted_percentile
+from fluidcc.results import metrics
+from fluidcc.results.metrics import rate_gap, time_mean, weighted_percentile
+from fluidcc.results.trace import Trace
 
 EXACT = 1e-12  # sums of a few doubles
 # A sine sampled n times per period: linear interpolation of a crossing errs by (2 pi/n)^3/16 of a period at most,
@@ -98,12 +100,12 @@ def test_queue_statistics() -> None:
     times = np.linspace(0, 1, 100001)
     trace = synthetic(times, np.stack([0 * times, 100 * times], axis=1), np.ones((len(times), 1)))
     assert trace.bottleneck() == "link 1"
-    stats = trace.queue_statistics()
+    stats = metrics.statistics(trace["queue"].sel(link="link 1"))
     assert stats["mean"] == pytest.approx(50, rel=1e-9)
     assert stats["std"] == pytest.approx(100 / math.sqrt(12), rel=1e-6)
     assert [stats[f"p{p}"] for p in (5, 50, 95, 99)] == pytest.approx([5, 50, 95, 99], abs=1e-3)
     assert stats["max"] == 100
-    assert trace.queue_statistics("link 0")["max"] == 0
+    assert metrics.statistics(trace["queue"].sel(link="link 0"))["max"] == 0
 
 
 @pytest.mark.parametrize(
@@ -118,21 +120,22 @@ def test_queue_statistics() -> None:
 )
 def test_jain(rates: list[float], multiplicity: list[float] | None, index: float) -> None:
     trace = synthetic([0, 1, 5], [[0]] * 3, [rates] * 3, multiplicity)
-    assert trace.jain() == pytest.approx(index, rel=EXACT, nan_ok=True)
+    found = metrics.jain(time_mean(trace["rate"]), trace["multiplicity"])
+    assert found == pytest.approx(index, rel=EXACT, nan_ok=True)
 
 
 def test_rate_gap_and_means() -> None:
     trace = synthetic(UNEVEN, [[0]] * 4, [[1, 5], [3, 3], [0, 7], [2, 2]])
-    assert trace.rate_gap().values.tolist() == [4, 0, 7, 0]
-    assert trace.rate_gap().attrs["units"] == "bytes/s"
+    assert rate_gap(trace["rate"]).values.tolist() == [4, 0, 7, 0]
+    assert rate_gap(trace["rate"]).attrs["units"] == "bytes/s"
     # 1*(1+3)/2 + 3*(3+0)/2 + 1*(0+2)/2 and 1*(5+3)/2 + 3*(3+7)/2 + 1*(7+2)/2, over 5.
-    assert trace.mean_rates().values == pytest.approx([7.5 / 5, 23.5 / 5], rel=EXACT)
+    assert time_mean(trace["rate"]).values == pytest.approx([7.5 / 5, 23.5 / 5], rel=EXACT)
 
 
 def test_utilisation_is_bytes_sent_over_capacity() -> None:
     trace = synthetic([0, 1, 4], [[0]] * 3, [[1]] * 3, sent=[[0], [100], [300]])
-    assert trace.utilisation() == pytest.approx(300 / 400, rel=EXACT)
-    assert trace.window(1, 4).utilisation() == pytest.approx(200 / 300, rel=EXACT)
+    assert metrics.utilisation(trace["sent"][:, 0]) == pytest.approx(300 / 400, rel=EXACT)
+    assert metrics.utilisation(trace.between(1, 4)["sent"][:, 0]) == pytest.approx(200 / 300, rel=EXACT)
 
 
 def test_settling_time_is_interpolated() -> None:
@@ -176,14 +179,14 @@ def test_no_period_without_oscillation(values: np.ndarray) -> None:
     assert math.isnan(found.period)
 
 
-def test_window() -> None:
+def test_between() -> None:
     trace = synthetic(np.arange(11) / 10, np.arange(11)[:, None], np.ones((11, 1)))
-    assert trace.window("200ms", 0.5)["queue"].values[:, 0].tolist() == [2, 3, 4, 5]
+    assert trace.between("200ms", 0.5)["queue"].values[:, 0].tolist() == [2, 3, 4, 5]
     for window in ((0.21, 0.29), (2, 3), (0.5, 0.2)):
         with pytest.raises(InputError, match="fewer than two samples"):
-            trace.window(*window)
-    with pytest.raises(InputError, match="window"):
-        trace.window("soon", "later")
+            trace.between(*window)
+    with pytest.raises(InputError, match="between"):
+        trace.between("soon", "later")
 
 
 # -- files ----------------------------------------------------------------------------------------------------
@@ -218,15 +221,15 @@ def test_summary_is_json_without_nan(run: Trace) -> None:
 
 
 def test_summary_agrees_with_the_samples(run: Trace) -> None:
-    inside, summary = run.window("30ms", "90ms"), run.summary
-    stats = inside.queue_statistics()
+    inside, summary = run.between("30ms", "90ms"), run.summary
+    stats, means = metrics.statistics(inside["queue"].sel(link=inside.bottleneck())), time_mean(inside["rate"])
     for name in ("mean", "p5", "p50", "p95", "p99", "min", "max"):
         assert stats[name] == pytest.approx(summary["queue_bytes"][name], rel=SAMPLED), name
     assert stats["std"] == pytest.approx(summary["queue_bytes"]["std"], rel=10 * SAMPLED)
-    assert inside.utilisation() == pytest.approx(summary["utilisation"], rel=1e-9)
-    assert inside.mean_rates().values == pytest.approx(summary["rate_bytes_per_s"], rel=SAMPLED)
-    assert inside.jain() == pytest.approx(summary["jain"], rel=SAMPLED)
-    assert float(np.ptp(inside.mean_rates().values)) == pytest.approx(summary["rate_gap_bytes_per_s"], rel=SAMPLED)
+    assert metrics.utilisation(inside["sent"][:, 0]) == pytest.approx(summary["utilisation"], rel=1e-9)
+    assert means.values == pytest.approx(summary["rate_bytes_per_s"], rel=SAMPLED)
+    assert metrics.jain(means, inside["multiplicity"]) == pytest.approx(summary["jain"], rel=SAMPLED)
+    assert float(np.ptp(means.values)) == pytest.approx(summary["rate_gap_bytes_per_s"], rel=SAMPLED)
     # The peak of line-rate start falls between samples; a queue falls no faster than its link sends.
     missed = summary["queue_bytes"]["max_whole_run"] - float(run["queue"].max())
     assert 0 <= missed <= float(run.dataset.capacity[0]) * float(run.dataset.time[1])

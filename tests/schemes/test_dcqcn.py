@@ -18,7 +18,8 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from fluidcc.results.trace import Trace, oscillation, time_mean
+from fluidcc.results.metrics import oscillation, rate_gap, time_mean
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.schemes.dcqcn import fluid as model
@@ -205,7 +206,7 @@ def test_figure_10_on_the_way(figure_10: Trace, time: float, first: float, secon
 
 
 def test_figure_10_gap(figure_10: Trace) -> None:
-    gap = figure_10.rate_gap() / GBPS
+    gap = rate_gap(figure_10["rate"]) / GBPS
     last = np.flatnonzero(gap.values >= 1)[-1]
     # The gap falls by 1/14 of itself per ms there: STEP of it is 14 us.
     assert float(gap.time[last + 1]) / MS == pytest.approx(70.15, abs=0.014)

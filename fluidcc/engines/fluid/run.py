@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-import fluidcc
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.progress import Bar
+from fluidcc.results import schema
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import toml_file
 from fluidcc.scenario.model import Scenario, base_rtt
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
 from fluidcc.schemes.registry import part
@@ -65,8 +63,8 @@ def simulate(
                 network, plan.halved(), full=True, segments=SEGMENTS, report=lambda share: bar((1 + 2 * share) / work)
             )
             error = discretisation_error(outcome, finer, float(np.max(network.packet)))
-    summary = _summary(scenario, network, plan, outcome, seconds)
-    summary |= {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
+    more = {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
+    summary = _summary(scenario, network, plan, outcome, seconds, more)
     return Trace(_dataset(scenario, network, plan, outcome, summary))
 
 
@@ -87,45 +85,38 @@ def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[
     }
 
 
-def number(value: Any) -> float | None:
-    """A float for JSON; None where it is undefined."""
-    value = float(value)
-    return value if math.isfinite(value) else None
-
-
-def _summary(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, until: float) -> dict[str, Any]:
+def _summary(
+    scenario: Scenario, network: Network, plan: Plan, outcome: Outcome, until: float, more: dict[str, Any]
+) -> dict[str, Any]:
     payload = scenario.packet_size
     shares = [payload / scenario.wire_packet_of(flow) for flow in scenario.flows]
-    metrics = {name: number(values[0]) for name, values in metrics_of(network, plan, outcome, payload).items()}
+    metrics = {name: float(values[0]) for name, values in metrics_of(network, plan, outcome, payload).items()}
     stats = {name: values[:, 0] for name, values in queue_statistics(plan, outcome).items()}
     rates = outcome.summary.rate_mean[:, 0]
     count = sum(flow.multiplicity for flow in scenario.flows)
-    prefix = "queue_bytes."
-    return {
-        "engine": "fluid",
-        "scheme": "+".join(dict.fromkeys(flow.scheme.name for flow in scenario.flows)),
+    links = [
+        {
+            "queue_bytes": {name: float(values[i]) for name, values in stats.items()},
+            "utilisation": float(outcome.summary.utilisation[i, 0]),
+        }
+        for i in range(network.links)
+    ]
+    values = {
         "flows": int(count) if count == int(count) else count,
         "until_s": until,
-        "window_s": list(plan.window),
-        "queue_bytes": {k.removeprefix(prefix): v for k, v in metrics.items() if k.startswith(prefix)},
-        "links": [
-            {
-                "name": scenario.links[i].name or f"link {i}",
-                "queue_bytes": {name: number(values[i]) for name, values in stats.items()},
-                "utilisation": number(outcome.summary.utilisation[i, 0]),
-            }
-            for i in range(network.links)
-        ],
-        "rate_bytes_per_s": [number(rate) for rate in rates],
-        "goodput_bytes_per_s": [number(rate * share) for rate, share in zip(rates, shares, strict=True)],
-        **{name: metrics[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")},
+        "window_s": plan.window,
+        "rate_bytes_per_s": [float(rate) for rate in rates],
+        "goodput_bytes_per_s": [float(rate * share) for rate, share in zip(rates, shares, strict=True)],
+        **{name: metrics[name] for name in ("jain", "rate_gap_bytes_per_s")},
         "fct_s": _completion_times(scenario, outcome),
+        **more,
     }
+    return schema.summary(schema.FLUID, scenario, links, values)
 
 
-def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None]:
-    """Start to last acknowledgement at the sender of every finite flow [s]; None if unfinished."""
-    times: list[float | None] = []
+def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float]:
+    """Start to last acknowledgement at the sender of every finite flow [s]; not finite if unfinished."""
+    times: list[float] = []
     hop = 0
     for i, flow in enumerate(scenario.flows):
         if math.isfinite(flow.size):
@@ -133,7 +124,7 @@ def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float | None
             # From the sender on, the last packet is stored at every link, and its ACK on the way back.
             last = min(1.0, flow.size / scenario.packet_size)
             stored = last * sum(serialisation_delays(scenario, flow)[1:]) + ack_delay(scenario, flow)
-            times.append(number(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) + stored - flow.start))
+            times.append(float(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) + stored - flow.start))
         hop += len(flow.path)
     return times
 
@@ -143,43 +134,15 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
     times = np.arange(plan.samples)[kept] * (plan.stride * plan.dt)
     capacity = np.array([link.rate for link in scenario.links[: network.links]])
     idle = outcome.trace["idle"][kept, :, 0]
-    sent = times[:, None] * capacity - idle
-    texts = {"rate": ("bytes/s", "sending rate"), "pacing_rate": ("bytes/s", "pacing rate R_C")}
+    observables: dict[str, tuple[str, str]] = {}
     for group in network.groups:
-        texts |= part(group.parameters, "fluid").OBSERVABLES
-    variables: dict[str, Any] = {
-        "queue": (("time", "link"), outcome.queue[kept, :, 0], {"units": "bytes", "long_name": "queue"}),
-        "sent": (("time", "link"), sent, {"units": "bytes", "long_name": "bytes sent so far"}),
-    }
-    coordinates: dict[str, Any] = {}
-    if "paused" in outcome.trace:
-        text = {"units": "s", "long_name": "time for which flow control has stopped links so far"}
-        variables["paused"] = (("time", "link"), outcome.trace["paused"][kept, :, 0], text)
+        observables |= part(group.parameters, "fluid").OBSERVABLES
+    arrays = {"queue": outcome.queue[kept, :, 0], "sent": times[:, None] * capacity - idle}
     if len(scenario.classes) > 1:
-        classes = outcome.trace["class_queue"][kept, :, 0].reshape(len(times), network.links, -1)
-        text = {"units": "bytes", "long_name": "queue of each traffic class"}
-        variables["class_queue"] = (("time", "link", "traffic_class"), classes, text)
-        coordinates["traffic_class"] = np.arange(len(scenario.classes))
-    for name, (unit, text) in texts.items():
-        if name not in outcome.trace:  # of a mechanism that is off
-            continue
-        values = outcome.trace[name][kept, :, 0]
-        variables[name] = (("time", "flow"), values, {"units": unit, "long_name": text})
-    coordinates |= {
-        "time": ("time", times, {"units": "s", "long_name": "time"}),
-        "link": [link.name or f"link {i}" for i, link in enumerate(scenario.links[: network.links])],
-        "capacity": ("link", capacity, {"units": "bytes/s", "long_name": "nominal rate"}),
-        "flow": [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)],
-        "multiplicity": ("flow", np.array([flow.multiplicity for flow in scenario.flows]), {"units": "1"}),
-    }
-    attrs = {
-        "title": f"{summary['scheme']}, {summary['flows']} flows, {summary['engine']} engine",
-        "source": f"fluidcc {fluidcc.__version__}",
-        "engine": "fluid",
-        "scenario": toml_file.to_toml(scenario),
-        "summary": json.dumps(summary),
-        "dt_s": plan.dt,
-        "method": plan.method,
-        "dtype": plan.dtype,
-    }
-    return xr.Dataset(variables, coordinates, attrs)
+        classes = outcome.trace["class_queue"][kept, :, 0]
+        arrays["class_queue"] = classes.reshape(len(times), network.links, -1)
+    for name in ("paused", "rate", "pacing_rate", *observables):
+        if name in outcome.trace:  # else of a mechanism that is off
+            arrays[name] = outcome.trace[name][kept, :, 0]
+    attrs = {"dt_s": plan.dt, "method": plan.method, "dtype": plan.dtype}
+    return schema.dataset(schema.FLUID, scenario, times, arrays, observables, summary, attrs)

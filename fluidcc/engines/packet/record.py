@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import BINS
 
@@ -68,24 +66,3 @@ def write(core: Any, log: Any, what: Any, port: Any, flow: Any, kind: Any, end: 
     line.end = end
     line.queue = queue
     line.value = value
-
-
-def percentile(link: Any, percent: float) -> float:
-    """Time-weighted percentile of a link's queue over the window [bytes]; exact where a bin holds one length.
-
-    Parameters
-    ----------
-    link : LINK record
-    percent : float
-
-    Returns
-    -------
-    float
-        NaN if the window is empty.
-    """
-    total = float(link.time.sum())
-    if total <= 0:
-        return math.nan
-    at = int(np.searchsorted(np.cumsum(link.time), percent / 100 * total * (1 - 1e-12)))
-    at = min(at, BINS - 1)
-    return float(link.area_in[at] / link.time[at]) if link.time[at] > 0 else 0.0

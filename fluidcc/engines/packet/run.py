@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable
@@ -11,18 +10,17 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-import fluidcc
 from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
-from fluidcc.engines.packet.record import percentile
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
-from fluidcc.results.trace import Trace, jain_index
-from fluidcc.scenario.builders import toml_file as scenario_file
+from fluidcc.results import schema
+from fluidcc.results.metrics import PERCENTILES, binned_percentile, jain, rate_gap
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, interval, quantity, show
 
@@ -63,8 +61,7 @@ def simulate(
     label = f"simulating {show(times.until / PS, TIME)}"
     with Bar(label, times.until, "ps") as bar:
         sim, wall_s = execute(plan, seed, report=bar)
-    summary = summary_of(scenario, plan, sim)
-    summary |= {"seed": seed, "compile_s": compile_s, "wall_s": wall_s}
+    summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
     return Trace(_dataset(scenario, plan, sim, summary))
 
 
@@ -139,28 +136,24 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
     return sim, wall
 
 
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def link_statistics(sim: Sim, times: Times) -> list[dict[str, Any]]:
     """Exact, time-weighted statistics of every link's queue over the window [bytes], and its utilisation."""
     span = (times.closes - times.opens) / PS
-    found = []
+    found: list[dict[str, Any]] = []
     for link in sim.links:
-        mean = link.area / span
+        mean = float(link.area / span)
         rate = sim.ports[link.port].rate
         found.append(
             {
                 "queue_bytes": {
-                    "mean": _number(mean),
-                    "std": _number(math.sqrt(max(link.area2 / span - mean * mean, 0.0))),
-                    **{f"p{p}": _number(percentile(link, p)) for p in (5, 50, 95, 99)},
+                    "mean": mean,
+                    "std": math.sqrt(max(link.area2 / span - mean * mean, 0.0)),
+                    **{f"p{p}": binned_percentile(link.time, link.area_in, p) for p in PERCENTILES},
                     "min": float(link.least_in_window),
                     "max": float(link.most_in_window),
                     "max_whole_run": float(link.most),
                 },
-                "utilisation": _number((link.sent_close - link.sent_open) / (rate * span)),
+                "utilisation": float((link.sent_close - link.sent_open) / (rate * span)),
             }
         )
     return found
@@ -178,38 +171,28 @@ def _by_class(plan: PreparedRun, values: Any) -> Any:
     return np.add.reduceat(values, starts, axis=-1) / counts
 
 
-def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim) -> dict[str, Any]:
-    """Metrics of the window, keys as in the command line."""
+def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, Any]) -> dict[str, Any]:
+    """Metrics of the window, as `fluidcc.results.schema.SUMMARY` has them; ``more`` is what the loop does not know."""
     times, core = plan.times, sim.core[0]
     span = (times.closes - times.opens) / PS
     starts, counts = _classes(plan)
     rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
     goodput = (sim.flows["acked_close"] - sim.flows["acked_open"]) / span
     mean_rates = _by_class(plan, rates)
-    links = link_statistics(sim, times)
-    busiest = int(np.argmax([link["queue_bytes"]["mean"] for link in links]))
     unfinished = np.maximum.reduceat(sim.flows["finish"] < 0, starts)
     took = np.add.reduceat((sim.flows["finish"] - sim.flows["start"]) / PS, starts) / counts
     fct = [
         None if unfinished[m] else float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)
     ]
     paused = paused_for(sim).sum()
-    return {
-        "engine": "packet",
-        "scheme": "+".join(dict.fromkeys(flow.scheme.name for flow in scenario.flows)),
+    values = {
         "flows": len(plan.members),
         "until_s": times.until / PS,
-        "window_s": [times.opens / PS, times.closes / PS],
-        "queue_bytes": links[busiest]["queue_bytes"],
-        "links": [
-            {"name": link.name or f"link {i}", **statistics}
-            for i, (link, statistics) in enumerate(zip(scenario.links, links, strict=True))
-        ],
-        "rate_bytes_per_s": [float(rate) for rate in mean_rates],
-        "goodput_bytes_per_s": [float(rate) for rate in _by_class(plan, goodput)],
-        "jain": _number(jain_index(rates)),
-        "utilisation": links[busiest]["utilisation"],
-        "rate_gap_bytes_per_s": float(mean_rates.max() - mean_rates.min()),
+        "window_s": (times.opens / PS, times.closes / PS),
+        "rate_bytes_per_s": mean_rates,
+        "goodput_bytes_per_s": _by_class(plan, goodput),
+        "jain": jain(rates),
+        "rate_gap_bytes_per_s": rate_gap(mean_rates),
         "fct_s": fct,
         "events": int(core.events),
         "packets": int(core.delivered),
@@ -219,7 +202,9 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim) -> dict[str, Any
         "pfc": flow_control(plan.topology, sim) if core.pfc else None,
         "drops": int(core.dropped),
         "buffer_bytes_max": float(sim.nodes["used_max"].max()),
+        **more,
     }
+    return schema.summary(schema.PACKET, scenario, link_statistics(sim, times), values)
 
 
 def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
@@ -233,73 +218,41 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
     running = (sim.flows["start"][None] <= times[:, None] * PS) & (
         (sim.flows["finish"][None] < 0) | (times[:, None] * PS <= sim.flows["finish"][None])
     )
-    shown: dict[str, tuple[Any, str, str]] = {
-        "rate": (rate, "bytes/s", "sending rate"),
-        "pacing_rate": (np.where(running, flows[:, :, 2], 0.0), "bytes/s", "pacing rate"),
-        "delivered": (flows[:, :, 1], "bytes", "payload acknowledged so far"),
+    shown = {
+        "rate": rate,
+        "pacing_rate": np.where(running, flows[:, :, 2], 0.0),
+        "delivered": flows[:, :, 1],
     }
+    observables: dict[str, tuple[str, str]] = {}
     for name, number in dispatch.NUMBER.items():
         mine = sim.flows["scheme"] == number
         if not mine.any():
             continue
-        for column, (variable, (unit, text)) in enumerate(dispatch.MODULES[name].OBSERVABLES.items(), 3):
+        for column, (variable, texts) in enumerate(dispatch.MODULES[name].OBSERVABLES.items(), 3):
             if column >= flows.shape[2]:  # of mechanisms, which no flow has
                 break
-            values = np.where(mine[None], flows[:, :, column], np.nan)
-            if variable in shown:
-                values = np.where(mine[None], values, shown[variable][0])
-            shown[variable] = (values, unit, text)
-    capacity = np.array([link.rate for link in scenario.links])
+            shown[variable] = np.where(mine[None], flows[:, :, column], shown.get(variable, np.nan))
+            observables[variable] = texts
     links = sim.link_samples[:rows]
-    variables: dict[str, Any] = {
-        "queue": (("time", "link"), links[:, :, 0], {"units": "bytes", "long_name": "queue"}),
-        "sent": (("time", "link"), links[:, :, 1], {"units": "bytes", "long_name": "bytes sent so far"}),
-    }
-    for variable, (values, unit, text) in shown.items():
-        attrs = {"units": unit, "long_name": text}
-        variables[variable] = (("time", "flow"), _by_class(plan, values), attrs)
-    coordinates: dict[str, Any] = {
-        "time": ("time", times, {"units": "s", "long_name": "time"}),
-        "link": [link.name or f"link {i}" for i, link in enumerate(scenario.links)],
-        "capacity": ("link", capacity, {"units": "bytes/s", "long_name": "nominal rate"}),
-        "flow": [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)],
-        "multiplicity": ("flow", np.array([flow.multiplicity for flow in scenario.flows]), {"units": "1"}),
-    }
+    arrays = {"queue": links[:, :, 0], "sent": links[:, :, 1]}
+    arrays |= {variable: _by_class(plan, values) for variable, values in shown.items()}
     if sampled_classes(scenario):
-        classes, dimensions = sim.class_samples[:rows], ("time", "link", "traffic_class")
-        text = {"units": "bytes", "long_name": "queue of each traffic class"}
-        variables["class_queue"] = (dimensions, classes[..., 0], text)
-        text = {"units": "bytes", "long_name": "bytes of each traffic class sent so far"}
-        variables["class_sent"] = (dimensions, classes[..., 1], text)
-        coordinates["traffic_class"] = np.arange(len(scenario.classes))
+        classes = sim.class_samples[:rows]
+        arrays |= {"class_queue": classes[..., 0], "class_sent": classes[..., 1]}
     if len(sim.log) > 0:
-        variables |= _events(plan, sim)
-    attrs = {
-        "title": f"{summary['scheme']}, {summary['flows']} flows, packet engine",
-        "source": f"fluidcc {fluidcc.__version__}",
-        "engine": "packet",
-        "seed": summary["seed"],
-        "scenario": scenario_file.to_toml(scenario),
-        "summary": json.dumps(summary),
-    }
-    return xr.Dataset(variables, coordinates, attrs)
+        arrays |= _events(plan, sim)
+    return schema.dataset(schema.PACKET, scenario, times, arrays, observables, summary, {"seed": summary["seed"]})
 
 
-def _events(plan: PreparedRun, sim: Sim) -> dict[str, Any]:
+def _events(plan: PreparedRun, sim: Sim) -> dict[str, np.ndarray]:
     """The log as variables over ``event``."""
     log = sim.log[: int(sim.core[0].logged)]
     ports = np.array([f"{port.source} -> {port.target}" for port in plan.topology.ports])
     return {
-        "event_time": ("event", log["time"] / PS, {"units": "s", "long_name": "time of the event"}),
-        "event_what": ("event", np.array(LOGGED)[log["what"]], {"long_name": "what happened"}),
-        "event_port": ("event", ports[log["port"]], {"long_name": "where"}),
-        "event_flow": ("event", log["flow"], {"long_name": "flow, -1 for none"}),
-        "event_kind": ("event", np.array(_KINDS)[log["kind"]], {"long_name": "kind of packet"}),
-        "event_end": ("event", log["end"], {"units": "bytes", "long_name": "payload up to the packet's end"}),
-        "event_queue": ("event", log["queue"], {"units": "bytes", "long_name": "queue of the port"}),
-        "event_value": (
-            "event",
-            log["value"],
-            {"long_name": "marks, class, rate, or bytes in flight beyond the window"},
-        ),
+        "event_time": log["time"] / PS,
+        "event_what": np.array(LOGGED)[log["what"]],
+        "event_port": ports[log["port"]],
+        "event_flow": log["flow"],
+        "event_kind": np.array(_KINDS)[log["kind"]],
+        **{f"event_{name}": log[name] for name in ("end", "queue", "value")},
     }

@@ -19,7 +19,8 @@ from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
-from fluidcc.results.trace import Trace, jain_index
+from fluidcc.results.metrics import jain
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import incast
 
 FLOWS = 10
@@ -82,7 +83,7 @@ def _measure(traces: dict[str, Trace], halts: np.ndarray) -> dict[str, float | b
             f"{name}_utilisation": float(trace.summary["utilisation"]),
             f"{name}_utilisation_std": float(used[ends > SINCE].std()),
             f"{name}_mean_rate_bytes_per_s": float(rates.mean()),
-            f"{name}_jain": float(jain_index(rates)),
+            f"{name}_jain": float(jain(rates)),
             f"{name}_pauses": float(trace.summary["pfc_pauses"]),
         }
     values["ideal_halt_s"] = values["acc_queue_max_bytes"] / LINE

@@ -14,7 +14,8 @@ from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result, printed
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
-from fluidcc.results.trace import Trace, settling_time
+from fluidcc.results.metrics import settling_time
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import incast
 
 START = 10e-3  # s

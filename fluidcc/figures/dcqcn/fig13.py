@@ -112,7 +112,7 @@ def _measure(name: str, fluid: Trace, packets: list[Trace], span: Span) -> dict[
     """Mean rates of both flows, their gap, and how much one flow's throughput varies; fluid and packets."""
     values: dict[str, Any] = {}
     for engine, traces in (("fluid", [fluid]), ("packet", packets)):
-        rates = [trace.window(span.since, span.until)["rate"].values for trace in traces]
+        rates = [trace.between(span.since, span.until)["rate"].values for trace in traces]
         means = np.mean(rates, axis=(0, 1))
         values |= {f"{name}_rate_{k + 1}_{engine}_bytes_per_s": float(means[k]) for k in range(2)}
         values[f"{name}_gap_{engine}_bytes_per_s"] = float(abs(means[0] - means[1]))

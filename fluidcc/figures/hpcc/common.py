@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.results import metrics
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.hpcc import PRESETS
-
-DRAINED = 0.05  # share of its peak at which a queue counts as drained, as in `fluidcc.results.differences`
 
 # Algorithm 1 as printed, and what the authors' public simulator does: section 5.4 was made with a simulator.
 PRESET_NAMES = {"hpcc-eval": "Algorithm 1", "hpcc-sim": "the authors' simulator"}
@@ -28,9 +27,9 @@ def hpcc_incast(senders: int, preset: str = "hpcc-eval", **parameters: Any) -> S
 
 
 def drain_time(time: np.ndarray, queue: np.ndarray) -> float:
-    """From a queue's peak to the first time at which it is at or below `DRAINED` of it, or to the end [s]."""
-    peak = int(queue.argmax())
-    return first_since(time, queue <= DRAINED * queue[peak], float(time[peak]))
+    """From a queue's peak to the first sample at which it has drained, or to the end [s]."""
+    drained = metrics.drain_time(xr.DataArray(queue, {"time": time}, ("time",)), between=False)
+    return float(time[-1] if drained is None else drained) - float(time[queue.argmax()])
 
 
 def first_since(time: np.ndarray, holds: np.ndarray, start: float) -> float:

@@ -21,7 +21,8 @@ from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
 from fluidcc.plotting.style import Picture, label
 from fluidcc.progress import Bar
-from fluidcc.results.trace import Trace, jain_index
+from fluidcc.results.metrics import jain
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.round_trips import largest_base_rtt
 
 SENDERS, UNTIL, SAMPLED = 16, 10e-3, 1e-6  # flows, s, s: "the first 10ms", "sampled every 1 us"
@@ -93,7 +94,7 @@ def _numbers(trace: Trace) -> dict[str, float]:
         "queue_p95_bytes": float(np.percentile(queue, 95)),
         "queue_mean_bytes": link["queue_bytes"]["mean"],
         "utilisation": link["utilisation"],
-        "jain": float(np.mean([jain_index(rates) for rates in _throughput(trace)])),
+        "jain": float(np.mean([jain(rates) for rates in _throughput(trace)])),
     }
 
 

@@ -19,7 +19,8 @@ from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
-from fluidcc.results.trace import Trace, jain_index
+from fluidcc.results.metrics import jain
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 
 FLOWS = 4
@@ -81,7 +82,7 @@ def _numbers(trace: Trace, spacing: float) -> dict[str, float]:
     found = {}
     for count in range(2, FLOWS + 1):
         settled = (ends > (count - 0.5) * spacing) & (ends <= count * spacing)
-        found[f"jain_{count}_flows"] = float(np.mean([jain_index(rate) for rate in rates[settled, :count]]))
+        found[f"jain_{count}_flows"] = float(np.mean([jain(rate) for rate in rates[settled, :count]]))
     stays = np.minimum(testbed.finished(trace), PERIODS * spacing)
     found["worst_leave_share"] = float(np.abs(stays / (FLOWS * spacing) - 1).max())
     return found

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from fluidcc.figures.common import GBPS, packet_runs
+from fluidcc.results.metrics import completion_times
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
@@ -78,4 +78,4 @@ def medians(found: Mapping[str, list[dict[str, float]]]) -> dict[str, float]:
 
 def finished(trace: Trace) -> np.ndarray:
     """Completion times of finite flows [s]; infinite if unfinished."""
-    return np.array([math.inf if value is None else value for value in trace.summary["fct_s"]])
+    return completion_times(trace.summary["fct_s"])

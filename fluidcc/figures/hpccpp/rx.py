@@ -21,7 +21,8 @@ from fluidcc.figures.hpcc.common import aligned, drain_time, slope
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
 from fluidcc.plotting.style import figure as new_figure
-from fluidcc.results.trace import Trace, jain_index
+from fluidcc.results.metrics import jain
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import clos
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.hpcc import HPCC
@@ -134,7 +135,7 @@ def _read(trace: Trace) -> dict[str, float]:
     port = next(link for link in trace.summary["links"] if link["name"] == RECEIVER)
     rates = _rates(trace)
     on = trace["pacing_rate"].values[: len(rates) * BIN].reshape(len(rates), BIN, -1).min(axis=1) > 0
-    several = [jain_index(row[mask]) for row, mask in zip(rates, on, strict=True) if mask.sum() > 1]
+    several = [jain(row[mask]) for row, mask in zip(rates, on, strict=True) if mask.sum() > 1]
     return {
         "answers": float(trace.summary["acks"]),
         "packets": float(trace.summary["packets"]),

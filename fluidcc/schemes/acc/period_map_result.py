@@ -10,6 +10,8 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
+from fluidcc.results.metrics import jain
 
 if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
@@ -32,8 +34,8 @@ class Fair(NamedTuple):
     periods: Array
 
 
-@dataclasses.dataclass(frozen=True)
-class AccMap:
+@dataclasses.dataclass(frozen=True, eq=False)
+class AccMap(Comparable):
     """A run of `fluidcc.acc_map`. A row is a period, or of the algorithm a whole halt; the last one is not run.
 
     Parameters
@@ -81,7 +83,7 @@ class AccMap:
     @cached_property
     def jain(self) -> Array:
         """Jain's index of the shares of the flows that have started, (steps + 1, ...)."""
-        return 1 / (self._flows * np.where(self.joined, self.shares**2, 0).sum(axis=-1))
+        return jain(self.recorded, self.joined)
 
     @cached_property
     def served(self) -> Array:

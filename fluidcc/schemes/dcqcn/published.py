@@ -29,7 +29,7 @@ from fluidcc.units import COUNT, RATE, SIZE, quantity
 _REAL = 1e-7  # largest |imaginary/real part| of w^2 that is taken for a real root
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class PublishedLoop:
     """Loop of N identical flows and their queue, as published; `published` makes it.
 

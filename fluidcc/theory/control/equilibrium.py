@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc import html
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import NoClosedFormError
+from fluidcc.results.identity import Comparable
+from fluidcc.results.text import label, listed, shown
+from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario, resolve
 from fluidcc.schemes.registry import optional_part, part
 from fluidcc.theory.control.limit_cycle import LimitCycle, limit_cycle
@@ -25,8 +30,8 @@ _APART = 16  # flows; of more, equal ones are searched for as one class
 _SAME = 1e-6  # relative: two searches that ended at one equilibrium
 
 
-@dataclasses.dataclass(frozen=True)
-class Equilibrium:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Equilibrium(Comparable):
     """A fixed point of a scenario, or what it does for want of one.
 
     Parameters
@@ -55,6 +60,25 @@ class Equilibrium:
     unique: bool | None = None
     cycle: LimitCycle | None = None
 
+    def __repr__(self) -> str:
+        """The most loaded link, the rates, and whether it is one."""
+        found = self.as_dict()
+        keys = ("queue_bytes", "marking_probability", "rate_bytes_per_s")
+        told = [f"{label(key)} {shown(key, found[key])}" for key in keys if found.get(key) is not None]
+        return f"<Equilibrium ({self._state()}): {', '.join(told)}>"
+
+    def _repr_html_(self) -> str:
+        parts = [html.table(f"Equilibrium: {self._state()}", *_rows(self.links)), html.table("", *_rows(self.flows))]
+        if self.cycle is not None:
+            parts.append(html.folded("limit cycle", self.cycle._repr_html_()))
+        return "".join(parts)
+
+    def _state(self) -> str:
+        if self.cycle is not None:
+            return "where a run ends" if self.exists else f"none: {self.cycle.kind}"
+        ramp = "exists" if self.exists else "none as printed: RED extended beyond kmax"
+        return ramp + {True: ", unique", False: ", one of several", None: ""}[self.unique]
+
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the CLI: the most loaded link, and the flows' values (one number if all are equal)."""
         link = max(self.links, key=lambda row: (row["queue_bytes"] or 0.0, row["utilisation"]))
@@ -74,6 +98,17 @@ class Equilibrium:
             "flows": list(self.flows),
             "limit_cycle": None if self.cycle is None else self.cycle.as_dict(),
         }
+
+
+def _rows(places: Sequence[Mapping[str, Any]]) -> tuple[list[list[str]], list[str]]:
+    """Rows and header of a table of links or flows: those that are alike in one row."""
+    keys = list(dict.fromkeys(key for place in places for key in place))
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for place in places:
+        values = tuple(shown(key, place.get(key)) for key in keys if key != "name")
+        alike.setdefault(values, []).append(name_text(str(place["name"])))
+    rows = [[listed(names), *values] for values, names in alike.items()]
+    return rows, ["", *(label(key) for key in keys if key != "name")]
 
 
 def equilibrium(scenario: Scenario) -> Equilibrium:

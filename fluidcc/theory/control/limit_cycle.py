@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -18,9 +18,11 @@ from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
-from fluidcc.results.trace import upward_crossings
+from fluidcc.results.metrics import upward_crossings
+from fluidcc.results.text import label, shown, span
+from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.theory.control.settling import AGREE, SMALLEST, Array, kinds
 from fluidcc.units import TIME, quantity, show
@@ -31,7 +33,7 @@ _PATTERN = 4  # crossings of the mean within one period, at most
 _REGULAR = 0.02  # standard deviation of the periods of a cycle, in periods
 
 
-@dataclasses.dataclass(frozen=True, repr=False)
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class LimitCycle(DatasetResult):
     """Long-run behaviour of the most loaded queue, made by `limit_cycle`.
 
@@ -58,6 +60,8 @@ class LimitCycle(DatasetResult):
         equilibrium.
     """
 
+    KEPT: ClassVar[tuple[str, ...]] = ("time", "flow")
+
     kind: str
     link: str
     low: float
@@ -76,8 +80,18 @@ class LimitCycle(DatasetResult):
 
     def __repr__(self) -> str:
         """What it is."""
-        numbers = f"queue {self.low:.6g} to {self.high:.6g} bytes, period {self.period:.6g} s"
-        return f"<LimitCycle {self.link}: {self.kind}, {numbers}>"
+        numbers = f"queue {span('queue_bytes', [self.low, self.high])}, period {shown('period_s', self.period)}"
+        return f"<LimitCycle {name_text(self.link)}: {self.kind}, {numbers}>"
+
+    def _rows(self) -> list[Row]:
+        skipped = ("kind", "link")
+        return [(label(key), shown(key, value)) for key, value in self._table().items() if key not in skipped]
+
+    def _table(self) -> dict[str, Any]:
+        """`as_dict` with the queue's numbers one by one."""
+        found = self.as_dict()
+        queue = {f"queue_{name}_bytes": value for name, value in found.pop("queue_bytes").items()}
+        return queue | found
 
     def as_dict(self) -> dict[str, Any]:
         """Numbers in SI, with the unit in the key; None where there is none."""

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from fluidcc import html
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
+from fluidcc.results.text import shown
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.registry import optional_part
 from fluidcc.theory.control.equilibrium import Equilibrium, described
@@ -41,8 +44,8 @@ class Fairness(NamedTuple):
     modes: float  # of this kind: the class's flows but one
 
 
-@dataclasses.dataclass(frozen=True)
-class Linearization:
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Linearization(Comparable):
     """A scenario near its equilibrium.
 
     Parameters
@@ -59,6 +62,16 @@ class Linearization:
     system: DelaySystem
     fairness: tuple[Fairness, ...]
     equilibrium: Equilibrium
+
+    def __repr__(self) -> str:
+        """States, delays and modes."""
+        modes = sum(each.modes for each in self.fairness)
+        delays = int(np.count_nonzero(self.system.tau))
+        return f"<Linearization: {len(self.states)} states, {delays} delays, {modes:g} fairness modes>"
+
+    def _repr_html_(self) -> str:
+        rows = [("states", ", ".join(self.states)), ("delays", shown("tau_s", self.system.tau))]
+        return html.table(repr(self).strip("<>"), rows) + html.folded("equilibrium", self.equilibrium._repr_html_())
 
     def roots(self, count: int = 10) -> Roots:
         """Rightmost characteristic roots of all modes, as `control.roots.roots` gives them.

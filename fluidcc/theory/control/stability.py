@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc import html
 from fluidcc.errors import InputError
+from fluidcc.results.text import label, shown
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.theory.control.equilibrium import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
@@ -17,7 +19,7 @@ from fluidcc.theory.delay_systems.critical import critical_delay
 from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Stability:
     """Stability of a scenario's equilibrium; numbers that there are none of are None.
 
@@ -59,6 +61,30 @@ class Stability:
     critical_feedback_delay: float | None = None
     crossing_frequency: float | None = None
     state: str = "ok"
+
+    def __repr__(self) -> str:
+        """Whether it is stable, and by how much."""
+        told = [f"{name} {text}" for name, text in self._rows() if text != "none"]
+        return f"<Stability of {self.flows:g} flow{'s' * (self.flows != 1)}: {', '.join([self._verdict(), *told])}>"
+
+    def _repr_html_(self) -> str:
+        return html.table(f"Stability of {self.flows:g} flows: {self._verdict()}", self._rows())
+
+    def _verdict(self) -> str:
+        if self.stable is None:
+            return self.state
+        beyond = "" if self.on_ramp is not False else ", RED extended beyond kmax"
+        return ("stable" if self.stable else "unstable") + beyond
+
+    def _rows(self) -> list[tuple[str, str]]:
+        values = {
+            "rightmost_root_per_s": self.rightmost_root,
+            "phase_margin_deg": self.phase_margin,
+            "gain_margin_db": self.gain_margin,
+            "delay_margin_s": self.delay_margin,
+            "critical_feedback_delay_s": self.critical_feedback_delay,
+        }
+        return [(label(key), shown(key, value)) for key, value in values.items()]
 
     @property
     def rightmost_root(self) -> complex | None:

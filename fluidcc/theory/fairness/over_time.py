@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
+from fluidcc.results import metrics
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import Flow
@@ -38,15 +39,15 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
     """
     if not 0 < level <= 1:
         raise InputError(f"level: {level:g} is no fairness index; give one in (0, 1], for example 0.95")
-    last = max(flow.start for flow in _flows(trace.dataset.attrs["scenario"]))
+    flows = _flows(trace.dataset.attrs["scenario"])
+    last = max(flows[i].start for i in _shown(trace))
     end = float(finish_times(trace).min())
     if end <= last:
         raise InputError("time_to_fairness: a flow ends before the last one starts; give them more bytes")
     index = jain_over_time(trace, variable, interval)
     index = index[(index.time.values >= last) & (index.time.values <= end)]
-    unfair = np.flatnonzero(~(index.values >= level))
-    first = unfair[-1] + 1 if len(unfair) else 0
-    if first >= len(index):
+    first = metrics.lasting_from(index.values >= level)
+    if first is None:
         return float("nan")
     return float(index.time[first]) - last if first else 0.0
 
@@ -90,11 +91,10 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
         sums = np.cumsum(np.concatenate([np.zeros_like(values[:1]), values]), axis=0)
         ahead = np.maximum(np.arange(len(values)) + 1 - steps, 0)
         values = (sums[1:] - sums[ahead]) / (np.arange(len(values)) + 1 - ahead)[:, None]
-    starts = np.array([flow.start for flow in _flows(d.attrs["scenario"])])
+    starts = np.array([flow.start for flow in _flows(d.attrs["scenario"])])[_shown(trace)]
     running = (times[:, None] >= starts + back) & (times[:, None] <= finish_times(trace))
     weights, shares = d.multiplicity.values * running, np.where(running, values, 0.0)
-    squares = (weights * shares**2).sum(1) * weights.sum(1)
-    found = np.divide((weights * shares).sum(1) ** 2, squares, out=np.full(len(times), np.nan), where=squares > 0)
+    found = metrics.jain(shares, weights)
     attrs = {"units": "1", "long_name": f"Jain's index of the flows' {variable}s"}
     return xr.DataArray(found, {"time": d.time}, ("time",), attrs=attrs)
 
@@ -102,9 +102,15 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
 def finish_times(trace: Trace) -> np.ndarray:
     """When each flow ended, (flows,) [s]; infinite if it has not."""
     flows = _flows(trace.dataset.attrs["scenario"])
-    took = iter(trace.summary["fct_s"])
-    found = [next(took) if np.isfinite(flow.size) else None for flow in flows]
-    return np.array([np.inf if t is None else flow.start + t for flow, t in zip(flows, found, strict=True)])
+    starts, sizes = zip(*((flow.start, flow.size) for flow in flows), strict=True)
+    return metrics.finish_times(starts, sizes, trace.summary["fct_s"])[_shown(trace)]
+
+
+def _shown(trace: Trace) -> list[int]:
+    """Which of its scenario's flows a trace has: some, if they were selected."""
+    names = [flow.name or f"flow {i}" for i, flow in enumerate(_flows(trace.dataset.attrs["scenario"]))]
+    there = trace.dataset.flow.values.tolist()
+    return list(range(len(names))) if there == names else [names.index(name) for name in there]
 
 
 @functools.lru_cache(maxsize=16)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -32,8 +32,9 @@ import numpy as np
 from fluidcc.compiling.functions import per_shape
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.text import label, shown
 from fluidcc.theory.fairness.rates import with_metrics
 from fluidcc.theory.fairness.settings import Array, one, rates_of, settings_of
 from fluidcc.units import RATE, SIZE, TIME, show
@@ -58,6 +59,12 @@ class SharedDecrease(DatasetResult):
         """Flows and horizon."""
         data = self.dataset
         return f"<Decrease of {data.sizes['flow']} flows in one queue over {show(float(data.time[-1]), TIME)}>"
+
+    KEPT: ClassVar[tuple[str, ...]] = ("time",)
+    WHOLE: ClassVar[tuple[str, ...]] = ("rule", "flow")
+
+    def _rows(self) -> list[Row]:
+        return [(label(key), shown(key, value)) for key, value in self.summary().items()]
 
     def summary(self) -> dict[str, float]:
         """By rule (``per_rtt``, ``sampling``): ratio and Jain's index at the end, largest queue, share of C sent."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.text import label, shown
 from fluidcc.theory.fairness.closed import RULES, integrated, solved
 from fluidcc.theory.fairness.lead import sampling_lead
 from fluidcc.theory.fairness.metrics import METRICS
@@ -40,6 +41,12 @@ class DecreaseRates(DatasetResult):
         """Flows, horizon and how it was computed."""
         data = self.dataset
         return f"<Decrease of {data.sizes['flow']} flows over {show(float(data.time[-1]), TIME)}, {data.method}>"
+
+    KEPT: ClassVar[tuple[str, ...]] = ("time",)
+    WHOLE: ClassVar[tuple[str, ...]] = ("rule", "flow")
+
+    def _rows(self) -> list[Row]:
+        return [(label(key), shown(key, value)) for key, value in self.summary().items()]
 
     def summary(self) -> dict[str, float | bool]:
         """What stands out: when sampling is ahead by the difference (2), and the ratios at the end of the horizon.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
+from fluidcc.results.identity import Comparable
 from fluidcc.theory.recursion import multiq
 from fluidcc.theory.recursion.checks import Array, positive, scalar, whole
 
@@ -21,8 +22,8 @@ RULES = (*multiq.RULES, "fixed")
 _SUM = 1e-9  # by which the weights' sum may miss 1
 
 
-@dataclasses.dataclass(frozen=True)
-class Shared:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shared(Comparable):
     """A run of `share_link`; all in the unit of the line, bytes as a rate times the round trip.
 
     Parameters

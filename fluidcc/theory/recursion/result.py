@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
 from fluidcc.theory.recursion.checks import Array
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _ROUNDING = 2e-15  # a gap to capacity that may be rounding alone
 _MOVING = 1e-12  # a gap to capacity that rounding leaves at least two digits of
 
 
-@dataclasses.dataclass(frozen=True)
-class Rates:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rates(Comparable):
     """Rates of every path, step by step.
 
     Parameters
@@ -55,7 +56,7 @@ class Rates:
         return draw("plot_rates", self, title=title)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Pareto(Rates):
     """A run of the recursion (5)-(6); made by `pareto`.
 
@@ -155,7 +156,7 @@ class Pareto(Rates):
         return is_pareto(self.A, self.C, self.limit)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Repaired(Rates):
     """A run of the repaired recursion, made by `residual`: it ends where the rates stay."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
 from fluidcc.theory.recursion.checks import Array, scalar, whole
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 _STAMPS = ("arrival", "departure")
 
 
-@dataclasses.dataclass(frozen=True)
-class WindowLimit:
+@dataclasses.dataclass(frozen=True, eq=False)
+class WindowLimit(Comparable):
     """The burst and what follows, until its last packet is acknowledged.
 
     Times are in base RTTs, sizes in line rate times base RTT.

@@ -12,7 +12,7 @@ import xarray as xr
 import fluidcc as fc
 from fluidcc.engines.fluid.engine import execute
 from fluidcc.engines.fluid.plan import prepare
-from fluidcc.results.differences import drain_time
+from fluidcc.results.metrics import drain_time
 from fluidcc.sweeps.batch import batch_of
 from fluidcc.sweeps.grid import grid_of
 

@@ -1,0 +1,68 @@
+"""Numbers of results as people read them: the unit is in the key, as in ``queue_bytes`` or ``rate_bytes_per_s``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidcc import units
+
+# By what the key ends in: the longer first.
+_UNITS = (
+    ("_bytes_per_s", units.RATE),
+    ("_per_s", "1/s"),
+    ("_bytes", units.SIZE),
+    ("_deg", "deg"),
+    ("_db", "dB"),
+    ("_s", units.TIME),
+)
+_MOST = 6  # values of a list
+
+
+def label(key: str) -> str:
+    """A key without its unit."""
+    ending = next((ending for ending, _ in _UNITS if key.endswith(ending)), "")
+    return key.removesuffix(ending).replace("_", " ")
+
+
+def shown(key: str, value: Any) -> str:
+    """A value with the unit that its key names; "none" for what is None or not a number."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label(name)} {shown(name, each)}" for name, each in value.items())
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return listed(shown(key, each) for each in value)
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, complex):
+        return f"{value.real:.4g} {'-' if value.imag < 0 else '+'} {abs(value.imag):.4g}i 1/s"
+    if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
+        return "none"
+    if not isinstance(value, (int, float, np.number)):
+        return str(value)
+    dimension = next((unit for ending, unit in _UNITS if key.endswith(ending)), "")
+    if dimension in (units.RATE, units.SIZE, units.TIME):
+        return units.show(float(value), dimension)
+    return f"{value:.4g}" + (f" {dimension}" if dimension else "")
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Texts in a row; equal ones once, and of many the first."""
+    found = list(texts)
+    distinct = list(dict.fromkeys(found))
+    if len(distinct) == 1 and len(found) > 1:
+        return f"{distinct[0]} each"
+    more = len(distinct) - _MOST
+    return ", ".join(distinct[:_MOST] if len(found) > _MOST else found) + (f" and {more} more" if more > 0 else "")
+
+
+def span(key: str, values: Any) -> str:
+    """The least and the largest of some numbers, NaN left out."""
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    if not finite.size:
+        return "none"
+    ends = [shown(key, float(end)) for end in (finite.min(), finite.max())]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"

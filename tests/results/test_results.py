@@ -1,0 +1,438 @@
+"""What all results have in common: identity, content, selection, and what they look like."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import dataclasses
+import functools
+import math
+import pickle
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import fluidcc as fc
+from fluidcc.claims.claim import Finding
+from fluidcc.claims.claim import Result as ClaimResult
+from fluidcc.figures.result import Check, Figure
+from fluidcc.figures.result import Result as FigureResult
+from fluidcc.operators.audit import Audit
+from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.identity import Comparable, same
+from fluidcc.results.metrics import Oscillation
+from fluidcc.results.trace import Trace
+from fluidcc.sweeps.branches import branches_of
+from fluidcc.sweeps.grid import Grid
+from fluidcc.theory.recursion.classes import share_link
+from fluidcc.theory.recursion.pareto import residual
+from fluidcc.theory.recursion.windows import window_limit
+
+EVIL = "<script>alert('x')</script>"
+A, C, R0 = [[1, 1, 0], [1, 0, 1]], [1.0, 2.0], [0.1, 0.2, 0.3]
+
+
+def simulated(**options: Any) -> Trace:
+    return fc.simulate(fc.incast(2), "1ms", estimate_error=False, **options)
+
+
+@functools.cache
+def packets(seed: int = 1) -> Trace:
+    return fc.simulate(fc.incast(2), "1ms", engine="packet", seed=seed)
+
+
+def swept() -> fc.SweepResult:
+    return fc.sweep(
+        lambda kmin, g: fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"), scheme=fc.DCQCN(g=g)),
+        over={"kmin": ["5KB", "20KB", "300KB"], "g": ["1/256", "1/16"]},
+        until="1ms",
+        estimate_error=False,
+    )
+
+
+def charted() -> fc.StabilityChart:
+    """A chart as `stability_chart` makes it, of numbers that cost nothing."""
+    names, root = ("n", "tau"), np.array([[-3.0, -1.0], [-2.0, 1.0], [-1.0, 2.0]])
+    columns = dict.fromkeys(("root", "frequency", "fairness_root", "marking_probability", "queue_bytes"), root)
+    columns |= {"stable": (root < 0) * 1.0, "on_ramp": np.ones_like(root)}
+    data = {name: (names, values, {"units": "1"}) for name, values in columns.items()}
+    data |= {"reason": (names, np.full(root.shape, "ok")), "boundary": (("point", "name"), [[4.0, 8e-5], [9.0, 5e-5]])}
+    axes = {"n": [2.0, 8.0, 30.0], "tau": [2e-5, 8.5e-5], "name": list(names)}
+    return fc.StabilityChart(xr.Dataset(data | {"curve": ("point", [0, 0])}, axes))
+
+
+def branched() -> fc.Branches:
+    grid = Grid({"n": np.array([2.0, 8.0]), "g": np.array([0.1, 0.2, 0.3])})
+    numbers = {name: np.arange(6.0) for name in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+    columns = numbers | {"kind": np.array(["equilibrium", "cycle"] * 3)}
+    return branches_of(grid, {"up": columns, "down": columns})
+
+
+def audited() -> Audit:
+    return Audit(None, None, fc.DCQCN(), [], [], fc.equilibrium(fc.incast(8)), 8)  # type: ignore[arg-type]
+
+
+# Every class of results, by a function that makes one; a second call makes another with the same content.
+MADE: dict[str, Any] = {
+    "Trace": simulated,
+    "Comparison": lambda: fc.compare(simulated(), [packets(1), packets(2)]),
+    "SweepResult": swept,
+    "StabilityChart": charted,
+    "Branches": branched,
+    "WaiSweep": lambda: fc.wai_sweep(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=[]),
+    "LimitCycle": lambda: fc.limit_cycle(fc.incast(2), "60ms", estimate_error=False),
+    "DecreaseRates": lambda: fc.decrease_rates(["100Gbps", "50Gbps"]),
+    "SharedDecrease": lambda: fc.shared_decrease(["100Gbps", "50Gbps"], "100Gbps", base_rtt="10us", until="100us"),
+    "Equilibrium": lambda: fc.equilibrium(fc.incast(8)),
+    "Linearization": lambda: fc.linearize(fc.incast(8)),
+    "Rates": lambda: fc.additive_increase(A, C, R0, increase=0.01, steps=3),
+    "Pareto": lambda: fc.pareto(A, C, R0, steps=3),
+    "Repaired": lambda: residual(A, C, R0, exact=True),
+    "Shared": lambda: share_link([0.5, 0.5], [0.1, 0.2], steps=3),
+    "WindowLimit": lambda: window_limit(4),
+    "AccMap": lambda: fc.acc_map([0.3, 0.7], steps=5),
+    "Audit": audited,
+}
+# Those that go by identity without `identical`, and those whose content is hashable, which go by content.
+BY_IDENTITY: dict[str, Any] = {
+    "PublishedLoop": lambda: fc.linearize(fc.incast(8), method="paper"),
+    "FigureResult": lambda: FigureResult(Figure("a", "b", "c"), {"x": 1.0}, {"x": Check(1.0, 0.0, "")}, ()),
+    "Finding": lambda: Finding({"": True}, {"x": np.arange(2)}),
+    "ClaimResult": lambda: ClaimResult(None, Finding({"": True}, {}))  # type: ignore[arg-type]
+}  # fmt: skip
+BY_CONTENT: dict[str, Any] = {
+    "Stability": lambda: fc.stability(fc.incast(8)),
+    "Oscillation": lambda: Oscillation(1.0, 2.0),
+    "Scenario": lambda: fc.incast(2),
+}
+DATASETS = ("Trace", "Comparison", "SweepResult", "StabilityChart", "Branches", "WaiSweep", "LimitCycle",
+            "DecreaseRates", "SharedDecrease")  # fmt: skip
+
+
+@functools.cache
+def made(name: str) -> Any:
+    return (MADE | BY_IDENTITY | BY_CONTENT)[name]()
+
+
+# -- identity and content ------------------------------------------------------------------------------------
+
+
+def subclasses(*roots: str) -> set[str]:
+    """Names of all classes of the sources that derive from one of the roots."""
+    found: set[str] = set(roots)
+    trees = [ast.parse(path.read_text()) for path in Path(fc.__file__).parent.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    while more := {n.name for n in nodes for b in n.bases if isinstance(b, ast.Name) and b.id in found} - found:
+        found |= more
+    return found - set(roots)
+
+
+def test_every_class_is_here() -> None:
+    assert subclasses("Comparable") - {"DatasetResult"} == set(MADE)
+    assert subclasses("DatasetResult") == set(DATASETS)
+    assert {type(made(name)).__name__ for name in MADE} == set(MADE)
+
+
+@pytest.mark.parametrize("name", [*MADE, *BY_IDENTITY])
+def test_equality_and_hash_go_by_identity(name: str) -> None:
+    one = made(name)
+    other = copy.copy(one)
+    assert (one == one) is True
+    assert (one == other) is False
+    assert (one != other) is True
+    assert isinstance(hash(one), int)
+    assert len({one, other, one}) == 2
+
+
+@pytest.mark.parametrize("name", BY_CONTENT)
+def test_equality_and_hash_go_by_content(name: str) -> None:
+    one, other = made(name), copy.copy(made(name))
+    assert one is not other
+    assert (one == other) is True
+    assert hash(one) == hash(other)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_same_again_is_identical(name: str) -> None:
+    one, again = made(name), MADE[name]()
+    assert one is not again
+    assert one.identical(one)
+    assert one.identical(again)
+    assert again.identical(one)
+    assert pickle.loads(pickle.dumps(one)).identical(one) if name != "Audit" else True
+    others = [made(other) for other in MADE if other != name]
+    assert not any(one.identical(other) for other in [*others, None, 1])
+
+
+def test_a_trace_of_another_scheme_is_not_equal() -> None:
+    ours, other = made("Trace"), fc.simulate(fc.incast(2, scheme=fc.HPCC()), "1ms", estimate_error=False)
+    assert ours != other
+    assert not ours.identical(other)
+
+
+def test_seeds_and_clocks() -> None:
+    one, again, other = packets(1), fc.simulate(fc.incast(2), "1ms", engine="packet", seed=1), packets(2)
+    assert one.summary["wall_s"] != again.summary["wall_s"]
+    assert one.identical(again)
+    assert not one.identical(other)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.assign(queue=d.queue + 1e-9),
+        lambda d: d.assign(queue=d.queue.assign_attrs(units="KB")),
+        lambda d: d.assign(queue=d.queue.astype("float32").astype("float64").astype("float32")),
+        lambda d: d.assign_coords(flow=["a", "b"]),
+        lambda d: d.assign_attrs(dt_s=1.0),
+        lambda d: d.assign_attrs(summary=d.attrs["summary"].replace('"flows": 2', '"flows": 3')),
+        lambda d: d.drop_vars("sent"),
+        lambda d: d.isel(time=slice(1, None)),
+    ],
+)
+def test_any_change_is_seen(change: Any) -> None:
+    one = made("Trace")
+    assert not one.identical(dataclasses.replace(one, dataset=change(one.dataset)))
+
+
+def test_content_of_all_kinds() -> None:
+    class Thing:
+        """Compared by ==."""
+
+    thing = Thing()
+    for value in (math.nan, [math.nan, {"a": np.array([1, math.nan])}], (1, "a"), None, thing, np.array([thing])):
+        assert same(value, value)
+        assert same(value, copy.copy(value)) or value is thing
+    pairs = [(1, 1.0), (1, True), ([1], (1,)), ({"a": 1}, {"a": 1, "b": 2}), (np.arange(2), np.arange(3))]
+    pairs += [(np.arange(2), np.arange(2.0)), (Thing(), Thing()), (xr.DataArray([1]), xr.DataArray([2]))]
+    for one, other in pairs:
+        assert not same(one, other)
+    assert same({"wall_s": 1.0, "a": [{"compile_s": 2}]}, {"wall_s": 3.0, "a": [{"compile_s": 4}]})
+
+
+# -- parts ---------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_a_trace_are_traces() -> None:
+    trace = made("Trace")
+    for part in (
+        trace.sel(flow="flow 0"),
+        trace.sel({"flow": ["flow 0"]}),
+        trace.isel(flow=0, link=0),
+        trace.sel(time=2e-4, method="nearest"),
+        trace.sel(time=slice(0, 5e-4)),
+        trace.between("0us", "500us"),
+    ):
+        assert type(part) is Trace
+        assert set(part.dataset.dims) == {"time", "link", "flow"}
+        assert part.summary == trace.summary
+        assert part.plot().axes
+        assert repr(part).startswith("<Trace fluid, dcqcn, ")
+    assert trace.sel(flow="flow 1")["rate"].identical(trace["rate"].sel(flow=["flow 1"]))
+    with pytest.raises(KeyError):
+        trace.sel(flow="none")
+    with pytest.raises((KeyError, ValueError)):
+        trace.sel(nothing=1)
+
+
+def test_metrics_of_some_flows() -> None:
+    scenario = fc.incast(
+        3, rate="100Gbps", scheme=fc.HPCC(), size=["100KB", "200KB", math.inf], start=["0", "9us", "0"]
+    )
+    trace = fc.simulate(scenario, "100us", estimate_error=False)
+    whole = fc.finish_times(trace)
+    part = trace.sel(flow=["flow 1", "flow 2"])
+    assert fc.finish_times(part).tolist() == whole[1:].tolist()
+    assert np.nanmax(fc.jain_over_time(trace.sel(flow="flow 1"))) == 1.0
+    with pytest.raises(fc.InputError, match="parts of runs"):
+        fc.compare(part, part)
+
+
+def test_parts_of_a_sweep_are_sweeps() -> None:
+    sweep = made("SweepResult")
+    part = sweep.sel(g=1 / 256)
+    assert type(part) is fc.SweepResult
+    assert part.names == ["kmin"]
+    assert (part.points, part.failed) == (3, 1)
+    assert part.best().keys() == {"kmin", "metric", "value"}
+    assert part.plot().axes
+    point = part.sel(kmin=5e3)
+    assert (point.names, point.points, point.failed) == ([], 1, 0)
+    assert point.best()["value"] == float(sweep["queue_bytes.mean"].sel(g=1 / 256, kmin=5e3))
+    with pytest.raises(fc.InputError, match="one point"):
+        point.plot()
+    assert type(sweep.isel(g=[0])) is fc.SweepResult
+
+
+def test_parts_of_charts_and_branches() -> None:
+    chart = made("StabilityChart")
+    assert "boundary" in chart.isel(n=slice(0, 2))
+    line = chart.sel(n=8.0)
+    assert type(line) is fc.StabilityChart
+    assert "boundary" not in line
+    with pytest.raises(fc.InputError, match="over two"):
+        line.plot()
+    two = made("Branches")
+    assert type(two.sel(n=2.0)) is fc.Branches
+    assert two.sel(n=2.0).plot().axes
+    assert type(two.sel(branch="up")) is xr.Dataset
+    with pytest.raises(fc.InputError, match="one point"):
+        two.isel(n=0, g=0).plot()
+
+
+def test_parts_of_the_others() -> None:
+    assert type(made("Comparison").sel(time=slice(0, 5e-4))) is fc.Comparison
+    assert made("Comparison").sel(seed=1).plot().axes
+    cycle = made("LimitCycle").sel(flow="flow 0")
+    assert (type(cycle), cycle.kind) == (fc.LimitCycle, made("LimitCycle").kind)
+    assert cycle.plot().axes
+    assert type(made("WaiSweep").sel(w_ai=80)) is fc.WaiSweep
+    assert type(made("WaiSweep").sel(engine="closed form")) is xr.Dataset
+    rates = made("DecreaseRates")
+    assert type(rates.sel(time=slice(0, 1e-4))) is type(rates)
+    assert type(rates.sel(rule="sampling")) is xr.Dataset
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_everything_of_xarray_is_reached(name: str) -> None:
+    one = made(name)
+    assert isinstance(one, DatasetResult)
+    assert isinstance(one, Comparable)
+    for variable in map(str, one.dataset.variables):
+        assert variable in one
+        assert one[variable].identical(one.dataset[variable])
+        if variable.isidentifier() and not hasattr(type(one), variable):
+            assert getattr(one, variable).identical(one.dataset[variable])
+    assert one.to_dataarray is not None
+    assert not hasattr(one, "nothing_of_the_kind")
+    assert "nothing" not in one
+    copied = copy.deepcopy(one)
+    assert copied.identical(one)
+
+
+def test_the_window_is_the_congestion_window() -> None:
+    trace = fc.simulate(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()), "50us", estimate_error=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert trace.window.identical(trace["window"])
+        assert trace.window.attrs["units"] == "bytes"
+        assert type(trace.between("10us", "20us")) is Trace
+
+
+def test_earlier_methods_answer_for_one_version() -> None:
+    trace = made("Trace")
+    with pytest.warns(DeprecationWarning, match=r"write trace\.between\(opens, closes\)"):
+        assert trace.window("100us", "200us").identical(trace.between("100us", "200us"))
+    with pytest.warns(DeprecationWarning, match=r"metrics\.rate_gap"):
+        assert (trace.rate_gap() >= 0).all()
+    for name, keys in (("jain", None), ("utilisation", None), ("mean_rates", None), ("queue_statistics", "mean")):
+        with pytest.warns(DeprecationWarning, match="fluidcc.results.metrics"):
+            found = getattr(trace, name)()
+        assert keys is None or keys in found
+    with pytest.warns(DeprecationWarning, match=r"metrics\.utilisation"):
+        assert trace.utilisation() == pytest.approx(trace.utilisation("bottleneck"))
+
+
+# -- what people see -----------------------------------------------------------------------------------------
+
+
+class Balanced(HTMLParser):
+    """Whether tags close in order, and which there are."""
+
+    VOID = frozenset({"input", "br", "path", "use", "hr", "meta", "rect"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.add(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+def checked(html: str) -> str:
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    assert "script" not in parser.seen
+    return html
+
+
+SHOWN = [*DATASETS, "Equilibrium", "Linearization", "Stability", "Scenario"]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_representations(name: str) -> None:
+    one = made(name)
+    text = repr(one)
+    assert text.startswith("<")
+    assert text.endswith(">")
+    assert len(text.splitlines()) <= 8
+    assert len(text) < 500
+    html = checked(one._repr_html_())
+    assert html.startswith("<div><strong>")
+    assert ("<details><summary>dataset" in html) == (name in DATASETS)
+    assert "nan" not in html.partition("<details>")[0]
+
+
+def test_units_are_shown() -> None:
+    assert "queue 93.77KB" in repr(made("Equilibrium"))
+    assert "rate 5Gbps" in repr(made("Equilibrium"))
+    assert "stable, rightmost root -47.73" in repr(made("Stability"))
+    assert "delay margin 12.19us" in repr(made("Stability"))
+    assert "<td" in made("Trace")._repr_html_()
+    assert "5KB to 300KB, 3 values" in made("SweepResult")._repr_html_()
+
+
+def test_user_text_is_escaped() -> None:
+    link = fc.Link("10Gbps", marking=fc.RED("5KB", "200KB", 0.01), name=EVIL)
+    flow = fc.Flow((0,), fc.DCQCN(g="1/16"), "40Gbps", name=EVIL)
+    scenario = fc.Scenario((link,), (flow, dataclasses.replace(flow, name="", scheme=fc.TIMELY())))
+    trace = fc.simulate(fc.Scenario((link,), (flow, flow)), "100us", estimate_error=False)
+    found = fc.equilibrium(fc.Scenario((link,), (flow, flow)))
+    for shown in (scenario, trace, found, fc.limit_cycle(fc.Scenario((link,), (flow,)), "60ms", estimate_error=False)):
+        html = checked(shown._repr_html_())
+        assert EVIL not in html
+        assert "&lt;script&gt;" in html
+
+
+def test_a_scenario_in_a_few_lines() -> None:
+    scenario = fc.incast(16, rate="100Gbps", scheme=fc.HPCC(vai=True), size="1MB", stagger="20us", stagger_group=2)
+    lines = repr(scenario).splitlines()
+    assert lines[0] == "<Scenario: 16 flows, 1 link"
+    assert lines[1] == "  bottleneck: 100Gbps, 1us"
+    assert lines[2] == "  16 flows: HPCC(vai=on), line rate 100Gbps, start 0s to 140us, size 1MB>"
+    assert "RED(kmin=5KB, kmax=200KB, pmax=0.01)" in repr(fc.incast(2))
+    assert "pfc=PFC(xoff=512KB)" in repr(fc.chain(pfc=fc.PFC("512KB")))
+    assert len(repr(fc.fat_tree([(0, 1, 0.0, "1MB")] * 50, scheme=fc.HPCC())).splitlines()) < 10
+    unread = fc.Scenario((fc.Link("fast"),), (fc.Flow((0,), fc.DCQCN(g="much"), "40Gbps"),))
+    assert "fast" in repr(unread)
+    assert "g=much" in repr(unread)
+    odd = fc.Scenario((fc.Link(1e9, name="a\nb"),), (fc.Flow((0,), fc.DCQCN(), 1e9, name="x" * 99),))
+    assert len(repr(odd).splitlines()) == 3
+    assert max(map(len, repr(odd).splitlines())) < 120
+
+
+def test_a_traced_scenario_can_be_shown() -> None:
+    import jax
+
+    texts = []
+
+    def show(n: Any) -> Any:
+        texts.append(repr(fc.incast(1, multiplicity=n, scheme=fc.DCQCN(g=n / 256))))
+        return n
+
+    jax.make_jaxpr(show)(1.0)
+    assert "DCQCN(g=traced)" in texts[0]
+    assert "1 class of flows" in texts[0]
