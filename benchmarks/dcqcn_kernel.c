@@ -1,4 +1,4 @@
-/* Two DCQCN flows over one queue: the integrator of fluidcc.fluid written out for this one problem.
+/* Two DCQCN flows over one queue: the integrator of fluidcc.engines.fluid written out for this one problem.
  *
  * Heun on a fixed step, one lag of a whole number of steps, a ring of lagged queue and rates. What the lagged
  * marks do (feedback) is evaluated once per step and shared by the two stages that stand there. Equations (5)-(9)

@@ -141,7 +141,7 @@ def test_the_sum_is_bounded_and_the_oldest_go_first(top: Path, monkeypatch: pyte
 NUMBA = """
 import sys
 import numpy as np
-from fluidcc.packet import jit
+from fluidcc.engines.packet import jit
 
 @jit.entry
 def double(x):

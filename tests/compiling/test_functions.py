@@ -278,10 +278,10 @@ import sys
 import jax
 import fluidcc as fc
 from fluidcc.compiling import functions
-from fluidcc.control.local import local
-from fluidcc.fluid.engine import Continued
-from fluidcc.fluid.network import network_of
-from fluidcc.fluid.plan import plan_of
+from fluidcc.theory.control.local import local
+from fluidcc.engines.fluid.engine import Continued
+from fluidcc.engines.fluid.network import network_of
+from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.scenario import resolve
 
 shapes, functions.MOST = int(sys.argv[1]), int(sys.argv[2])

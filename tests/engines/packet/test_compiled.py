@@ -55,19 +55,17 @@ def test_plain_python_gives_the_same_bits() -> None:
     assert small("60us", NUMBA_DISABLE_JIT="1") == compiled
 
 
-@pytest.mark.slow
 def test_bounds_checks_find_nothing(tmp_path: Path) -> None:
     assert small("300us", NUMBA_BOUNDSCHECK="1", FLUIDCC_CACHE_DIR=str(tmp_path)) == small("300us")
 
 
-@pytest.mark.slow
 def test_machine_code_calls_only_what_exists(tmp_path: Path) -> None:
     """LLVM may emit a call of a helper that nobody provides (__udivti3): a null call, and a crash."""
     code = r"""
 import json, re
 from llvmlite import binding
 import fluidcc as fc
-from fluidcc.packet.engine import run
+from fluidcc.engines.packet.engine import run
 fc.simulate(fc.incast(1), "1us", engine="packet")
 assembly = list(run.inspect_asm().values())[0]
 called = re.findall(r"movabsq\s+\$([A-Za-z_][\w.]*)|call[q]?\s+([A-Za-z_][\w.@]*)", assembly)
