@@ -45,7 +45,7 @@ def timed(scenario: Scenario, until: str) -> dict[str, float]:
     best, core, packets = float("inf"), None, 0
     for _ in range(ROUNDS):
         plan = plan_of(scenario, times, 0)
-        packet_run.warm_up(plan.sim)
+        packet_run.warm_up(plan)
         sim, seconds = packet_run.execute(plan, 0)
         best, core, packets = min(best, seconds), sim.core[0], len(sim.packets)
     assert core is not None

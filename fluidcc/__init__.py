@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.hpcc_multiq import HPCCMultiQ as HPCCMultiQ
     from fluidcc.schemes.hpcc_rx import HPCCRx as HPCCRx
     from fluidcc.schemes.none import NoControl as NoControl
+    from fluidcc.schemes.registry import register as register
     from fluidcc.schemes.swift import Swift as Swift
     from fluidcc.schemes.timely import TIMELY as TIMELY
     from fluidcc.sweeps import SweepResult as SweepResult
@@ -145,6 +146,7 @@ _HOMES = {
     "pareto": "fluidcc.theory.recursion.pareto",
     "poisson_flows": "fluidcc.scenario.builders.workloads",
     "parking_lot": "fluidcc.scenario.builders",
+    "register": "fluidcc.schemes.registry",
     "sampling_lead": "fluidcc.theory.fairness.lead",
     "settling_time": "fluidcc.results.metrics",
     "shared_decrease": "fluidcc.theory.fairness.queue",

@@ -29,11 +29,12 @@ def known_names(scheme: str) -> dict[str, tuple[str, str]]:
     """Home and dimension of every name; the homes are scheme, marking, network, pfc and builder."""
     from fluidcc.scenario.model import PFC, RED, Scenario
     from fluidcc.scenario.parameters import specs
-    from fluidcc.schemes.registry import parameters_of
+    from fluidcc.schemes.registry import scheme as scheme_named
 
     known = {"pfc": ("pfc", "on|off")}
     # A scheme's own parameter goes before one of the same name elsewhere.
-    for home, owner in (("pfc", PFC), ("network", Scenario), ("marking", RED), ("scheme", parameters_of(scheme))):
+    owners = {"pfc": PFC, "network": Scenario, "marking": RED, "scheme": scheme_named(scheme).Parameters}
+    for home, owner in owners.items():
         known |= {name: (home, spec.dimension) for name, spec in specs(owner).items()}
     for options in TOPOLOGIES.values():
         known |= {name: ("builder", dimension) for name, dimension in options.items()}

@@ -60,9 +60,9 @@ def preset_of(scheme: str, name: str) -> Preset:
     InputError
         If there is no such scheme or preset.
     """
-    from fluidcc.schemes.registry import package
+    from fluidcc.schemes.registry import scheme as scheme_named
 
-    presets = package(scheme).PRESETS
+    presets = scheme_named(scheme).PRESETS
     if name not in presets:
         raise InputError(f"--preset: {scheme} has no {name[:40]!r}; write one of {', '.join(presets)}")
     return presets[name]

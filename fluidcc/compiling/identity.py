@@ -21,7 +21,7 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from fluidcc.schemes.registry import SCHEMES, optional_part
+from fluidcc.schemes import registry
 
 # Of these, whose versions are in the folder's name, the names alone.
 _OUTSIDE = frozenset(sys.stdlib_module_names) | {"jax", "jaxlib", "numpy", "scipy", "numba", "xarray", "pandas"}
@@ -50,8 +50,9 @@ def code_of(functions: Iterable[Any], classes: Iterable[type], rooms: tuple[str,
     Modules that are imported within a function are not followed.
     """
     classes = sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))
-    names = sorted({name for cls in classes if (name := getattr(cls, "name", None)) in SCHEMES})
-    modules = [optional_part(types.SimpleNamespace(name=name), room) for name in names for room in rooms]
+    known = {*registry.built_in(), *(each.name for each in registry.outside())}
+    names = sorted({str(name) for cls in classes if (name := getattr(cls, "name", None)) in known})
+    modules = [registry.scheme(name).module(room) for name in names for room in rooms]
     reader = _Reader()
     for each in (*functions, *classes, *modules):
         reader.read(each)

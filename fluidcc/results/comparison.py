@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,8 @@ from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes import registry as dispatch
+from fluidcc.schemes.registry import scheme_of
+from fluidcc.schemes.sides import Crosscheck
 from fluidcc.schemes.tolerance import Tolerance
 from fluidcc.units import TIME, quantity, show
 
@@ -156,23 +156,21 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     )
 
 
-def _crosscheck(scenario: Scenario) -> ModuleType | None:
-    """What the scenario's scheme says of comparing; None if it says nothing, or flows run several schemes."""
+def _crosscheck(scenario: Scenario) -> Crosscheck:
+    """What the scenario's scheme says of comparing: nothing, if flows run several schemes."""
     if len({flow.scheme.name for flow in scenario.flows}) > 1:
-        return None
-    return dispatch.optional_part(scenario.flows[0].scheme, "crosscheck")
+        return Crosscheck()
+    return scheme_of(scenario.flows[0].scheme).crosscheck
 
 
 def tolerances_of(scenario: Scenario) -> dict[str, Tolerance]:
     """Tolerances of the scenario's scheme; none if it sets none."""
-    module = _crosscheck(scenario)
-    return {} if module is None else module.tolerances(scenario)
+    return _crosscheck(scenario).tolerances(scenario)
 
 
 def horizon(scenario: Scenario) -> str:
     """How long to run the scenario for a comparison."""
-    module = _crosscheck(scenario)
-    return "200ms" if module is None else module.UNTIL
+    return _crosscheck(scenario).UNTIL
 
 
 def _check_same(fluid: Trace, packet: Trace) -> None:

@@ -55,6 +55,11 @@ def parameter(dimension: str, doc: str, *, default: Any = dataclasses.MISSING, *
     return dataclasses.field(default=default, metadata={"spec": Spec(dimension, doc, **spec)})
 
 
+def bound(doc: str) -> Any:
+    """Make a field that a scheme's ``bind`` fills in; nobody types it, and ``doc`` says what it is, with its unit."""
+    return dataclasses.field(default=None, repr=False, metadata={"bound": doc})
+
+
 def specs(cls: Any) -> Mapping[str, Spec]:
     """Return the specifications of a parameter set's fields, by name; a class's own before those it inherits."""
     return _specs(cls if isinstance(cls, type) else type(cls))

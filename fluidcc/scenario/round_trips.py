@@ -42,12 +42,12 @@ def ack_delay(scenario: Scenario, flow: Flow) -> Any:
 
 
 def base_rtt_with_serialisation(scenario: Scenario, flow: Flow) -> Any:
-    """Round trip [s] of a data packet and its ACK through empty queues: propagation, and storing at every hop."""
+    """Round trip [s] of a data packet and its ACK through empty queues: propagation, and serialisation at every hop."""
     return _propagation(scenario, flow) + serialisation_rtt(scenario, flow)
 
 
 def serialisation_rtt(scenario: Scenario, flow: Flow) -> Any:
-    """Of a round trip, the time [s] in which a data packet and its ACK are stored at their hops."""
+    """Of a round trip, the time [s] for which a data packet and its ACK are put onto their links."""
     return sum(serialisation_delays(scenario, flow)) + ack_delay(scenario, flow)
 
 
@@ -59,7 +59,7 @@ def payload_base_rtt(scenario: Scenario, flow: Flow) -> Any:
 
 def slowest_rate(scenario: Scenario, flow: Flow) -> Any:
     """Least rate [bytes/s] of a flow's NIC and links; may be traced."""
-    return reduce(lambda a, b: _pick("minimum", a, b), _hop_rates(scenario, flow))
+    return reduce(smaller, _hop_rates(scenario, flow))
 
 
 def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] = base_rtt_with_serialisation) -> Any:
@@ -72,13 +72,13 @@ def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] =
     rule : callable
         ``rule(scenario, flow) -> seconds``: `base_rtt_with_serialisation` or `payload_base_rtt`.
     """
-    return reduce(lambda a, b: _pick("maximum", a, b), _distinct(scenario, rule))
+    return reduce(larger, _distinct(scenario, rule))
 
 
 def least_bdp(scenario: Scenario) -> Any:
     """Least bandwidth-delay product [bytes] of a scenario's paths, each by its slowest link."""
     found = _distinct(scenario, lambda s, flow: slowest_rate(s, flow) * base_rtt_with_serialisation(s, flow))
-    return reduce(lambda a, b: _pick("minimum", a, b), found)
+    return reduce(smaller, found)
 
 
 def _distinct(scenario: Scenario, rule: Callable[[Scenario, Flow], Any]) -> list[Any]:
@@ -93,8 +93,17 @@ def _distinct(scenario: Scenario, rule: Callable[[Scenario, Flow], Any]) -> list
     return list(found.values())
 
 
+def larger(a: Any, b: Any) -> Any:
+    """The larger of two values, of which either may be traced."""
+    return _pick("maximum", a, b)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of two values, of which either may be traced."""
+    return _pick("minimum", a, b)
+
+
 def _pick(name: str, a: Any, b: Any) -> Any:
-    """The larger or smaller of two values, of which either may be traced."""
     if is_concrete(a) and is_concrete(b):
         return max(a, b) if name == "maximum" else min(a, b)
     import jax.numpy as jnp  # only here: the packet engine needs no JAX

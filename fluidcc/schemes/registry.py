@@ -1,71 +1,255 @@
-"""The one list of schemes: a line here and a folder beside make a scheme known everywhere."""
+"""Schemes by name: every folder here with a ``parameters`` module, what was registered, and what is installed.
+
+Names are known without an import; a scheme's parameters are imported when it is asked for, its sides when they are.
+"""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import re
+import sys
+import threading
+from functools import cache
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluidcc.errors import InputError
 
-SCHEMES = {
-    "acc": "fluidcc.schemes.acc",
-    "dcqcn": "fluidcc.schemes.dcqcn",
-    "dctcp": "fluidcc.schemes.dctcp",
-    "hpcc": "fluidcc.schemes.hpcc",
-    "hpcc-multiq": "fluidcc.schemes.hpcc_multiq",
-    "hpcc-rx": "fluidcc.schemes.hpcc_rx",
-    "none": "fluidcc.schemes.none",
-    "swift": "fluidcc.schemes.swift",
-    "timely": "fluidcc.schemes.timely",
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from fluidcc.schemes.sides import Equilibrium, Fluid, Packet, Scheme
+
+DEFAULT = "dcqcn"  # where no scheme is given
+ENTRY_POINTS = "fluidcc.schemes"
+_HERE = __name__.rpartition(".")[0]
+_REQUIRED = {
+    "name": 'name: ClassVar[str] = "my-scheme"',
+    "int_bytes": "int_bytes = 0.0",
+    "default_marking": "default_marking: ClassVar[RED | None] = None",
+    "default_rate": 'default_rate: ClassVar[str] = "100Gbps"',
+    "feedback_delay": "feedback_delay: Any = feedback_delay_field()",
+    "feedback_pause": "feedback_pause = 0.0",
+    "bind": "def bind(self, path): return self",
 }
+_T = TypeVar("_T")
+_outside: dict[str, Scheme] = {}  # in the order in which they came
+_lock = threading.RLock()
 
 
-def package(name: str) -> ModuleType:
-    """Package of a scheme: its ``Parameters`` class and its ``PRESETS``.
+@cache
+def built_in() -> tuple[str, ...]:
+    """Names of the schemes in this package."""
+    folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/parameters.py"))
+    return tuple(folder.replace("_", "-") for folder in folders)
+
+
+def names() -> tuple[str, ...]:
+    """Names of all schemes: built in, registered, and of installed packages."""
+    return tuple(dict.fromkeys((*built_in(), *_outside, *_installed())))
+
+
+def outside() -> tuple[Scheme, ...]:
+    """Schemes from other packages that have been registered, or asked for by name, so far."""
+    return tuple(_outside.values())
+
+
+def scheme(name: str) -> Scheme:
+    """A scheme by its name.
 
     Raises
     ------
     InputError
-        If there is no such scheme.
+        If there is none of that name, or an installed one keeps not to the contract.
     """
-    if name not in SCHEMES:
-        raise InputError(f"scheme: {str(name)[:40]!r} is unknown; write one of {', '.join(SCHEMES)}")
-    return importlib.import_module(SCHEMES[name])
+    if name in built_in():
+        return _built_in(name)
+    with _lock:
+        if name not in _outside and name in _installed():
+            _load(name, _installed()[name])
+    if name not in _outside:
+        raise InputError(
+            f"scheme: {str(name)[:40]!r} is unknown; write one of {', '.join(names())}, or register yours with "
+            "fluidcc.register"
+        )
+    return _outside[name]
 
 
-def parameters_of(name: str) -> Any:
-    """Parameter class of a scheme.
-
-    Raises
-    ------
-    InputError
-        If there is no such scheme.
-    """
-    return package(name).Parameters
-
-
-def optional_part(parameters: Any, room: str) -> ModuleType | None:
-    """A scheme's module, for example its ``equilibrium``, from its parameters; None if it has none."""
-    path = f"{SCHEMES[parameters.name]}.{room}"
-    try:
-        return importlib.import_module(path)
-    except ModuleNotFoundError as error:
-        if error.name != path:
-            raise
-        return None
-
-
-def part(parameters: Any, room: str) -> ModuleType:
-    """A scheme's module that it cannot do without: its ``fluid`` or ``packet`` side.
+def scheme_of(parameters: Any) -> Scheme:
+    """The scheme whose parameters these are; one that is not known yet is registered by its parameters' package.
 
     Raises
     ------
     InputError
         If it has none.
     """
-    module = optional_part(parameters, room)
-    if module is None:
-        other = {"fluid": "; run the packet engine instead", "packet": "; run the fluid engine instead"}.get(room, "")
-        raise InputError(f"scheme: {parameters.name} has no {room} model{other}")
-    return module
+    name = parameters.name
+    if name not in built_in() and name not in _outside:
+        register(type(parameters))
+    return scheme(name)
+
+
+def fluid_of(parameters: Any) -> Fluid:
+    """The fluid side of a scheme, from its parameters.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    known = scheme_of(parameters)
+    if known.fluid is None:
+        raise InputError(f"scheme {known.name} has no fluid side ({known.file('fluid')}); run engine='packet'")
+    return known.fluid
+
+
+def packet_of(parameters: Any) -> Packet:
+    """The packet side of a scheme, from its parameters.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    known = scheme_of(parameters)
+    if known.packet is None:
+        raise InputError(f"scheme {known.name} has no packet side ({known.file('packet')}); run engine='fluid'")
+    return known.packet
+
+
+def equilibrium_of(parameters: Any) -> Equilibrium | None:
+    """The equilibrium side of a scheme, from its parameters; None if it has none."""
+    return scheme_of(parameters).equilibrium
+
+
+def register(scheme: _T) -> _T:
+    """Make a scheme known by its name, to engines, sweeps, stability and the command line.
+
+    Parameters
+    ----------
+    scheme : package, or class of parameters in it
+        See CONTRIBUTING.md; a package has ``Parameters``, and if it likes ``PRESETS``. Its sides, ``fluid``,
+        ``packet``, ``equilibrium`` and ``crosscheck``, are modules beside, imported when first used.
+
+    Returns
+    -------
+    package, or class
+        What was given, so that it can decorate a class.
+
+    Raises
+    ------
+    InputError
+        If its name is taken, or it lacks a part.
+
+    Examples
+    --------
+    >>> import aimd_ecn, fluidcc as fc  # doctest: +SKIP
+    >>> fc.register(aimd_ecn)  # doctest: +SKIP
+    >>> fc.simulate(fc.incast(2, scheme=aimd_ecn.AIMD()), "10ms", engine="packet")  # doctest: +SKIP
+    """
+    made = _made(scheme)
+    with _lock:
+        known = _built_in(made.name) if made.name in built_in() else _outside.get(made.name)
+        if known is None:
+            _outside[made.name] = made
+        elif known.Parameters is not made.Parameters:
+            raise InputError(
+                f"scheme: the name {made.name!r} is taken by {known.package}; give {made.package} another one"
+            )
+    return scheme
+
+
+def _made(given: Any) -> Scheme:
+    from fluidcc.schemes.sides import Scheme
+
+    if isinstance(given, Scheme):
+        made = given
+    else:
+        package = given if isinstance(given, ModuleType) else _package_of(given)
+        cls = getattr(package, "Parameters", given if isinstance(given, type) else None)
+        if cls is None:
+            raise InputError(
+                f"register: {repr(given)[:80]} is no scheme; give a package with Parameters, or a class of parameters"
+            )
+        _check(cls)
+        made = Scheme(cls, getattr(package, "PRESETS", None) or _default_presets(cls), _path(package, cls))
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", made.name):
+        raise InputError(f"scheme: {made.name!r} is no name; write lower case and dashes, for example aimd-ecn")
+    if not any(_has(made, side) for side in ("fluid", "packet")):
+        raise InputError(
+            f"scheme {made.name}: it has neither {made.file('fluid')} nor {made.file('packet')}; write at least one "
+            "(CONTRIBUTING.md)"
+        )
+    return made
+
+
+def _package_of(given: Any) -> ModuleType | None:
+    """Package in whose module a class of parameters stands."""
+    module = getattr(given, "__module__", "")
+    for path in (module, module.rpartition(".")[0]):
+        package = sys.modules.get(path)
+        if package is not None and hasattr(package, "__path__"):
+            return package
+    return None
+
+
+def _path(package: ModuleType | None, cls: Any) -> str:
+    return cls.__module__ if package is None else package.__name__
+
+
+def _check(cls: Any) -> None:
+    """The parameters against the contract."""
+    from fluidcc.scenario.parameters import specs
+
+    where = f"{cls.__module__}.{getattr(cls, '__name__', cls)}"
+    if not hasattr(cls, "__dataclass_fields__"):
+        raise InputError(f"register: {where} is no class of parameters; write @fluidcc.scenario.parameters.register()")
+    missing = [name for name in _REQUIRED if not hasattr(cls, name) and name not in specs(cls)]
+    if missing:
+        raise InputError(f"register: {where} has no {missing[0]}; write {_REQUIRED[missing[0]]}")
+
+
+def _default_presets(cls: Any) -> dict[str, Any]:
+    from fluidcc.schemes.preset import Preset
+
+    made = cls()
+    return {"paper": Preset(made, made.default_marking)}
+
+
+def _has(made: Scheme, side: str) -> bool:
+    try:
+        return importlib.util.find_spec(f"{made.package}.{side}") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@cache
+def _built_in(name: str) -> Scheme:
+    from fluidcc.schemes.sides import Scheme
+
+    package = importlib.import_module(f"{_HERE}.{name.replace('-', '_')}")
+    return Scheme(package.Parameters, package.PRESETS, package.__name__)
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """Entry points of installed packages, by the names of their schemes; not imported."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in built_in()}
+
+
+def _load(name: str, point: EntryPoint) -> None:
+    try:
+        found = point.load()
+    except Exception as error:  # whatever a package does as it is imported
+        raise InputError(
+            f"scheme: {name} cannot be loaded from {point.value} ({type(error).__name__}: {error}); repair or remove "
+            "that package"
+        ) from error
+    made = _made(found)
+    if made.name != name:
+        raise InputError(f"scheme: {point.value} is installed as {name!r} but named {made.name!r}; agree on one")
+    register(found)

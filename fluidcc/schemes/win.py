@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluidcc.scenario.parameters import parameter
 from fluidcc.schemes.fields import base_rtt_field
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
+
+_P = TypeVar("_P")
 
 
 def win_base_rtt() -> Any:
@@ -22,3 +28,12 @@ def win_switch() -> Any:
         source="HPCC 5.1",
         choices=(False, True),
     )
+
+
+def bound_win(parameters: _P, path: PathInformation) -> _P:
+    """Parameters with `win_switch`: if it is on, with the base RTT that the window fills."""
+    p: Any = parameters
+    if not p.win or p.base_rtt is not None:
+        return parameters
+    base_rtt = path.largest_payload_rtt if p.variant == "hpcc-sim" else path.largest_base_rtt
+    return dataclasses.replace(p, base_rtt=base_rtt)

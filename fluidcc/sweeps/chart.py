@@ -24,7 +24,7 @@ from fluidcc.sweeps.boundary import traced
 from fluidcc.sweeps.grid import axis_text, grid_of
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.theory.control.local import Local, local
-from fluidcc.theory.control.states import smooth_part
+from fluidcc.theory.control.states import smooth_side
 from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.delay_systems.roots import abscissa
 
@@ -245,6 +245,6 @@ def _links(batch: Batch, found: Local) -> tuple[Array, Array, Array]:
 def _size(scenario: Scenario) -> int:
     """Points at once, of a scenario that can be linearised."""
     for flow in scenario.flows:
-        smooth_part(flow.scheme)
+        smooth_side(flow.scheme)
     rows = len(scenario.links) + 4 * len(scenario.flows)
     return max(1, min(_CHUNK, _MOST // rows**2))

@@ -14,7 +14,7 @@ from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Flow, Scenario
 from fluidcc.scenario.parameters import specs
-from fluidcc.schemes.registry import SCHEMES, parameters_of
+from fluidcc.schemes import registry
 
 MOST_POINTS = 50_000_000
 
@@ -115,7 +115,7 @@ def axis_text(name: str, values: Any) -> str:
 
 def dimension_of(name: str) -> str:
     """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
-    for owner in (RED, Flow, Scenario, *(parameters_of(scheme) for scheme in SCHEMES)):
+    for owner in (RED, Flow, Scenario, *(registry.scheme(scheme).Parameters for scheme in registry.names())):
         if name in specs(owner):
             return specs(owner)[name].dimension
     return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)

@@ -18,6 +18,7 @@ import sympy
 import fluidcc as fc
 from fluidcc.claims.runner import claims
 from fluidcc.scenario.model import resolve
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.swift import fluid as swift
 from fluidcc.schemes.timely import PRESETS as TIMELY
 from fluidcc.schemes.timely import fluid as timely
@@ -148,7 +149,7 @@ def test_swift_s_targets_are_the_fluids(proof: Any) -> None:
     own = importlib.import_module("fluidcc.proofs.equilibria.equations").Swift()
     scheme = fc.Swift(fs_range="9us", fs_max=50.0, beta=0.8)
     scenario = resolve(fc.incast(2, rate="100Gbps", scheme=scheme))
-    p = swift.settled(scenario)(scenario.flows[0])
+    p = bind(scenario, scenario.flows[0])
     assert own.fixed == pytest.approx(7e-6)
     assert p.base_target == pytest.approx(own.fixed, rel=1e-12)
     assert scenario.links[0].rate / scenario.wire_packet_of(scenario.flows[0]) == own.C

@@ -17,7 +17,7 @@ import fluidcc as fc
 from fluidcc.results import schema
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders.toml_file import from_toml
-from fluidcc.schemes.registry import part
+from fluidcc.schemes.registry import scheme_of
 
 # What scripts outside the project rely on: keys of `simulate` (the command-line contract).
 CONTRACT = {
@@ -113,7 +113,7 @@ def test_dataset(engine: str, kind: str) -> None:
     schemes = [fc.DCQCN(), fc.ACC(), fc.HPCC()]
     shown: dict[str, Any] = {}
     for scheme in schemes:
-        shown |= part(scheme, engine).OBSERVABLES
+        shown |= getattr(scheme_of(scheme), engine).OBSERVABLES
     for name, values in dataset.data_vars.items():
         declared = schema.VARIABLES.get(str(name))
         if declared is not None:

@@ -15,6 +15,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.acc import fluid as model
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Progress
 
 C = 12.5e9
@@ -28,9 +29,9 @@ def of(flows: int, options: dict[str, Any] | None = None, rate: str = "100Gbps",
     return fc.incast(flows, rate=rate, scheme=fc.ACC(**(options or {})), **network)
 
 
-def settled(**options: Any) -> Any:
+def bound(**options: Any) -> Any:
     scenario = resolve(of(2, options))
-    return model.settled(scenario)(scenario.flows[0])
+    return bind(scenario, scenario.flows[0])
 
 
 def run(scenario: Any, until: Any, **more: Any) -> fc.Trace:
@@ -44,7 +45,7 @@ class Sender:
     """One flow, told of the bytes of each step by hand."""
 
     def __init__(self, rate: float = C, packet: float = 1.0, **options: Any) -> None:
-        self.p, self.packet = settled(**options), packet
+        self.p, self.packet = bound(**options), packet
         self.state = model.start(self.p, rate * ONE, (1, 1), 1)
         self.sent = self.acked = 0.0
 
@@ -324,7 +325,7 @@ def test_period_is_at_least_the_base_rtt() -> None:
     with pytest.raises(InputError, match=r"period: .* is shorter than the base RTT"):
         run(of(2, {"period": "2us"}), "50us")
     scenario = resolve(of(2))
-    p = model.settled(scenario)(scenario.flows[0])
+    p = bind(scenario, scenario.flows[0])
     assert p.period == pytest.approx(base_rtt_with_serialisation(scenario, scenario.flows[0]))
     assert p.period == pytest.approx(T)
     assert (p.ri_low, p.ri_high) == (C / 250, C / 25)

@@ -18,6 +18,7 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt, payload_base_rtt
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc import PRESETS
 from fluidcc.schemes.hpcc import fluid as model
 from fluidcc.schemes.hpcc.parameters import HPCC
@@ -64,8 +65,8 @@ def test_base_rtts() -> None:
     preset = PRESETS["hpcc-sim"]
     simulator = incast(2, preset.scheme, **preset.network)
     assert largest_base_rtt(simulator, payload_base_rtt) == pytest.approx(4160e-9, rel=1e-12)  # its computed_maxRtt
-    settled = model.settled(simulator)(simulator.flows[0])
-    assert settled.initial_window == pytest.approx(52000.0, rel=1e-12)
+    bound = bind(simulator, simulator.flows[0])
+    assert bound.initial_window == pytest.approx(52000.0, rel=1e-12)
 
 
 def test_base_rtt_of_traced_values() -> None:

@@ -15,6 +15,7 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, switches
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS
 from fluidcc.schemes.swift import fluid as model
@@ -70,7 +71,7 @@ def closed() -> Any:
 
 
 def step(state: model.State, rtt: float, acked: float, sent: float, newly: float, **options: Any) -> model.State:
-    scheme = settled(**options)
+    scheme = bound(**options)
     one = jnp.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
     observed = Progress(sent * one, acked * one, newly * one, *sizes, rtt * one)
@@ -78,15 +79,15 @@ def step(state: model.State, rtt: float, acked: float, sent: float, newly: float
     return jax.tree.map(lambda leaf: np.asarray(leaf).item(), new)
 
 
-def settled(**options: Any) -> fc.Swift:
+def bound(**options: Any) -> fc.Swift:
     scenario = resolve(of(2, **options))
-    return model.settled(scenario)(scenario.flows[0])
+    return bind(scenario, scenario.flows[0])
 
 
 def test_the_fluid_step_by_step() -> None:
     """Single steps of Algorithm 1, to float32's digits."""
     one = jnp.ones((1, 1))
-    first = model.start(settled(**PLAIN), CAPACITY * one, (1, 1), 1)
+    first = model.start(bound(**PLAIN), CAPACITY * one, (1, 1), 1)
     assert np.asarray(first.window).item() == pytest.approx(CAPACITY * T)  # line-rate start
     silent = step(first, T, 0.0, 1e4, 0.0, **PLAIN)
     assert silent.window == pytest.approx(CAPACITY * T)
@@ -247,7 +248,7 @@ def test_the_target_counts_switches(engine: str) -> None:
 def test_the_target_is_the_closed_form(closed: Any) -> None:
     """Both engines' targets, of windows from below fs_min to above fs_max, to 1e-6 (float32)."""
     for options in (SCALED, {"fs_range": "9us"}):
-        p = settled(**options)
+        p = bound(**options)
         for packets in (0.05, 0.1, 0.7, 5.0, 49.0, 80.0, 150.0):
             found = float(model.target_delay(p, jnp.asarray(packets)))
             assert found == pytest.approx(closed.target(p, TARGET, packets), rel=1e-6)

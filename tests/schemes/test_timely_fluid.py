@@ -18,6 +18,7 @@ from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS
 from fluidcc.schemes.timely import fluid as model
@@ -41,7 +42,7 @@ def with_(scheme: fc.TIMELY, **options: Any) -> fc.TIMELY:
 def moved(scheme: fc.TIMELY, state: tuple[float, ...], now: float, before: float) -> tuple[float, ...]:
     """dR/dt, dg/dt and the streak's, of a flow whose packets waited for so long."""
     scenario = resolve(fc.incast(1, rate="10Gbps", scheme=scheme))
-    p = model.settled(scenario)(scenario.flows[0])
+    p = bind(scenario, scenario.flows[0])
     with jax.enable_x64(True):
         one = jnp.ones((1, 1))
         waits = Waits(now * one, before * one)

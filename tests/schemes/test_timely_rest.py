@@ -177,7 +177,7 @@ def test_beyond_72_flows_there_is_no_such_rest() -> None:
 def test_any_split_rests_but_for_the_increase_at_no_gradient() -> None:
     """Random splits, queues between the thresholds: 0 for g -> 0+, delta/tau* at g = 0 as printed; to rounding."""
     scheme = resolve(fc.incast(1, rate="10Gbps", scheme=PLAIN)).flows[0].scheme
-    p = dataclasses.replace(scheme, base_rtt=0.0)
+    p = dataclasses.replace(scheme, own_rtt=0.0)
     rng = np.random.default_rng(7)
     with jax.enable_x64(True):
         for flows in (2, 3, 10):

@@ -24,6 +24,7 @@ import fluidcc as fc
 from fluidcc.cli.app import run as cli
 from fluidcc.compiling import functions
 from fluidcc.scenario.model import resolve
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc import PRESETS as HPCC
 from fluidcc.schemes.hpcc import fluid as hpcc
 from fluidcc.schemes.signals import Progress
@@ -138,7 +139,7 @@ def test_a_step_without_acks_says_nothing() -> None:
 
 def hpcc_of(**options: Any) -> Any:
     scenario = resolve(fc.incast(1, rate="100Gbps", scheme=fc.HPCC(**options)))
-    return hpcc.settled(scenario)(scenario.flows[0])
+    return bind(scenario, scenario.flows[0])
 
 
 def reductions(share: float, inflight: float, steps: int, per_step: float, **options: Any) -> list[float]:
@@ -181,7 +182,7 @@ def test_a_small_window_is_spared_for_longer() -> None:
 def test_swift_s_reference() -> None:
     """At twice the target W is 0.6 of the reference, which follows every 7 ACKs; an increase comes with either."""
     scenario = resolve(fc.incast(1, rate="100Gbps", scheme=fc.Swift(sampling=7, rate_ai="50Mbps", flow_scaling=False)))
-    p = swift.settled(scenario)(scenario.flows[0])
+    p = bind(scenario, scenario.flows[0])
     packet, reference_window = 1064.0, 50 * 1064.0
     state = swift.start(p, C * ONE, (1, 1), 1)
     mechanisms = state.mechanisms
@@ -205,7 +206,7 @@ def test_swift_spends_tokens_by_round_trips() -> None:
     for probabilistic in (False, True):
         scheme = fc.Swift(vai=True, probabilistic=probabilistic, flow_scaling=False, token_thresh="8us")
         scenario = resolve(fc.incast(1, rate="100Gbps", scheme=scheme))
-        p = swift.settled(scenario)(scenario.flows[0])
+        p = bind(scenario, scenario.flows[0])
         state, jump, bank = swift.start(p, C * ONE, (1, 1), 1), jax.jit(swift.jump), []
         for k in range(1, 200):
             told = progress_of((k + 20) * 1064.0, k * 1064.0, 1064.0, rtt=20e-6, packet=1064.0)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
-from fluidcc.schemes.registry import part
+from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import is_concrete
 
 
@@ -63,4 +63,4 @@ def identity(value: Any) -> Any:
 
 def needs(scheme: Any) -> frozenset[str]:
     """What the network must keep track of for a scheme (`fluid.signals`)."""
-    return getattr(part(scheme, "fluid"), "NEEDS", frozenset())
+    return fluid_of(scheme).NEEDS

@@ -21,7 +21,8 @@ from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.parameters import out_of_range, register
-from fluidcc.schemes.registry import part
+from fluidcc.schemes.bind import binder
+from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import is_concrete
 
 
@@ -212,7 +213,7 @@ def _refuse_packets_own(scenario: Scenario) -> None:
     if not all(map(is_concrete, fixed)):
         raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")
     for i, flow in enumerate(scenario.flows):
-        for name, modelled in getattr(part(flow.scheme, "fluid"), "ONLY", {}).items():
+        for name, modelled in fluid_of(flow.scheme).ONLY.items():
             if getattr(flow.scheme, name) != modelled:
                 raise InputError(
                     f"flow {i} {name}: the fluid model of {flow.scheme.name} has only {name}={modelled}; "
@@ -231,9 +232,7 @@ def _packets(scenario: Scenario) -> list[Any]:
 
 
 def _groups(scenario: Scenario) -> tuple[Group, ...]:
-    rooms = {flow.scheme.name: part(flow.scheme, "fluid") for flow in scenario.flows}
-    settle = {name: room.settled(scenario) for name, room in rooms.items() if hasattr(room, "settled")}
-    schemes = [settle[f.scheme.name](f) if f.scheme.name in settle else f.scheme for f in scenario.flows]
+    schemes = [*map(binder(scenario), scenario.flows)]
     members: dict[Any, list[int]] = {}
     for i, scheme in enumerate(schemes):
         members.setdefault(jax.tree.structure(scheme), []).append(i)

@@ -15,7 +15,7 @@ from fluidcc.engines.fluid.lags import needs
 from fluidcc.engines.fluid.methods import method_named
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.errors import InputError
-from fluidcc.schemes.registry import part
+from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import TIME, interval, quantity, show
 
 # At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue
@@ -232,21 +232,22 @@ def _longest_interval(network: Network) -> float:
         raise InputError(
             "longest_lag: parameters of a scheme that compares delays are traced; give a bound on all lags"
         )
-    found = [part(group.parameters, "fluid").longest_interval(group.parameters) for group in groups]
+    rules = [(group.parameters, fluid_of(group.parameters).longest_interval) for group in groups]
+    found = [longest(parameters) for parameters, longest in rules if longest is not None]
     return max((float(np.nanmax(np.asarray(each))) for each in found), default=0.0)
 
 
 def _longest_wait(network: Network) -> float:
     """Bound on the queueing delay along a path [s]."""
-    rooms = [(group, part(group.parameters, "fluid")) for group in network.groups]
+    rules = [(group, fluid_of(group.parameters).largest_window) for group in network.groups]
     columns = (network.capacity, network.multiplicity, *(group.parameters for group in network.groups))
-    if not all(hasattr(room, "largest_window") for _, room in rooms) or any(
-        isinstance(leaf, Tracer) for leaf in jax.tree.leaves(columns)
-    ):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(columns)):
         return _QUEUEING_ALLOWANCE
     windows = np.zeros((len(network.flows), 1))
-    for group, room in rooms:
-        largest = np.asarray(room.largest_window(group.parameters), float)
+    for group, largest_window in rules:
+        if largest_window is None:
+            return _QUEUEING_ALLOWANCE
+        largest = np.asarray(largest_window(group.parameters), float)
         windows[list(group.flows)] = np.nanmax(np.atleast_2d(largest.T).T, axis=-1, keepdims=True)
     per_window = np.nanmax(np.asarray(network.packet) / np.min(np.asarray(network.window_packet)))
     counts = np.asarray(network.multiplicity, float)
@@ -277,7 +278,7 @@ def _lags(network: Network) -> list[float]:
 
 def _default_step(network: Network, shortest: float) -> float:
     fastest = min(
-        float(np.nanmin(np.asarray(part(group.parameters, "fluid").time_scale(group.parameters, group.line_rate))))
+        float(np.nanmin(np.asarray(fluid_of(group.parameters).time_scale(group.parameters, group.line_rate))))
         for group in network.groups
     )
     return min(LARGEST_STEP, shortest, fastest / STEPS_PER_TIME_SCALE)

@@ -19,7 +19,8 @@ from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier
-from fluidcc.schemes.registry import part
+from fluidcc.schemes.registry import fluid_of
+from fluidcc.schemes.sides import Fluid
 from fluidcc.schemes.signals import Signals
 
 _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
@@ -48,8 +49,8 @@ class QueueNetwork:
         return self.network.queues, len(self.network.flows)
 
     @cached_property
-    def _fluid(self) -> tuple[Any, ...]:
-        return tuple(part(group.parameters, "fluid") for group in self.network.groups)
+    def _fluid(self) -> tuple[Fluid, ...]:
+        return tuple(fluid_of(group.parameters) for group in self.network.groups)
 
     @cached_property
     def _hops(self) -> tuple[tuple[int, int, int], ...]:

@@ -17,7 +17,7 @@ from fluidcc.results import schema
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, base_rtt
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
-from fluidcc.schemes.registry import part
+from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import TIME, quantity, show
 
 SEGMENTS = 20  # parts of a run, between which it reports and can be interrupted
@@ -136,7 +136,7 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
     idle = outcome.trace["idle"][kept, :, 0]
     observables: dict[str, tuple[str, str]] = {}
     for group in network.groups:
-        observables |= part(group.parameters, "fluid").OBSERVABLES
+        observables |= fluid_of(group.parameters).OBSERVABLES
     arrays = {"queue": outcome.queue[kept, :, 0], "sent": times[:, None] * capacity - idle}
     if len(scenario.classes) > 1:
         classes = outcome.trace["class_queue"][kept, :, 0]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import Any
 
 import jax.numpy as jnp
 from jax import Array
@@ -18,6 +17,7 @@ from fluidcc.engines.fluid.lags import needs
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import State
+from fluidcc.schemes.sides import Fluid
 from fluidcc.schemes.signals import Waits
 
 
@@ -28,17 +28,17 @@ class Earlier:
     Parameters
     ----------
     network : Network
-    fluid : tuple of module
-        ``fluid`` modules of the network's groups.
+    fluid : tuple of Fluid
+        Fluid sides of the network's groups.
     """
 
     network: Network
-    fluid: tuple[Any, ...]
+    fluid: tuple[Fluid, ...]
 
     @cached_property
     def flows(self) -> tuple[int, ...]:
         """Flows whose scheme observes delays."""
-        return tuple(sorted(flow for group in self.network.groups if _observes(group) for flow in group.flows))
+        return tuple(sorted(flow for group in self.network.groups if _compares(group) for flow in group.flows))
 
     @property
     def read(self) -> Read:
@@ -49,7 +49,7 @@ class Earlier:
         """Lags (hops of the flows, points) of `read` [s], from those at which present packets are observed."""
         intervals = {}
         for group, fluid, state in zip(self.network.groups, self.fluid, y.schemes, strict=True):
-            if _observes(group):
+            if fluid.interval is not None and _compares(group):
                 interval = fluid.interval(group.parameters, state)
                 intervals |= {flow: rows_of(interval, (i,)) for i, flow in enumerate(group.flows)}
         hops = [(flow, row) for flow in self.flows for row in self._rows(flow)]
@@ -57,7 +57,7 @@ class Earlier:
 
     def waits(self, group: Group, now: Array, before: Array | None) -> Waits | None:
         """What packets of a group's flows waited, from the queues that they found; None if it does not observe it."""
-        if before is None or not _observes(group):
+        if before is None or not _compares(group):
             return None
         first = 0
         rows = {}
@@ -83,5 +83,5 @@ class Earlier:
         return self.network.flows[flow][1] if self.network.own_lag is None else self._rows(flow)
 
 
-def _observes(group: Group) -> bool:
+def _compares(group: Group) -> bool:
     return "delay" in needs(group.parameters)

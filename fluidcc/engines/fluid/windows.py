@@ -236,7 +236,7 @@ class WindowNetwork(QueueNetwork):
         limits = []
         for group, fluid, state in zip(net.groups, self._fluid, y.schemes, strict=True):
             shape = (len(group.flows), self.points)
-            window = fluid.window(group.parameters, state) if hasattr(fluid, "window") else jnp.inf
+            window = jnp.inf if fluid.window is None else fluid.window(group.parameters, state)
             limits.append(jnp.broadcast_to(window * self._wire_per_window(group.flows), shape))
         return self._in_order(limits)
 
@@ -244,8 +244,8 @@ class WindowNetwork(QueueNetwork):
         """Rate (flows, points) of the step ahead that schemes wish for [bytes/s]."""
         wishes = []
         for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
-            less = hasattr(fluid, "sending")
-            wishes.append(fluid.sending(group.parameters, state, dt) if less else fluid.rate(state))
+            less = fluid.sending
+            wishes.append(fluid.rate(state) if less is None else less(group.parameters, state, dt))
         return self._in_order(wishes)
 
     def _wire_per_window(self, flows: tuple[int, ...]) -> Array:
@@ -259,7 +259,7 @@ class WindowNetwork(QueueNetwork):
         states = []
         rtt = self._round_trips(z)
         for group, fluid, state, observed in zip(net.groups, self._fluid, y.schemes, feedback.schemes, strict=True):
-            if not hasattr(fluid, "jump"):
+            if fluid.jump is None:
                 states.append(fluid.project(group.parameters, state, group.line_rate))
                 continue
             progress = Progress(

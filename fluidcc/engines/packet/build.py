@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet import dispatch, layout
+from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
@@ -17,27 +18,14 @@ from fluidcc.engines.packet.reroute import reroutes
 from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.errors import InputError
-from fluidcc.scenario.model import Flow, Scenario, base_rtt
-from fluidcc.scenario.round_trips import largest_base_rtt, least_bdp, payload_base_rtt, serialisation_rtt, switches
-from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as MECHANISMS_SHOWN
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.schemes.bind import binder
+from fluidcc.schemes.registry import packet_of
 from fluidcc.units import SIZE, show
 
 _LARGEST_PACKET = 1 << 16
 _NUMBERS = 1 << 16  # random numbers at a time
 _MOST_FLOWS = 1 << 20
-
-
-@dataclasses.dataclass(frozen=True)
-class Around:
-    """What a scheme's sender knows of its network."""
-
-    base_rtt: float  # s
-    path_rate: float  # of its slowest link, bytes/s
-    packet: float  # on the wire, bytes
-    own_rtt: float  # of the flow's empty path, s
-    switches: int  # on its path
-    share: float  # of a link that its class is guaranteed among those of its priority
-    least_bdp: float  # of all paths, bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,6 +46,7 @@ class PreparedRun:
     topology: Topology
     members: list[int]  # flow class of each flow
     times: Times
+    run: Callable[..., Any]  # the loop that the memory is laid out for
 
 
 def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
@@ -76,6 +65,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         If the packet engine cannot run it.
     """
     members = _members(scenario)
+    run = loop.run()  # after all schemes have been looked up
     _check_sizes(scenario)
     topology = topology_of(scenario)
     largest = max(_sizes(scenario))
@@ -114,7 +104,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         sim = sim._replace(routes=_routes(topology))
     _first(scenario, sim, times)
     sim = grown_packets(sim, 1024)
-    return PreparedRun(sim, topology, members, times)
+    return PreparedRun(sim, topology, members, times, run)
 
 
 def sampled_classes(scenario: Scenario) -> int:
@@ -123,9 +113,8 @@ def sampled_classes(scenario: Scenario) -> int:
 
 
 def sampled_of_flows(scenario: Scenario) -> int:
-    """Columns of a flow's samples; those of the mechanisms only where a flow has one."""
-    mechanisms = any(getattr(flow.scheme, "mechanisms", ()) for flow in scenario.flows)
-    return 3 + layout.OBSERVED + (len(MECHANISMS_SHOWN) if mechanisms else 0)
+    """Columns of a flow's samples: sent, acknowledged, pacing rate, and what its scheme shows."""
+    return 3 + max(layout.OBSERVED, *(packet_of(flow.scheme).columns(flow.scheme) for flow in scenario.flows))
 
 
 def grown_packets(sim: Sim, more: int) -> Sim:
@@ -148,10 +137,12 @@ def _members(scenario: Scenario) -> list[int]:
             raise InputError(
                 f"flow {i} multiplicity: {flow.multiplicity:g} is no whole number; the packet engine has single flows"
             )
-        if dispatch.home(flow.scheme.name) not in dispatch.MODULES:
-            raise InputError(
-                f"flow {i} scheme: {flow.scheme.name} has no packet model; write one of {', '.join(dispatch.MODULES)}"
-            )
+        for name, modelled in packet_of(flow.scheme).ONLY.items():
+            if getattr(flow.scheme, name) != modelled:
+                raise InputError(
+                    f"flow {i} {name}: the packets of {flow.scheme.name} have only {name}={modelled}; write that, or "
+                    "engine='fluid'"
+                )
         members += [i] * round(flow.multiplicity)
     if len(members) > _MOST_FLOWS:
         raise InputError(f"flows: {len(members)} are more than the packet engine takes ({_MOST_FLOWS})")
@@ -202,32 +193,16 @@ def _routes(topology: Topology) -> Any:
 
 
 def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int]) -> None:
-    rtts: dict[bool, float] = {}
     rows = dict.fromkeys(dispatch.MODULES, 0)
-    arounds: dict[int, Around] = {}
-    least = least_bdp(scenario)
+    bind = binder(scenario)
+    bound: dict[int, Any] = {}
     blank = np.zeros_like(sim.flows[:1])
     blank["window"], blank["finish"] = np.inf, -1
-    filled: dict[int, Any] = {}
     for f, m in enumerate(members):
         flow, row = scenario.flows[m], sim.flows[f]
         name = dispatch.home(flow.scheme.name)
-        if m not in filled:  # flows of a class differ only in their place
-            simulator = getattr(flow.scheme, "variant", "paper") == "hpcc-sim"
-            if simulator not in rtts:
-                rtts[simulator] = (
-                    largest_base_rtt(scenario, payload_base_rtt) if simulator else largest_base_rtt(scenario)
-                )
-            slowest = min([flow.line_rate, *(scenario.links[i].rate for i in flow.path)])
-            arounds[m] = Around(
-                base_rtt=rtts[simulator],
-                path_rate=slowest,
-                packet=float(_bytes(scenario.wire_packet_of(flow))),
-                own_rtt=base_rtt(scenario, flow) + serialisation_rtt(scenario, flow),
-                switches=switches(scenario, flow),
-                share=_share(scenario, flow),
-                least_bdp=least,
-            )
+        if m not in bound:  # flows of a class differ only in their place
+            bound[m] = bind(flow)
         sim.flows[f] = blank[0]
         row = sim.flows[f]
         row.scheme, row.row, row.group = dispatch.NUMBER[name], rows[name], m
@@ -242,15 +217,9 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         row.start = round(flow.start * PS)
         row.line_rate = flow.line_rate
         row.initial_rate = row.rate = flow.initial_rate
-        table = getattr(sim.senders, name)
-        dispatch.MODULES[name].fill(flow.scheme, row, table[row.row], arounds[m])
-        filled[m] = f
+        table = sim.senders[row.scheme]
+        dispatch.SIDES[flow.scheme.name].fill(bound[m], row, table[row.row])
     _nic_blocks(sim)
-
-
-def _share(scenario: Scenario, flow: Flow) -> float:
-    mine = scenario.classes[round(flow.traffic_class)]
-    return mine.weight / sum(each.weight for each in scenario.classes if each.priority == mine.priority)
 
 
 def _nic_blocks(sim: Sim) -> None:

@@ -1,160 +1,125 @@
 """Which scheme's rule applies to a flow: a plain chain on the scheme's number, so that the compiled loop can be cached.
 
-A scheme's packet side is ``schemes/<name>/packet.py`` with ``STATE``, ``OBSERVABLES``, ``fill`` and the rules
-``begin``, ``acknowledged``, ``notified``, ``expired``, ``sent`` and ``observe``, as far as it has them.
-Adding one is a line in `MODULES`, a field of `Senders` and a branch in each rule that it has.
+The chains are generated, as text, from the packet sides of all schemes that are known (`fluidcc.schemes.protocol`):
+what is built in first, in the order of names, then what was registered. (Passing functions would be shorter and defeats
+the cache of machine code.) `fluidcc.engines.packet.loop` imports this module anew when a scheme has come since.
 """
 
 from __future__ import annotations
 
+import inspect
+import linecache
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.packet import jit
 from fluidcc.engines.packet.layout import records
-from fluidcc.schemes.acc import packet as acc
-from fluidcc.schemes.dcqcn import packet as dcqcn
-from fluidcc.schemes.dctcp import packet as dctcp
-from fluidcc.schemes.hpcc import packet as hpcc
-from fluidcc.schemes.hpcc_rx import packet as hpcc_rx
-from fluidcc.schemes.none import packet as none
-from fluidcc.schemes.swift import packet as swift
-from fluidcc.schemes.timely import packet as timely
+from fluidcc.errors import InputError
+from fluidcc.schemes import registry
+from fluidcc.schemes.sides import Packet, Scheme
 
-MODULES = {
-    "dcqcn": dcqcn,
-    "hpcc": hpcc,
-    "dctcp": dctcp,
-    "timely": timely,
-    "swift": swift,
-    "acc": acc,
-    "none": none,
+# Of each rule: how it is compiled, what it is given, and what it says of a flow whose scheme has none.
+_CHAINS = {
+    "begin": ("kernel", "sim, f", "", "A flow starts."),
+    "acknowledged": ("inlined", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
+    "arrived": ("kernel", "sim, f, k, nic", "False", "Data reaches a receiver; whether it should answer now."),
+    "granting": ("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
+    "notified": ("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),
+    "expired": ("kernel", "sim, f, which", "", "A flow's timer runs out."),
+    "sent": ("inlined", "sim, f, size", "", "A flow's packet leaves."),
+    "observe": ("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
-# Schemes that run another's rules with other parameters.
-ALIASES = {"hpcc-multiq": "hpcc", "hpcc-rx": "hpcc"}
+# What a rule may name, as the chain has it.
+_GIVEN = {
+    "core": "sim.core[0]",
+    "ports": "sim.ports",
+    "uniforms": "sim.uniforms",
+    "samples": "sim.flow_samples",
+    "flows": "sim.ports[nic].incoming",
+    **dict.fromkeys(("ack", "cnp", "packet"), "sim.packets[k]"),
+}
+
+
+def _known() -> dict[str, Packet]:
+    """Packet sides by scheme; those of outside schemes come last, and what adds to another's comes after it."""
+    schemes: list[Scheme] = [*map(registry.scheme, registry.built_in()), *registry.outside()]
+    return {scheme.name: scheme.packet for scheme in schemes if scheme.packet is not None}
+
+
+SIDES = _known()
+MODULES = {name: side for name, side in SIDES.items() if side.BASE is None}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
-_DCQCN, _HPCC, _DCTCP, _TIMELY, _SWIFT, _ACC, _NONE = range(7)
-
-
-class Senders(NamedTuple):
-    """A table of states for each scheme; a flow's `row` is in its own scheme's."""
-
-    dcqcn: Any
-    hpcc: Any
-    dctcp: Any
-    timely: Any
-    swift: Any
-    acc: Any
-    none: Any
 
 
 def home(name: str) -> str:
     """Name of the table in which a scheme's flows are."""
-    return ALIASES.get(name, name)
+    base = SIDES[name].BASE
+    return name if base is None else base
 
 
-def tables(names: list[str]) -> Senders:
+def _field(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
+    """By rule and table the function that follows it."""
+    found: dict[str, dict[str, Callable[..., Any]]] = {rule: {} for rule in _CHAINS}
+    for name, side in SIDES.items():
+        if home(name) not in MODULES:
+            raise InputError(f"scheme {name}: BASE names {home(name)!r}, which has no packet side of its own")
+        for rule, function in side.rules.items():
+            if found[rule].setdefault(home(name), function) is not function:
+                raise InputError(f"scheme {name}: {home(name)} has {rule} already; leave it out, or leave out BASE")
+    return found
+
+
+def _text(rules: dict[str, dict[str, Callable[..., Any]]]) -> str:
+    """Source of the chains."""
+    lines = ['"""Generated from the registry of schemes by fluidcc.engines.packet.dispatch."""', ""]
+    for rule, (how, given, nothing, text) in _CHAINS.items():
+        lines += ["", f"@{how}", f"def {rule}({given}):", f'    """{text}"""', "    flow = sim.flows[f]"]
+        for i, (name, function) in enumerate(rules[rule].items()):
+            me = f"sim.senders.{_field(name)}[flow.row]"
+            taken = inspect.signature(getattr(function, "py_func", function)).parameters
+            arguments = ", ".join({"me": me, **_GIVEN}.get(argument, argument) for argument in taken)
+            call = f"{_field(name)}_{rule}({arguments})"
+            lines += [f"    {'elif' if i else 'if'} flow.scheme == {NUMBER[name]}:  # {name}"]
+            lines += [f"        {'return ' if nothing else ''}{call}"]
+        lines += [f"    return {nothing}", ""] if nothing else [""]
+    return "\n".join(lines)
+
+
+def _made() -> dict[str, Any]:
+    """The chains, compiled; tracebacks and debuggers see their text."""
+    rules = _rules()
+    text, name = _text(rules), f"<fluidcc packet dispatch of {', '.join(SIDES)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    space: dict[str, Any] = {"kernel": jit.kernel, "inlined": jit.inlined, "__name__": __name__}
+    for rule, functions in rules.items():
+        space |= {f"{_field(scheme)}_{rule}": function for scheme, function in functions.items()}
+    exec(compile(text, name, "exec"), space)  # our own text, made of checked names
+    return space
+
+
+_chains = _made()
+begin: Any = _chains["begin"]
+acknowledged: Any = _chains["acknowledged"]
+arrived: Any = _chains["arrived"]
+granting: Any = _chains["granting"]
+notified: Any = _chains["notified"]
+expired: Any = _chains["expired"]
+sent: Any = _chains["sent"]
+observe: Any = _chains["observe"]
+
+# A table of states for each scheme; a flow's `row` is in its own scheme's.
+Senders: Any = NamedTuple("Senders", [(_field(name), Any) for name in MODULES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+Senders.__module__ = __name__  # where the cache of machine code looks for it
+
+
+def tables(names: list[str]) -> Any:
     """Empty tables with a row for each flow of a scheme."""
-    return Senders(
-        **{
-            name: records(module.STATE, max(1, [home(each) for each in names].count(name)))
-            for name, module in MODULES.items()
-        }
-    )
+    homes = [home(name) for name in names]
+    return Senders(*(records(side.STATE, max(1, homes.count(name))) for name, side in MODULES.items()))
 
 
-@kernel
-def begin(sim: Any, f: Any) -> None:
-    """A flow starts."""
-    flow = sim.flows[f]
-    if flow.scheme == _DCQCN:
-        dcqcn.begin(sim, f, flow, sim.senders.dcqcn[flow.row])
-    elif flow.scheme == _HPCC:
-        hpcc.begin(flow, sim.senders.hpcc[flow.row])
-    elif flow.scheme == _DCTCP:
-        dctcp.begin(sim.core[0], flow, sim.senders.dctcp[flow.row])
-    elif flow.scheme == _TIMELY:
-        timely.begin(flow, sim.senders.timely[flow.row])
-    elif flow.scheme == _SWIFT:
-        swift.begin(sim.core[0], flow, sim.senders.swift[flow.row])
-    elif flow.scheme == _ACC:
-        acc.begin(flow, sim.senders.acc[flow.row])
-    else:
-        none.begin(sim, f, flow, sim.senders.none[flow.row])
-
-
-@inlined
-def acknowledged(sim: Any, f: Any, k: Any) -> None:
-    """An ACK, packet ``k``, reaches its sender."""
-    flow = sim.flows[f]
-    if flow.scheme == _HPCC:
-        hpcc.acknowledged(sim, f, flow, sim.senders.hpcc[flow.row], sim.packets[k])
-    elif flow.scheme == _DCQCN:
-        dcqcn.acknowledged(sim, f, flow, sim.senders.dcqcn[flow.row], sim.packets[k])
-    elif flow.scheme == _DCTCP:
-        dctcp.acknowledged(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.packets[k])
-    elif flow.scheme == _TIMELY:
-        timely.acknowledged(sim.core[0], flow, sim.senders.timely[flow.row], sim.packets[k])
-    elif flow.scheme == _SWIFT:
-        swift.acknowledged(sim, flow, sim.senders.swift[flow.row], sim.packets[k])
-    elif flow.scheme == _ACC:
-        acc.acknowledged(sim, f, flow, sim.senders.acc[flow.row], sim.packets[k])
-
-
-@kernel
-def arrived(sim: Any, f: Any, k: Any, nic: Any) -> Any:
-    """Data, packet ``k``, reaches a receiver that decides when it answers; whether it should do so now."""
-    flow = sim.flows[f]
-    me = sim.senders.hpcc[flow.row]
-    return hpcc_rx.arrived(sim.core[0], sim.ports, flow, me, sim.packets[k], sim.ports[nic].incoming)
-
-
-@kernel
-def granting(sim: Any, f: Any, k: Any) -> None:
-    """Such a receiver answers by packet ``k``."""
-    hpcc_rx.granting(sim.core[0], sim.senders.hpcc[sim.flows[f].row], sim.packets[k])
-
-
-@kernel
-def notified(sim: Any, f: Any, k: Any) -> None:
-    """A CNP, packet ``k``, reaches its sender."""
-    flow = sim.flows[f]
-    if flow.scheme == _DCQCN:
-        dcqcn.notified(sim, f, flow, sim.senders.dcqcn[flow.row], sim.packets[k])
-
-
-@kernel
-def expired(sim: Any, f: Any, which: Any) -> None:
-    """A flow's timer runs out."""
-    flow = sim.flows[f]
-    if flow.scheme == _DCQCN:
-        dcqcn.expired(sim, f, flow, sim.senders.dcqcn[flow.row], which)
-    elif flow.scheme == _ACC:
-        acc.expired(sim, f, flow, sim.senders.acc[flow.row], which)
-    elif flow.scheme == _NONE:
-        none.expired(sim, f, flow, sim.senders.none[flow.row])
-
-
-@inlined
-def sent(sim: Any, f: Any, size: Any) -> None:
-    """A flow's packet leaves."""
-    flow = sim.flows[f]
-    if flow.scheme == _DCQCN:
-        dcqcn.sent(flow, sim.senders.dcqcn[flow.row], size)
-
-
-@kernel
-def observe(sim: Any, f: Any, row: Any) -> None:
-    """Write what the scheme shows of a flow into row ``row`` of the samples, from column 3 on."""
-    flow = sim.flows[f]
-    if flow.scheme == _DCQCN:
-        dcqcn.observe(sim.senders.dcqcn[flow.row], sim.flow_samples, row, f)
-    elif flow.scheme == _HPCC:
-        hpcc.observe(sim.core[0], flow, sim.senders.hpcc[flow.row], sim.flow_samples, row, f)
-    elif flow.scheme == _DCTCP:
-        dctcp.observe(sim.core[0], flow, sim.senders.dctcp[flow.row], sim.flow_samples, row, f)
-    elif flow.scheme == _TIMELY:
-        timely.observe(sim.senders.timely[flow.row], sim.flow_samples, row, f)
-    elif flow.scheme == _SWIFT:
-        swift.observe(sim.core[0], flow, sim.senders.swift[flow.row], sim.flow_samples, row, f)
-    elif flow.scheme == _ACC:
-        acc.observe(sim.core[0], flow, sim.senders.acc[flow.row], sim.flow_samples, row, f)
+KNOWN = registry.outside()  # what was registered as this was made

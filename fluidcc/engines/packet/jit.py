@@ -19,6 +19,8 @@ import numba
 from numba.core import config as _numba_config
 
 from fluidcc.compiling import folder, numba_files
+from fluidcc.engines.packet.sources import sources_of
+from fluidcc.schemes import registry
 
 config: Any = _numba_config  # its attributes are made at import
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
@@ -30,13 +32,21 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def sources() -> list[Path]:
     """Files that the machine code depends on."""
     here = Path(__file__).parent
-    return [*sorted(here.glob("*.py")), *sorted(here.parents[1].glob("schemes/*/packet.py"))]
+    schemes = [*map(registry.scheme, registry.built_in()), *registry.outside()]
+    return [*sorted(here.glob("*.py")), *sources_of([scheme.package for scheme in schemes])]
+
+
+def cache_folder() -> str:
+    """Where the compiled engine is kept, or an empty text if nothing can be written or trusted (`compiling.folder`).
+
+    Another for other schemes.
+    """
+    return _folder(tuple(scheme.name for scheme in registry.outside()))
 
 
 @cache
-def cache_folder() -> str:
-    """Where the compiled engine is kept, or an empty text if nothing can be written or trusted (`compiling.folder`)."""
-    digest = hashlib.sha256()
+def _folder(outside: tuple[str, ...]) -> str:
+    digest = hashlib.sha256(repr(outside).encode())
     for path in sources():
         digest.update(path.name.encode() + path.read_bytes())
     switches = (numba.__version__, platform.python_version(), config.BOUNDSCHECK, config.OPT, folder.processor())

@@ -12,7 +12,6 @@ import xarray as xr
 
 from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
-from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
@@ -53,11 +52,11 @@ def simulate(
         raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
     times = times_of(scenario, until, window, sample_interval)
     plan = prepare(scenario, times, _LOG if log else 0)
-    before = compiled(run)
+    before = compiled(plan.run)
     began = time.perf_counter()
     with waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
-        warm_up(plan.sim)
-    compile_s = time.perf_counter() - began if compiled(run) > before else 0.0
+        warm_up(plan)
+    compile_s = time.perf_counter() - began if compiled(plan.run) > before else 0.0
     label = f"simulating {show(times.until / PS, TIME)}"
     with Bar(label, times.until, "ps") as bar:
         sim, wall_s = execute(plan, seed, report=bar)
@@ -65,9 +64,9 @@ def simulate(
     return Trace(_dataset(scenario, plan, sim, summary))
 
 
-def warm_up(sim: Sim) -> None:
+def warm_up(plan: PreparedRun) -> None:
     """Compile the loop, or load it from the cache: a call that executes nothing."""
-    run(sim, -1, 0)
+    plan.run(plan.sim, -1, 0)
 
 
 def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) -> Times:
@@ -113,7 +112,7 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
     core, wall = sim.core[0], 0.0
     while True:
         began = time.perf_counter()
-        status = run(sim, until, _AT_ONCE)
+        status = plan.run(sim, until, _AT_ONCE)
         wall += time.perf_counter() - began
         if status == layout.DONE:
             core.now = until  # also where nothing happens at the end

@@ -10,6 +10,7 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
+from fluidcc.schemes import registry
 
 MAX_FLOW_CLASSES = 4096
 CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
@@ -57,11 +58,9 @@ def flow_count(flows: Any, least: int) -> int:
 
 
 def scheme_of(scheme: Any, feedback_delay: Any) -> Any:
-    """The scheme's parameters; DCQCN if none are given."""
+    """The scheme's parameters; the default scheme's if none are given."""
     if scheme is None:
-        from fluidcc.schemes.dcqcn import DCQCN
-
-        scheme = DCQCN()
+        scheme = registry.scheme(registry.DEFAULT).Parameters()
     if not hasattr(scheme, "feedback_delay"):
         raise InputError(f"scheme: expected a scheme's parameters, not {repr(scheme)[:40]}; write DCQCN()")
     return scheme if feedback_delay is None else dataclasses.replace(scheme, feedback_delay=feedback_delay)

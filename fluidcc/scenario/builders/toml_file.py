@@ -13,7 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Failure, Flow, Link, Scenario, Storm, TrafficClass, resolve
 from fluidcc.scenario.parameters import specs
 from fluidcc.scenario.routing import check_paths
-from fluidcc.schemes import registry as dispatch
+from fluidcc.schemes import registry
 
 _FORMAT = 1
 _LARGEST = 1 << 25  # bytes; 30 000 flows in a fat tree take a third of this
@@ -177,7 +177,7 @@ def _text(table: dict[str, Any], key: str, where: str) -> str:
 def _scheme(table: dict[str, Any], where: str) -> Any:
     name = _text(table, "name", where)
     try:
-        cls = dispatch.parameters_of(name)
+        cls = registry.scheme(name).Parameters
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     return _made(cls, table, where)

@@ -8,17 +8,13 @@ next packets. `fluidcc.schemes.acc.packet` says what the paper leaves open.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt
-from fluidcc.schemes.acc.parameters import ACC, increments, period_of
+from fluidcc.schemes.acc.parameters import ACC
 from fluidcc.schemes.signals import Progress, Signals
 
 NEEDS = frozenset({"inflight", "undetermined"})
@@ -55,30 +51,6 @@ class Feedback(NamedTuple):
 
     ce: Array
     ue: Array
-
-
-def settled(scenario: Scenario) -> Callable[[Flow], ACC]:
-    """Fill in what parameters leave to the scenario: T, RI_Low and RI_High (ACC 6.1).
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Resolved; values may be traced.
-
-    Returns
-    -------
-    callable
-        From a flow to its parameters, with ``period``, ``ri_low`` and ``ri_high`` given.
-    """
-    longest = largest_base_rtt(scenario, base_rtt_with_serialisation)
-
-    def of(flow: Flow) -> ACC:
-        p = flow.scheme
-        ri_low, ri_high = increments(p, flow.line_rate)
-        period = period_of(p, longest, base_rtt_with_serialisation(scenario, flow))
-        return dataclasses.replace(p, period=period, ri_low=ri_low, ri_high=ri_high)
-
-    return of
 
 
 def start(parameters: ACC, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:

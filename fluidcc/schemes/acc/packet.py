@@ -29,7 +29,7 @@ from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
-from fluidcc.schemes.acc.parameters import increments, period_of
+from fluidcc.schemes.acc.parameters import ACC
 
 _TIMERS = 4
 _NEVER, _AT_ONCE, _PRINTED, _INFLIGHT = range(4)
@@ -81,11 +81,11 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
-    """Write a flow's parameters; ``around`` has the base RTTs."""
+def fill(parameters: ACC, flow: Any, me: Any) -> None:
+    """Write a flow's parameters."""
     p = parameters
-    me.period = round(period_of(p, around.base_rtt, around.own_rtt) * PS)
-    me.ri_low, me.ri_high = increments(p, flow.line_rate)
+    me.period = round(p.period * PS)
+    me.ri_low, me.ri_high = p.ri_low, p.ri_high
     me.low_periods, me.p_thresh = round(p.low_periods), round(p.p_thresh)
     me.fraction, me.min_rate = p.mark_fraction, min(p.min_rate, flow.line_rate)
     me.counts, me.halts, me.hold = p.ack_rate == "count", p.halt, p.some_marks == "hold"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
@@ -10,6 +11,9 @@ from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import COUNT, RATE, RATIO, TIME, is_concrete, show
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 _ALGORITHM = "ACC Algorithm 1"
 _SETUP = "ACC 6.1"
@@ -117,43 +121,32 @@ class ACC:
 
     name: ClassVar[str] = "acc"
     tcd: ClassVar[bool] = True  # needs switches that tell congested from undetermined (`fluidcc.scenario.model.RED`)
-    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    int_bytes = 0.0  # collects no telemetry
     # Two packets of the default size (section 6.1), as they leave; max(T_on) of the paper's fat tree.
     default_marking: ClassVar[RED] = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
     default_rate: ClassVar[str] = "100Gbps"
-    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+    feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
+    def bind(self, path: PathInformation) -> Self:
+        """T, RI_Low and RI_High (ACC 6.1).
 
-def period_of(p: ACC, longest: Any, own: Any) -> Any:
-    """Control period T of a flow [s].
-
-    Parameters
-    ----------
-    p : ACC
-    longest, own : float or Array
-        Largest base RTT of the scenario, and the flow's own [s].
-
-    Raises
-    ------
-    InputError
-        If T is below the flow's own base RTT: what a period sends is to be acknowledged in the next (section 6.1).
-        Not of traced values.
-    """
-    period = longest if p.period is None else p.period
-    if is_concrete(period) and is_concrete(own) and period < own * (1 - 1e-9):
-        raise InputError(
-            f"period: {show(period, TIME)} is shorter than the base RTT {show(own, TIME)}, so that a period's packets "
-            f"are not acknowledged in the next; give at least that, or leave it out"
+        Raises
+        ------
+        InputError
+            If T is below the flow's own base RTT: what a period sends is to be acknowledged in the next (section 6.1).
+        """
+        period, own = path.largest_base_rtt if self.period is None else self.period, path.base_rtt
+        if is_concrete(period) and is_concrete(own) and period < own * (1 - 1e-9):
+            raise InputError(
+                f"period: {show(period, TIME)} is shorter than the base RTT {show(own, TIME)}, so that a period's "
+                "packets are not acknowledged in the next; give at least that, or leave it out"
+            )
+        return dataclasses.replace(
+            self,
+            period=period,
+            ri_low=path.line_rate * _LOW if self.ri_low is None else self.ri_low,
+            ri_high=path.line_rate * _HIGH if self.ri_high is None else self.ri_high,
         )
-    return period
-
-
-def increments(p: ACC, line_rate: Any) -> tuple[Any, Any]:
-    """RI_Low and RI_High [bytes/s]."""
-    return (
-        line_rate * _LOW if p.ri_low is None else p.ri_low,
-        line_rate * _HIGH if p.ri_high is None else p.ri_high,
-    )
 
 
 PRESETS = {

@@ -16,6 +16,7 @@ from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import TIMER
 from fluidcc.engines.packet.pacing import repace
+from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 ALPHA, INCREASE, DECREASE = range(3)  # timers
 _TIMERS = 4
@@ -58,7 +59,7 @@ STATE = np.dtype(
 OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "rate reduction factor alpha")}
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+def fill(parameters: DCQCN, flow: Any, me: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
     me.g, me.rate_ai, me.rate_hai, me.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
@@ -67,7 +68,7 @@ def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
     me.steps, me.hyper, me.sim = round(p.fast_recovery_steps), p.hyper_increase, p.variant == "hpcc-sim"
     me.decrease_gain, me.max_decrease, me.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
     me.alpha = p.initial_alpha
-    me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
+    me.win, me.base_rtt = p.win, p.base_rtt if p.win else 0.0
     me.ue_gain, flow.ternary = p.ue_gain, p.tcd
     if p.variant == "paper":
         flow.cnp_interval, flow.nic_cnp_interval = round(p.cnp_interval * 1e12), round(p.nic_cnp_interval * 1e12)

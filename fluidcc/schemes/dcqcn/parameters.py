@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import tcd_switch, ue_gain_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.schemes.win import win_base_rtt, win_switch
+from fluidcc.schemes.win import bound_win, win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 _TABLE_14 = "DCQCN Table 14"
 
@@ -101,7 +104,7 @@ class DCQCN:
     )
 
     name: ClassVar[str] = "dcqcn"
-    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    int_bytes = 0.0  # collects no telemetry
     default_marking: ClassVar[RED] = RED("5KB", "200KB", "1%")
     default_rate: ClassVar[str] = "40Gbps"
 
@@ -109,6 +112,10 @@ class DCQCN:
     def feedback_pause(self) -> Any:
         """Time that feedback waits at the receiver, beside the path's delays: one CNP interval [s]."""
         return self.cnp_interval
+
+    def bind(self, path: PathInformation) -> Self:
+        """With ``win``, the base RTT that its window fills."""
+        return bound_win(self, path)
 
 
 # The HPCC authors' public simulator with the paper's parameters: 48 B of headers, marking as packets leave.

@@ -7,16 +7,12 @@ all, and then that is the first packet. ``form="analysis"`` is another fluid, of
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp.parameters import DCTCP
 from fluidcc.schemes.signals import Progress, Signals
@@ -39,30 +35,6 @@ class State(NamedTuple):
     cut_end: Array  # a cut holds for the data up to this [bytes]
     round_trips: Array  # analysis: 1/RTT, and 0 before the first ACK [1/s]
     growth: Array  # analysis: dW/dt without marks [bytes/s]
-
-
-def settled(scenario: Scenario) -> Callable[[Flow], DCTCP]:
-    """Fill in what parameters leave to the scenario: T and the first window (HPCC 5.1).
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Resolved; values may be traced.
-
-    Returns
-    -------
-    callable
-        From a flow to its parameters, with ``base_rtt`` and ``initial_window`` given.
-    """
-    longest = largest_base_rtt(scenario, base_rtt_with_serialisation)
-
-    def of(flow: Flow) -> DCTCP:
-        p = flow.scheme
-        base_rtt = longest if p.base_rtt is None else p.base_rtt
-        window = flow.line_rate * base_rtt if p.initial_window is None else p.initial_window
-        return dataclasses.replace(p, base_rtt=base_rtt, initial_window=window)
-
-    return of
 
 
 def start(parameters: DCTCP, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:

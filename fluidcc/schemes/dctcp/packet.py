@@ -14,8 +14,9 @@ import numpy as np
 
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import inflight, repace
-from fluidcc.errors import InputError
+from fluidcc.schemes.dctcp.parameters import DCTCP
 
+ONLY = {"form": "protocol"}
 _I, _F = np.int64, np.float64
 
 STATE = np.dtype(
@@ -47,18 +48,10 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
-    """Write a flow's parameters and first state; ``around`` has its base RTT and path."""
+def fill(parameters: DCTCP, flow: Any, me: Any) -> None:
+    """Write a flow's parameters and first state."""
     p = parameters
-    if p.form != "protocol":
-        raise InputError(
-            f"form: packets follow the protocol, and there is no form={p.form} of them; "
-            "write form=protocol, or engine='fluid'"
-        )
-    me.sim = p.variant == "hpcc-sim"
-    me.base_rtt = around.base_rtt if p.base_rtt is None else p.base_rtt
-    line = around.path_rate if me.sim else flow.line_rate
-    me.w_init = me.base_rtt * line if p.initial_window is None else p.initial_window
+    me.sim, me.base_rtt, me.w_init = p.variant == "hpcc-sim", p.base_rtt, p.initial_window
     me.g, me.increase, me.alpha = p.g, p.increase, p.initial_alpha
     me.rate_ai, me.min_rate = p.rate_ai, p.min_rate
 

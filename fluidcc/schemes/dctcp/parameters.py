@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.units import COUNT, RATE, RATIO
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 
 @register()
@@ -55,10 +58,20 @@ class DCTCP:
     )
 
     name: ClassVar[str] = "dctcp"
-    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    int_bytes = 0.0  # collects no telemetry
     default_marking: ClassVar[RED] = RED("300KB", "300KB", 1.0)  # HPCC 5.1's K at default_rate
     default_rate: ClassVar[str] = "100Gbps"
-    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+    feedback_pause = 0.0  # time that feedback waits at the receiver [s]
+
+    def bind(self, path: PathInformation) -> Self:
+        """T and the first window (HPCC 5.1)."""
+        simulator = self.variant == "hpcc-sim"
+        base_rtt, window = self.base_rtt, self.initial_window
+        if base_rtt is None:
+            base_rtt = path.largest_payload_rtt if simulator else path.largest_base_rtt
+        if window is None:
+            window = (path.slowest_rate if simulator else path.line_rate) * base_rtt
+        return dataclasses.replace(self, base_rtt=base_rtt, initial_window=window)
 
 
 # HPCC 5.1: Kmin = Kmax = 30 KB for 10 Gb/s, in proportion to the link.

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.schemes.hpcc.fluid import State, settled
+from fluidcc.schemes.bind import binder
+from fluidcc.schemes.hpcc.fluid import State
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 
@@ -43,10 +44,10 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
     NoClosedFormError
         If the flows have registers per link, per-class utilisations, or a U that observes no queue.
     """
-    fill = settled(scenario)
+    bound = binder(scenario)
 
     def of(flow: Flow) -> Balance:
-        p: Any = fill(flow)
+        p: Any = bound(flow)
         for name, solved in (("registers", "one"), ("multiq", "off"), ("u_queue", True)):
             if getattr(p, name) != solved:
                 raise NoClosedFormError(f"HPCC's equilibrium is solved for {name}={solved} only")

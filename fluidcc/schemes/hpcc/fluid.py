@@ -13,23 +13,13 @@ all else is as in the paper.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import (
-    base_rtt_with_serialisation,
-    largest_base_rtt,
-    least_bdp,
-    payload_base_rtt,
-    slowest_rate,
-)
-from fluidcc.schemes.hpcc.parameters import HPCC, check_mechanisms
+from fluidcc.schemes.hpcc.parameters import HPCC
 from fluidcc.schemes.signals import Progress, Signals, Telemetry
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 
@@ -55,44 +45,6 @@ class Feedback(NamedTuple):
 
     utilisation: Array  # normalised inflight bytes u
     queue: Array | None  # largest of the path, (flows, points) [bytes]; None without Variable AI
-
-
-def settled(scenario: Scenario) -> Callable[[Flow], HPCC]:
-    """Fill in what parameters leave to the scenario: T, W_init and W_AI (HPCC 3.2, 3.3).
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Resolved; values may be traced.
-
-    Returns
-    -------
-    callable
-        From a flow to its parameters, with ``base_rtt``, ``initial_window`` and ``w_ai`` given.
-    """
-    longest: dict[str, Any] = {}
-    least = least_bdp(scenario)
-
-    def of(flow: Flow) -> HPCC:
-        p = flow.scheme
-        check_mechanisms(p)
-        simulator = p.variant == "hpcc-sim"
-        if p.variant not in longest:
-            longest[p.variant] = largest_base_rtt(
-                scenario, payload_base_rtt if simulator else base_rtt_with_serialisation
-            )
-        base_rtt = longest[p.variant] if p.base_rtt is None else p.base_rtt
-        fastest = slowest_rate(scenario, flow) if simulator else flow.line_rate
-        return dataclasses.replace(
-            p,
-            base_rtt=base_rtt,
-            initial_window=fastest * base_rtt if p.initial_window is None else p.initial_window,
-            w_ai=p.w_ai if p.rate_ai is None else p.rate_ai * base_rtt,
-            rate_ai=None,
-            token_thresh=least if p.token_thresh is None else p.token_thresh,
-        )
-
-    return of
 
 
 def start(parameters: HPCC, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.schemes.hpcc.fluid import settled
+from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc.parameters import HPCC
 
 
@@ -74,7 +74,7 @@ def solve_equilibrium(scenario: Scenario) -> FixedPoint:
         raise InputError(
             "scenario: the closed form is of one link and equal HPCC flows; write fluidcc.incast(..., HPCC())"
         )
-    p: Any = settled(scenario)(flow)
+    p: Any = bind(scenario, flow)
     flows = sum(each.multiplicity for each in scenario.flows)
     pipe = link.rate * p.base_rtt  # C T
     utilisation = p.eta + flows * p.w_ai / pipe

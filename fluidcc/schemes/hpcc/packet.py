@@ -15,14 +15,14 @@ from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.engines.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between
-from fluidcc.errors import InputError
-from fluidcc.schemes.hpcc.parameters import check_mechanisms
-from fluidcc.schemes.hpcc_multiq.packet import OFF, RULES, class_utilisation
+from fluidcc.schemes.hpcc.parameters import HPCC
 from fluidcc.schemes.vai_sf import packet as vai_sf
-from fluidcc.units import SIZE, show
 
+ONLY = {"form": "window"}
 COMBINED, PER_ACK, PER_RTT = range(3)
 _REACTIONS = ("combined", "per-ack", "per-rtt")
+OFF, CLASS, SLIDES, SPARE = range(4)
+RULES = ("off", "class", "slides", "spare")
 _I, _F = np.int64, np.float64
 
 STATE = np.dtype(
@@ -81,38 +81,30 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
-    """Write a flow's parameters and first state; ``around`` has its base RTT, path and packet."""
+def fill(parameters: HPCC, flow: Any, me: Any) -> None:
+    """Write a flow's parameters and first state."""
     p = parameters
-    if p.form != "window":
-        raise InputError(f"form: packets have windows, and no form={p.form}; write form=window, or engine='fluid'")
-    check_mechanisms(p)
-    T = around.base_rtt if p.base_rtt is None else p.base_rtt
-    line = flow.line_rate if p.variant == "paper" else around.path_rate
-    window = max(T * line, around.packet) if p.initial_window is None else p.initial_window
-    if window < around.packet:
-        raise InputError(
-            f"initial_window: {show(window, SIZE)} is below one packet; give at least {show(around.packet, SIZE)}"
-        )
-    me.eta, me.max_stage, me.base_rtt = p.eta, round(p.max_stage), T
-    me.rate_ai = p.w_ai / T if p.rate_ai is None else p.rate_ai
-    me.w_ai = me.rate_ai * T
-    me.w_init, me.w_least, me.min_rate = window, around.packet, p.min_rate
+    me.eta, me.max_stage, me.base_rtt = p.eta, round(p.max_stage), p.base_rtt
+    me.rate_ai, me.w_ai = p.rate_ai, p.w_ai
+    me.w_init, me.min_rate = p.initial_window, p.min_rate
     me.reaction = _REACTIONS.index(p.reaction)
     me.format, me.multi = FORMATS.index(p.int_format), round(p.int_multi)
     me.sim, me.queued = p.variant == "hpcc-sim", float(p.u_queue)
     me.per_link, me.alpha_fair = p.registers == "per-link", p.alpha_fair
-    me.multiq, me.share, me.min_backlog = RULES.index(p.multiq), around.share, p.min_backlog
-    if p.name == "hpcc-rx":
-        me.rx, me.threshold, me.headroom = 1, p.np_threshold, p.ai_headroom if p.dynamic_ai else 0.0
-        flow.notifies, flow.answer_period = 1, round(p.np_period * 1e12)
+    me.multiq, me.share, me.min_backlog = RULES.index(p.multiq), p.share or 0.0, p.min_backlog
     flow.telemetry = 2 if p.u_rate == "rx" else 1
-    vai_sf.fill(p, me, around.least_bdp if p.token_thresh is None else p.token_thresh)
+    vai_sf.fill(p, me, p.token_thresh)
+
+
+def shown(parameters: HPCC) -> int:
+    """All observables, or those without the mechanisms that are off."""
+    return len(OBSERVABLES) - (0 if parameters.mechanisms else len(vai_sf.OBSERVABLES))
 
 
 @kernel
-def begin(flow: Any, me: Any) -> None:
+def begin(core: Any, flow: Any, me: Any) -> None:
     """Start at line rate: W_init = B_NIC T (section 3.2), or the share that an initial rate is of it."""
+    me.w_least = flow.payload if core.payload_window else flow.payload + flow.overhead
     me.W = me.Wc = me.w_init * (flow.rate / flow.line_rate)
     me.R = me.Rc = flow.rate
     me.U = 1.0
@@ -121,6 +113,27 @@ def begin(flow: Any, me: Any) -> None:
         me.U_link[i] = 1.0
         me.Wc_link[i] = me.W_link[i] = me.Rc if me.sim else me.Wc
     flow.window = me.W
+
+
+@kernel
+def class_utilisation(me: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) -> Any:
+    """MultiQ's U (HPCC++ slides): rate and backlog of a class over what it may count on.
+
+    ``class`` is "HPCC applied for MultiQ w/o any changes": the whole link. The slides' three branches lock an idle
+    link's only class at eta of its guaranteed rate. ``spare`` is ours: what it may count on is its guaranteed rate, or
+    its present rate and all that nobody uses, whichever is more.
+    """
+    if me.multiq == CLASS:
+        return queue / (rate * me.base_rtt) + own / rate
+    guaranteed = me.share * rate
+    if me.multiq == SPARE:
+        counted = max(guaranteed, own + max(rate - tx_rate, 0.0))
+        return queue / (counted * me.base_rtt) + own / counted
+    if own <= guaranteed:
+        return queue / (guaranteed * me.base_rtt) + own / guaranteed
+    if queue > me.min_backlog:
+        return queue / (own * me.base_rtt) + 1.0
+    return own / ((own + rate) / 2)
 
 
 @kernel

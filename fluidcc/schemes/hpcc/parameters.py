@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
-from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import bound, parameter, register
+from fluidcc.scenario.round_trips import larger
 from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.schemes.vai_sf.parameters import VaiSf, ai_div_field, token_rule_field, token_thresh_field
-from fluidcc.units import COUNT, RATE, RATIO, SIZE
+from fluidcc.schemes.vai_sf.mechanisms import VaiSf, ai_div_field, token_rule_field, token_thresh_field
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, is_concrete, show
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 _ALGORITHM = "HPCC Algorithm 1"
 
@@ -144,10 +148,44 @@ class HPCC(VaiSf):
     ai_div: Any = ai_div_field(SIZE, "queue for a token", "1KB")
     token_rule: str = token_rule_field("measured")
 
+    share: Any = bound("with multiq: of a link, what the class is guaranteed among those of its priority")
+
     name: ClassVar[str] = "hpcc"
     default_marking: ClassVar[RED | None] = None
     default_rate: ClassVar[str] = "100Gbps"
-    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+    feedback_pause = 0.0  # time that feedback waits at the receiver [s]
+
+    def bind(self, path: PathInformation) -> Self:
+        """T, W_init, W_AI and its rate (HPCC 3.2, 3.3), Variable AI's threshold, and MultiQ's guaranteed share.
+
+        Raises
+        ------
+        InputError
+            If mechanisms do not go with other switches, or W_init is below one packet.
+        """
+        check_mechanisms(self)
+        simulator = self.variant == "hpcc-sim"
+        base_rtt, window = self.base_rtt, self.initial_window
+        if base_rtt is None:
+            base_rtt = path.largest_payload_rtt if simulator else path.largest_base_rtt
+        if window is None:
+            fastest = path.slowest_rate if simulator else path.line_rate
+            window = larger(fastest * base_rtt, path.window_packet)
+        elif is_concrete(window) and is_concrete(path.window_packet) and window < path.window_packet:
+            raise InputError(
+                f"initial_window: {show(window, SIZE)} is below one packet; give at least "
+                f"{show(path.window_packet, SIZE)}"
+            )
+        rate_ai = self.w_ai / base_rtt if self.rate_ai is None else self.rate_ai
+        return dataclasses.replace(
+            self,
+            base_rtt=base_rtt,
+            initial_window=window,
+            rate_ai=rate_ai,
+            w_ai=rate_ai * base_rtt,
+            token_thresh=path.least_bdp if self.token_thresh is None else self.token_thresh,
+            share=None if self.multiq == "off" else path.share,
+        )
 
 
 def check_mechanisms(p: HPCC) -> None:

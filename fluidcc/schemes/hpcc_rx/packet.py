@@ -6,7 +6,21 @@ from typing import Any
 
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.telemetry import same_path
-from fluidcc.schemes.hpcc.packet import compute_wind, measure_inflight, record
+from fluidcc.schemes.hpcc import packet as hpcc
+from fluidcc.schemes.hpcc.packet import OBSERVABLES, ONLY, STATE, compute_wind, measure_inflight, record, shown
+from fluidcc.schemes.hpcc_rx.parameters import HPCCRx
+
+__all__ = ["BASE", "OBSERVABLES", "ONLY", "STATE", "arrived", "fill", "granting", "shown"]
+
+BASE = "hpcc"
+
+
+def fill(parameters: HPCCRx, flow: Any, me: Any) -> None:
+    """As HPCC's, and that the receiver runs the algorithm."""
+    p = parameters
+    hpcc.fill(p, flow, me)
+    me.rx, me.threshold, me.headroom = 1, p.np_threshold, p.ai_headroom if p.dynamic_ai else 0.0
+    flow.notifies, flow.answer_period = 1, round(p.np_period * 1e12)
 
 
 @kernel

@@ -10,7 +10,7 @@ from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
-from fluidcc.schemes.none.parameters import MOST_STEPS, steps_of
+from fluidcc.schemes.none.parameters import MOST_STEPS, NoControl, steps_of
 
 _TIMERS = 4
 _I, _F = np.int64, np.float64
@@ -30,7 +30,7 @@ STATE = np.dtype(
 OBSERVABLES: dict[str, tuple[str, str]] = {}
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+def fill(parameters: NoControl, flow: Any, me: Any) -> None:
     """Write a flow's schedule."""
     steps = [] if parameters.schedule is None else steps_of(parameters.schedule)
     me.period = 0 if parameters.repeat is None else round(parameters.repeat * PS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED
@@ -12,6 +12,9 @@ from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import RATE, TIME, quantity
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 MOST_STEPS = 64
 _EXAMPLE = "write for example 0:10Gbps,1ms:5Gbps"
@@ -81,10 +84,14 @@ class NoControl:
     feedback_delay: Any = feedback_delay_field()
 
     name: ClassVar[str] = "none"
-    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    int_bytes = 0.0  # collects no telemetry
     default_marking: ClassVar[RED | None] = None
     default_rate: ClassVar[str] = "100Gbps"
-    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+    feedback_pause = 0.0  # time that feedback waits at the receiver [s]
+
+    def bind(self, path: PathInformation) -> Self:
+        """Nothing is left to the scenario."""
+        return self
 
 
 PRESETS = {

@@ -6,8 +6,6 @@ the window together, or cut it once for what had been sent by then.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -15,16 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import (
-    base_rtt_with_serialisation,
-    largest_base_rtt,
-    least_bdp,
-    slowest_rate,
-    switches,
-)
 from fluidcc.schemes.signals import Progress, Signals
-from fluidcc.schemes.swift.parameters import Swift, largest_useful_window, scaling
+from fluidcc.schemes.swift.parameters import Swift, scaling
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 
 NEEDS = frozenset({"inflight"})
@@ -49,44 +39,6 @@ class State(NamedTuple):
     target: Array  # that it was compared with [s]
     cut_end: Array  # a cut holds for the data up to this [bytes]
     mechanisms: Mechanisms | None = None
-
-
-def settled(scenario: Scenario) -> Callable[[Flow], Swift]:
-    """Fill in what parameters leave to the scenario: T, windows, the increase, and the target of the path.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Resolved; values may be traced.
-
-    Returns
-    -------
-    callable
-        From a flow to its parameters, with ``base_rtt``, ``initial_window``, ``max_window`` and ``ai`` given, and in
-        ``base_target`` what the switches on the path add to it.
-    """
-    longest, least = largest_base_rtt(scenario, base_rtt_with_serialisation), least_bdp(scenario)
-
-    def of(flow: Flow) -> Swift:
-        p = flow.scheme
-        packet = scenario.wire_packet_of(flow)
-        counted = packet if scenario.window_unit == "wire" else scenario.packet_size
-        base_rtt = longest if p.base_rtt is None else p.base_rtt
-        fixed = p.base_target + switches(scenario, flow) * p.hop_target
-        useful = largest_useful_window(p, fixed, flow.line_rate, packet)
-        return dataclasses.replace(
-            p,
-            base_rtt=base_rtt,
-            initial_window=flow.line_rate * base_rtt if p.initial_window is None else p.initial_window,
-            max_window=useful if p.max_window is None else p.max_window,
-            ai=p.ai if p.rate_ai is None else p.rate_ai * base_rtt / counted,
-            rate_ai=None,
-            base_target=fixed,
-            hop_target=0.0,
-            token_thresh=fixed + least / slowest_rate(scenario, flow) if p.token_thresh is None else p.token_thresh,
-        )
-
-    return of
 
 
 def start(parameters: Swift, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import inflight, repace
-from fluidcc.schemes.swift.parameters import largest_useful_window, scaling
+from fluidcc.schemes.swift.parameters import Swift, scaling
 from fluidcc.schemes.vai_sf import packet as vai_sf
 
 _I, _F = np.int64, np.float64
@@ -22,7 +22,6 @@ _I, _F = np.int64, np.float64
 STATE = np.dtype(
     [
         ("ai", _F),  # packets in an RTT
-        ("w_ai", _F),  # the same in bytes; negative if given in packets
         ("beta", _F),
         ("max_mdf", _F),
         ("fixed", _F),  # target of the path, s
@@ -57,21 +56,21 @@ OBSERVABLES = {
 }
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
-    """Write a flow's parameters and first state; ``around`` has its base RTT, packet and switches."""
+def fill(parameters: Swift, flow: Any, me: Any) -> None:
+    """Write a flow's parameters and first state."""
     p = parameters
-    T = around.base_rtt if p.base_rtt is None else p.base_rtt
-    me.ai, me.w_ai = p.ai, -1.0 if p.rate_ai is None else p.rate_ai * T
-    me.beta, me.max_mdf = p.beta, p.max_mdf
-    me.fixed = p.base_target + around.switches * p.hop_target
+    me.ai, me.beta, me.max_mdf = p.ai, p.beta, p.max_mdf
+    me.fixed = p.base_target
     me.slope, me.offset = scaling(p) if p.flow_scaling else (0.0, 0.0)
     me.range = p.fs_range if p.flow_scaling else 0.0
-    me.w_init = flow.line_rate * T if p.initial_window is None else p.initial_window
-    useful = largest_useful_window(p, me.fixed, flow.line_rate, around.packet)
-    me.w_most, me.least = useful if p.max_window is None else p.max_window, p.min_cwnd
+    me.w_init, me.w_most, me.least = p.initial_window, p.max_window, p.min_cwnd
     me.last_update, me.factor = -1, 1.0
-    auto = me.fixed + around.least_bdp / around.path_rate
-    vai_sf.fill(p, me, auto if p.token_thresh is None else p.token_thresh)
+    vai_sf.fill(p, me, p.token_thresh)
+
+
+def shown(parameters: Swift) -> int:
+    """All observables, or those without the mechanisms that are off."""
+    return len(OBSERVABLES) - (0 if parameters.mechanisms else len(vai_sf.OBSERVABLES))
 
 
 @kernel
@@ -79,8 +78,6 @@ def begin(core: Any, flow: Any, me: Any) -> None:
     """Start at line rate, or at the share of W_init that an initial rate is of it."""
     me.packet = flow.payload if core.payload_window else flow.payload + flow.overhead
     me.most = me.w_most / me.packet
-    if me.w_ai >= 0.0:
-        me.ai = me.w_ai / me.packet
     me.W = max(me.w_init * (flow.rate / flow.line_rate) / me.packet, me.least)
     me.W_reference = me.W
     me.target = target_delay(me)

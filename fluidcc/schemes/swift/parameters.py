@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
 from fluidcc.schemes.preset import EVALUATION, Preset
-from fluidcc.schemes.vai_sf.parameters import VaiSf, ai_div_field, token_rule_field, token_thresh_field
+from fluidcc.schemes.vai_sf.mechanisms import VaiSf, ai_div_field, token_rule_field, token_thresh_field
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 _SWIFT = "Swift, SIGCOMM 2020"
 _VAI = "Fast Convergence to Fairness III-D"
@@ -109,10 +113,28 @@ class Swift(VaiSf):
     token_rule: str = token_rule_field("excess")
 
     name: ClassVar[str] = "swift"
-    int_bytes: ClassVar[float] = 0.0  # collects no telemetry
+    int_bytes = 0.0  # collects no telemetry
     default_marking: ClassVar[RED | None] = None
     default_rate: ClassVar[str] = "100Gbps"
-    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+    feedback_pause = 0.0  # time that feedback waits at the receiver [s]
+
+    def bind(self, path: PathInformation) -> Self:
+        """T, windows and the increase in packets; in ``base_target`` also what the switches on the path add to it."""
+        base_rtt = path.largest_base_rtt if self.base_rtt is None else self.base_rtt
+        target = self.base_target + path.switches * self.hop_target
+        useful = largest_useful_window(self, target, path.line_rate, path.packet)
+        tokens = self.token_thresh
+        return dataclasses.replace(
+            self,
+            base_rtt=base_rtt,
+            initial_window=path.line_rate * base_rtt if self.initial_window is None else self.initial_window,
+            max_window=useful if self.max_window is None else self.max_window,
+            ai=self.ai if self.rate_ai is None else self.rate_ai * base_rtt / path.window_packet,
+            rate_ai=None,
+            base_target=target,
+            hop_target=0.0,
+            token_thresh=target + path.least_bdp / path.slowest_rate if tokens is None else tokens,
+        )
 
 
 def scaling(p: Swift) -> tuple[Any, Any]:

@@ -7,16 +7,12 @@ at the present queue but solved for along the way, as everywhere in this engine.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.signals import Signals
 from fluidcc.schemes.timely.parameters import TIMELY
 
@@ -37,22 +33,6 @@ class Feedback(NamedTuple):
 
     delay: Array  # round trip or time in queues, as the thresholds count it
     rise: Array  # of the round trip over tau*
-
-
-def settled(scenario: Scenario) -> Callable[[Flow], TIMELY]:
-    """Fill in the round trip of an empty path, which delays are counted from.
-
-    Returns
-    -------
-    callable
-        From a flow to its parameters with ``base_rtt`` given: its own, or 0 for ``thresholds="queueing"``.
-    """
-
-    def of(flow: Flow) -> TIMELY:
-        whole = flow.scheme.thresholds == "rtt"
-        return dataclasses.replace(flow.scheme, base_rtt=base_rtt_with_serialisation(scenario, flow) if whole else 0.0)
-
-    return of
 
 
 def start(parameters: TIMELY, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
@@ -81,7 +61,8 @@ def feedback(parameters: TIMELY, signals: Signals) -> Feedback:
     """The delay of the packet answered now, and by how much it exceeds that of the one a segment earlier."""
     assert signals.waits is not None
     now, before = signals.waits
-    return Feedback(parameters.base_rtt + now, now - before)
+    whole = now if parameters.thresholds == "queueing" else parameters.own_rtt + now
+    return Feedback(whole, now - before)
 
 
 def derivative(parameters: TIMELY, state: State, observed: Feedback) -> State:

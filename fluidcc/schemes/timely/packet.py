@@ -15,6 +15,7 @@ import numpy as np
 
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import repace
+from fluidcc.schemes.timely.parameters import TIMELY
 
 _I, _F = np.int64, np.float64
 
@@ -52,14 +53,14 @@ STATE = np.dtype(
 OBSERVABLES = {"rtt": ("s", "last RTT"), "rtt_gradient": ("1", "normalised gradient of the RTT")}
 
 
-def fill(parameters: Any, flow: Any, me: Any, around: Any) -> None:
+def fill(parameters: TIMELY, flow: Any, me: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
     me.ewma, me.beta, me.rate_ai, me.min_rate = p.ewma, p.beta, p.rate_ai, p.min_rate
     me.hai_gain, me.hai_steps = p.hai_gain, round(p.hai_steps)
     me.t_low, me.t_high, me.min_rtt = (round(time * 1e12) / 1000 for time in (p.t_low, p.t_high, p.min_rtt))
-    me.win, me.base_rtt = p.win, around.base_rtt if p.base_rtt is None else p.base_rtt
-    me.patched, me.empty = p.patched, around.own_rtt * 1e9 if p.thresholds == "queueing" else 0.0
+    me.win, me.base_rtt = p.win, p.base_rtt if p.win else 0.0
+    me.patched, me.empty = p.patched, p.empty_rtt * 1e9 if p.thresholds == "queueing" else 0.0
     me.ternary, me.ue_gain = p.tcd, p.ue_gain
     me.sim, me.segment = p.variant == "hpcc-sim", p.segment
     me.completes = 0.0 if me.sim else p.segment

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.scenario.model import RED
-from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import bound, parameter, register
 from fluidcc.schemes.fields import feedback_delay_field, tcd_switch, ue_gain_field
 from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.schemes.win import win_base_rtt, win_switch
+from fluidcc.schemes.win import bound_win, win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.bind import PathInformation
 
 _ALGORITHM = "TIMELY Algorithm 1"
 
@@ -98,16 +102,24 @@ class TIMELY:
         default="paper",
         choices=("paper", "hpcc-sim"),
     )
+    own_rtt: Any = bound("with thresholds=rtt: round trip of the flow's empty path, as its feedback takes [s]")
+    empty_rtt: Any = bound("with thresholds=queueing: the same, as packets measure it [s]")
 
     name: ClassVar[str] = "timely"
     default_marking: ClassVar[RED | None] = None
     default_rate: ClassVar[str] = "10Gbps"
-    feedback_pause: ClassVar[float] = 0.0  # time that feedback waits at the receiver [s]
+    feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
     @property
     def int_bytes(self) -> float:
         """Bytes that each packet carries for the scheme: the public simulator's timestamp."""
         return 8.0 if self.variant == "hpcc-sim" else 0.0
+
+    def bind(self, path: PathInformation) -> Self:
+        """The round trip that delays are counted from; with ``win``, the base RTT that its window fills."""
+        whole = self.thresholds == "rtt"
+        own, empty = (path.base_rtt, None) if whole else (None, path.empty_rtt)
+        return dataclasses.replace(bound_win(self, path), own_rtt=own, empty_rtt=empty)
 
 
 # The public simulator's script scales the step with the NIC; here it is that of 100 Gb/s.

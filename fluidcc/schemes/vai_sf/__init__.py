@@ -1,5 +1,5 @@
 """Variable AI and Sampling Frequency (Snyder and Lebeck): mechanisms that sender-side schemes take, no scheme.
 
-A scheme takes them by deriving its parameters from `parameters.VaiSf`, adding `packet.COLUMNS` to its packet side's
+A scheme takes them by deriving its parameters from `mechanisms.VaiSf`, adding `packet.COLUMNS` to its packet side's
 state and `fluid.Tokens` to its fluid side's, and calling their rules where it increases and decreases.
 """

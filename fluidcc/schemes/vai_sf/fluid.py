@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from fluidcc.schemes.signals import Progress
-from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as OBSERVABLES
-from fluidcc.schemes.vai_sf.parameters import VaiSf
+from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
+from fluidcc.schemes.vai_sf.mechanisms import VaiSf
 
 
 class Tokens(NamedTuple):

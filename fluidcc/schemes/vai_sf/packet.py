@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.packet.jit import kernel
-from fluidcc.schemes.vai_sf.parameters import OBSERVABLES as OBSERVABLES
-from fluidcc.schemes.vai_sf.parameters import TOKEN_RULES
+from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
+from fluidcc.schemes.vai_sf.mechanisms import TOKEN_RULES
 
 _I, _F = np.int64, np.float64
 

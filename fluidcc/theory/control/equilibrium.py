@@ -18,7 +18,7 @@ from fluidcc.results.identity import Comparable
 from fluidcc.results.text import label, listed, shown
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario, resolve
-from fluidcc.schemes.registry import optional_part, part
+from fluidcc.schemes.registry import equilibrium_of, fluid_of
 from fluidcc.theory.control.limit_cycle import LimitCycle, limit_cycle
 from fluidcc.theory.control.local import Local, multi_start
 from fluidcc.theory.control.marking import along, marked_equilibria
@@ -141,21 +141,23 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
         everything is marked.
     """
     scenario = resolve(scenario)
-    rooms = [optional_part(flow.scheme, "equilibrium") for flow in scenario.flows]
-    if all(hasattr(room, "equilibrium") for room in rooms):
-        probabilities, states = marked_equilibria(scenario, rooms)
+    sides = [equilibrium_of(flow.scheme) for flow in scenario.flows]
+    solvers = [side.solve_equilibrium for side in sides if side is not None and side.solve_equilibrium is not None]
+    if len(solvers) == len(sides):
+        probabilities, states = marked_equilibria(scenario, solvers)
         links, exists, on_ramp = _links(scenario, probabilities, [at.rate for at in states])
         flows = _flows(scenario, probabilities, [(at.rate, at.observables()) for at in states])
         return Equilibrium(exists, on_ramp, links, flows, unique=len(links) == 1 or None)
-    if all(hasattr(room, "balances") for room in rooms) and len({flow.scheme.name for flow in scenario.flows}) == 1:
+    by_load = sides[0] if len({flow.scheme.name for flow in scenario.flows}) == 1 else None
+    if by_load is not None and by_load.balances is not None:
         try:
-            links, flows = utilised_equilibria(scenario, rooms[0])
+            links, flows = utilised_equilibria(scenario, by_load)
             return Equilibrium(True, True, tuple(links), tuple(flows), unique=len(links) == 1 or None)
         except NoClosedFormError:
             pass
     try:
         found = equilibria(scenario)
-    except NoEquilibriumError:  # it changes its state in jumps
+    except NoEquilibriumError:  # it has no equilibrium side, or changes its state in jumps
         found = ()
     return dataclasses.replace(found[0], unique=len(found) == 1) if found else _run(scenario)
 
@@ -255,7 +257,7 @@ def described(scenario: Scenario, found: Local) -> Equilibrium:
 
 def _key(scenario: Scenario, flow: int, name: str) -> str:
     """An observable as `as_dict` names it, with its unit."""
-    unit, _ = part(scenario.flows[flow].scheme, "fluid").OBSERVABLES[name]
+    unit, _ = fluid_of(scenario.flows[flow].scheme).OBSERVABLES[name]
     return name + {"bytes/s": "_bytes_per_s", "bytes": "_bytes", "s": "_s"}.get(unit, "")
 
 

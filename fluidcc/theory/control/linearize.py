@@ -24,7 +24,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.text import shown
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.schemes.registry import optional_part
+from fluidcc.schemes.registry import scheme_of
 from fluidcc.theory.control.equilibrium import Equilibrium, described
 from fluidcc.theory.control.local import local
 from fluidcc.theory.control.merging import merged
@@ -163,7 +163,7 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
 
 def _published(scenario: Scenario) -> PublishedLoop:
     (scheme, *mixed), (link, *more) = {flow.scheme for flow in scenario.flows}, scenario.links
-    module = optional_part(scheme, "published")
+    module = scheme_of(scheme).module("published")
     if module is None or mixed or more:
         raise InputError("method: paper: nothing was published but DCQCN's, for equal flows of one link; write exact")
     flows, packet = sum(flow.multiplicity for flow in scenario.flows), scenario.wire_packet_of(scenario.flows[0])

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from scipy.optimize import root_scalar
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Link, Scenario
+from fluidcc.schemes.bind import binder
+from fluidcc.schemes.protocol import FixedPoint
 
 _ROUNDS = 500  # of the iteration over links; two or three do for one link
 _SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
 
 
-def marked_equilibria(scenario: Scenario, rooms: list[Any]) -> tuple[list[float], list[Any]]:
+def marked_equilibria(scenario: Scenario, solvers: list[Callable[..., FixedPoint]]) -> tuple[list[float], list[Any]]:
     """Marking probability of every link, and every flow's equilibrium under those along its path.
 
     Parameters
     ----------
     scenario : Scenario
         Resolved, of plain numbers.
-    rooms : list of module
-        Of each flow its scheme's ``equilibrium``, with ``equilibrium``.
+    solvers : list of callable
+        Of each flow its scheme's ``solve_equilibrium``.
 
     Raises
     ------
@@ -30,14 +33,14 @@ def marked_equilibria(scenario: Scenario, rooms: list[Any]) -> tuple[list[float]
         If a loaded link has no marking, or the flows exceed a link even when everything is marked.
     """
     packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
+    bound = [*map(binder(scenario), scenario.flows)]
     probabilities = [0.0] * len(scenario.links)
 
     def excess(link: int, p: float) -> float:
         marks = [*probabilities[:link], p, *probabilities[link + 1 :]]
         load = sum(
-            flow.multiplicity
-            * room.solve_equilibrium(flow.scheme, along(marks, flow.path), flow.line_rate, packet).rate
-            for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
+            flow.multiplicity * solve(parameters, along(marks, flow.path), flow.line_rate, packet).rate
+            for solve, parameters, flow, packet in zip(solvers, bound, scenario.flows, packets, strict=True)
             if link in flow.path
         )
         return load / scenario.links[link].rate - 1.0
@@ -51,8 +54,8 @@ def marked_equilibria(scenario: Scenario, rooms: list[Any]) -> tuple[list[float]
     else:
         raise InputError("equilibrium: the links' markings do not settle; simulate instead")
     states = [
-        room.solve_equilibrium(flow.scheme, along(probabilities, flow.path), flow.line_rate, packet)
-        for room, flow, packet in zip(rooms, scenario.flows, packets, strict=True)
+        solve(parameters, along(probabilities, flow.path), flow.line_rate, packet)
+        for solve, parameters, flow, packet in zip(solvers, bound, scenario.flows, packets, strict=True)
     ]
     return probabilities, states
 

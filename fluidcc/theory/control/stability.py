@@ -14,7 +14,7 @@ from fluidcc.results.text import label, shown
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.theory.control.equilibrium import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
-from fluidcc.theory.control.states import UnfilledError, smooth_part
+from fluidcc.theory.control.states import UnfilledError, smooth_side
 from fluidcc.theory.delay_systems.critical import critical_delay
 from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
 
@@ -143,7 +143,7 @@ def stability(scenario: Scenario) -> Stability:
     there: bool | None = None
     try:
         for flow in scenario.flows:
-            smooth_part(flow.scheme)
+            smooth_side(flow.scheme)
         there = False
         found = linearize(scenario)
     except UnfilledError as error:

@@ -17,7 +17,8 @@ from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.errors import InputError
-from fluidcc.schemes.registry import optional_part
+from fluidcc.schemes.registry import equilibrium_of, scheme_of
+from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.control.delayed_inputs import Plain, Tracked, delayed_inputs_of
 
 _EMPTY = 1e-5  # bytes: a queue that is no more is none, or its link would count as busy
@@ -37,21 +38,26 @@ class UnfilledError(NoEquilibriumError):
     """All flows settle at their line rate, which leaves nothing to linearise."""
 
 
-def smooth_part(parameters: Any) -> Any:
-    """A scheme's ``equilibrium`` module.
+def smooth_side(parameters: Any) -> Equilibrium:
+    """The equilibrium side of a scheme, from its parameters.
 
     Raises
     ------
     NoEquilibriumError
-        If the scheme changes its state in jumps.
+        If it has none, or the scheme changes its state in jumps.
     """
-    room = optional_part(parameters, "equilibrium")
-    if room is None or not hasattr(room, "MOVES") or not room.smooth(parameters):
-        hint = getattr(room, "SMOOTH_INSTEAD", f"see how it cycles with: fluidcc simulate {parameters.name}")
+    side, name = equilibrium_of(parameters), parameters.name
+    see = f"see where it ends with: fluidcc simulate {name}"
+    if side is None:
         raise NoEquilibriumError(
-            f"linearize: {parameters.name} changes its state in jumps, so there is nothing to linearise; {hint}"
+            f"linearize: scheme {name} has no equilibrium side ({scheme_of(parameters).file('equilibrium')}); {see}"
         )
-    return room
+    if not side.smooth(parameters):
+        raise NoEquilibriumError(
+            f"linearize: {name} changes its state in jumps, so there is nothing to linearise; "
+            f"{side.SMOOTH_INSTEAD or see}"
+        )
+    return side
 
 
 def extended(network: Network) -> Network:
@@ -107,15 +113,15 @@ class States:
         return delayed_inputs_of(self.system)
 
     @cached_property
-    def _rooms(self) -> tuple[Any, ...]:
-        return tuple(smooth_part(group.parameters) for group in self.system.network.groups)
+    def _sides(self) -> tuple[Equilibrium, ...]:
+        return tuple(smooth_side(group.parameters) for group in self.system.network.groups)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Of the rows: "queue 0", then for example "rate 2"; with several registers "reference_window[1] 2"."""
         names = [f"queue {i}" for i in range(self.system.network.queues)]
-        for group, room, state in zip(self.system.network.groups, self._rooms, self._begun[0].schemes, strict=True):
-            for field in room.MOVES:
+        for group, side, state in zip(self.system.network.groups, self._sides, self._begun[0].schemes, strict=True):
+            for field in side.MOVES:
                 registers = getattr(state, field).size // (len(group.flows) * self.system.points)
                 texts = [field] if registers == 1 else [f"{field}[{k}]" for k in range(registers)]
                 names += [f"{text} {flow}" for text in texts for flow in group.flows]
@@ -130,8 +136,7 @@ class States:
     def _begun(self) -> tuple[State, Memory]:
         """A state long after the start: what counts ACKs has seen some."""
         y, z = self.system.start(jnp.float64)
-        late = [getattr(room, "late", lambda state: state) for room in self._rooms]
-        schemes = tuple(of(state) for of, state in zip(late, y.schemes, strict=True))
+        schemes = tuple(side.late(state) for side, state in zip(self._sides, y.schemes, strict=True))
         return y._replace(schemes=schemes), z
 
     def first(self, start: Start) -> Array:
@@ -152,17 +157,17 @@ class States:
         """Rows of a state."""
         moving = [
             jnp.reshape(getattr(state, field), (-1, self.system.points))
-            for room, state in zip(self._rooms, y.schemes, strict=True)
-            for field in room.MOVES
+            for side, state in zip(self._sides, y.schemes, strict=True)
+            for field in side.MOVES
         ]
         return jnp.concatenate([y.queue, *moving])
 
     def _filled(self, x: Array) -> State:
         y, _ = self._begun
         schemes, at = [], self.system.network.queues
-        for room, state in zip(self._rooms, y.schemes, strict=True):
+        for side, state in zip(self._sides, y.schemes, strict=True):
             new = {}
-            for field in room.MOVES:
+            for field in side.MOVES:
                 shape = jnp.shape(getattr(state, field))
                 rows = math.prod(shape[:-1])
                 new[field] = jnp.reshape(x[at : at + rows], shape)

@@ -8,18 +8,19 @@ import numpy as np
 
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Scenario
+from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.recursion.optimal import equilibrium as filled
 
 
-def utilised_equilibria(scenario: Scenario, room: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def utilised_equilibria(scenario: Scenario, side: Equilibrium) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Links and flows at equilibrium, as `Equilibrium` describes them.
 
     Parameters
     ----------
     scenario : Scenario
         Resolved, of plain numbers; its flows run one scheme with equal parameters.
-    room : module
-        The scheme's ``equilibrium``, with ``balances`` and ``observables``.
+    side : Equilibrium
+        The scheme's, with ``balances`` and ``observables``.
 
     Raises
     ------
@@ -32,7 +33,9 @@ def utilised_equilibria(scenario: Scenario, room: Any) -> tuple[list[dict[str, A
     windows hold U C T of them, (U - 1) C T in the queue. Rates hold none: they sum to C, and the queue grows until
     N a/(1 - Ut/U) = C.
     """
-    of = room.balances(scenario)
+    assert side.balances is not None
+    assert side.observables is not None
+    of = side.balances(scenario)
     balance, *others = {of(flow) for flow in scenario.flows}
     if others:
         raise NoClosedFormError("the flows' parameters differ")
@@ -69,6 +72,6 @@ def utilised_equilibria(scenario: Scenario, room: Any) -> tuple[list[dict[str, A
     for i, (flow, k) in enumerate(zip(scenario.flows, first, strict=True)):
         most = float(max(U[link] for link in flow.path))
         sent = float(R[k]) / max(most, 1.0) if balance.windows else float(R[k])
-        seen = room.observables(float(R[k]), most, T)
+        seen = side.observables(float(R[k]), most, T)
         flows.append({"name": flow.name or f"flow {i}", "marking_probability": 0.0, "rate_bytes_per_s": sent, **seen})
     return links, flows

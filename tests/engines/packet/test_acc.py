@@ -39,8 +39,8 @@ class Sender:
         self.sim = SimpleNamespace(core=records(layout.CORE, 1), heap=np.zeros((64, 3), np.int64))
         self.core, self.flow, self.me = self.sim.core[0], records(layout.FLOW, 1)[0], records(acc.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
-        around = SimpleNamespace(base_rtt=PERIOD, own_rtt=PERIOD)
-        acc.fill(resolve_fields(fc.ACC(**parameters)), self.flow, self.me, around)
+        path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, line_rate=LINE)
+        acc.fill(resolve_fields(fc.ACC(**parameters)).bind(path), self.flow, self.me)
         plain(acc.begin)(self.flow, self.me)
 
     def send(self, size: int, at: int | None = None) -> None:

@@ -83,7 +83,7 @@ print(json.dumps([len(assembly), sorted(outside), missing, re.findall(r"__\w*(?:
 
 def test_the_cache_is_named_after_all_sources() -> None:
     names = {path.parent.name + "/" + path.name for path in sources()}
-    assert {"packet/engine.py", "packet/heap.py", "dcqcn/packet.py", "hpcc/packet.py"} <= names
+    assert {"packet/engine.py", "packet/heap.py", "dcqcn/packet.py", "vai_sf/packet.py", "none/parameters.py"} <= names
     assert str(ROOT) not in cache_folder()
 
 
@@ -91,16 +91,16 @@ def test_an_edited_scheme_gets_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatc
     from fluidcc.engines.packet import jit
 
     monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path))
-    jit.cache_folder.cache_clear()
+    jit._folder.cache_clear()
     before = jit.cache_folder()
     edited = tmp_path / "packet.py"
     edited.write_text("# other physics")
     kept = sources()
     monkeypatch.setattr(jit, "sources", lambda: [*kept, edited])
-    jit.cache_folder.cache_clear()
+    jit._folder.cache_clear()
     assert jit.cache_folder() != before
     monkeypatch.undo()
-    jit.cache_folder.cache_clear()
+    jit._folder.cache_clear()
 
 
 def test_memory_is_that_of_packets_in_flight() -> None:

@@ -214,7 +214,7 @@ def test_a_lone_packet_takes_the_time_it_takes() -> None:
     assert trace.summary["packets"] == 1
 
 
-def test_hpcc_loaded_base_rtt_is_the_measured_one() -> None:
+def test_hpcc_base_rtt_with_serialisation_is_the_measured_one() -> None:
     from fluidcc.scenario.round_trips import largest_base_rtt
 
     scenario = fc.incast(1, rate="100Gbps", scheme=fc.HPCC(), size="1000B")

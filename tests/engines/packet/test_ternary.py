@@ -319,7 +319,8 @@ def sender(module: Any, scheme: Any, rate: float) -> tuple[Any, Any]:
     resolved = resolve(fc.incast(1, rate="10Gbps", scheme=scheme)).flows[0].scheme
     flow, me = records(layout.FLOW, 1)[0], records(module.STATE, 1)[0]
     flow.line_rate, flow.rate = 1.25e9, rate
-    module.fill(resolved, flow, me, SimpleNamespace(base_rtt=4e-6, own_rtt=4e-6))
+    path: Any = SimpleNamespace(largest_base_rtt=4e-6, base_rtt=4e-6, empty_rtt=4e-6, line_rate=flow.line_rate)
+    module.fill(resolved.bind(path), flow, me)
     return flow, me
 
 

@@ -26,7 +26,7 @@ from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.hpcc import PRESETS as HPCC
 from fluidcc.schemes.hpcc import packet as hpcc
-from fluidcc.schemes.hpcc_multiq.packet import OFF, RULES
+from fluidcc.schemes.hpcc.packet import OFF, RULES
 from fluidcc.schemes.swift import PRESETS as SWIFT
 from fluidcc.schemes.vai_sf import packet as vai_sf
 from fluidcc.theory.fairness.over_time import finish_times
@@ -459,7 +459,7 @@ def test_the_preset_is_the_simulator_s_star() -> None:
 )  # fmt: skip
 def test_mechanisms_need_one_reference_window(of: Any, name: str, on: Any, engine: str) -> None:
     """The message names what to write, and the mechanism."""
-    with pytest.raises(fc.InputError, match=f"{next(iter(on))}: needs {name}|write form=window"):
+    with pytest.raises(fc.InputError, match=f"{next(iter(on))}: needs {name}|only form=window"):
         fc.simulate(fc.incast(2, scheme=fc.HPCC(**of, **on)), "10us", engine=engine)
 
 

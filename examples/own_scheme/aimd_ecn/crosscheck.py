@@ -1,0 +1,18 @@
+"""How far the fluid side may be from packets; the reasons are stated before measuring."""
+
+from __future__ import annotations
+
+from fluidcc.scenario.model import Scenario
+from fluidcc.schemes.tolerance import Tolerance
+
+UNTIL = "40ms"  # queues settle within some ms
+
+
+def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
+    """Tolerances of an incast, by the keys of `Comparison.difference`."""
+    if len(scenario.links) > 1:
+        return {}
+    return {
+        "queue_mean_rel": Tolerance(0.1, "marks are random, each cuts a rate by beta, and the loop damps them little"),
+        "rate_rel_max": Tolerance(0.1, "the link is full and shared evenly; the rest is the spread of the seeds"),
+    }

@@ -1,0 +1,59 @@
+"""AIMD's fluid, its packets and its closed form against each other; run it with fluidcc installed and this folder."""
+
+from __future__ import annotations
+
+import math
+
+import aimd_ecn
+import pytest
+
+import fluidcc as fc
+
+FLOWS, RATE = 4, 1.25e9  # bytes/s
+
+
+@pytest.fixture(scope="module")
+def scenario() -> fc.Scenario:
+    fc.register(aimd_ecn)  # an installed package's entry point does it as well
+    return fc.incast(FLOWS, rate="10Gbps", scheme=aimd_ecn.AIMD())
+
+
+@pytest.fixture(scope="module")
+def queue(scenario: fc.Scenario) -> float:
+    """Fair shares fill the link where a/T = b p R^2/packet, so p = a N^2 packet/(T b C^2); RED says which queue."""
+    p, red = aimd_ecn.AIMD(), scenario.links[0].marking
+    base_rtt = 2 * (1e-6 + 1e-6) + 2 * (1000 + 64) / RATE  # four links of 1 us; data and ACK are serialised twice
+    marking = 5e6 / base_rtt * FLOWS**2 * 1000 / (p.beta * RATE**2)
+    return red.kmin + marking / red.pmax * (red.kmax - red.kmin)
+
+
+def test_the_closed_form_and_the_fluid_have_one_equilibrium(scenario: fc.Scenario, queue: float) -> None:
+    assert fc.equilibrium(scenario).as_dict()["queue_bytes"] == pytest.approx(queue, rel=1e-9)
+    (found,) = fc.equilibria(scenario)  # by Newton's method on the fluid's right-hand side
+    assert found.as_dict()["queue_bytes"] == pytest.approx(queue, rel=1e-9)
+    assert fc.stability(scenario).stable
+
+
+def test_the_fluid_goes_there(scenario: fc.Scenario, queue: float) -> None:
+    summary = fc.simulate(scenario, "40ms").summary
+    assert summary["queue_bytes"]["mean"] == pytest.approx(queue, rel=1e-3)
+    assert summary["jain"] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_packets_agree(scenario: fc.Scenario, queue: float) -> None:
+    """Marks are random: within the tolerances of `aimd_ecn.crosscheck`."""
+    runs = fc.ensemble(scenario, "40ms", seeds=4)
+    compared = fc.compare(fc.simulate(scenario, "40ms"), runs)
+    assert compared.tolerance
+    assert compared.within, compared
+
+
+def test_a_mark_cuts_by_beta() -> None:
+    """A single flow, of which all is marked, falls to its least rate; without marks it grows by a in a base RTT."""
+    marked = fc.RED("0.1KB", "0.1KB", 1.0)
+    slow = fc.simulate(fc.incast(1, rate="10Gbps", scheme=aimd_ecn.AIMD(), marking=marked), "10ms", engine="packet")
+    assert slow.summary["rate_bytes_per_s"][0] < 0.1 * RATE
+    free = fc.incast(1, rate="10Gbps", scheme=aimd_ecn.AIMD(base_rtt="100us"), initial_rate="1Gbps")
+    grown = fc.simulate(free, "10ms", engine="packet", window=("9.9ms", "10ms")).summary["rate_bytes_per_s"][0]
+    assert grown == pytest.approx(0.125e9 + 5e6 / 100e-6 * 9.95e-3, rel=0.01)
+    assert math.isfinite(slow.summary["queue_bytes"]["mean"])

@@ -1,0 +1,217 @@
+"""A scheme's sides as engines and theory use them: checked against the contract, with what was left out filled in."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from fluidcc.errors import InputError
+from fluidcc.schemes import protocol
+from fluidcc.schemes.protocol import Observables
+
+if TYPE_CHECKING:
+    from fluidcc.schemes.tolerance import Tolerance
+
+# The packet engine's rules, and what each may name beside what all may.
+RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "begin": (),
+        "acknowledged": ("ack",),
+        "arrived": ("packet", "flows"),
+        "granting": ("packet",),
+        "notified": ("cnp",),
+        "expired": ("which",),
+        "sent": ("size",),
+        "observe": ("samples", "row"),
+    }
+)
+COMMON = ("sim", "core", "ports", "uniforms", "flow", "me", "f")
+
+
+@dataclasses.dataclass(frozen=True)
+class Fluid:
+    """A fluid side; see `fluidcc.schemes.protocol.FluidSide`. What is None it does not have."""
+
+    start: Callable[..., Any]
+    rate: Callable[..., Any]
+    feedback: Callable[..., Any]
+    derivative: Callable[..., Any]
+    observables: Callable[..., dict[str, Any]]
+    time_scale: Callable[..., Any]
+    OBSERVABLES: Observables
+    NEEDS: frozenset[str] = frozenset()
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    project: Callable[..., Any] = lambda parameters, state, line_rate: state  # no limits
+    interval: Callable[..., Any] | None = None
+    longest_interval: Callable[..., Any] | None = None
+    jump: Callable[..., Any] | None = None
+    window: Callable[..., Any] | None = None
+    largest_window: Callable[..., Any] | None = None
+    sending: Callable[..., Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Packet:
+    """A packet side; see `fluidcc.schemes.protocol.PacketSide`. ``rules`` are those that it has itself."""
+
+    STATE: Any
+    OBSERVABLES: Observables
+    fill: Callable[..., None]
+    BASE: str | None = None
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    shown: Callable[[Any], int] | None = None
+    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+
+    def columns(self, parameters: Any) -> int:
+        """How many observables a flow shows."""
+        return len(self.OBSERVABLES) if self.shown is None else self.shown(parameters)
+
+
+@dataclasses.dataclass(frozen=True)
+class Equilibrium:
+    """An equilibrium side; see `fluidcc.schemes.protocol.EquilibriumSide`. What is None it does not have."""
+
+    MOVES: tuple[str, ...]
+    smooth: Callable[[Any], bool]
+    late: Callable[[Any], Any] = lambda state: state
+    SMOOTH_INSTEAD: str = ""
+    solve_equilibrium: Callable[..., protocol.FixedPoint] | None = None
+    balances: Callable[..., Any] | None = None
+    observables: Callable[..., dict[str, float]] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Crosscheck:
+    """A crosscheck side; see `fluidcc.schemes.protocol.CrosscheckSide`. Without one nothing is claimed."""
+
+    UNTIL: str = "200ms"
+    tolerances: Callable[..., dict[str, Tolerance]] = lambda scenario: {}
+
+
+# What must stand beside a part that is given, lest it be found missing in the middle of a run.
+_TOGETHER = {
+    "window": ("jump", "largest_window"),
+    "sending": ("jump",),
+    "interval": ("longest_interval",),
+    "balances": ("observables",),
+}
+_NEEDED = {"inflight": "jump", "delay": "interval"}
+_SIGNATURES = {
+    "fluid": protocol.Comparing,
+    "packet": protocol.Shown,
+    "equilibrium": protocol.EquilibriumSide,
+    "crosscheck": protocol.CrosscheckSide,
+}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scheme:
+    """A scheme that is known by its name; sides are imported when first asked for, and None if there are none.
+
+    Parameters
+    ----------
+    Parameters : type
+        Its parameters' class.
+    PRESETS : mapping
+    package : str
+        Where its sides are.
+    """
+
+    Parameters: Any
+    PRESETS: Mapping[str, Any]
+    package: str
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        return self.Parameters.name
+
+    @cached_property
+    def fluid(self) -> Fluid | None:
+        """Its fluid side."""
+        module = self.module("fluid")
+        if module is None:
+            return None
+        found = self._made(Fluid, module, "fluid")
+        for need, rule in _NEEDED.items():
+            if need in found.NEEDS and getattr(found, rule) is None:
+                raise self._lacks("fluid", rule, f', or leave "{need}" out of NEEDS')
+        return found
+
+    @cached_property
+    def packet(self) -> Packet | None:
+        """Its packet side."""
+        module = self.module("packet")
+        if module is None:
+            return None
+        rules = {name: self._rule(getattr(module, name), name) for name in RULES if hasattr(module, name)}
+        return dataclasses.replace(self._made(Packet, module, "packet"), rules=rules)
+
+    @cached_property
+    def equilibrium(self) -> Equilibrium | None:
+        """Its equilibrium side."""
+        module = self.module("equilibrium")
+        return None if module is None else self._made(Equilibrium, module, "equilibrium")
+
+    @cached_property
+    def crosscheck(self) -> Crosscheck:
+        """Its crosscheck side."""
+        module = self.module("crosscheck")
+        return Crosscheck() if module is None else self._made(Crosscheck, module, "crosscheck")
+
+    def file(self, side: str) -> str:
+        """Where a side is, or would be, to be told to users."""
+        return f"{self.package.rpartition('.')[2]}/{side}.py"
+
+    def module(self, side: str) -> Any:
+        """Module of a side; None if there is none."""
+        path = f"{self.package}.{side}"
+        try:
+            return importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+            return None
+
+    def _made(self, cls: Any, module: Any, side: str) -> Any:
+        given = {}
+        for field in dataclasses.fields(cls):
+            if hasattr(module, field.name):
+                given[field.name] = getattr(module, field.name)
+            elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                raise self._lacks(side, field.name)
+        for name, others in _TOGETHER.items():
+            missing = [other for other in others if name in given and other not in given]
+            if missing:
+                raise self._lacks(side, missing[0], f", which goes with {name}")
+        return cls(**given)
+
+    def _lacks(self, side: str, name: str, more: str = "") -> InputError:
+        where = self.file(side)
+        text = name
+        contract = getattr(_SIGNATURES[side], name, None)
+        if callable(contract):
+            signature = inspect.signature(contract)
+            text = f"def {name}({', '.join(p for p in signature.parameters if p != 'self')})"
+        return InputError(f"scheme {self.name}: {where} has no {name}; write {text}{more} there (CONTRIBUTING.md)")
+
+    def _rule(self, rule: Any, name: str) -> Any:
+        """A packet rule, if it is compiled and names what there is."""
+        from numba.core import config
+
+        known = (*COMMON, *RULES[name])
+        where = self.file("packet")
+        if not hasattr(rule, "py_func") and not config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
+            raise InputError(f"scheme {self.name}: {where}: {name} is not compiled; write @kernel above it")
+        for parameter in inspect.signature(getattr(rule, "py_func", rule)).parameters:
+            if parameter not in known:
+                raise InputError(
+                    f"scheme {self.name}: {where}: {name} takes {parameter!r}, which there is not; "
+                    f"it may name {', '.join(known)}"
+                )
+        return rule

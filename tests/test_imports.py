@@ -1,0 +1,152 @@
+"""Who imports whom: packages in one order, no circles, and nothing heavy as fluidcc is imported."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "fluidcc"
+# Results draw themselves: the one upward import, by name at run time.
+DOOR = "fluidcc.results.drawing"
+# Each may import those before it, and no other; a line is one package, or packages of one kind that may import each
+# other as long as they make no circle. What is loose at the top stands below all.
+ORDER = (
+    "fluidcc",
+    "fluidcc.scenario",
+    "fluidcc.schemes",
+    "fluidcc.scenario.builders",
+    "fluidcc.results",
+    "fluidcc.engines.fluid",
+    "fluidcc.engines.packet",
+    "fluidcc.schemes.*",
+    "fluidcc.engines",
+    "fluidcc.theory",
+    "fluidcc.theory.*",
+    "fluidcc.sweeps",
+    "fluidcc.plotting",
+    "fluidcc.operators",
+    "fluidcc.figures",
+    "fluidcc.figures.*",
+    "fluidcc.claims",
+    "fluidcc.proofs",
+    "fluidcc.proofs.*",
+    "fluidcc.cli",
+)
+HEAVY = ("jax", "numba", "scipy", "xarray", "matplotlib", "sympy", "pandas", "typer", "rich")
+
+
+@cache
+def modules() -> Mapping[str, Path]:
+    """Files of the package by the names of their modules."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def package_of(module: str) -> str:
+    """Folder that a module lies in."""
+    return ".".join(modules()[module].parent.relative_to(ROOT).parts)
+
+
+@cache
+def imports() -> Mapping[str, frozenset[str]]:
+    """Modules that each module imports, wherever in it; `fluidcc` itself, which imports lazily, is left out."""
+    found = {}
+    for name, path in modules().items():
+        if name in ("fluidcc", DOOR):
+            continue
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        seen = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                seen |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                parts = package.split(".")
+                above = ".".join(parts[: len(parts) - node.level + 1]) if node.level else ""
+                base = ".".join(part for part in (above, node.module) if part)
+                seen |= {
+                    f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules() else base for alias in node.names
+                }
+        found[name] = frozenset(seen & modules().keys() - {"fluidcc", name})
+    return found
+
+
+def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Sets of nodes that reach each other: what is left when nodes without a way on, or without one to, are taken."""
+    left = {node: set(to) & graph.keys() - {node} for node, to in graph.items()}
+    while True:
+        reached = {node for to in left.values() for node in to}
+        dead = {node for node, to in left.items() if not to or node not in reached}
+        if not dead:
+            return [sorted(left)] if left else []
+        left = {node: to - dead for node, to in left.items() if node not in dead}
+
+
+@cache
+def between_packages() -> Mapping[str, dict[str, str]]:
+    """Of each package those that it imports, with a module that does."""
+    found: dict[str, dict[str, str]] = {package_of(name): {} for name in modules()}
+    for name, seen in imports().items():
+        for other in seen:
+            if package_of(other) != package_of(name):
+                found[package_of(name)].setdefault(package_of(other), name)
+    return found
+
+
+def rank(package: str) -> int:
+    """Place of a package in `ORDER`."""
+    family = package.rpartition(".")[0] + ".*"
+    return ORDER.index(package if package in ORDER else family)
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": ["b"], "b": ["c"], "c": []}) == []
+    assert circles({"a": ["b"], "b": ["c"], "c": ["b"], "d": ["a"], "e": []}) == [["b", "c"]]
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circles(imports()) == []
+
+
+def test_no_package_imports_itself_by_way_of_others() -> None:
+    assert circles(between_packages()) == []
+
+
+def test_packages_import_those_before_them() -> None:
+    upward = {
+        f"{user} imports {package}, in {module}"
+        for user, used in between_packages().items()
+        for package, module in used.items()
+        if rank(package) > rank(user)
+    }
+    assert upward == set()
+
+
+def test_engines_know_schemes_by_the_contract_alone() -> None:
+    """Neither they nor scenarios nor results name a scheme's package; the two engines do not know each other."""
+    users = [p for p in between_packages() if p.startswith(("fluidcc.engines", "fluidcc.scenario", "fluidcc.results"))]
+    named = {user: [p for p in between_packages()[user] if p.startswith("fluidcc.schemes.")] for user in users}
+    assert not any(named.values()), named
+    assert "fluidcc.engines.packet" not in between_packages()["fluidcc.engines.fluid"]
+    assert "fluidcc.engines.fluid" not in between_packages()["fluidcc.engines.packet"]
+
+
+def test_few_modules_lie_loose() -> None:
+    loose = sorted(path.name for path in PACKAGE.glob("*.py") if path.name != "__init__.py")
+    assert len(loose) <= 6, loose
+
+
+@pytest.mark.parametrize("statement", ["import fluidcc", "import fluidcc.schemes.registry as r; r.names()"])
+def test_nothing_heavy_is_imported(statement: str) -> None:
+    code = f"import sys; {statement}; print(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()).isdisjoint(HEAVY)

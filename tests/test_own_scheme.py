@@ -1,0 +1,226 @@
+"""The example of a scheme from outside, run from outside this repository's folder, and what the registry refuses."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.schemes import registry
+from fluidcc.schemes.bind import bind
+
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / "examples" / "own_scheme"
+COMMAND = "import sys; from fluidcc.cli import main; sys.exit(main())"
+
+
+def python(*arguments: str, cwd: Path, path: tuple[Path, ...] = (), code: int = 0) -> str:
+    """What a fresh interpreter prints; it sees the example only where its folder is on the path."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, *path)))}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout if code == 0 else done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the metadata that pip would leave, entry point included."""
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    folder = tmp_path_factory.mktemp("site")
+    info = folder / f"aimd_ecn-{project['version']}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    (group, points), *_ = project["entry-points"].items()
+    assert group == registry.ENTRY_POINTS
+    (info / "entry_points.txt").write_text(f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()))
+    return folder
+
+
+# -- registered ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_its_own_tests_pass_from_outside(tmp_path: Path) -> None:
+    """The loop is compiled with a branch for the scheme; another process finds it in the cache."""
+    tests = str(EXAMPLE / "tests")
+    python("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, cwd=tmp_path, path=(EXAMPLE,))
+
+
+def test_without_packets_it_runs_in_everything_else(tmp_path: Path) -> None:
+    code = """
+import json, sys
+import aimd_ecn, fluidcc as fc
+assert fc.register(aimd_ecn) is fc.register(aimd_ecn) is aimd_ecn
+scenario = fc.incast(4, rate="10Gbps", scheme=aimd_ecn.AIMD())
+run = fc.simulate(scenario, "2ms", estimate_error=False)
+swept = fc.sweep(lambda beta: fc.incast(4, rate="10Gbps", scheme=aimd_ecn.AIMD(beta=beta)),
+                 over={"beta": [1 / 16, 1 / 8]}, until="1ms")
+print(json.dumps([run.summary["scheme"], fc.stability(scenario).stable, swept.sizes["beta"], "numba" in sys.modules]))
+"""
+    found = json.loads(python("-c", code, cwd=tmp_path, path=(EXAMPLE,)))
+    assert found == ["aimd-ecn", True, 2, False]
+
+
+@pytest.mark.slow
+def test_it_may_come_after_a_run_of_packets(tmp_path: Path) -> None:
+    """The loop is made anew, others' runs are the same, and both orders give the same."""
+    code = """
+import json
+import fluidcc as fc
+def queue(scheme): return fc.simulate(fc.incast(4, rate="10Gbps", scheme=scheme), "1ms", engine="packet").summary
+first = queue(fc.HPCC())
+import aimd_ecn
+own = queue(aimd_ecn.AIMD())  # registered by being met
+again = queue(fc.HPCC())
+same = all(first[k] == again[k] for k in ("events", "queue_bytes", "rate_bytes_per_s"))
+print(json.dumps([same, own["scheme"], own["events"] > 1000]))
+"""
+    assert json.loads(python("-c", code, cwd=tmp_path, path=(EXAMPLE,))) == [True, "aimd-ecn", True]
+
+
+@pytest.mark.slow
+def test_it_runs_without_compilation(tmp_path: Path) -> None:
+    """The generated chains are plain Python too, and give the same events."""
+    code = """
+import json, os, aimd_ecn, fluidcc as fc
+scenario = fc.incast(3, rate="10Gbps", scheme=aimd_ecn.AIMD())
+print(json.dumps(fc.simulate(scenario, "200us", engine="packet", seed=3).summary["events"]))
+"""
+    plain = python("-c", "import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\n" + code, cwd=tmp_path, path=(EXAMPLE,))
+    assert plain == python("-c", code, cwd=tmp_path, path=(EXAMPLE,))
+
+
+# -- installed ----------------------------------------------------------------------------------------------------
+
+
+def test_an_installed_package_is_known_to_the_command_line(tmp_path: Path, installed: Path) -> None:
+    def fluidcc(*arguments: str) -> Any:
+        return json.loads(python("-c", COMMAND, *arguments, "--json", cwd=tmp_path, path=(EXAMPLE, installed)))
+
+    assert [row["name"] for row in fluidcc("show", "aimd-ecn")["parameters"]][:2] == ["rate_ai", "beta"]
+    run = fluidcc("simulate", "aimd-ecn", "--preset", "gentle", "--until", "1ms", "--flows", "3")
+    assert (run["scheme"], run["flows"]) == ("aimd-ecn", 3)
+    assert fluidcc("stability", "aimd-ecn", "--flows", "4")["points"][0]["stable"]
+    assert fluidcc("equilibrium", "aimd-ecn", "--flows", "4")["exists"]
+    sweep = fluidcc("sweep", "aimd-ecn", "--over", "beta=1/16,1/8", "--until", "1ms")
+    assert (sweep["points"], sweep["failed"]) == (2, 0)
+
+
+@pytest.mark.slow
+def test_an_installed_package_is_crosschecked(tmp_path: Path, installed: Path) -> None:
+    arguments = ("crosscheck", "aimd-ecn", "--flows", "4", "--seeds", "2", "--json")
+    found = json.loads(python("-c", COMMAND, *arguments, cwd=tmp_path, path=(EXAMPLE, installed)))
+    assert found["within"]
+    assert set(found["tolerance"]) == {"queue_mean_rel", "rate_rel_max"}
+
+
+def test_a_broken_package_is_named(tmp_path: Path, installed: Path) -> None:
+    """Its entry point is there, its code is not; other schemes go on working."""
+    told = python("-c", COMMAND, "show", "aimd-ecn", cwd=tmp_path, path=(installed,), code=2)
+    assert "aimd-ecn cannot be loaded from aimd_ecn" in told
+    python("-c", COMMAND, "show", "dcqcn", cwd=tmp_path, path=(installed,))
+
+
+# -- refused ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Makes importable copies of the example, changed, under names of their own; forgets them afterwards."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    before = dict(registry._outside)
+    made: list[str] = []
+
+    def copy(name: str, *, without: tuple[str, ...] = (), change: tuple[str, str] = ("", "")) -> ModuleType:
+        folder = tmp_path / name
+        folder.mkdir()
+        for source in (EXAMPLE / "aimd_ecn").glob("*.py"):
+            if source.stem not in without:
+                text = source.read_text().replace("aimd_ecn", name).replace("aimd-ecn", name.replace("_", "-"))
+                (folder / source.name).write_text(text.replace(*change) if change[0] else text)
+        made.append(name)
+        importlib.invalidate_caches()
+        return importlib.import_module(name)
+
+    yield copy
+    registry._outside.clear()
+    registry._outside.update(before)
+    for name in list(sys.modules):
+        if name.partition(".")[0] in made:
+            del sys.modules[name]
+
+
+def test_what_a_scheme_lacks_is_said_in_those_words(package: Any) -> None:
+    fluid_only = fc.register(package("fluid_only", without=("packet", "equilibrium")))
+    scenario = fc.incast(2, rate="10Gbps", scheme=fluid_only.AIMD())
+    with pytest.raises(fc.InputError, match=r"scheme fluid-only has no packet side \(fluid_only/packet.py\); run eng"):
+        fc.simulate(scenario, "1ms", engine="packet")
+    with pytest.raises(fc.InputError, match=r"scheme fluid-only has no equilibrium side \(fluid_only/equilibrium.py\)"):
+        fc.linearize(scenario)
+    packet_only = fc.register(package("packet_only", without=("fluid",)))
+    with pytest.raises(fc.InputError, match=r"has no fluid side \(packet_only/fluid.py\); run engine='packet'"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=packet_only.AIMD()), "1ms")
+    with pytest.raises(fc.InputError, match=r"neither no_side/fluid\.py nor no_side/packet\.py"):
+        fc.register(package("no_side", without=("fluid", "packet")))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('default_rate: ClassVar[str] = "10Gbps"', ""), "has no default_rate; write default_rate: ClassVar"),
+        (('name: ClassVar[str] = "wrong"', 'name: ClassVar[str] = "No Name"'), "is no name; write lower case"),
+        (('name: ClassVar[str] = "wrong"', 'name: ClassVar[str] = "dcqcn"'), "'dcqcn' is taken by fluidcc"),
+        (("PRESETS = {", "AIMD = type('AIMD', (), {})\nPRESETS = {}  # "), "is no class of parameters"),
+    ],
+)
+def test_what_is_no_scheme_is_refused(package: Any, change: tuple[str, str], message: str) -> None:
+    module = package("wrong", change=change)
+    with pytest.raises(fc.InputError, match=message):
+        fc.register(module)
+
+
+def test_a_side_that_lacks_a_function_says_which(package: Any) -> None:
+    lame = fc.register(package("lame", change=("def derivative(", "def derivate(")))
+    with pytest.raises(fc.InputError, match=r"lame/fluid.py has no derivative; write def derivative\(parameters, stat"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=lame.AIMD()), "1ms")
+    odd = fc.register(package("odd", change=("def begin(core: Any, me: Any)", "def begin(core: Any, mine: Any)")))
+    with pytest.raises(fc.InputError, match=r"odd/packet\.py: begin takes 'mine', which there is not; it may name sim"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=odd.AIMD()), "1ms", engine="packet")
+
+
+def test_names_are_known_without_imports() -> None:
+    names = registry.built_in()
+    assert set(names) >= {"dcqcn", "hpcc", "hpcc-multiq", "none", "swift"}
+    assert "vai-sf" not in names
+    with pytest.raises(fc.InputError, match="'tcp' is unknown; write one of acc, dcqcn, "):
+        registry.scheme("tcp")
+    with pytest.raises(fc.InputError, match="register: 5 is no scheme"):
+        fc.register(5)
+
+
+@pytest.mark.parametrize("name", registry.built_in())
+def test_built_in_schemes_keep_the_contract(name: str) -> None:
+    """Every side that there is resolves; pyright holds the signatures (each package's typed assignments)."""
+    known = registry.scheme(name)
+    assert known.name == name
+    assert "paper" in known.PRESETS
+    assert known.fluid or known.packet
+    assert known.crosscheck.UNTIL
+    for preset in known.PRESETS.values():
+        scenario = fc.incast(2, rate="100Gbps", scheme=preset.scheme)
+        bound = bind(scenario, scenario.flows[0])
+        assert type(bound) is known.Parameters
+        assert bind(scenario, scenario.flows[0]) == bound
+    if known.equilibrium is not None:
+        assert known.equilibrium.MOVES
