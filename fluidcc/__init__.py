@@ -1,6 +1,7 @@
 """fluidcc: datacenter congestion control as delay-differential fluid models.
 
-Everything public is here and loaded when first used: ``import fluidcc as fc`` alone imports nothing heavy.
+Everything public is here, in `fluidcc.theory` and in `fluidcc.operators`, and loaded when first used: ``import fluidcc
+as fc`` alone imports nothing heavy.
 
 It sets one switch of XLA, in ``XLA_FLAGS``, by which a single run is ten times as fast; what the user has set
 wins, and with ``FLUIDCC_JAX=off`` JAX is left alone.
@@ -8,19 +9,27 @@ wins, and with ``FLUIDCC_JAX=off`` JAX is left alone.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fluidcc.compiling.loop_flag import set_flag
+from fluidcc.surface import lazily
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fluidcc import errors as errors
+    from fluidcc import operators as operators
+    from fluidcc import theory as theory
+    from fluidcc import units as units
+    from fluidcc.claims.runner import list_claims as list_claims
+    from fluidcc.claims.runner import verify as verify
     from fluidcc.engines.ensemble import ensemble as ensemble
     from fluidcc.engines.fluid.measure import measure as measure
     from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError
+    from fluidcc.figures.registry import list_figures as list_figures
+    from fluidcc.figures.registry import reproduce as reproduce
     from fluidcc.operators.audit import Audit as Audit
     from fluidcc.operators.audit import audit as audit
     from fluidcc.results.comparison import Comparison as Comparison
@@ -35,6 +44,8 @@ if TYPE_CHECKING:
     from fluidcc.scenario.builders import fat_tree as fat_tree
     from fluidcc.scenario.builders import incast as incast
     from fluidcc.scenario.builders import parking_lot as parking_lot
+    from fluidcc.scenario.builders.toml_file import load_scenario as load_scenario
+    from fluidcc.scenario.builders.toml_file import save_scenario as save_scenario
     from fluidcc.scenario.builders.workloads import incasts as incasts
     from fluidcc.scenario.builders.workloads import poisson_flows as poisson_flows
     from fluidcc.scenario.model import PFC as PFC
@@ -46,14 +57,15 @@ if TYPE_CHECKING:
     from fluidcc.scenario.model import Storm as Storm
     from fluidcc.scenario.model import TrafficClass as TrafficClass
     from fluidcc.schemes.acc import ACC as ACC
-    from fluidcc.schemes.acc.period_map import acc_map as acc_map
-    from fluidcc.schemes.acc.period_map import acc_maps as acc_maps
     from fluidcc.schemes.dcqcn import DCQCN as DCQCN
     from fluidcc.schemes.dctcp import DCTCP as DCTCP
     from fluidcc.schemes.hpcc import HPCC as HPCC
     from fluidcc.schemes.hpcc_multiq import HPCCMultiQ as HPCCMultiQ
     from fluidcc.schemes.hpcc_rx import HPCCRx as HPCCRx
     from fluidcc.schemes.none import NoControl as NoControl
+    from fluidcc.schemes.preset import Preset as Preset
+    from fluidcc.schemes.presets import preset as preset
+    from fluidcc.schemes.presets import presets as presets
     from fluidcc.schemes.registry import register as register
     from fluidcc.schemes.swift import Swift as Swift
     from fluidcc.schemes.timely import TIMELY as TIMELY
@@ -65,6 +77,7 @@ if TYPE_CHECKING:
     from fluidcc.sweeps.hysteresis import bistability as bistability
     from fluidcc.sweeps.hysteresis import from_equilibrium as from_equilibrium
     from fluidcc.sweeps.hysteresis import hysteresis as hysteresis
+    from fluidcc.sweeps.load import load as load
     from fluidcc.sweeps.wai import WaiSweep as WaiSweep
     from fluidcc.sweeps.wai import wai_sweep as wai_sweep
     from fluidcc.theory.control.equilibrium import Equilibrium as Equilibrium
@@ -76,16 +89,11 @@ if TYPE_CHECKING:
     from fluidcc.theory.control.linearize import linearize as linearize
     from fluidcc.theory.control.stability import Stability as Stability
     from fluidcc.theory.control.stability import stability as stability
-    from fluidcc.theory.fairness.lead import sampling_lead as sampling_lead
     from fluidcc.theory.fairness.over_time import finish_times as finish_times
     from fluidcc.theory.fairness.over_time import jain_over_time as jain_over_time
     from fluidcc.theory.fairness.over_time import time_to_fairness as time_to_fairness
-    from fluidcc.theory.fairness.queue import shared_decrease as shared_decrease
-    from fluidcc.theory.fairness.rates import decrease_rates as decrease_rates
-    from fluidcc.theory.recursion.additive import additive_increase as additive_increase
-    from fluidcc.theory.recursion.pareto import pareto as pareto
-    from fluidcc.theory.recursion.registers import alpha_fair as alpha_fair
 
+# The public names and their modules; a test holds the imports above to it.
 _HOMES = {
     "ACC": "fluidcc.schemes.acc",
     "Audit": "fluidcc.operators.audit",
@@ -94,18 +102,18 @@ _HOMES = {
     "DCQCN": "fluidcc.schemes.dcqcn",
     "DCTCP": "fluidcc.schemes.dctcp",
     "Equilibrium": "fluidcc.theory.control.equilibrium",
-    "PFC": "fluidcc.scenario.model",
     "Failure": "fluidcc.scenario.model",
-    "TrafficClass": "fluidcc.scenario.model",
+    "Flow": "fluidcc.scenario.model",
     "HPCC": "fluidcc.schemes.hpcc",
     "HPCCMultiQ": "fluidcc.schemes.hpcc_multiq",
     "HPCCRx": "fluidcc.schemes.hpcc_rx",
-    "Flow": "fluidcc.scenario.model",
     "InputError": "fluidcc.errors",
     "LimitCycle": "fluidcc.theory.control.limit_cycle",
     "Linearization": "fluidcc.theory.control.linearize",
     "Link": "fluidcc.scenario.model",
     "NoControl": "fluidcc.schemes.none",
+    "PFC": "fluidcc.scenario.model",
+    "Preset": "fluidcc.schemes.preset",
     "RED": "fluidcc.scenario.model",
     "Scenario": "fluidcc.scenario.model",
     "Stability": "fluidcc.theory.control.stability",
@@ -115,11 +123,8 @@ _HOMES = {
     "Swift": "fluidcc.schemes.swift",
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.results.trace",
+    "TrafficClass": "fluidcc.scenario.model",
     "WaiSweep": "fluidcc.sweeps.wai",
-    "acc_map": "fluidcc.schemes.acc.period_map",
-    "acc_maps": "fluidcc.schemes.acc.period_map",
-    "additive_increase": "fluidcc.theory.recursion.additive",
-    "alpha_fair": "fluidcc.theory.recursion.registers",
     "audit": "fluidcc.operators.audit",
     "bistability": "fluidcc.sweeps.hysteresis",
     "buffer_cycle": "fluidcc.engines.packet.buffer_cycle",
@@ -128,7 +133,6 @@ _HOMES = {
     "clos_testbed": "fluidcc.scenario.builders",
     "clos_unit": "fluidcc.scenario.builders",
     "compare": "fluidcc.results.comparison",
-    "decrease_rates": "fluidcc.theory.fairness.rates",
     "ensemble": "fluidcc.engines.ensemble",
     "equilibria": "fluidcc.theory.control.equilibrium",
     "equilibrium": "fluidcc.theory.control.equilibrium",
@@ -141,36 +145,44 @@ _HOMES = {
     "jain_over_time": "fluidcc.theory.fairness.over_time",
     "limit_cycle": "fluidcc.theory.control.limit_cycle",
     "linearize": "fluidcc.theory.control.linearize",
+    "list_claims": "fluidcc.claims.runner",
+    "list_figures": "fluidcc.figures.registry",
+    "load": "fluidcc.sweeps.load",
+    "load_scenario": "fluidcc.scenario.builders.toml_file",
     "measure": "fluidcc.engines.fluid.measure",
     "oscillation": "fluidcc.results.metrics",
-    "pareto": "fluidcc.theory.recursion.pareto",
-    "poisson_flows": "fluidcc.scenario.builders.workloads",
     "parking_lot": "fluidcc.scenario.builders",
+    "poisson_flows": "fluidcc.scenario.builders.workloads",
+    "preset": "fluidcc.schemes.presets",
+    "presets": "fluidcc.schemes.presets",
     "register": "fluidcc.schemes.registry",
-    "sampling_lead": "fluidcc.theory.fairness.lead",
+    "reproduce": "fluidcc.figures.registry",
+    "save_scenario": "fluidcc.scenario.builders.toml_file",
     "settling_time": "fluidcc.results.metrics",
-    "shared_decrease": "fluidcc.theory.fairness.queue",
     "simulate": "fluidcc.engines.run",
     "stability": "fluidcc.theory.control.stability",
     "stability_chart": "fluidcc.sweeps.chart",
     "sweep": "fluidcc.sweeps",
     "time_to_fairness": "fluidcc.theory.fairness.over_time",
+    "verify": "fluidcc.claims.runner",
     "wai_sweep": "fluidcc.sweeps.wai",
 }
+_MODULES = ("errors", "operators", "theory", "units")
+# Names of the version before: they answer with a warning, for one version.
+_RENAMED = {
+    "acc_map": "theory.acc_map",
+    "acc_maps": "theory.acc_maps",
+    "additive_increase": "theory.additive_increase",
+    "alpha_fair": "theory.alpha_fair",
+    "decrease_rates": "theory.decrease_rates",
+    "pareto": "theory.pareto",
+    "sampling_lead": "theory.sampling_lead",
+    "shared_decrease": "theory.shared_decrease",
+    "from_rest": "from_equilibrium",
+}
 
-__all__ = ["__version__", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__", *_HOMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'fluidcc' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
+__getattr__, __dir__ = lazily(globals(), _HOMES, _MODULES, _RENAMED)
 
 set_flag()
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -1,4 +1,4 @@
-"""The one exception that bad input raises, and one that never reaches a user."""
+"""The exceptions that bad input raises, and one that never reaches a user."""
 
 
 class InputError(ValueError):
@@ -7,6 +7,10 @@ class InputError(ValueError):
     Every public function raises it for values a person gave (never for a bug in fluidcc); the command
     line prints it as one line and exits with status 2.
     """
+
+
+class UnknownNameError(InputError, TypeError):
+    """A keyword that a public function or class does not have; the message gives the nearest that it has."""
 
 
 class NoClosedFormError(Exception):

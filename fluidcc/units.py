@@ -2,6 +2,10 @@
 
 The grammar is closed: a finite decimal number, optionally divided by another, then one suffix of the
 table of its dimension. ``KB`` is 1000 bytes, as in the congestion-control papers; ``KiB`` is 1024.
+
+Sizes and times may be plain SI numbers. A plain rate other than 0 is refused, because bits and bytes are too easy to
+mix up: ``rate=40e9`` would be 320 Gb/s. What knows that it is in bytes/s is a `Rate`, which all that is read becomes,
+or an element of an array, or traced, or text with the suffix ``B/s``.
 """
 
 from __future__ import annotations
@@ -28,7 +32,61 @@ _SUFFIXES: dict[str, dict[str, float]] = {
 _EXAMPLE = {RATE: "40Gbps", SIZE: "200KB", TIME: "50us", RATIO: "1%, 0.01 or 1/256", COUNT: "5"}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})(?:\s*/\s*({_NUMBER}))?\s*([A-Za-zµμ%/]*)\s*", re.ASCII)
+_LEAST_RATE = 1e6  # a plain number below it is no rate that anybody means, in bits/s or in bytes/s
 _LONGEST = 64  # characters; keeps a hostile string from costing more than its error message
+
+
+class Rate(float):
+    """A rate in bytes/s: a float that says so, where a plain one is refused.
+
+    It stays one when it is added to, subtracted from, or multiplied or divided by a plain number: half of a link's
+    ``rate`` is a rate as well. A rate over a rate is a plain number. To JAX, NumPy and JSON it is a float like others.
+
+    Parameters
+    ----------
+    x : float
+        The rate [bytes/s].
+
+    Examples
+    --------
+    >>> quantity("40Gbps", RATE) / 2
+    2500000000.0
+    >>> quantity(Rate(5e9), RATE)
+    5000000000.0
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: Any) -> Any:
+        return _rate(float.__add__, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _rate(float.__radd__, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return _rate(float.__sub__, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _rate(float.__rsub__, self, other)
+
+    def __mul__(self, other: Any) -> Any:
+        return _rate(float.__mul__, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _rate(float.__rmul__, self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, Rate):
+            return float(self) / float(other)
+        return _rate(float.__truediv__, self, other)
+
+
+def _rate(operate: Any, rate: Rate, other: Any) -> Any:
+    """A float's operation, its result marked; what is of an array goes on by the rules of arrays."""
+    if hasattr(other, "dtype"):
+        return NotImplemented
+    result = operate(rate, other)
+    return result if result is NotImplemented else Rate(result)
 
 
 def parse(text: str, dimension: str, name: str = "value") -> float:
@@ -46,7 +104,7 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     Returns
     -------
     float
-        The value in bytes per second, bytes, seconds, or plain.
+        The value in bytes per second (a `Rate`), bytes, seconds, or plain.
 
     Raises
     ------
@@ -76,10 +134,18 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
         # Dividing by the exact inverse rounds once, so that "50us" is 5e-05 and not 4.9999999999999996e-05.
         value = value * factor if factor >= 1 else value / round(1 / factor)
     elif dimension == RATE and value != 0:
-        raise InputError(f"{name}: {shown!r} has no unit (bits or bytes?); write for example {_EXAMPLE[dimension]}")
+        raise _bare_rate(value, repr(shown), name)
     if not math.isfinite(value):
         raise InputError(f"{name}: {shown!r} is not finite; write for example {_EXAMPLE[dimension]}")
-    return value
+    return Rate(value) if dimension == RATE else value
+
+
+def _bare_rate(value: float, shown: str, name: str) -> InputError:
+    """What to say of a rate without a unit: both that it may be; small numbers are neither."""
+    if abs(value) < _LEAST_RATE or not math.isfinite(value):
+        return InputError(f"{name}: {shown} has no unit (bits or bytes?); write for example {_EXAMPLE[RATE]} or 5GB/s")
+    bits, both, exact = show(value * _BIT, RATE, 12), show(value, RATE, 12), f"{value:.12g}".replace("e+", "e")
+    return InputError(f"{name}: {shown} has no unit; write {bits}, or {both} if bytes/s were meant ({exact}B/s)")
 
 
 def parse_any(text: str, name: str = "value") -> float:
@@ -98,10 +164,25 @@ def parse_any(text: str, name: str = "value") -> float:
 def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     """Bring a quantity to SI: text is parsed, a plain number is SI already, an array or tracer passes.
 
+    Parameters
+    ----------
+    value : quantity
+        Text, a number, or an array or traced value in SI.
+    dimension : str
+        One of `RATE`, `SIZE`, `TIME`, `RATIO`, `COUNT`.
+    name : str
+        What the quantity is, for the error message.
+
+    Returns
+    -------
+    float or Array
+        In SI; a single rate is a `Rate`, so that it can be given again.
+
     Raises
     ------
     InputError
-        If text cannot be read, or a plain number is NaN, or it is neither number, text nor array.
+        If text cannot be read, or a plain number is NaN, or it is neither number, text nor array; and if it is a plain
+        number other than 0 for a rate (`Rate`, elements of arrays and traced values are in bytes/s).
     """
     if isinstance(value, str):
         return parse(value, dimension, name)
@@ -112,10 +193,35 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
             raise InputError(f"{name}: the number is too large; write for example {_EXAMPLE[dimension]}") from None
         if math.isnan(number):
             raise InputError(f"{name}: NaN is not a quantity; write for example {_EXAMPLE[dimension]}")
+        if dimension == RATE:
+            refuse_bare_rate(value, name)
+            return Rate(number)
         return number
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return value
     raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
+
+
+def refuse_bare_rate(value: Any, name: str) -> None:
+    """Refuse a plain number other than 0 as a rate; anything else passes, also what no rate is.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        What the quantity is, for the error message.
+
+    Raises
+    ------
+    InputError
+        If it is a plain number: not 0, not a `Rate` [bytes/s] and not of an array.
+    """
+    if type(value) in (str, Rate, type(None)):  # what almost all are
+        return
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and not hasattr(value, "dtype"):
+        number = float(value)
+        if number != 0 and math.isfinite(number):
+            raise _bare_rate(number, f"{number:.12g}", name)
 
 
 def interval(value: Any, name: str) -> tuple[float, float] | None:

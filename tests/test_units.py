@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import doctest
+import json
 import math
+import pickle
 import time
 from fractions import Fraction
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +20,7 @@ from hypothesis import strategies as st
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, parse, quantity, scale_of, show
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, Rate, parse, quantity, scale_of, show
 
 DIMENSIONS = (RATE, SIZE, TIME, RATIO, COUNT)
 HALF_DIGIT = 0.5 * (1 + 1e-9)  # a number shown to n digits is off by half a unit of the last one, plus rounding
@@ -203,10 +208,83 @@ def test_hostile_text_is_refused_quickly(hostile: str) -> None:
     assert len(str(caught.value)) < 400
 
 
+@pytest.mark.parametrize("dimension", [SIZE, TIME, RATIO, COUNT])
 @pytest.mark.parametrize("value", [5, 5.0, np.float64(5), np.float32(5), np.int64(5), Fraction(5)])
-def test_plain_numbers_are_si_already(value: Any) -> None:
-    assert quantity(value, RATE) == 5.0
-    assert type(quantity(value, RATE)) is float
+def test_plain_numbers_are_si_already(value: Any, dimension: str) -> None:
+    assert quantity(value, dimension) == 5.0
+    assert type(quantity(value, dimension)) is float
+
+
+@pytest.mark.parametrize("value", [40e9, 40_000_000_000, Fraction(40 * 10**9), "40e9", "40000000000", " 4E10 "])
+def test_a_rate_without_a_unit_is_refused_with_both_that_it_may_be(value: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        quantity(value, RATE, "rate")
+    message = str(caught.value)
+    assert message.startswith("rate: ")
+    assert "40Gbps" in message
+    assert "320Gbps if bytes/s were meant" in message
+    assert parse(message.rpartition("(")[2].rstrip(")"), RATE) == 40e9
+
+
+@pytest.mark.parametrize("value", [40, 1.5, "100"])
+def test_a_number_too_small_for_a_rate_is_refused_with_an_example(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^rate: .*no unit \(bits or bytes\?\); write for example 40Gbps or 5GB/s$"):
+        quantity(value, RATE, "rate")
+
+
+@pytest.mark.parametrize(
+    "value", [0, 0.0, -0.0, "0", Rate(5e9), np.float64(5e9), np.float32(5e9), np.int64(5), "5e9B/s"]
+)
+def test_a_rate_that_is_none_or_says_its_unit_passes(value: Any) -> None:
+    found = quantity(value, RATE)
+    assert type(found) is Rate
+    assert found == (parse(value, RATE) if isinstance(value, str) else float(value))
+
+
+def test_arrays_of_rates_are_in_si() -> None:
+    values = np.array([5e9, 1e9])
+    assert quantity(values, RATE) is values
+    assert quantity(values[0], RATE) == 5e9
+    traced = jax.jit(lambda value: quantity(value, RATE))
+    assert float(traced(5e9)) == 5e9
+
+
+NUMBERS = st.floats(1e-3, 1e12)
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_rate_stays_one_and_computes_as_a_float(rate: float, number: float) -> None:
+    marked = Rate(rate)
+    for found, plain in (
+        (marked * number, rate * number),
+        (number * marked, number * rate),
+        (marked / number, rate / number),
+        (marked + number, rate + number),
+        (number + marked, number + rate),
+        (marked - number, rate - number),
+        (number - marked, number - rate),
+        (marked + marked, rate + rate),
+    ):
+        assert type(found) is Rate
+        assert found == plain
+    assert type(marked / marked) is float
+    assert type(number / marked) is float
+    assert number / marked == number / rate
+    assert repr(marked) == repr(rate)
+    assert hash(marked) == hash(rate)
+
+
+def test_a_rate_goes_everywhere_a_float_goes() -> None:
+    rate = Rate(5e9)
+    assert json.dumps(rate) == json.dumps(5e9)
+    assert type(pickle.loads(pickle.dumps(rate))) is Rate
+    assert type(copy.deepcopy(rate)) is Rate
+    for found in (np.asarray(rate), rate * np.ones(2), np.float64(2) * rate, rate / np.float64(2)):
+        assert found.dtype == np.float64
+    assert jnp.asarray(rate).weak_type
+    assert jnp.asarray(rate).dtype == jnp.asarray(5e9).dtype
+    with pytest.raises(ZeroDivisionError):
+        rate / Rate(0)
 
 
 @pytest.mark.parametrize("value", [None, True, False, math.nan, np.float64("nan"), [1], ("1s",), {}, b"1s", 1j, object])

@@ -12,6 +12,7 @@ from types import ModuleType
 from fluidcc.claims.claim import Claim, Result
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.surface import public
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -21,7 +22,8 @@ def _modules() -> Iterator[ModuleType]:
         yield importlib.import_module(found.name)
 
 
-def claims() -> dict[str, Claim]:
+@public()
+def list_claims() -> dict[str, Claim]:
     """All claims by name, in the order of the files' names and of the functions within."""
     found: dict[str, Claim] = {}
     for module in _modules():
@@ -38,13 +40,14 @@ def claims_of(module: ModuleType) -> list[Claim]:
     return [one for one in found if isinstance(one, Claim) and one.check.__module__ == module.__name__]
 
 
-def verify(names: Sequence[str] = (), *, slow: bool = True) -> list[Result]:
+@public()
+def verify(names: str | Sequence[str] = (), *, slow: bool = True) -> list[Result]:
     """Check claims.
 
     Parameters
     ----------
-    names : sequence of str
-        Of `claims`; all if empty.
+    names : str or sequence of str
+        Of `list_claims`; all if empty.
     slow : bool
         False leaves out what takes long, unless named.
 
@@ -57,7 +60,8 @@ def verify(names: Sequence[str] = (), *, slow: bool = True) -> list[Result]:
     InputError
         For a name that is none, with the nearest one.
     """
-    known = claims()
+    known = list_claims()
+    names = (names,) if isinstance(names, str) else names
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, 1, cutoff=0.0)

@@ -25,7 +25,7 @@ def command(
     request: Request,
     save_scenario: o.Save = None,
     seeds: Annotated[int, typer.Option(help="Runs of the packet engine, with seeds 1, 2, ...")] = 8,
-    until: Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.")] = None,
+    until: o.OwnUntil = None,
     window: o.Window = None,
     dt: o.Step = None,
     sample_interval: o.SampleInterval = None,

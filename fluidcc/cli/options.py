@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fluidcc.cli.request import Request
+from fluidcc.errors import InputError
 
 Scheme = Annotated[str, typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.")]
 Preset = Annotated[str, typer.Option(help="Parameter set, such as paper, vendor or hpcc-sim.")]
@@ -31,7 +32,22 @@ From = Annotated[
 Port = Annotated[str | None, typer.Option(help="Switch port to read from --from.")]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-Until = Annotated[str, typer.Option(help="Horizon.")]
+_LONGEST_PLAIN = 10.0  # s; a plain number above it is more likely meant in us or ms
+
+
+def _horizon(text: str | None) -> str | None:
+    """A horizon as typed, unless it is long and has no unit."""
+    try:
+        seconds = float(text or 0)
+    except ValueError:  # it has a unit, or is nothing that `units.parse` can read
+        return text
+    if seconds > _LONGEST_PLAIN:
+        raise InputError(f"--until: {text} has no unit, and would be seconds; write {text}us, {text}ms or {text}s")
+    return text
+
+
+Until = Annotated[str, typer.Option(help="Horizon.", callback=_horizon)]
+OwnUntil = Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.", callback=_horizon)]
 Window = Annotated[str | None, typer.Option(metavar="A:B", help="Interval of the metrics; second half by default.")]
 Step = Annotated[str | None, typer.Option("--dt", help="Time step; chosen from the lags by default.")]
 SampleInterval = Annotated[str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,10 +13,9 @@ if TYPE_CHECKING:
 def save_scenario(scenario: Scenario, path: str | None) -> None:
     """Write the scenario if a path is given."""
     if path is not None:
-        from fluidcc.files import write_atomically
-        from fluidcc.scenario.builders.toml_file import to_toml
+        from fluidcc.scenario.builders.toml_file import save_scenario as save
 
-        write_atomically(path, lambda target: Path(target).write_text(to_toml(scenario), encoding="utf-8"))
+        save(scenario, path)
 
 
 def print_json(document: dict[str, Any]) -> None:

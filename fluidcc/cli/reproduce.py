@@ -21,7 +21,7 @@ def command(
     json: o.Json = False,
 ) -> int:
     """Make a figure of a paper with its data, and say whether the numbers agree; exit status 1 if not."""
-    from fluidcc.figures.registry import figures as known
+    from fluidcc.figures.registry import list_figures as known
     from fluidcc.figures.registry import reproduce
 
     if name == "list":

@@ -13,7 +13,6 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.operators import SwitchPort
     from fluidcc.scenario.model import PFC, RED, Scenario
-    from fluidcc.schemes.preset import Preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,22 +51,6 @@ class Request:
         return given
 
 
-def preset_of(scheme: str, name: str) -> Preset:
-    """A scheme's preset.
-
-    Raises
-    ------
-    InputError
-        If there is no such scheme or preset.
-    """
-    from fluidcc.schemes.registry import scheme as scheme_named
-
-    presets = scheme_named(scheme).PRESETS
-    if name not in presets:
-        raise InputError(f"--preset: {scheme} has no {name[:40]!r}; write one of {', '.join(presets)}")
-    return presets[name]
-
-
 def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenario:
     """Build the scenario that a request describes, with swept values (SI, possibly traced) in place of its own.
 
@@ -77,6 +60,8 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
         If anything in it makes no sense.
     """
     from fluidcc.scenario import builders as topologies
+    from fluidcc.scenario.builders.common import with_chains_threshold
+    from fluidcc.schemes.presets import preset as preset_of
 
     swept = swept or {}
     if request.topology not in TOPOLOGIES:
@@ -92,9 +77,8 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
     elif request.topology in ("incast", "parking-lot"):  # the others are published with a rate
         options.setdefault("rate", base.default_rate)
     pfc = preset.network.get("pfc")
-    if request.topology == "chain":  # its threshold is part of it, whatever the preset's is
-        chains = topologies.CHAIN_PFC
-        pfc = chains if pfc is None else dataclasses.replace(pfc, xoff=chains.xoff)
+    if request.topology == "chain":
+        pfc = with_chains_threshold(pfc)
 
     def marking(rate: Any) -> RED | None:
         return _marked(port.red if port and port.red else preset.marking_at(rate), values["marking"])
@@ -261,7 +245,7 @@ def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
         )
     if request.sources:
         raise InputError("--from: does not go with a scenario file; give one or the other")
-    scenario = scenario_file.load(request.topology)
+    scenario = scenario_file.load_scenario(request.topology)
     return with_values(scenario, request.scheme, {**request.values(), **swept})
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fluidcc import units
 from fluidcc.cli import options as o
 from fluidcc.cli import output
-from fluidcc.cli.request import preset_of
 
 if TYPE_CHECKING:
     from fluidcc.schemes.preset import Preset
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) -> None:
     """List every parameter with its unit, default, symbol and source."""
+    from fluidcc.schemes.presets import preset as preset_of
+
     rows = _rows(preset_of(scheme, preset))
     if json:
         output.print_json({"scheme": scheme, "preset": preset, "parameters": rows})

@@ -17,10 +17,10 @@ def command(
 ) -> int:
     """Check the papers' claims and say which hold; exit status 1 if one is computed in two ways that disagree."""
     from fluidcc.claims.report import print_results
-    from fluidcc.claims.runner import claims, verify
+    from fluidcc.claims.runner import list_claims, verify
 
     if listed:
-        known = claims()
+        known = list_claims()
         if json:
             output.print_json({"claims": [one.as_dict() for one in known.values()]})
         else:

@@ -10,8 +10,10 @@ from fluidcc.errors import InputError
 from fluidcc.progress import PATIENCE, Bar
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
+from fluidcc.surface import keywords, public
 
 
+@public(passes_on=[name for name in keywords(simulate) if name not in ("engine", "seed")])
 def ensemble(scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, **options: Any) -> list[Trace]:
     """Run the packet engine once per seed.
 
@@ -24,6 +26,11 @@ def ensemble(scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, **o
         How many seeds, from 1, or which.
     **options
         As of `simulate`.
+
+    Returns
+    -------
+    list of Trace
+        One per seed.
 
     Raises
     ------

@@ -8,8 +8,10 @@ from fluidcc.engines.fluid import run as fluid
 from fluidcc.errors import InputError
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.surface import public
 
 
+@public()
 def simulate(
     scenario: Scenario,
     until: Any = "200ms",

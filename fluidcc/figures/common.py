@@ -15,8 +15,9 @@ from fluidcc.progress import PATIENCE, Bar
 from fluidcc.results.schema import METRICS
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario
+from fluidcc.units import Rate
 
-GBPS = 1e9 / 8  # bytes/s
+GBPS = Rate(1e9 / 8)
 LINE_RATE = 40 * GBPS
 WIDTH = 11.0  # inches: at 100 pixels per inch a text of 9 points stays legible
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.figures.result import Figure, Result
+from fluidcc.surface import public
 
 if TYPE_CHECKING:
     import os
@@ -42,8 +43,9 @@ def reproduces(name: str, paper: str, figure: str) -> Callable[[Maker], Maker]:
     return mark
 
 
+@public()
 @cache
-def figures() -> dict[str, Figure]:
+def list_figures() -> dict[str, Figure]:
     """All figures by name, paper by paper, their numbers in order; loads every figure's module."""
     package = importlib.import_module("fluidcc.figures")
     for found in pkgutil.walk_packages(package.__path__, "fluidcc.figures."):
@@ -57,13 +59,14 @@ def _by_number(name: str) -> tuple[tuple[bool, int, str], ...]:
     return tuple((not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)
 
 
+@public()
 def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = False) -> Result:
     """Make a figure of a paper.
 
     Parameters
     ----------
     name : str
-        One of `figures`.
+        One of `list_figures`.
     out : path
         Folder for picture and data; made if missing.
     quick : bool
@@ -78,7 +81,7 @@ def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = F
     InputError
         If there is no such figure, or the folder cannot be written to.
     """
-    known = figures()
+    known = list_figures()
     if name not in known:
         raise InputError(f"reproduce: {name[:40]!r} is no figure; write list, or one of {', '.join(known)}")
     folder = Path(out)

@@ -3,7 +3,30 @@
 Nothing here imports JAX at import time, so that the command line can refuse a bad file at once.
 """
 
-from fluidcc.operators.nvidia import MappedSetting, NicSettings, dcqcn_of, read_nic
-from fluidcc.operators.sonic import SwitchPort, read_sonic
+from __future__ import annotations
 
-__all__ = ["MappedSetting", "NicSettings", "SwitchPort", "dcqcn_of", "read_nic", "read_sonic"]
+from typing import TYPE_CHECKING
+
+from fluidcc.surface import lazily
+
+if TYPE_CHECKING:
+    from fluidcc.operators.nvidia import MappedSetting as MappedSetting
+    from fluidcc.operators.nvidia import NicSettings as NicSettings
+    from fluidcc.operators.nvidia import dcqcn_of as dcqcn_of
+    from fluidcc.operators.nvidia import read_nic as read_nic
+    from fluidcc.operators.sonic import SwitchPort as SwitchPort
+    from fluidcc.operators.sonic import read_sonic as read_sonic
+
+# The public names and their modules; a test holds the imports above to it.
+_HOMES = {
+    "MappedSetting": "fluidcc.operators.nvidia",
+    "NicSettings": "fluidcc.operators.nvidia",
+    "SwitchPort": "fluidcc.operators.sonic",
+    "dcqcn_of": "fluidcc.operators.nvidia",
+    "read_nic": "fluidcc.operators.nvidia",
+    "read_sonic": "fluidcc.operators.sonic",
+}
+
+__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+
+__getattr__, __dir__ = lazily(globals(), _HOMES)

@@ -14,6 +14,7 @@ from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
+from fluidcc.surface import keywords, public
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
 
 _MOST_FLOWS = 1e6
@@ -45,11 +46,23 @@ class Audit(Comparable):
     equilibrium: Equilibrium | None
     flows: int
 
+    @public(passes_on=keywords(incast))
     def scenario(self, **options: Any) -> Scenario:
-        """An incast into the port with the configured marking and parameters; options as of `topologies.incast`."""
+        """An incast into the port with the configured marking and parameters; options as of `topologies.incast`.
+
+        Parameters
+        ----------
+        **options
+            As of `fluidcc.incast`, in place of the configured ones.
+
+        Returns
+        -------
+        Scenario
+        """
         chosen = {"rate": self.switch.rate, "scheme": self.scheme, "marking": self.switch.red} | options
         return incast(chosen.pop("flows", self.flows), **chosen)
 
+    @public()
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the CLI."""
         port = self.switch
@@ -80,6 +93,7 @@ def _key(name: str) -> str:
     return name.removesuffix("_size") + units.get(name, "")
 
 
+@public()
 def audit(
     sonic: str | os.PathLike[str],
     nic: str | os.PathLike[str] | None = None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, number, read_text
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
+from fluidcc.surface import public
 
 if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn import DCQCN
@@ -70,6 +71,7 @@ class MappedSetting:
     note: str = ""
 
 
+@public()
 def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
     """Read a NIC's DCQCN settings.
 
@@ -110,6 +112,7 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
     return _settings(_Found(name, port), _dump_lines(lines, name), source, unknown_listed=False)
 
 
+@public()
 def dcqcn_of(nic: NicSettings) -> tuple[DCQCN, list[MappedSetting]]:
     """Translate a NIC's settings to the model's parameters.
 

@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from fluidcc.errors import InputError
+from fluidcc.units import Rate
 
-_US, _MBPS, _REGISTER = 1e-6, 1e6 / 8, 2.0**32 - 1
+_US, _MBPS, _REGISTER = 1e-6, Rate(1e6 / 8), 2.0**32 - 1
 _FIXED_POINT = 2**10  # alpha and its gain are fractions of ten bits
 _NEVER = 1e12  # bytes; 80 s at 100 Gb/s: the counter plays no part
 

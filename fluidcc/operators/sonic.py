@@ -10,11 +10,13 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
 from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
+from fluidcc.surface import public
+from fluidcc.units import Rate
 
 if TYPE_CHECKING:
     from fluidcc.scenario.model import RED
 
-_MBPS = 1e6 / 8
+_MBPS = Rate(1e6 / 8)
 _MOST_BYTES = 1e13
 _MARKS_GREEN = {
     "ecn_none": False,
@@ -122,6 +124,7 @@ class SwitchPort:
         return None if self.dynamic_th is None else 2.0**self.dynamic_th
 
 
+@public()
 def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchPort:
     """Read one port's marking and buffers from a SONiC configuration.
 

@@ -50,8 +50,8 @@ def draw_chart(
 ) -> None:
     """Draw a chart into one of a picture's axes.
 
-    A label that ends in a unit that fluidcc reads, as in "feedback delay [us]", scales its axis to it.
-    ``oscillations``, a sweep over the same two names, adds lines of equal largest less smallest queue.
+    A label that ends in a unit that fluidcc reads, as in "feedback delay [us]", scales its axis to it. The
+    sweep ``oscillations``, over the same two names, adds lines of equal largest less smallest queue.
 
     Raises
     ------

@@ -21,6 +21,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.registry import scheme_of
 from fluidcc.schemes.sides import Crosscheck
 from fluidcc.schemes.tolerance import Tolerance
+from fluidcc.surface import public
 from fluidcc.units import TIME, quantity, show
 
 SMOOTHING = 1 / 50  # share of the run over which rates are averaged for the settling time
@@ -74,6 +75,7 @@ class Comparison(DatasetResult):
         values = {key: self.difference[key] for key in self.tolerance}
         return all(v is None or v <= self.tolerance[key].value for key, v in values.items())
 
+    @public()
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the command line."""
         return {
@@ -87,11 +89,23 @@ class Comparison(DatasetResult):
             "within": self.within,
         }
 
-    def plot(self, **options: Any) -> Any:
-        """Queue and rates over time, the fluid over the packets' mean and spread; see `plots.plot_comparison`."""
-        return draw("plot_comparison", self, **options)
+    @public()
+    def plot(self, *, title: str | None = None) -> Any:
+        """Queue and rates over time, the fluid over the packets' mean and spread.
+
+        Parameters
+        ----------
+        title : str
+            The scenario's own if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
+        return draw("plot_comparison", self, title=title)
 
 
+@public()
 def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = None) -> Comparison:
     """Compare a fluid trace with packet traces of the same scenario.
 

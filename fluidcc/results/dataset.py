@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
-from fluidcc.html import folded, table
 from fluidcc.results.identity import Comparable
+from fluidcc.scenario.html import folded, table
 
 Row = tuple[str, str]
 _OPTIONS = ("method", "tolerance", "drop", "missing_dims")  # of xarray's selections

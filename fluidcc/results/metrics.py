@@ -18,6 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 import xarray as xr
 
+from fluidcc.surface import public
+
 Array = np.ndarray[Any, Any]
 Values = TypeVar("Values", Array, xr.DataArray)
 
@@ -143,6 +145,7 @@ def lasting_from(holds: Array) -> int | None:
     return first if first < len(holds) else None
 
 
+@public()
 def settling_time(signal: xr.DataArray, band: float, target: float | None = None) -> float:
     """Time after which a signal stays within ``band`` of ``target``.
 
@@ -198,8 +201,19 @@ def _crossing(times: Array, values: Array, first: int, level: float) -> float:
     return float(times[first - 1] + share * (times[first] - times[first - 1]))
 
 
+@public()
 def oscillation(signal: xr.DataArray) -> Oscillation:
-    """Amplitude and period of one signal, the period from its upward crossings of its mean."""
+    """Amplitude and period of one signal, the period from its upward crossings of its mean.
+
+    Parameters
+    ----------
+    signal : DataArray, dims (time,)
+        Of any unit.
+
+    Returns
+    -------
+    Oscillation
+    """
     times, values = signal.time.values, signal.values
     amplitude = float(np.ptp(values)) / 2
     crossings = upward_crossings(times, values, float(time_mean(signal)))

@@ -17,6 +17,7 @@ from fluidcc.results import metrics
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import label, shown
+from fluidcc.surface import public
 from fluidcc.units import TIME, quantity, show
 
 # Methods of earlier versions, and what to write now.
@@ -84,8 +85,18 @@ class Trace(DatasetResult):
 
     # -- parts -----------------------------------------------------------------------------------------------
 
+    @public()
     def between(self, opens: Any, closes: Any) -> Trace:
         """Samples between two times (text or seconds).
+
+        Parameters
+        ----------
+        opens, closes : quantity
+            Ends of the interval [s].
+
+        Returns
+        -------
+        Trace
 
         Raises
         ------
@@ -102,6 +113,7 @@ class Trace(DatasetResult):
             )
         return Trace(part)
 
+    @public()
     def bottleneck(self) -> str:
         """Name of the link with the largest mean queue."""
         return str(self.dataset.link.values[int(metrics.most_loaded(metrics.time_mean(self["queue"]).values))])
@@ -127,8 +139,18 @@ class Trace(DatasetResult):
 
     # -- files and pictures ----------------------------------------------------------------------------------
 
+    @public()
     def save(self, path: str | Path) -> Path:
         """Write NetCDF4; the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in ``.nc``.
+
+        Returns
+        -------
+        Path
 
         Raises
         ------
@@ -138,8 +160,18 @@ class Trace(DatasetResult):
         return write_atomically(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
 
     @staticmethod
+    @public()
     def load(path: str | Path) -> Trace:
         """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            What `save` wrote.
+
+        Returns
+        -------
+        Trace
 
         Raises
         ------
@@ -157,6 +189,17 @@ class Trace(DatasetResult):
             raise InputError(f"{path}: holds no queue over time; give a file that Trace.save wrote")
         return Trace(loaded)
 
-    def plot(self, **options: Any) -> Any:
-        """Queue and rates over time; see `fluidcc.plotting.traces.plot_trace`."""
-        return draw("plot_trace", self, **options)
+    @public()
+    def plot(self, *, title: str | None = None) -> Any:
+        """Queue and rates over time.
+
+        Parameters
+        ----------
+        title : str
+            The scenario's own if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
+        return draw("plot_trace", self, title=title)

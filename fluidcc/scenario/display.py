@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from fluidcc import html, units
+from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.scenario import html
 from fluidcc.scenario.parameters import Spec, convert, specs
 
 _MOST = 4  # lines of links, and of flows, in a repr

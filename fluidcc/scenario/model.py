@@ -15,6 +15,7 @@ from fluidcc.scenario import display
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
+from fluidcc.surface import public
 from fluidcc.units import COUNT, RATE, SIZE, TIME, is_concrete, show
 
 
@@ -24,6 +25,19 @@ class Link:
 
     ``source`` and ``target`` name the nodes at its ends. Without them, a link starts at a switch of its own that
     the path's previous link leads to, and the last link of a path leads to the receiving host.
+
+    Parameters
+    ----------
+    rate : quantity
+        Nominal rate [bytes/s].
+    delay : quantity
+        One-way propagation delay [s].
+    marking : RED or None
+        Of the queue before it; None: it marks nothing.
+    name : str
+        Its own; ``link 0``, ... if empty.
+    source, target : str
+        Names of the nodes at its ends.
     """
 
     rate: Any = parameter(RATE, "nominal rate", symbol="C", low=0, open_low=True)
@@ -41,6 +55,30 @@ class Flow:
     The sender's own access link is uncontended: ``line_rate`` and ``access_delay`` describe it. ``source`` and
     ``target`` name the hosts: flows with the same source share its NIC. Without names each flow has hosts of its
     own, but flows that end on the same last link share their receiver if nothing lies beyond it.
+
+    Parameters
+    ----------
+    path : tuple of int
+        Indices of the scenario's links, in the order in which packets cross them.
+    scheme : scheme parameters
+        What it runs, such as ``DCQCN()``.
+    line_rate : quantity
+        Rate of the sender's NIC [bytes/s].
+    start : quantity
+        When it starts to send [s].
+    size : quantity
+        Payload to send [bytes]; unlimited if long-lived.
+    multiplicity : quantity
+        How many identical flows [count].
+    initial_rate : quantity or None
+        Rate at start [bytes/s]; None: the line rate.
+    access_delay, egress_delay : quantity
+        One-way delay from the sender to the first link's queue, and beyond the last link to the receiver [s].
+    traffic_class : int
+        Index of its egress queue.
+    name : str
+    source, target : str
+        Names of the hosts.
     """
 
     path: tuple[int, ...]
@@ -127,8 +165,19 @@ class Scenario:
         """Bytes of one packet on the wire, without what a scheme adds (`wire_packet_of`)."""
         return self.packet_size + self.header_bytes
 
+    @public()
     def wire_packet_of(self, flow: Flow) -> Any:
-        """Bytes of one of a flow's packets on the wire, with the telemetry that its scheme collects."""
+        """Bytes of one of a flow's packets on the wire, with the telemetry that its scheme collects.
+
+        Parameters
+        ----------
+        flow : Flow
+            One of the scenario's.
+
+        Returns
+        -------
+        float
+        """
         return self.wire_packet + flow.scheme.int_bytes
 
 
@@ -210,7 +259,7 @@ def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
             raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
     if len(set(path)) != len(path):
         raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")
-    if not hasattr(flow.scheme, "feedback_delay"):
+    if isinstance(flow.scheme, type) or not hasattr(flow.scheme, "feedback_delay"):
         raise InputError(f"{where}scheme: expected a scheme's parameters, not {repr(flow.scheme)[:40]}; write DCQCN()")
     scheme = resolve_fields(flow.scheme, where)
     flow = resolve_fields(dataclasses.replace(flow, path=path, scheme=scheme), where)

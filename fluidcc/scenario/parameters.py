@@ -7,8 +7,10 @@ JAX pytrees, so that every number in them can be swept, traced or differentiated
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
+import operator
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -19,6 +21,7 @@ import jax
 
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.surface import refuse_unknown
 
 T = TypeVar("T")
 
@@ -75,20 +78,62 @@ def _specs(cls: type) -> Mapping[str, Spec]:
 
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
 def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]:
-    """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it."""
+    """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it.
+
+    Its constructor refuses unknown keywords and rates without a unit, and converts nothing. JAX makes objects without
+    calling it, so that neither traced values nor a run's inner loop meet these checks.
+    """
 
     def decorate(cls: type[T]) -> type[T]:
         cls = dataclasses.dataclass(frozen=True)(cls)
         names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
         static = {name for name, spec in specs(cls).items() if spec.static} | set(meta)
-        jax.tree_util.register_dataclass(
-            cls,
-            data_fields=[n for n in names if n not in static],
-            meta_fields=[n for n in names if n in static],
-        )
+        _check_in_constructor(cls, names)
+        _register_pytree(cls, tuple(n for n in names if n not in static), tuple(n for n in names if n in static))
         return cls
 
     return decorate
+
+
+def _check_in_constructor(cls: type, names: list[str]) -> None:
+    make: Callable[..., None] = cls.__init__
+    known, rates = frozenset(names), [name for name, spec in specs(cls).items() if spec.dimension == units.RATE]
+
+    @functools.wraps(make)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+        if not known.issuperset(kwargs):
+            refuse_unknown(kwargs, names, cls.__name__)
+        make(self, *args, **kwargs)
+        for name in rates:
+            units.refuse_bare_rate(getattr(self, name), f"{cls.__name__} {name}")
+
+    cls.__init__ = checked  # type: ignore[misc]
+
+
+def _register_pytree(cls: type, data: tuple[str, ...], meta: tuple[str, ...]) -> None:
+    """As `jax.tree_util.register_dataclass`, but objects are made without their constructor: a third of the time."""
+    keys = [jax.tree_util.GetAttrKey(name) for name in data]
+    leaves, rest = _getter(data), _getter(meta)
+    order, new = (*data, *meta), object.__new__
+
+    def make(switches: tuple[Any, ...], values: Any) -> Any:
+        made = new(cls)
+        made.__dict__.update(zip(order, (*values, *switches), strict=True))
+        return made
+
+    jax.tree_util.register_pytree_with_keys(
+        cls,
+        lambda each: (tuple(zip(keys, leaves(each), strict=True)), rest(each)),
+        make,
+        lambda each: (leaves(each), rest(each)),
+    )
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Function from an object to a tuple of some of its attributes."""
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda each: tuple(getattr(each, name) for name in names)
 
 
 def convert(value: Any, spec: Spec, name: str) -> Any:
@@ -147,7 +192,7 @@ def resolve(obj: T, where: str = "") -> T:
     Parameters
     ----------
     obj : dataclass
-        Its fields may hold text with units, numbers in SI, or traced arrays.
+        Its fields may hold text with units, numbers in SI (of rates: `fluidcc.units.Rate`), or traced arrays.
     where : str
         Prefix for error messages, for example ``"link 0 "``.
 

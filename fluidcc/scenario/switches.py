@@ -102,7 +102,17 @@ class TrafficClass:
 
 @register(meta=("link",))
 class Failure:
-    """A link that fails, in both directions, during the run; flows are routed around it (packet engine)."""
+    """A link that fails, in both directions, during the run; flows are routed around it (packet engine).
+
+    Parameters
+    ----------
+    link : str
+        Its name, as of `Link`.
+    at : quantity
+        When it fails [s].
+    reroute_after : quantity
+        Time until flows take another path [s].
+    """
 
     link: str
     at: Any = parameter(TIME, "when it fails", low=0)
@@ -114,6 +124,15 @@ class Storm:
     """A port that is paused for good or for a time, whatever it is told: its neighbour sends PAUSE without end.
 
     Li et al. (SIGCOMM 2019, section 1, Case-1) saw a switch that did (packet engine).
+
+    Parameters
+    ----------
+    link : str
+        Name of the port's link, as of `Link`.
+    at : quantity
+        When the PAUSE frames begin [s].
+    duration : quantity
+        How long they come [s].
     """
 
     link: str

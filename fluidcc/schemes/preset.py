@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fluidcc.scenario.model import PFC, RED, resolve_marking
+from fluidcc.surface import public
 from fluidcc.units import RATE, quantity
 
 
@@ -21,7 +22,7 @@ class Preset(NamedTuple):
     network : mapping
         Fields of `Scenario` that belong to it, for example ``header_bytes``.
     marking_rate : quantity or None
-        If given, ``marking`` holds for a link of this rate, and its thresholds scale with the link's.
+        If given, ``marking`` holds for a link of this rate [bytes/s], and its thresholds scale with the link's.
     """
 
     scheme: Any
@@ -29,13 +30,41 @@ class Preset(NamedTuple):
     network: Mapping[str, Any] = MappingProxyType({})
     marking_rate: Any = None
 
+    @public()
     def marking_at(self, rate: Any) -> RED | None:
-        """Marking of a link of some rate (text or bytes/s; may be traced)."""
+        """Marking of a link of some rate.
+
+        Parameters
+        ----------
+        rate : quantity
+            [bytes/s]; may be traced.
+
+        Returns
+        -------
+        RED or None
+        """
         if self.marking is None or self.marking_rate is None:
             return self.marking
         marking = resolve_marking(self.marking)
         ratio = quantity(rate, RATE, "rate") / quantity(self.marking_rate, RATE, "rate")
         return dataclasses.replace(marking, kmin=marking.kmin * ratio, kmax=marking.kmax * ratio)
+
+    @public()
+    def options(self) -> dict[str, Any]:
+        """Options of a builder: scheme, marking as a function of a link's rate, and fields of the network.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> import fluidcc as fc
+        >>> chosen = fc.preset("hpcc", "hpcc-sim").options()
+        >>> fc.incast(8, rate="100Gbps", **chosen) == fc.incast(8, rate="100Gbps", scheme="hpcc", preset="hpcc-sim")
+        True
+        """
+        return {"scheme": self.scheme, "marking": self.marking_at, **self.network}
 
 
 # The network of the HPCC authors' public simulator: 48 B of headers, ACKs of 46 B before padding and telemetry,

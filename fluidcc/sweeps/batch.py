@@ -95,7 +95,7 @@ class Builder:
         source = np.where(reasons == 0, np.arange(len(reasons)), first)
         columns_of_valid = [column[..., source] for column in traced]
         network = jax.tree.unflatten(shape["treedef"], _merged(shape["plain"], columns_of_valid))
-        example = [float(part[first]) for part in parts]
+        example = [part[first] for part in parts]
         scenario = jax.tree.unflatten(shape["scenario"], _merged(shape["parts"], example))
         return Batch(network, reasons, payload, scenario)
 

@@ -12,6 +12,7 @@ import xarray as xr
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import span
+from fluidcc.surface import public
 from fluidcc.sweeps.grid import Grid, axis_text
 
 APART = 0.1  # of the larger oscillation: by how much oscillates differ that are not the same
@@ -58,8 +59,21 @@ class Branches(DatasetResult):
         """What was swept."""
         return [str(d) for d in self.dataset["bistable"].dims]
 
+    @public()
     def plot(self, *, title: str | None = None, labels: Mapping[str, str] | None = None) -> Any:
-        """Oscillation of both branches over one name, or of each as a map over two; ``labels`` of the axes by name."""
+        """Oscillation of both branches over one name, or of each as a map over two; ``labels`` of the axes by name.
+
+        Parameters
+        ----------
+        title : str
+            Above the picture; one that says what it is if not given.
+        labels : mapping of str to str
+            Of the axes, by name.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
         return draw("plot_branches", self, title=title, labels=labels or {})
 
 

@@ -19,6 +19,7 @@ from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
+from fluidcc.surface import public
 from fluidcc.sweeps.batch import Batch, Builder
 from fluidcc.sweeps.boundary import traced
 from fluidcc.sweeps.grid import axis_text, grid_of
@@ -86,6 +87,7 @@ class StabilityChart(DatasetResult):
         both = len(dataset["root"].dims) == 2
         return super()._part(dataset if both else dataset.drop_dims(["point", "name"], errors="ignore"))
 
+    @public(renamed={"swings": "oscillations"})
     def plot(
         self,
         *,
@@ -102,10 +104,20 @@ class StabilityChart(DatasetResult):
             Of the axes, by name; one that ends in a unit, as in "feedback delay [us]", scales its axis to it.
         oscillations : SweepResult
             Of the same names, on a grid of its own: adds how far the queue oscillates in runs.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+
+        Raises
+        ------
+        InputError
+            If not two names were swept, or the oscillations were swept over others.
         """
         return draw("plot_chart", self, title=title, labels=labels or {}, oscillations=oscillations)
 
 
+@public()
 def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -> StabilityChart:
     """Rightmost characteristic roots over a grid.
 

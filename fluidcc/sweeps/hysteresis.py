@@ -22,6 +22,7 @@ from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario
+from fluidcc.surface import public
 from fluidcc.sweeps.batch import NOT_FINITE, Batch, batch_of, chunk_size, take
 from fluidcc.sweeps.branches import Branches, branches_of
 from fluidcc.sweeps.grid import Grid, grid_of
@@ -31,10 +32,12 @@ from fluidcc.units import TIME, quantity, show
 
 _PARTS = 4  # windows in a dwell; the last three say what it is
 _RATE = "rate"  # (flows, points) mean of a window [bytes/s]
+_OTHER, _FROM_EQUILIBRIUM = "other", "from equilibrium"
 _PIECES = 100  # steps of a ramp
 _QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds, as in `sweep`
 
 
+@public(renamed={"kick": "perturbation"})
 def hysteresis(
     make_scenario: Callable[..., Scenario],
     over: Mapping[str, Any],
@@ -42,7 +45,7 @@ def hysteresis(
     dwell: Any = "100ms",
     ramp: Any = None,
     before: Any = None,
-    perturb: float = 1e-3,
+    perturbation: float = 1e-3,
     dt: Any = None,
     method: str = "heun",
 ) -> Branches:
@@ -61,7 +64,7 @@ def hysteresis(
         Time at each value [s]; its last quarter is reported, its last three say whether that is steady.
     ramp : quantity
         Time in which it moves from a value to the next, in a hundred steps [s]; one dwell by default. 0: at once. A
-        step may be a perturbation from one behaviour to the other, where each of them would last.
+        step may throw it from one behaviour to the other, where each of them would last.
     before : quantity
         Time at the first value before its own dwell [s]; one dwell by default.
     perturbation : float
@@ -122,8 +125,8 @@ def hysteresis(
                     run.change(take(batch.network, np.array([at])))
                     if piece:
                         run.window(piece)
-                if perturb:
-                    run.perturb(perturb)
+                if perturbation:
+                    run.perturb(perturbation)
                 windows = [_amplitudes(run.window(steps)) for _ in range(_PARTS)]
                 branch = names[len(found[names[0]]) == grid.points]
                 found[branch].append(_judged(windows, packet)[0])
@@ -143,6 +146,7 @@ def hysteresis(
     return branches_of(grid, joined)
 
 
+@public()
 def bistability(
     make_scenario: Callable[..., Scenario],
     over: Mapping[str, Any],
@@ -163,7 +167,7 @@ def bistability(
     over : mapping
         For each name its values, as in `sweep`.
     other : callable
-        The same scenarios with another start. By default `from_equilibrium`: the rates of the rest, and empty queues.
+        The same scenarios with another start. By default `from_equilibrium`: its rates, and empty queues.
     until : quantity
         Time at which to give up [s]; a chunk of points ends when all of them are steady.
     window : quantity
@@ -191,7 +195,7 @@ def bistability(
     grid = _grid(over)
     starts = {
         "given": make_scenario,
-        "other" if other else "from equilibrium": other or from_equilibrium(make_scenario, over),
+        _OTHER if other else _FROM_EQUILIBRIUM: other or from_equilibrium(make_scenario, over),
     }
     length, horizon = quantity(window, TIME, "window"), quantity(until, TIME, "until")
     if not 0 < length <= horizon / 3:
@@ -215,10 +219,11 @@ def bistability(
     return branches_of(grid, found)
 
 
+@public()
 def from_equilibrium(make_scenario: Callable[..., Scenario], over: Mapping[str, Any]) -> Callable[..., Scenario]:
-    """The same scenarios, with flows that start at the rates of the rest (and what else they may start with: alpha).
+    """The same scenarios, with flows that start at their rates in equilibrium (and what else may be given: alpha).
 
-    Queues start empty, so that it is no start at equilibrium.
+    Queues start empty, so that it is no start in equilibrium.
 
     Parameters
     ----------
@@ -226,6 +231,11 @@ def from_equilibrium(make_scenario: Callable[..., Scenario], over: Mapping[str, 
         As in `sweep`. Here it is also called with the numbers of each point of the grid.
     over : mapping
         The grid; what is returned knows the equilibria of its points only.
+
+    Returns
+    -------
+    callable
+        Like ``make_scenario``.
 
     Raises
     ------
@@ -237,7 +247,7 @@ def from_equilibrium(make_scenario: Callable[..., Scenario], over: Mapping[str, 
     rows = []
     with Bar("finding equilibria", grid.points, "points") as bar:
         for i in range(grid.points):
-            scenario = make_scenario(**{name: float(v[i]) for name, v in columns.items()})
+            scenario = make_scenario(**{name: v[i] for name, v in columns.items()})
             fixed_point = equilibrium(scenario)
             if fixed_point.cycle is not None and fixed_point.cycle.kind != "equilibrium":
                 raise InputError(

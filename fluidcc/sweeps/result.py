@@ -15,6 +15,7 @@ from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.schema import METRICS
 from fluidcc.results.text import shown
+from fluidcc.surface import public
 from fluidcc.sweeps.grid import axis_text, format_value
 
 DEFAULT_METRIC = "queue_bytes.mean"
@@ -62,8 +63,16 @@ class SweepResult(DatasetResult):
         """Number of points without a result."""
         return int((self.dataset["reason"] != 0).sum())
 
+    @public()
     def best(self, metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> dict[str, Any]:
         """The point with the best value of a metric.
+
+        Parameters
+        ----------
+        metric : str
+            One of `METRICS`, such as ``"queue_bytes.mean"``.
+        minimise : bool
+            Whether the least is best.
 
         Returns
         -------
@@ -84,8 +93,23 @@ class SweepResult(DatasetResult):
             point = values.isel({name: int(index) for name, index in at.items()})
         return {**{name: float(point[name]) for name in self.names}, "metric": metric, "value": float(point)}
 
+    @public()
     def rank(self, point: dict[str, float], metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> tuple[int, int]:
-        """Rank (1 is best) of the grid point nearest to given values, and the number of valid points."""
+        """Rank (1 is best) of the grid point nearest to given values, and the number of valid points.
+
+        Parameters
+        ----------
+        point : dict of float
+            Values by name, in SI.
+        metric : str
+            One of `METRICS`, such as ``"queue_bytes.mean"``.
+        minimise : bool
+            Whether the least is best.
+
+        Returns
+        -------
+        rank, valid : int
+        """
         values = self._metric(metric)
         here = float(values.sel(point, method="nearest"))
         valid = values.values[np.isfinite(values.values)]
@@ -96,8 +120,18 @@ class SweepResult(DatasetResult):
             raise InputError(f"metric: {str(metric)[:40]!r} is unknown; write one of {', '.join(METRICS)}")
         return self.dataset[metric]
 
+    @public()
     def save(self, path: str | Path) -> Path:
         """Write NetCDF4 (``.nc``) or CSV (``.csv``); the file appears whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in ``.nc`` or ``.csv``.
+
+        Returns
+        -------
+        Path
 
         Raises
         ------
@@ -112,6 +146,28 @@ class SweepResult(DatasetResult):
             return write_atomically(path, lambda target: flat.to_csv(target, index=False))
         raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
 
-    def plot(self, metric: str = DEFAULT_METRIC, **options: Any) -> Any:
-        """Line or heat map; see `fluidcc.plotting.sweeps.plot_sweep`."""
-        return draw("plot_sweep", self, metric, **options)
+    @public()
+    def plot(
+        self,
+        metric: str = DEFAULT_METRIC,
+        *,
+        best: dict[str, float] | None = None,
+        mark: dict[str, float] | None = None,
+        minimise: bool = True,
+    ) -> Any:
+        """A metric over one swept name as a line, over two as a heat map.
+
+        Parameters
+        ----------
+        metric : str
+            One of the dataset's.
+        best, mark : dict
+            Points to mark, values in SI by name; ``best`` is that of `SweepResult.best` if not given.
+        minimise : bool
+            Whether the best is the least.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
+        return draw("plot_sweep", self, metric, best=best, mark=mark, minimise=minimise)

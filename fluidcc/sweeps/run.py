@@ -20,6 +20,7 @@ from fluidcc.progress import Bar
 from fluidcc.results.schema import METRICS
 from fluidcc.scenario.builders.toml_file import to_toml
 from fluidcc.scenario.model import Scenario
+from fluidcc.surface import public
 from fluidcc.sweeps.batch import SAMPLES, Batch, batch_of, chunk_size, run_chunk, sampled_error, take
 from fluidcc.sweeps.grid import Grid, grid_of
 from fluidcc.sweeps.result import SweepResult
@@ -28,6 +29,7 @@ from fluidcc.sweeps.store import PENDING, Store
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
 
+@public()
 def sweep(
     make_scenario: Callable[..., Scenario],
     over: Mapping[str, Any],

@@ -20,6 +20,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.text import shown, span
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium
+from fluidcc.surface import public
 from fluidcc.sweeps.batch import batch_of
 from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.run import sweep
@@ -74,11 +75,23 @@ class WaiSweep(DatasetResult):
             rows.append((str(engine), f"queue {queue}, fair after {time}"))
         return rows
 
+    @public()
     def plot(self, *, title: str | None = None) -> Any:
-        """Queue with the boundary drawn, utilisation and time to fairness, each over W_AI."""
+        """Queue with the boundary drawn, utilisation and time to fairness, each over W_AI.
+
+        Parameters
+        ----------
+        title : str
+            Above the picture; one that says what it is if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
         return draw("plot_wai", self, title=title)
 
 
+@public()
 def wai_sweep(
     scenario: Scenario,
     w_ai: Sequence[Any] | np.ndarray,

@@ -15,12 +15,12 @@ import pytest
 import fluidcc.claims.runner
 import fluidcc.proofs
 from fluidcc.claims.claim import Finding, Way, cut_to, rounds_to
-from fluidcc.claims.runner import claims, verify
+from fluidcc.claims.runner import list_claims, verify
 from fluidcc.cli.app import run
 from fluidcc.proofs.hpcc import smt
 
 ROOT = Path(__file__).parents[2]
-CLAIMS = claims()
+CLAIMS = list_claims()
 VERDICTS = {"holds", "holds-with-conditions", "false-as-printed", "ambiguous"}
 
 # Verdicts reached before by an independent pass: exact rationals, symbolic algebra, another integrator.
@@ -322,7 +322,7 @@ def test_two_ways_that_disagree_are_a_failure(capsys, monkeypatch):
     wrong = dataclasses.replace(
         CLAIMS["hpcc-52-rtts"], check=lambda: Finding({"a": True}, {"x": 1.0}, [Way("apples, pears", 1.0, 2.0, 0.1)])
     )
-    monkeypatch.setattr(fluidcc.claims.runner, "claims", lambda: CLAIMS | {"hpcc-52-rtts": wrong})
+    monkeypatch.setattr(fluidcc.claims.runner, "list_claims", lambda: CLAIMS | {"hpcc-52-rtts": wrong})
     status, out, _ = call(capsys, "hpcc-52-rtts")
     assert status == 1
     assert "DISAGREE: apples, pears: 1.0 against 2.0" in " ".join(out.split())
@@ -348,7 +348,7 @@ def test_a_new_file_is_found(tmp_path, monkeypatch):
         re.sub('"acc-32-', '"mine-', source).replace("from .", "from fluidcc.proofs.acc.")
     )
     monkeypatch.setattr(fluidcc.proofs, "__path__", [str(tmp_path)])
-    assert [name.partition("-")[0] for name in claims()] == ["mine"] * 3
+    assert [name.partition("-")[0] for name in list_claims()] == ["mine"] * 3
     sys.modules.pop("fluidcc.proofs.my_claims")
 
 
@@ -358,7 +358,7 @@ def test_modules_of_a_user_do_not_stand_in_the_way(tmp_path):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('the wrong module')")
     (tmp_path / "proofs").mkdir()
     (tmp_path / "proofs" / "__init__.py").write_text("raise RuntimeError('the wrong package')")
-    code = "from fluidcc.claims.runner import claims; assert len(claims()) > 100"
+    code = "from fluidcc.claims.runner import list_claims; assert len(list_claims()) > 100"
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, timeout=120)
 
 

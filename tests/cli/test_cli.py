@@ -87,7 +87,7 @@ def described(fluidcc, tmp_path):
         file = tmp_path / "s.toml"
         status, _, err = fluidcc("equilibrium", *arguments, "--save-scenario", file, "--json")
         assert (status, err) == (0, "")
-        return scenario_file.load(file)
+        return scenario_file.load_scenario(file)
 
     return call
 
@@ -276,6 +276,13 @@ BAD = [
     (["equilibrium", "hpcc", "--set", "kmin=5KB", "--set", "pmax=1%"], "kmax: is missing"),
     (["simulate", "dcqcn", "--until", "0s"], "until"),
     (["simulate", "dcqcn", "--until", "1e9s"], "steps"),
+    (["simulate", "dcqcn", "--until", "100"], "write 100us, 100ms or 100s"),
+    (["crosscheck", "dcqcn", "--until", "10.5"], "write 10.5us"),
+    (["sweep", "dcqcn", "--over", "g=1/256,1/16", "--until", "1e3"], "write 1e3us"),
+    (["simulate", "dcqcn", "--rate", "40e9"], "write 40Gbps, or 320Gbps if bytes/s were meant"),
+    (["simulate", "dcqcn", "--initial-rate", "10Gbps,1e9"], "has no unit"),
+    (["simulate", "dcqcn", "--set", "rate_ai=40e6"], "write 40Mbps, or 320Mbps"),
+    (["sweep", "dcqcn", "--over", "rate=40e9,80e9"], "write 40Gbps, or 320Gbps"),
     (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms"], "A:B"),
     (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms:2ms"], "window"),
     (["simulate", "dcqcn", "--dt", "1ms"], "dt"),
@@ -326,7 +333,8 @@ def test_importing_loads_nothing_heavy_and_changes_no_setting():
         "assert not heavy, heavy;"
         "import jax; before = jax.config.values.copy();"
         "[getattr(fluidcc, name) for name in fluidcc.__all__];"
-        "assert jax.config.values == before"
+        "assert jax.config.values == before;"
+        "assert not isinstance(fluidcc.simulate, type(sys))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

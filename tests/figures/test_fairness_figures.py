@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidcc.figures.fairness.common import LINE, Run, rank_correlation, run, staggered
-from fluidcc.figures.registry import figures, reproduce
+from fluidcc.figures.registry import list_figures, reproduce
 from fluidcc.results.metrics import jain
 from tests.figures.figures import made
 
@@ -114,7 +114,7 @@ MADE = {
 
 
 def test_all_are_here():
-    assert {name for name in figures() if name.startswith("fairness-")} - {"fairness-fig4"} == set(MADE)
+    assert {name for name in list_figures() if name.startswith("fairness-")} - {"fairness-fig4"} == set(MADE)
 
 
 @pytest.mark.parametrize("name", MADE)

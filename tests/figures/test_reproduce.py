@@ -10,7 +10,7 @@ import xarray as xr
 
 from fluidcc.cli.app import run
 from fluidcc.errors import InputError
-from fluidcc.figures.registry import figures, reproduce
+from fluidcc.figures.registry import list_figures, reproduce
 from fluidcc.figures.result import Check, Figure, Result, printed
 
 PIXELS = {  # width and height of every picture
@@ -43,7 +43,7 @@ def decoded(path):
 
 
 # One test per figure, so that each is made once however the tests are spread over processes.
-@pytest.mark.parametrize("name", [name for name in figures() if f"{name}.png" in PIXELS])
+@pytest.mark.parametrize("name", [name for name in list_figures() if f"{name}.png" in PIXELS])
 def test_figure(name, tmp_path):
     result = reproduce(name, tmp_path / "new" / "out", quick=True)
     check_values(result)
@@ -145,7 +145,7 @@ def test_check_and_agreement():
 def test_list(capsys):
     assert run(["reproduce", "list", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)["figures"]
-    assert [f["name"] for f in listed] == list(figures())
+    assert [f["name"] for f in listed] == list(list_figures())
     assert all(set(f) == {"name", "paper", "figure"} for f in listed)
     assert run(["reproduce", "list"]) == 0
     assert "dcqcn-fig11a" in capsys.readouterr().out
@@ -153,7 +153,7 @@ def test_list(capsys):
 
 def test_document_and_status(monkeypatch, capsys):
     figure, expected = (
-        figures()["dcqcn-fig12"],
+        list_figures()["dcqcn-fig12"],
         {"queue_bytes": Check(2e4, 10.0, "why"), "starves": Check(True, 0, "why")},
     )
     values = {"queue_bytes": 20001.0, "starves": True, "rate_bytes_per_s": 5e9, "share": math.nan}

@@ -21,7 +21,7 @@ def test_figure_4(tmp_path):
     ahead = data.map_sign_change.values
     both = np.isfinite(ahead[1:]) & np.isfinite(ahead[:-1])
     assert (np.diff(ahead, axis=0)[both] > 0).all()
-    one = fc.sampling_lead("100Gbps", "50Gbps", rtt=float(data.rtt[20]), acks=float(data.acks[10]))
+    one = fc.theory.sampling_lead("100Gbps", "50Gbps", rtt=float(data.rtt[20]), acks=float(data.acks[10]))
     np.testing.assert_allclose(ahead[20, 10], one.sign_change, rtol=1e-9)
     assert np.isnan(ahead).any()
     # With delay the flow that was faster ends slower.

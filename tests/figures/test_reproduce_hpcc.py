@@ -5,7 +5,7 @@ import xarray as xr
 from fluidcc.engines.run import simulate
 from fluidcc.figures.hpcc.common import drain_time, first_since, rebounds, slope
 from fluidcc.figures.hpcc.testbed import BASE_RTT, rack
-from fluidcc.figures.registry import figures, reproduce
+from fluidcc.figures.registry import list_figures, reproduce
 from tests.figures.figures import made
 
 PIXELS = {  # width and height of every picture
@@ -21,7 +21,7 @@ PIXELS = {  # width and height of every picture
 
 def test_all_are_here():
     elsewhere = {"hpcc-fig1"}  # beside ACC's: test_reproduce_acc_sensitivity
-    assert {name for name in figures() if name.startswith("hpcc-fig")} - elsewhere == set(PIXELS)
+    assert {name for name in list_figures() if name.startswith("hpcc-fig")} - elsewhere == set(PIXELS)
 
 
 # One test per figure, so that each is made once however the tests are spread over processes.

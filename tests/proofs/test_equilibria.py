@@ -16,7 +16,7 @@ import pytest
 import sympy
 
 import fluidcc as fc
-from fluidcc.claims.runner import claims
+from fluidcc.claims.runner import list_claims
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.swift import fluid as swift
@@ -187,7 +187,7 @@ def test_a_wrong_formula_is_found_out(
 ) -> None:
     """One percent more on its right side, and the claim's two ways no longer agree."""
     wrong = found | {formula: sympy.Eq(found[formula].lhs, found[formula].rhs * sympy.Rational(101, 100))}
-    check = claims()[name].check
+    check = list_claims()[name].check
     assert check().agrees
     monkeypatch.setattr(sys.modules[check.__module__], "formulas", lambda: wrong)
     assert not check().agrees
@@ -196,7 +196,7 @@ def test_a_wrong_formula_is_found_out(
 @pytest.mark.slow
 def test_the_published_loop_is_explained_to_the_last_coefficient() -> None:
     """0.01 degree: a grid of frequencies; the equations' own margins were found before by an independent pass."""
-    found = claims()["dcqcn-conext-loop"].check()
+    found = list_claims()["dcqcn-conext-loop"].check()
     assert found.agrees
     assert found.evidence["coefficients_that_are"] == ["AA", "DD", "FF", "GG"]
     assert found.evidence["margin_degrees"][8]["equations"] == pytest.approx(1.92, abs=0.01)

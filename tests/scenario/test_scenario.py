@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, base_rtt, resolve
 from fluidcc.scenario.parameters import specs
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
+from fluidcc.units import Rate
 
-GBPS = 1e9 / 8
+GBPS = Rate(1e9 / 8)
 LINK = Link("40Gbps", marking=RED("5KB", "200KB", 0.01))
 
 
@@ -200,7 +202,7 @@ def test_only_sizes_may_be_unlimited(given_: dict[str, Any]) -> None:
 
 # -- resolve, pytrees, traced values --------------------------------------------------------------------------
 
-RATES = st.floats(1e6, 1e12)
+RATES = st.floats(1e6, 1e12).map(Rate)
 SIZES = st.floats(1.0, 1e9)
 TIMES = st.floats(1e-6, 1.0)
 SHARES = st.floats(1e-6, 1.0)
@@ -229,7 +231,7 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         marking=RED(kmin, kmin + draw(SIZES), draw(SHARES)),
         start=draw(st.lists(TIMES, **few)),
         size=draw(st.lists(SIZES | st.just(math.inf), **few)),
-        initial_rate=draw(st.lists(st.none() | st.floats(0, line), **few)),
+        initial_rate=draw(st.lists(st.none() | st.floats(0, line).map(Rate), **few)),
         multiplicity=draw(st.lists(st.floats(0.5, 100), **few)),
         line_rate=line,
         packet_size=draw(SIZES),
@@ -407,7 +409,9 @@ def test_any_text_reads_or_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("fluidcc_scenario = 1", "", "fluidcc_scenario = 1"),
+        ("fluidcc_scenario = 2", "", "fluidcc_scenario = 2"),
+        ('rate = "5000000000.0B/s"', "rate = 5e9", "link 0"),
+        ('initial_rate = "5000000000.0B/s"', "initial_rate = 5e9", "flow 0"),
         ("kmin = 5000.0", "kmin = '5KX'", "link 0 kmin"),
         ("kmin = 5000.0", "", "kmin is missing"),
         ("kmin = 5000.0", "kmin = 3e5", "kmin <= kmax"),
@@ -445,13 +449,64 @@ def test_files(tmp_path: Path) -> None:
     scenario = fc.incast(3)
     path = tmp_path / "scenario.toml"
     path.write_text(scenario_file.to_toml(scenario), encoding="utf-8")
-    assert scenario_file.load(path) == scenario
+    assert scenario_file.load_scenario(path) == scenario
     for bad in (tmp_path / "none.toml", tmp_path, "\0"):
         with pytest.raises(InputError, match="--save-scenario"):
-            scenario_file.load(bad)
+            scenario_file.load_scenario(bad)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="UTF-8"):
-        scenario_file.load(path)
+        scenario_file.load_scenario(path)
+
+
+def test_files_written_before_hold_rates_in_si() -> None:
+    """Format 1 is what was written before rates had to have a unit."""
+    scenario = fc.incast(2, rate="25Gbps", initial_rate=["10Gbps", "0"])
+    written = scenario_file.to_toml(scenario)
+    before = re.sub(r'"([\d.e+-]+)B/s"', r"\1", written).replace("fluidcc_scenario = 2", "fluidcc_scenario = 1")
+    assert before.count("3125000000.0\n") == 3  # of the link and two NICs
+    assert '/s"' not in before
+    assert scenario_file.from_toml(before) == scenario_file.from_toml(written) == scenario
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Link(40e9), "Link rate"),
+        (lambda: flow(line_rate=40e9), "Flow line_rate"),
+        (lambda: flow(initial_rate=1), "Flow initial_rate"),
+        (lambda: DCQCN(rate_ai=40e6), "DCQCN rate_ai"),
+        (lambda: fc.HPCC(min_rate=1e9), "HPCC min_rate"),
+        (lambda: dataclasses.replace(DCQCN(), min_rate=1e9), "DCQCN min_rate"),
+        (lambda: fc.incast(2, rate=40e9), "rate"),
+        (lambda: fc.incast(2, initial_rate=["1Gbps", 2e9]), "flow 1 initial_rate"),
+        (lambda: fc.incast(2, line_rate=2e9), "flow 0 line_rate"),
+        (lambda: fc.parking_lot(3, rate=40_000_000_000), "rate"),
+        (lambda: fc.chain(rate=1e11), "rate"),
+        (lambda: fc.fat_tree([(0, 1)], fabric_rate=1e11), "fabric_rate"),
+        (lambda: fc.clos_testbed([(0, 1)], rate=1e11), "rate"),
+        (lambda: fc.poisson_flows(4, load=0.5, until="1us", rate=1e11), "rate"),
+        (lambda: fc.NoControl([(0, 1e9)]), "flow 0 schedule rate"),
+    ],
+)
+def test_plain_rates_are_refused(make: Any, says: str) -> None:
+    with pytest.raises(InputError, match=rf"^{says}: .* has no unit"):
+        resolve(fc.incast(1, scheme=found)) if hasattr(found := make(), "feedback_delay") else found
+
+
+def test_what_is_resolved_can_be_given_again() -> None:
+    """...and computed with; so can elements of arrays, and what is traced."""
+    scenario = fc.incast(2, rate="40Gbps", scheme=DCQCN(rate_ai="40Mbps"))
+    link, one = scenario.links[0], scenario.flows[0]
+    assert resolve(dataclasses.replace(scenario, links=(dataclasses.replace(link, delay="2us"),))).links[0].rate == 5e9
+    half = fc.incast(2, rate=link.rate / 2, initial_rate=[link.rate / 4, 0], scheme=one.scheme)
+    assert [half.links[0].rate, *(each.initial_rate for each in half.flows)] == [2.5e9, 1.25e9, 0]
+    rates = np.array([5e9, 2.5e9])
+    assert fc.incast(2, rate=rates[0], initial_rate=rates) == fc.incast(
+        2, rate="40Gbps", initial_rate=["5GB/s", "20Gbps"]
+    )
+    assert jax.tree.map(float, scenario) == scenario  # trees are made without the constructor and its checks
+    with pytest.raises(InputError, match="has no unit"):
+        resolve(jax.tree.map(float, scenario))
 
 
 def test_numpy_numbers_are_written_as_plain_ones() -> None:

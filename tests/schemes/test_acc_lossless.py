@@ -29,9 +29,10 @@ from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Link, Scenario, resolve
 from fluidcc.schemes.none import NoControl
+from fluidcc.units import Rate
 from tests.engines.packet.plain import plain
 
-C = 12.5e9
+C = Rate(12.5e9)
 US = 1e-6
 GAP = 3000.0
 # A scheme asks for flow control; this flow of it sends nothing in any of these runs.

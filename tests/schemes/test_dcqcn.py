@@ -24,9 +24,10 @@ from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.schemes.dcqcn import fluid as model
 from fluidcc.schemes.signals import Signals
+from fluidcc.units import Rate
 from tests.oracles import dcqcn_reference as reference
 
-GBPS, KB, MS = 1e9 / 8, 1e3, 1e-3
+GBPS, KB, MS = Rate(1e9 / 8), 1e3, 1e-3
 PAPER, RED_ = PRESETS["paper"][:2]
 STRAWMAN, STEP_MARKING = PRESETS["strawman"][:2]
 
@@ -357,7 +358,7 @@ CASES: dict[str, tuple[reference.Settings, DCQCN, RED, list[float], list[float],
     "from nothing": (S, PAPER, RED_, [0, 0], [1, 0], 1.0),
     "no fast recovery": (
         dataclasses.replace(S, steps=0, rate_ai=50.0, tau=4e-6, tau_alpha=20e-6),
-        changed(PAPER, fast_recovery_steps=0, rate_ai=50e3, cnp_interval="4us", alpha_timer="20us"),
+        changed(PAPER, fast_recovery_steps=0, rate_ai="400Kbps", cnp_interval="4us", alpha_timer="20us"),
         RED_,
         [0, MS],
         [1, 0.5],

@@ -96,7 +96,7 @@ def test_no_crossover_is_an_infinite_margin() -> None:
 def test_units_do_not_matter() -> None:
     """Text or SI; and all amounts of data scaled together leave frequencies and margins."""
     one = published(flows=8, rate="40Gbps", packet="1KB")
-    two = published(flows=8.0, rate=5e9, packet=1000.0)
+    two = published(flows=8.0, rate="5e9B/s", packet=1000.0)
     assert one.phase_margin() == two.phase_margin()
     scheme = dataclasses.replace(fc.DCQCN(), rate_ai="80Mbps", byte_counter="20MB")
     more = published(scheme, fc.RED("10KB", "400KB", "1%"), flows=8, rate="80Gbps", packet="2KB")

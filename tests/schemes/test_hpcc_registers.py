@@ -18,8 +18,9 @@ from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.hpcc import HPCC
 from fluidcc.theory.recursion.networks import linear
 from fluidcc.theory.recursion.optimal import alpha_optimum, max_min
+from fluidcc.units import Rate
 
-CAPACITY = 12.5e9  # bytes/s, 100 Gbps
+CAPACITY = Rate(12.5e9)  # 100 Gbps
 ETA, W_AI = 0.95, 80.0
 
 

@@ -31,9 +31,10 @@ from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS as SWIFT
 from fluidcc.schemes.swift import fluid as swift
 from fluidcc.schemes.vai_sf import fluid as vai_sf
+from fluidcc.units import Rate
 from tests.oracles import vai_sf_reference as reference
 
-C = 12.5e9
+C = Rate(12.5e9)
 ONE = np.ones((1, 1))
 LONGEST = 60  # ACKs of a random sequence
 

@@ -15,10 +15,12 @@ from fluidcc.engines.fluid.network import Network, network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.fluid.running_statistics import summarise
 from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.surface import public
 
 _ORDER = ("queue_mean", "queue_std", "queue_max", "utilisation", "rate_mean", "jain")  # JAX returns names sorted
 
 
+@public()
 def measure(
     scenario: Scenario,
     *,

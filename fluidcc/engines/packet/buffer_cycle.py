@@ -14,8 +14,10 @@ from fluidcc.engines.packet.network import topology_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.routing import Path, shortest_paths
+from fluidcc.surface import public
 
 
+@public()
 def buffer_cycle(scenario: Scenario, *, routes: Literal["used", "possible"] = "used") -> list[str] | None:
     """A circle of ports, each of which can be made to wait for the next; None if there is none.
 

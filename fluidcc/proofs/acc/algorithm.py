@@ -152,8 +152,8 @@ def drains() -> Finding:
         {f"queue_left_{name}_C_T": queue for name, queue in left.items()}
         | {"halt_periods": end["repaired"] - 2, "queue_left_repaired_x_below_1_C_T": late},
         [
-            Way("halt: Algorithm 1 run line by line, fluidcc.acc_map", end["repaired"] - 2, lasts),
-            Way("utilisation: fluidcc.acc_map, a busy link", mapped.utilization, 1),
+            Way("halt: Algorithm 1 run line by line, fluidcc.theory.acc_map", end["repaired"] - 2, lasts),
+            Way("utilisation: fluidcc.theory.acc_map, a busy link", mapped.utilization, 1),
         ],
         restricted=left["repaired"] == 0 < late and busy["repaired"] and bool(both),
         conditions="line 7 with the R_s of before line 4, one extension, and this before t_Halt is over: t_Halt + "
@@ -202,8 +202,8 @@ def same_rate() -> Finding:
         {"sum_of_rates_T_i-1": before, "sum_of_rates_T_i": during, "peak_C_T": peak, "appendix_peak_C_T": before - 1},
         [
             Way("peak queue: Algorithm 1 run line by line, (3 - r) x", peak, (3 - r) * (before - 1)),
-            Way("peak queue: run, fluidcc.acc_map(raised=True)", peak, mapped.peak),
-            Way("cycle: run, fluidcc.acc_map(raised=True)", halts[2] - halts[1], mapped.cycle),
+            Way("peak queue: run, fluidcc.theory.acc_map(raised=True)", peak, mapped.peak),
+            Way("cycle: run, fluidcc.theory.acc_map(raised=True)", halts[2] - halts[1], mapped.cycle),
         ],
         restricted=first[0] == first[1] and bool(starts),
         conditions="flows at line rate; others raise it once more at the end of T_{i-1}, where no ACK of it is back, "

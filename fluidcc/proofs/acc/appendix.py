@@ -43,7 +43,7 @@ def start(flows: int) -> list[Fraction]:
 
 
 def mapped(shares: list[Fraction], r: Fraction, cycles: int) -> list[list[Fraction]]:
-    """Shares with which each cycle of `fluidcc.acc_map` begins, from a start just above C."""
+    """Shares with which each cycle of `fluidcc.theory.acc_map` begins, from a start just above C."""
     from fluidcc.schemes.acc.period_map import acc_map
 
     M = math.ceil(r * len(shares) - r + 1)
@@ -73,7 +73,7 @@ def proposition_1() -> Finding:
             "rates recorded, Algorithm 1": set(late) == {1},
         },
         {"sums_sent_appendix": sorted(set(sent))[:3], "periods_until_recorded_Algorithm_1": late[0]},
-        [Way("sum recorded after a period: (2), fluidcc.acc_map", Fraction(1), recorded[0])],
+        [Way("sum recorded after a period: (2), fluidcc.theory.acc_map", Fraction(1), recorded[0])],
         restricted=bool(identity) and set(recorded) == {1} and set(late) == {2},
         conditions="rates as recorded in the appendix; those that it sends are 0 while the flows halt and 1 + r(N-1) "
         "after, never C, and Algorithm 1 records them at the end of T_i, after two periods",
@@ -214,7 +214,7 @@ def utilisation() -> Finding:
             acc_maps(start(flows), r=at, r_high=at, steps=80, exact=True), (counted, 1), strict=True
         ):
             ways.append(
-                Way(f"N = {flows}, r = {at}: {run.form} of fluidcc.acc_map, a cycle", run.utilization, expected)
+                Way(f"N = {flows}, r = {at}: {run.form} of fluidcc.theory.acc_map, a cycle", run.utilization, expected)
             )
     return Finding(
         {

@@ -15,8 +15,9 @@ import numpy as np
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN
+from fluidcc.units import Rate
 
-GBPS = 1e9 / 8
+GBPS = Rate(1e9 / 8)
 LINE = 40 * GBPS
 GAINS = (1 / 16, 1 / 64, 1 / 256, 1 / 1024)
 UNTIL, SETTLED = 200e-3, 10e-3  # s; by the second the first burst has drained
@@ -37,7 +38,7 @@ def _cells() -> dict[str, Any]:
         "N_14": (scheme, ((14.0, LINE),)),
         "N_15": (scheme, ((15.0, LINE),)),
         "N_16": (scheme, ((16.0, LINE),)),
-        "N_32_half_R_AI": (dataclasses.replace(scheme, rate_ai=20e6 / 8), ((32.0, LINE),)),
+        "N_32_half_R_AI": (dataclasses.replace(scheme, rate_ai="20Mbps"), ((32.0, LINE),)),
         "tau'_55": (scheme, pair),
         "tau'_110": (dataclasses.replace(scheme, alpha_timer=110e-6), pair),
     }

@@ -15,10 +15,11 @@ import numpy as np
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN
+from fluidcc.units import Rate
 
 from .fixed_point import PMAX, marking, queue
 
-GBPS = 1e9 / 8
+GBPS = Rate(1e9 / 8)
 STEP, SAMPLED, UNTIL, FROM, LAST = 1e-6, 10e-6, 200e-3, 10e-3, 180e-3  # s
 ABOUT = 0.1
 GAINS = (16, 64, 256, 1024)
@@ -51,7 +52,7 @@ def _cells() -> dict[str, Any]:
         "delay_100us": (change(paper, feedback_delay=100e-6), ramp, pair),
         "delay_85us": (change(paper, feedback_delay=85e-6), ramp, pair),
         "delay_87us": (change(paper, feedback_delay=87e-6), ramp, pair),
-        "r_ai_20": (change(paper, rate_ai=20e6 / 8), ramp, pair),
+        "r_ai_20": (change(paper, rate_ai="20Mbps"), ramp, pair),
         "10_from_line_rate": (paper, ramp, ((10.0, 40 * GBPS),)),
         **{f"{n}_without_queue": empty(n) for n in (7, 8, 9, 10, 14)},
     }

@@ -17,6 +17,7 @@ from fluidcc.claims.runner import main
 from fluidcc.papers import ECN_OR_DELAY, HPCC
 from fluidcc.scenario.model import TrafficClass, resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
+from fluidcc.units import Rate
 
 from .formulas import SHORT, TAU_PRIME, formulas, value
 
@@ -25,7 +26,7 @@ __all__ = ["formulas", "value"]
 # DCQCN's Table 14 at 40 Gb/s, in packets of 1000 B.
 PAPER = {"C": 5e6, "tau": 50e-6, TAU_PRIME.name: 55e-6, "T": 55e-6, "R_AI": 5e3, "B": 1e4, "F": 5}
 KMIN, KMAX, PMAX = 5e3, 200e3, 0.01
-LINE = 100e9 / 8
+LINE = Rate(100e9 / 8)
 
 
 def marking(flows: float, r_ai: float = PAPER["R_AI"]) -> float:

@@ -7,13 +7,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.builders.common import CHAIN_PFC, Marking, assembled, marking_of, per_flow, scheme_of, whole
+from fluidcc.scenario.builders.common import (
+    CHAIN_PFC,
+    NETWORK,
+    Marking,
+    assembled,
+    chosen,
+    marking_of,
+    per_flow,
+    whole,
+)
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
+from fluidcc.surface import keywords, public
+from fluidcc.units import refuse_bare_rate
 
 _MOST_NODES = 65536
+_OF_TESTBED: dict[str, Any] = {"pods": 2, "tors": 2, "leaves": 2, "spines": 2, "planes": False}
+_OF_UNIT: dict[str, Any] = {"pods": 1, "tors": 4, "leaves": 2, "spines": 0}
 
 
+@public(passes_on=NETWORK)
 def clos(
     flows: Iterable[Sequence[Any]],
     *,
@@ -29,6 +43,7 @@ def clos(
     fabric_rate: Any = None,
     delay: Any = "1us",
     scheme: Any = None,
+    preset: str | None = None,
     marking: Marking = None,
     initial_rate: Any = None,
     feedback_delay: Any = None,
@@ -64,7 +79,7 @@ def clos(
         Per flow; a sequence repeats over the flows. The line rate if not given [bytes/s].
     ecmp_seed : int
         Selects another outcome of ECMP, which hashes seed, hosts and the flow's index.
-    delay, scheme, feedback_delay, **network
+    delay, scheme, preset, feedback_delay, **network
         As in `incast`.
 
     Returns
@@ -90,7 +105,9 @@ def clos(
         raise InputError(
             f"hosts: {pods * tors * hosts:,} are more than {_MOST_NODES:,}; give fewer pods, tors or hosts"
         )
-    scheme = scheme_of(scheme, feedback_delay)
+    scheme, marking, network = chosen(scheme, preset, marking, feedback_delay, network)
+    refuse_bare_rate(rate, "rate")
+    refuse_bare_rate(fabric_rate, "fabric_rate")
     fabric_rate = rate if fabric_rate is None else fabric_rate
     fabric_marks, host_marks = (marking_of(marking, scheme, r) for r in (fabric_rate, rate))
     ends = [
@@ -166,6 +183,7 @@ def _goes_up_and_down(links: Sequence[Link], path: tuple[int, ...]) -> bool:
     return ups == sorted(ups, reverse=True)
 
 
+@public(passes_on=keywords(clos))
 def fat_tree(
     flows: Iterable[Sequence[Any]],
     *,
@@ -185,6 +203,23 @@ def fat_tree(
     as of `clos`. The classical fat tree of degree k has ``pods=k, tors=k//2, leaves=k//2, spines=k*k//4,
     hosts=k//2, fabric_rate=rate``.
 
+    Parameters
+    ----------
+    flows : iterable of (source, target[, start[, size]])
+        As of `clos`.
+    pods, tors, leaves, spines, hosts : int
+        Pods; ToRs and leaves of each pod; spines in all; hosts of each ToR.
+    rate, fabric_rate : quantity
+        Rate of the hosts' links and of those between switches [bytes/s].
+    delay : quantity
+        One-way delay of each link [s].
+    **options
+        Further options of `clos`, and fields of `Scenario`.
+
+    Returns
+    -------
+    Scenario
+
     Raises
     ------
     InputError
@@ -200,20 +235,37 @@ def fat_tree(
     return clos(flows, **sizes, rate=rate, fabric_rate=fabric_rate, delay=delay, **options)
 
 
+@public(passes_on=[name for name in keywords(clos) if name not in _OF_TESTBED])
 def clos_testbed(flows: Iterable[Sequence[Any]], *, hosts: int = 5, rate: Any = "40Gbps", **options: Any) -> Scenario:
     """DCQCN's testbed (Zhu et al., SIGCOMM 2015, Fig. 2): ToRs T1 to T4, leaves L1 to L4, spines S1 and S2.
 
     T1 and T2 are under L1 and L2, T3 and T4 under L3 and L4, and each leaf under both spines. Parameters as of
     `clos`; five hosts at each ToR, as in section 6.2: H0 to H4 at T1, H15 to H19 at T4.
 
+    Parameters
+    ----------
+    flows : iterable of (source, target[, start[, size]])
+        As of `clos`.
+    hosts : int
+        Of each ToR.
+    rate : quantity
+        Of all links [bytes/s].
+    **options
+        Further options of `clos`, and fields of `Scenario`.
+
+    Returns
+    -------
+    Scenario
+
     Raises
     ------
     InputError
         As `clos`.
     """
-    return clos(flows, pods=2, tors=2, leaves=2, spines=2, hosts=hosts, planes=False, rate=rate, **options)
+    return clos(flows, **_OF_TESTBED, hosts=hosts, rate=rate, **options)
 
 
+@public(passes_on=[name for name in keywords(clos) if name not in _OF_UNIT])
 def clos_unit(
     flows: Iterable[Sequence[Any]],
     *,
@@ -230,13 +282,31 @@ def clos_unit(
     T4 go down and up again at T2 or T3, and their buffers can wait for each other in a circle (`fluidcc.buffer_cycle`).
     Parameters as of `clos`; the paper gives neither rates nor the threshold: those of its other networks.
 
+    Parameters
+    ----------
+    flows : iterable of (source, target[, start[, size]])
+        As of `clos`.
+    failed : sequence of str
+        Links that are not there, like ``"T1-L2"``.
+    hosts : int
+        Of each ToR.
+    rate, fabric_rate : quantity
+        Rate of the hosts' links and of those between switches [bytes/s].
+    pfc : PFC or None
+        Flow control of all switches.
+    **options
+        Further options of `clos`, and fields of `Scenario`.
+
+    Returns
+    -------
+    Scenario
+
     Raises
     ------
     InputError
         As `clos`.
     """
-    sizes = {"pods": 1, "tors": 4, "leaves": 2, "spines": 0, "hosts": hosts}
-    return clos(flows, **sizes, failed=failed, rate=rate, fabric_rate=fabric_rate, pfc=pfc, **options)
+    return clos(flows, **_OF_UNIT, hosts=hosts, failed=failed, rate=rate, fabric_rate=fabric_rate, pfc=pfc, **options)
 
 
 def _flow_row(row: Sequence[Any], index: int, hosts: int) -> tuple[int, int, Any, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,8 +10,11 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
 from fluidcc.schemes import registry
+from fluidcc.units import refuse_bare_rate
 
 MAX_FLOW_CLASSES = 4096
+# Fields of a scenario that builders take and pass on.
+NETWORK = tuple(field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows"))
 CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
 # ACC 6.1: two packets, and max(T_on) of a fat tree.
 _TCD = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
@@ -34,6 +36,7 @@ def flow_columns(
     flows: int, rate: Any, start: Any, size: Any, initial_rate: Any, multiplicity: Any, line_rate: Any
 ) -> list[dict[str, Any]]:
     """Per-flow keyword arguments from values or repeating lists."""
+    refuse_bare_rate(rate, "rate")
     columns = {
         "start": per_flow(start, flows, "start"),
         "size": per_flow(size, flows, "size"),
@@ -41,6 +44,9 @@ def flow_columns(
         "multiplicity": per_flow(multiplicity, flows, "multiplicity"),
         "line_rate": per_flow(rate if line_rate is None else line_rate, flows, "line_rate"),
     }
+    for name in ("initial_rate", "line_rate"):
+        for i, value in enumerate(columns[name]):
+            refuse_bare_rate(value, f"flow {i} {name}")
     return [{name: values[i] for name, values in columns.items()} for i in range(flows)]
 
 
@@ -57,13 +63,40 @@ def flow_count(flows: Any, least: int) -> int:
     return whole(flows, least, MAX_FLOW_CLASSES, "flows", hint)
 
 
-def scheme_of(scheme: Any, feedback_delay: Any) -> Any:
-    """The scheme's parameters; the default scheme's if none are given."""
-    if scheme is None:
-        scheme = registry.scheme(registry.DEFAULT).Parameters()
+def chosen(
+    scheme: Any, preset: str | None, marking: Marking, feedback_delay: Any, network: dict[str, Any]
+) -> tuple[Any, Marking, dict[str, Any]]:
+    """Scheme, marking and network of a scenario: those given, before those of the preset of a scheme given by name.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheme or preset, a preset goes with no name, or the scheme is none.
+    """
+    from fluidcc.schemes.presets import preset as preset_of
+
+    if scheme is None and preset is None:
+        scheme = preset_of(registry.DEFAULT).scheme
+    elif scheme is None or isinstance(scheme, str):
+        found = preset_of(scheme or registry.DEFAULT, preset or "paper")
+        scheme, marking = found.scheme, marking or found.marking_at
+        if network.get("pfc") is CHAIN_PFC:
+            network = {**network, "pfc": with_chains_threshold(found.network.get("pfc"))}
+        network = {**found.network, **network}
+    elif preset is not None:
+        raise InputError("preset: belongs to a scheme given by name; write scheme='hpcc', or leave out preset")
+    if isinstance(scheme, type):
+        raise InputError(f"scheme: {scheme.__name__} is the class of its parameters; write {scheme.__name__}()")
     if not hasattr(scheme, "feedback_delay"):
-        raise InputError(f"scheme: expected a scheme's parameters, not {repr(scheme)[:40]}; write DCQCN()")
-    return scheme if feedback_delay is None else dataclasses.replace(scheme, feedback_delay=feedback_delay)
+        raise InputError(f"scheme: expected a scheme's parameters, not {repr(scheme)[:40]}; write DCQCN() or 'dcqcn'")
+    if feedback_delay is not None:
+        scheme = dataclasses.replace(scheme, feedback_delay=feedback_delay)
+    return scheme, marking, network
+
+
+def with_chains_threshold(pfc: PFC | None) -> PFC:
+    """Flow control with the threshold of ACC's chain, which is part of that topology, whatever the preset's is."""
+    return CHAIN_PFC if pfc is None else dataclasses.replace(pfc, xoff=CHAIN_PFC.xoff)
 
 
 def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
@@ -78,19 +111,11 @@ def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
 
 
 def assembled(links: Sequence[Link], flows: Sequence[Flow], network: dict[str, Any]) -> Scenario:
-    """The resolved scenario; ``network`` holds further fields of `Scenario`.
+    """The resolved scenario; ``network`` holds further fields of `Scenario`, of `NETWORK`.
 
     Raises
     ------
-    TypeError
-        If the network has an unknown name.
     InputError
         If a value cannot be read or is out of range.
     """
-    known = [field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows")]
-    unknown = next((name for name in network if name not in known), None)
-    if unknown is not None:
-        near = difflib.get_close_matches(unknown, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-        raise TypeError(f"{unknown} is no option of this builder and no field of a Scenario; {hint}")
     return resolve(Scenario(tuple(links), tuple(flows), **network))

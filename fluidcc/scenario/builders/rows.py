@@ -9,27 +9,31 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.builders.common import (
     CHAIN_PFC,
     MAX_FLOW_CLASSES,
+    NETWORK,
     Marking,
     assembled,
+    chosen,
     flow_columns,
     flow_count,
     marking_of,
     per_flow,
-    scheme_of,
     whole,
 )
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
+from fluidcc.surface import public
 from fluidcc.units import RATE, SIZE, TIME, is_concrete, quantity
 
 _CHAIN_SWITCHES = 4
 
 
+@public(passes_on=NETWORK)
 def incast(
     flows: int = 2,
     *,
     rate: Any = "40Gbps",
     delay: Any = "1us",
     scheme: Any = None,
+    preset: str | None = None,
     marking: Marking = None,
     start: Any = 0.0,
     size: Any = math.inf,
@@ -52,12 +56,16 @@ def incast(
     delay : quantity or sequence
         One-way delay of each link [s]. In a sequence, the delays of the senders' links; the bottleneck then
         has the first of them.
-    scheme : scheme parameters
-        What every flow runs; ``DCQCN()`` if not given.
+    scheme : scheme parameters, or str
+        What every flow runs; ``DCQCN()`` if not given. A name, such as ``"hpcc"``, is that scheme with its preset's
+        marking and network, where these are not given, as on the command line.
+    preset : str
+        Of a scheme given by name: one of `fluidcc.presets`; ``"paper"`` if not given.
     marking : RED, or callable
         Marking at the bottleneck, or a function of its rate; the scheme's own default if not given.
     start, size, initial_rate, multiplicity, line_rate : quantity or sequence
-        Per flow; a sequence repeats over the flows. Line-rate start and long-lived by default.
+        Per flow: when it starts [s], payload [bytes], rate at start [bytes/s], how many identical flows, rate of its
+        NIC [bytes/s]. A sequence repeats over the flows. Line-rate start and long-lived by default.
     feedback_delay : quantity
         If given, replaces the path's delays: forward lag 0, return lag this [s].
     stagger : quantity
@@ -84,7 +92,7 @@ def incast(
     0.00014
     """
     flows = flow_count(flows, 1)
-    scheme = scheme_of(scheme, feedback_delay)
+    scheme, marking, network = chosen(scheme, preset, marking, feedback_delay, network)
     delays = per_flow(delay, flows, "delay")
     columns = flow_columns(flows, rate, start, size, initial_rate, multiplicity, line_rate)
     later = quantity(stagger, TIME, "stagger")
@@ -110,12 +118,14 @@ def incast(
     return assembled([link], made, network)
 
 
+@public(passes_on=NETWORK)
 def parking_lot(
     flows: int = 3,
     *,
     rate: Any = "40Gbps",
     delay: Any = "1us",
     scheme: Any = None,
+    preset: str | None = None,
     marking: Marking = None,
     start: Any = 0.0,
     size: Any = math.inf,
@@ -128,7 +138,19 @@ def parking_lot(
     """``flows`` flows over ``flows - 1`` contended links in a row: flow 0 crosses all, flow i link i.
 
     Link i leads from switch i - 1 to switch i, and an access link at each host adds its delay at both ends.
-    Parameters as in `incast`; ``delay`` is one value for all links.
+
+    Parameters
+    ----------
+    flows : int
+        Number of flow classes, at least 2.
+    rate, delay : quantity
+        Of all links [bytes/s], [s].
+    scheme, preset, marking, start, size, initial_rate, multiplicity, line_rate, feedback_delay, **network
+        As in `incast`.
+
+    Returns
+    -------
+    Scenario
 
     Raises
     ------
@@ -136,7 +158,7 @@ def parking_lot(
         If a value cannot be read or is out of range.
     """
     flows = flow_count(flows, 2)
-    scheme = scheme_of(scheme, feedback_delay)
+    scheme, marking, network = chosen(scheme, preset, marking, feedback_delay, network)
     columns = flow_columns(flows, rate, start, size, initial_rate, multiplicity, line_rate)
     hops = tuple(range(flows - 1))
     marks = marking_of(marking, scheme, rate)
@@ -159,6 +181,7 @@ def parking_lot(
     return assembled(links, made, network)
 
 
+@public(passes_on=NETWORK)
 def chain(
     bursts: int = 15,
     *,
@@ -168,6 +191,7 @@ def chain(
     rate: Any = "100Gbps",
     delay: Any = "2us",
     scheme: Any = None,
+    preset: str | None = None,
     marking: Marking = None,
     start: Any = 0.0,
     size: Any = math.inf,
@@ -198,10 +222,14 @@ def chain(
     burst_size : quantity
         Size of each of the bursts' flows [bytes].
     start, size, initial_rate : quantity or sequence
-        Of F0 and F1; at once, long-lived and at line rate by default.
+        Of F0 and F1 [s], [bytes], [bytes/s]; at once, long-lived and at line rate by default.
     pfc : PFC or None
-    rate, delay, scheme, marking, feedback_delay, **network
+    rate, delay, scheme, preset, marking, feedback_delay, **network
         As in `incast`; of all links.
+
+    Returns
+    -------
+    Scenario
 
     Raises
     ------
@@ -209,7 +237,7 @@ def chain(
         If a value cannot be read or is out of range.
     """
     bursts = whole(bursts, 0, MAX_FLOW_CLASSES, "bursts")
-    scheme = scheme_of(scheme, feedback_delay)
+    scheme, marking, network = chosen(scheme, preset, marking, feedback_delay, {"pfc": pfc, **network})
     columns = flow_columns(2, rate, start, size, initial_rate, 1.0, None)
     marks = marking_of(marking, scheme, rate)
     ends = [(f"SW{i}", f"SW{i + 1}") for i in range(1, _CHAIN_SWITCHES)] + [("SW4", "R0"), ("SW4", "R1")]
@@ -225,7 +253,7 @@ def chain(
         for k, at in enumerate(starts, 1)
         for i in range(1, bursts + 1)
     ]
-    return assembled(links, flows, {"pfc": pfc, **network})
+    return assembled(links, flows, network)
 
 
 def _burst_starts(bursts: int, opens: Any, lasts: Any, size: Any, rate: Any) -> list[float]:

@@ -1,7 +1,12 @@
-"""Scenarios as TOML: what ``--save-scenario`` writes and ``--topology FILE`` reads."""
+"""Scenarios as TOML: what ``--save-scenario`` writes and ``--topology FILE`` reads.
+
+Rates are written with their suffix, ``"5000000000.0B/s"``, and other quantities as SI numbers. Files of format 1, of a
+time when that was not needed, hold rates as SI numbers, and are read so; in format 2 a rate without one is refused.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tomllib
 from pathlib import Path
@@ -10,17 +15,20 @@ from typing import Any
 import tomli_w
 
 from fluidcc.errors import InputError
+from fluidcc.files import write_atomically
 from fluidcc.scenario.model import PFC, RED, Failure, Flow, Link, Scenario, Storm, TrafficClass, resolve
-from fluidcc.scenario.parameters import specs
+from fluidcc.scenario.parameters import Spec, specs
 from fluidcc.scenario.routing import check_paths
 from fluidcc.schemes import registry
+from fluidcc.surface import public
+from fluidcc.units import RATE, Rate, refuse_bare_rate
 
-_FORMAT = 1
+_FORMATS = (1, 2)
 _LARGEST = 1 << 25  # bytes; 30 000 flows in a fat tree take a third of this
 
 
 def to_toml(scenario: Scenario) -> str:
-    """Write a scenario of plain numbers (SI) as TOML; a scheme that flows share is written once."""
+    """Write a resolved scenario as TOML; a scheme that flows share is written once."""
     schemes: list[Any] = []
     flows = []
     for flow in scenario.flows:
@@ -40,7 +48,7 @@ def to_toml(scenario: Scenario) -> str:
         marking = {} if link.marking is None else {"marking": _values(link.marking)}
         links.append({"name": link.name or f"link {i}", **_names(link), **_values(link), **marking})
     document = {
-        "fluidcc_scenario": _FORMAT,
+        "fluidcc_scenario": _FORMATS[-1],
         **_values(scenario),
         **({} if scenario.pfc is None else {"pfc": _values(scenario.pfc)}),
         "class": [_values(each) for each in scenario.classes],
@@ -59,8 +67,12 @@ def _names(part: Link | Flow) -> dict[str, str]:
 
 
 def _values(part: Any) -> dict[str, Any]:
-    values = {name: (getattr(part, name), spec.none_word) for name, spec in specs(part).items()}
-    return {name: word if value is None else value for name, (value, word) in values.items()}
+    def text(value: Any, spec: Spec) -> Any:
+        if value is None:
+            return spec.none_word
+        return f"{float(value)!r}B/s" if spec.dimension == RATE and not isinstance(value, str) else value
+
+    return {name: text(getattr(part, name), spec) for name, spec in specs(part).items()}
 
 
 def from_toml(text: str, source: str = "scenario") -> Scenario:
@@ -75,8 +87,12 @@ def from_toml(text: str, source: str = "scenario") -> Scenario:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, or an integer beyond Python's limit
         raise InputError(f"{source}: is not TOML ({error}); start from a file that --save-scenario wrote") from None
-    if document.pop("fluidcc_scenario", None) != _FORMAT:
-        raise InputError(f"{source}: has no line 'fluidcc_scenario = {_FORMAT}'; start from what --save-scenario wrote")
+    found = document.pop("fluidcc_scenario", None)
+    if found not in _FORMATS or isinstance(found, bool):
+        expected = f"fluidcc_scenario = {_FORMATS[-1]}"
+        raise InputError(f"{source}: has no line '{expected}'; start from what --save-scenario wrote")
+    if found == 1:
+        _mark_rates(document)
     tables = {name: _tables(document.pop(name, None), name, source) for name in ("link", "scheme", "flow")}
     links = tuple(_link(table, f"{source}: link {i}") for i, table in enumerate(tables["link"]))
     names = [link.name or f"link {i}" for i, link in enumerate(links)]
@@ -91,8 +107,60 @@ def from_toml(text: str, source: str = "scenario") -> Scenario:
     return scenario
 
 
-def load(path: str | Path) -> Scenario:
+def _mark_rates(document: dict[str, Any]) -> None:
+    """Mark the plain rates of a file of format 1: they are in bytes/s."""
+    for name, part in (("link", Link), ("flow", Flow), ("scheme", None)):
+        tables = document.get(name)
+        for table in tables if isinstance(tables, list) else ():
+            if not isinstance(table, dict):
+                continue  # refused later, with its place
+            for key, spec in specs(part or _scheme_class(table)).items():
+                value = table.get(key)
+                if spec.dimension == RATE and isinstance(value, (int, float)) and not isinstance(value, bool):
+                    with contextlib.suppress(OverflowError):  # an integer beyond floats is refused later
+                        table[key] = Rate(value)
+
+
+def _scheme_class(table: dict[str, Any]) -> Any:
+    """Parameters of a scheme's table; any others if it names none, which is refused later."""
+    try:
+        return registry.scheme(table.get("name", "")).Parameters
+    except (InputError, TypeError):
+        return Link
+
+
+@public()
+def save_scenario(scenario: Scenario, path: str | Path) -> None:
+    """Write a scenario to a file, whole or not at all.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Values may still be text.
+    path : str or Path
+        Of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or is out of range, or the file cannot be written.
+    """
+    text = to_toml(resolve(scenario))
+    write_atomically(path, lambda target: Path(target).write_text(text, encoding="utf-8"))
+
+
+@public()
+def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario file.
+
+    Parameters
+    ----------
+    path : str or Path
+        What `save_scenario` or ``--save-scenario`` wrote, or written by hand; of any version.
+
+    Returns
+    -------
+    Scenario
 
     Raises
     ------
@@ -148,6 +216,9 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
         raise InputError(
             f"{where}: {missing[0]} is missing; write for example {missing[0]} = {_example(cls, missing[0])}"
         )
+    for key, value in table.items():
+        if known[key].dimension == RATE:
+            refuse_bare_rate(value, f"{where} {key}")
     return cls(**table, **given)
 
 

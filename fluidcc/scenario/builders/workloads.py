@@ -10,6 +10,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.builders.common import whole
+from fluidcc.surface import public
 from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity
 
 # Shares of flows up to a size [bytes]; in between, sizes are uniform.
@@ -27,6 +28,7 @@ SIZES = {"web-search": WEB_SEARCH, "hadoop": HADOOP}
 Rows = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 
+@public()
 def poisson_flows(
     hosts: int,
     *,
@@ -43,7 +45,7 @@ def poisson_flows(
     hosts : int
         At least 2.
     load : quantity
-        Mean rate of what they send, over that of all hosts' links.
+        Mean rate of what they send, over that of all hosts' links [1].
     until : quantity
         Arrivals end then [s].
     rate : quantity
@@ -81,6 +83,7 @@ def poisson_flows(
     return np.stack([source, target, start, size], axis=1)
 
 
+@public()
 def incasts(
     hosts: int,
     *,
@@ -101,6 +104,11 @@ def incasts(
         That each sends [bytes].
     hosts, load, until, rate, seed
         As of `poisson_flows`, which this returns like.
+
+    Returns
+    -------
+    array, shape (flows, 4)
+        Source, target, start [s] and size [bytes].
 
     Raises
     ------

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
 from fluidcc.schemes.acc.period_map_result import AccMap, AccMaps, Array
+from fluidcc.surface import keywords, public
 from fluidcc.units import RATE, RATIO, TIME, parse
 
 FORMS = ("appendix", "algorithm")
@@ -25,6 +26,7 @@ _EMPTY = 1e-12  # of C and C T: what floats leave of an excess or a queue that i
 _LOW_PERIODS = 2  # Algorithm 1, line 14
 
 
+@public()
 def acc_map(
     rates: Values,
     *,
@@ -121,6 +123,7 @@ def acc_map(
     return run if len(given) > 1 else run[0]
 
 
+@public(passes_on=[name for name in keywords(acc_map) if name not in ("form", "raised", "reset")])
 def acc_maps(rates: Values, *, r_high: Values | None = None, **options: Any) -> AccMaps:
     """Run both forms of `acc_map` side by side.
 

@@ -36,7 +36,7 @@ class Fair(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AccMap(Comparable):
-    """A run of `fluidcc.acc_map`. A row is a period, or of the algorithm a whole halt; the last one is not run.
+    """A run of `fluidcc.theory.acc_map`. A row is a period, or of the algorithm a whole halt; the last one is not run.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class AccMap(Comparable):
 
 
 class AccMaps(NamedTuple):
-    """Both forms of `fluidcc.acc_map`, from the same start."""
+    """Both forms of `fluidcc.theory.acc_map`, from the same start."""
 
     appendix: AccMap
     algorithm: AccMap

@@ -24,6 +24,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn.parameters import DCQCN
+from fluidcc.surface import public
 from fluidcc.units import COUNT, RATE, SIZE, quantity
 
 _REAL = 1e-7  # largest |imaginary/real part| of w^2 that is taken for a real root
@@ -94,6 +95,7 @@ class PublishedLoop:
         return float(min(self.phase_margins(), default=math.inf))
 
 
+@public()
 def published(
     parameters: DCQCN | None = None,
     marking: RED | None = None,

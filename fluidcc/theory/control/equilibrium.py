@@ -11,14 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fluidcc import html
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import NoClosedFormError
 from fluidcc.results.identity import Comparable
 from fluidcc.results.text import label, listed, shown
+from fluidcc.scenario import html
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario, resolve
 from fluidcc.schemes.registry import equilibrium_of, fluid_of
+from fluidcc.surface import public
 from fluidcc.theory.control.limit_cycle import LimitCycle, limit_cycle
 from fluidcc.theory.control.local import Local, multi_start
 from fluidcc.theory.control.marking import along, marked_equilibria
@@ -79,6 +80,7 @@ class Equilibrium(Comparable):
         ramp = "exists" if self.exists else "none as printed: RED extended beyond kmax"
         return ramp + {True: ", unique", False: ", one of several", None: ""}[self.unique]
 
+    @public()
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the CLI: the most loaded link, and the flows' values (one number if all are equal)."""
         link = max(self.links, key=lambda row: (row["queue_bytes"] or 0.0, row["utilisation"]))
@@ -111,6 +113,7 @@ def _rows(places: Sequence[Mapping[str, Any]]) -> tuple[list[list[str]], list[st
     return rows, ["", *(label(key) for key in keys if key != "name")]
 
 
+@public()
 def equilibrium(scenario: Scenario) -> Equilibrium:
     """Solve for the fixed point of a scenario's fluid model.
 
@@ -162,6 +165,7 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     return dataclasses.replace(found[0], unique=len(found) == 1) if found else _run(scenario)
 
 
+@public()
 def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     """All fixed points that Newton's method finds, on the fluid's own right-hand side and from several starts.
 

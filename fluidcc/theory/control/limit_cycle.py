@@ -24,6 +24,7 @@ from fluidcc.results.metrics import upward_crossings
 from fluidcc.results.text import label, shown, span
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.surface import public
 from fluidcc.theory.control.settling import AGREE, SMALLEST, Array, kinds
 from fluidcc.units import TIME, quantity, show
 
@@ -93,6 +94,7 @@ class LimitCycle(DatasetResult):
         queue = {f"queue_{name}_bytes": value for name, value in found.pop("queue_bytes").items()}
         return queue | found
 
+    @public()
     def as_dict(self) -> dict[str, Any]:
         """Numbers in SI, with the unit in the key; None where there is none."""
         return {
@@ -106,11 +108,25 @@ class LimitCycle(DatasetResult):
             "discretisation_error": self.discretisation_error,
         }
 
+    @public()
     def plot(self, periods: float = 2.0, *, title: str | None = None) -> Any:
-        """Queue and rates over some periods, and the queue against the sum of the rates."""
+        """Queue and rates over some periods, and the queue against the sum of the rates.
+
+        Parameters
+        ----------
+        periods : float
+            How many to draw, from the end of the run.
+        title : str
+            Above the picture; one that says what it is if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
         return draw("plot_cycle", self, periods, title=title)
 
 
+@public()
 def limit_cycle(
     scenario: Scenario,
     until: Any = "4s",

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from fluidcc import html
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.text import shown
+from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.registry import scheme_of
+from fluidcc.surface import public
 from fluidcc.theory.control.equilibrium import Equilibrium, described
 from fluidcc.theory.control.local import local
 from fluidcc.theory.control.merging import merged
@@ -73,10 +74,20 @@ class Linearization(Comparable):
         rows = [("states", ", ".join(self.states)), ("delays", shown("tau_s", self.system.tau))]
         return html.table(repr(self).strip("<>"), rows) + html.folded("equilibrium", self.equilibrium._repr_html_())
 
+    @public()
     def roots(self, count: int = 10) -> Roots:
         """Rightmost characteristic roots of all modes, as `control.roots.roots` gives them.
 
         A fairness mode's roots are listed once for each class, however many flows it has.
+
+        Parameters
+        ----------
+        count : int
+            How many.
+
+        Returns
+        -------
+        Roots
         """
         parts = [roots(system, count) for system in (self.system, *(each.system for each in self.fairness))]
         s: Array = np.concatenate([part.s for part in parts])
@@ -86,6 +97,7 @@ class Linearization(Comparable):
         worst = next((str(part.state) for part in parts if part.state != "ok"), "ok")
         return Roots(s[keep], residual[keep], np.asarray(len(keep)), np.asarray(worst))
 
+    @public()
     def loop(self) -> DelayLoop | None:
         """The aggregate's loop, cut where flows observe the most loaded queue; None where none stands or is observed.
 
@@ -107,8 +119,21 @@ class Linearization(Comparable):
         output[at] = 1.0
         return DelayLoop(DelaySystem(system.A0, inner, system.tau), -observed[used], system.tau[used], output)
 
+    @public()
     def plot(self, count: int = 20, *, title: str | None = None) -> Any:
-        """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes."""
+        """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes.
+
+        Parameters
+        ----------
+        count : int
+            How many roots of each mode.
+        title : str
+            Above the picture; one that says what it is if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
         return draw("plot_roots", self, count, title=title)
 
 
@@ -116,6 +141,7 @@ class Linearization(Comparable):
 def linearize(scenario: Scenario, method: Literal["exact"] = "exact") -> Linearization: ...
 @overload
 def linearize(scenario: Scenario, method: Literal["paper"]) -> PublishedLoop: ...
+@public()
 def linearize(scenario: Scenario, method: str = "exact") -> Linearization | PublishedLoop:
     """Linearise a scenario about its equilibrium.
 

@@ -63,7 +63,7 @@ def kinds(oscillations: Array, scale: Array) -> tuple[Array, Array]:
     points = oscillations.shape[1]
     finite: Array = np.asarray(np.isfinite(oscillations).all(axis=0))
     if len(oscillations) < 3:
-        return np.full(points, "unsettled", dtype="<U9"), ~finite
+        return np.full(points, "unsettled", dtype="<U11"), ~finite
     last = np.where(finite, oscillations[-3:], 0.0)
     size = np.max(last, axis=0)
     fixed_points = (size <= SMALLEST * scale) & (last[2] <= (1 + AGREE) * last[1])

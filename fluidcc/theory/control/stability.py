@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import html
 from fluidcc.errors import InputError
 from fluidcc.results.text import label, shown
+from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.surface import public
 from fluidcc.theory.control.equilibrium import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.theory.control.states import UnfilledError, smooth_side
@@ -92,6 +93,7 @@ class Stability:
         found = [root for root in (self.aggregate_root, self.fairness_root) if root is not None]
         return max(found, key=lambda root: root.real, default=None)
 
+    @public()
     def as_dict(self) -> dict[str, Any]:
         """A point of the CLI's ``stability``."""
         pair = {name: _pair(getattr(self, name)) for name in ("rightmost_root", "aggregate_root", "fairness_root")}
@@ -114,6 +116,7 @@ def _pair(root: complex | None) -> list[float] | None:
     return None if root is None else [root.real, root.imag]
 
 
+@public()
 def stability(scenario: Scenario) -> Stability:
     """Stability of a scenario's equilibrium, exact: no Padé approximation, no grid.
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 from fluidcc.theory.delay_systems.crossings import crossings, grid
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 from fluidcc.theory.delay_systems.roots import abscissa, roots
@@ -37,6 +38,7 @@ class CriticalDelay(NamedTuple):
     state: str
 
 
+@public()
 def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> CriticalDelay:
     """The least delay tau_index >= start with a root on the imaginary axis, the system being stable at ``start``.
 

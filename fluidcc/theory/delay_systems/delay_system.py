@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 
 Array = np.ndarray[Any, Any]
 
@@ -79,6 +80,7 @@ class DelaySystem:
         """n, the number of states."""
         return self.A0.shape[-1]
 
+    @public()
     def characteristic(self, s: ArrayLike) -> Array:
         """S I - A0 - sum_k A_k exp(-s tau_k).
 
@@ -95,13 +97,35 @@ class DelaySystem:
         at, factors = self._factors(s)
         return at[..., None, None] * np.eye(self.order) - self._spread(self.A0, at) - self._weighted(factors)
 
+    @public()
     def derivative(self, s: ArrayLike) -> Array:
-        """d/ds of `characteristic`, I + sum_k tau_k A_k exp(-s tau_k); same shapes."""
+        """d/ds of `characteristic`, I + sum_k tau_k A_k exp(-s tau_k); same shapes.
+
+        Parameters
+        ----------
+        s : complex or ndarray
+            Where [1/s].
+
+        Returns
+        -------
+        ndarray
+        """
         _, factors = self._factors(s)
         return np.eye(self.order) + self._weighted(factors * self._spread_delays(factors))
 
+    @public()
     def size(self, s: ArrayLike) -> Array:
-        """|s| + |A0| + sum_k |A_k exp(-s tau_k)| in Frobenius norms: what a residual at s is measured by."""
+        """|s| + |A0| + sum_k |A_k exp(-s tau_k)| in Frobenius norms: what a residual at s is measured by.
+
+        Parameters
+        ----------
+        s : complex or ndarray
+            Where [1/s].
+
+        Returns
+        -------
+        float or ndarray
+        """
         at, factors = self._factors(s)
         norms = np.linalg.norm(self.A, axis=(-2, -1))
         own = np.linalg.norm(self.A0, axis=(-2, -1))
@@ -110,6 +134,7 @@ class DelaySystem:
         own = np.reshape(own, (*self.shape, *(1,) * extra))
         return np.abs(at) + own + (np.abs(factors) * norms).sum(axis=-1)
 
+    @public()
     def bound(self, sigma: ArrayLike) -> Array:
         """R such that every root s with Re s >= sigma has ``|s - sigma| <= R``.
 
@@ -149,6 +174,7 @@ class DelaySystem:
             radius = np.minimum(radius, perron(gain[..., None] * M))
         return radius
 
+    @public()
     def normalised(self) -> tuple[DelaySystem, Array]:
         """The batch flattened, time in units of the longest delay that matters, states scaled; and those units [s].
 
@@ -169,11 +195,21 @@ class DelaySystem:
         scale = unit[:, None, None]
         return DelaySystem(even.A0 * scale, even.A * scale[:, None], even.tau / unit[:, None]), unit
 
+    @public()
     def balanced(self, sigma: Array) -> DelaySystem:
         """States of a batch (batch,) scaled by powers of two such that |A0| + sum |A_k| e^(-sigma tau_k) is balanced.
 
         Rows and columns are then alike, whatever the states' units are, and norms say something (Osborne 1960; Parlett
         and Reinsch 1969).
+
+        Parameters
+        ----------
+        sigma : float
+            Real part at which it is balanced [1/s].
+
+        Returns
+        -------
+        DelaySystem
         """
         weights = np.exp(-sigma[:, None] * self.tau)
         scale = balance(np.abs(self.A0) + (weights[..., None, None] * np.abs(self.A)).sum(axis=-3))

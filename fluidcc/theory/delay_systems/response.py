@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
+from fluidcc.surface import public
 from fluidcc.theory.delay_systems.crossings import crossings, grid
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem, balance, real
 from fluidcc.theory.delay_systems.roots import abscissa, roots
@@ -98,6 +99,7 @@ class DelayLoop:
         for name, value in (("B", B), ("input_delay", delays), ("C", C)):
             object.__setattr__(self, name, value)
 
+    @public()
     def response(self, frequency: ArrayLike) -> Array:
         """L(i w) = C Delta(i w)^-1 sum_j B_j e^(-i w input_delay_j).
 
@@ -124,8 +126,21 @@ class DelayLoop:
         except np.linalg.LinAlgError:
             raise InputError("frequency: the open loop has a root at one of them; leave it out") from None
 
+    @public()
     def closed(self, gain: float = 1.0, delay: float = 0.0) -> DelaySystem:
-        """The system with u(t) = -gain y(t - delay)."""
+        """The system with u(t) = -gain y(t - delay).
+
+        Parameters
+        ----------
+        gain : float
+            Of the feedback.
+        delay : float
+            Added to the loop [s].
+
+        Returns
+        -------
+        DelaySystem
+        """
         feedback = -gain * self.B[:, :, None] * self.C
         return DelaySystem(
             self.system.A0,
@@ -133,6 +148,7 @@ class DelayLoop:
             np.concatenate([self.system.tau, self.input_delay + delay]),
         )
 
+    @public()
     def margins(self) -> Margins:
         """Gain, phase and delay margin, from all crossings.
 
@@ -183,15 +199,37 @@ class DelayLoop:
             least = Margin(float(factors[i]), float(negative[i]))
         return Margins(self._stable(), least, phase, delay, unit, negative)
 
+    @public()
     def plot(self, frequency: ArrayLike | None = None, *, title: str | None = None) -> Any:
         """Bode and Nyquist diagrams with the crossings that the margins come from.
 
         ``frequency`` (m,) [rad/s]: two decades below the crossings to one above if not given.
+
+        Parameters
+        ----------
+        frequency : array_like
+            At which to draw [rad/s]; where it matters if not given.
+        title : str
+            Above the picture; one that says what it is if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
         """
         return draw("plot_loop", self, None if frequency is None else np.asarray(frequency, float), title=title)
 
+    @public()
     def to_control(self, frequency: ArrayLike) -> Any:
         """The response at these frequencies (m,) [rad/s] as `control.FrequencyResponseData`, for its plots.
+
+        Parameters
+        ----------
+        frequency : array_like, shape (m,)
+            [rad/s].
+
+        Returns
+        -------
+        control.FrequencyResponseData
 
         Raises
         ------

@@ -11,6 +11,7 @@ import numpy as np
 
 from fluidcc.engines.threads import cores, parallel
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 from fluidcc.theory.delay_systems.collocation import generator, history_columns, nodes_needed
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 
@@ -59,6 +60,7 @@ class Abscissa(NamedTuple):
     state: Array
 
 
+@public()
 def roots(system: DelaySystem, count: int = 10, *, threads: int | None = None) -> Roots:
     """Rightmost roots of det(s I - A0 - sum A_k e^(-s tau_k)) = 0.
 
@@ -122,6 +124,7 @@ def roots(system: DelaySystem, count: int = 10, *, threads: int | None = None) -
     )
 
 
+@public()
 def abscissa(system: DelaySystem, *, threads: int | None = None) -> Abscissa:
     """The spectral abscissa: the system is stable where it is negative.
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 
 _MOST = 2_000_000  # points on the line
@@ -13,6 +14,7 @@ _TURN = 0.8  # of half a turn: the most that the determinant's argument can chan
 _BEYOND = 1.5  # the line is followed up to so many times what bounds the frequency of its roots
 
 
+@public()
 def count_right(system: DelaySystem, sigma: ArrayLike = 0.0) -> Array:
     """Number of roots s with Re s > sigma, multiple ones as often as they count.
 

@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 from fluidcc.theory.fairness.settings import Array, Decrease, grid_of, one, settings_of
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
@@ -25,6 +26,7 @@ _MEANINGS = "ok; never ahead; setting out of range"
 _MOST = 1e4  # more than any x = beta t/r at which (2) changes sign, for numbers that floats can hold
 
 
+@public()
 def sampling_lead(
     fast: Any, slow: Any, *, rtt: Any = "30us", acks: Any = 30, mtu: Any = "1KB", beta: Any = 0.5
 ) -> xr.Dataset:
@@ -39,7 +41,7 @@ def sampling_lead(
     acks : number or array_like
         s, ACKs between decreases of the rule by sampling; need not be whole.
     mtu : quantity or array_like
-        Bytes that an ACK stands for.
+        What an ACK stands for [bytes].
     beta : number or array_like
         Between 0 and 1.
 
@@ -67,7 +69,7 @@ def sampling_lead(
     --------
     Figure 4 of the paper:
 
-    >>> lead = fc.sampling_lead("100Gbps", "50Gbps", rtt="30us", acks=30, mtu="1KB", beta=0.5)
+    >>> lead = fc.theory.sampling_lead("100Gbps", "50Gbps", rtt="30us", acks=30, mtu="1KB", beta=0.5)
     >>> round(lead.sign_change.item() * 1e6, 3), round(lead.peak_time.item() * 1e6, 3)
     (522.957, 11.893)
     """

@@ -13,9 +13,11 @@ from fluidcc.results import metrics
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import Flow
+from fluidcc.surface import public
 from fluidcc.units import TIME, quantity, show
 
 
+@public()
 def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = None, interval: Any = None) -> float:
     """Time from the last flow's start until Jain's index stays at or above a level, while all flows run [s].
 
@@ -52,6 +54,7 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
     return float(index.time[first]) - last if first else 0.0
 
 
+@public()
 def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = None) -> xr.DataArray:
     """Jain's fairness index at each time, over the flows that have started and not ended by then.
 
@@ -99,8 +102,19 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
     return xr.DataArray(found, {"time": d.time}, ("time",), attrs=attrs)
 
 
+@public()
 def finish_times(trace: Trace) -> np.ndarray:
-    """When each flow ended, (flows,) [s]; infinite if it has not."""
+    """When each flow ended, (flows,) [s]; infinite if it has not.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of either engine.
+
+    Returns
+    -------
+    ndarray, shape (flows,)
+    """
     flows = _flows(trace.dataset.attrs["scenario"])
     starts, sizes = zip(*((flow.start, flow.size) for flow in flows), strict=True)
     return metrics.finish_times(starts, sizes, trace.summary["fct_s"])[_shown(trace)]

@@ -35,6 +35,7 @@ from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import label, shown
+from fluidcc.surface import public
 from fluidcc.theory.fairness.rates import with_metrics
 from fluidcc.theory.fairness.settings import Array, one, rates_of, settings_of
 from fluidcc.units import RATE, SIZE, TIME, show
@@ -83,6 +84,7 @@ class SharedDecrease(DatasetResult):
         return draw("plot_shared", self, title=title)
 
 
+@public()
 def shared_decrease(
     rates: Sequence[Any] | Array,
     capacity: Any,
@@ -140,7 +142,8 @@ def shared_decrease(
 
     Examples
     --------
-    >>> run = fc.shared_decrease(["100Gbps", "50Gbps"], "100Gbps", base_rtt="10us", increase="50Mbps", until="1ms")
+    >>> rates = ["100Gbps", "50Gbps"]
+    >>> run = fc.theory.shared_decrease(rates, "100Gbps", base_rtt="10us", increase="50Mbps", until="1ms")
     >>> run.ratio[:, -1].values.round(2).tolist()
     [1.77, 1.19]
     """

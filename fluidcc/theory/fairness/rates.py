@@ -12,6 +12,7 @@ from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import label, shown
+from fluidcc.surface import public
 from fluidcc.theory.fairness.closed import RULES, integrated, solved
 from fluidcc.theory.fairness.lead import sampling_lead
 from fluidcc.theory.fairness.metrics import METRICS
@@ -76,6 +77,7 @@ class DecreaseRates(DatasetResult):
         return draw("plot_decrease", self, title=title)
 
 
+@public()
 def decrease_rates(
     rates: Sequence[Any] | Array,
     *,
@@ -97,7 +99,7 @@ def decrease_rates(
     acks : number
         s, ACKs between decreases of the rule by sampling.
     mtu : quantity
-        Bytes that an ACK stands for.
+        What an ACK stands for [bytes].
     beta : number
         Between 0 and 1.
     times : array_like of quantity
@@ -123,7 +125,7 @@ def decrease_rates(
 
     Examples
     --------
-    >>> run = fc.decrease_rates(["100Gbps", "50Gbps"])
+    >>> run = fc.theory.decrease_rates(["100Gbps", "50Gbps"])
     >>> {name: round(value, 3) for name, value in run.summary().items() if name.startswith("ratio")}
     {'ratio_at_start': 2.0, 'ratio_per_rtt': 2.0, 'ratio_sampling': 1.008}
     """
@@ -146,7 +148,7 @@ def decrease_rates(
 def lead_of(initial: Array, setting: Decrease) -> xr.Dataset:
     """`sampling_lead` of the fastest flow over the slowest."""
     acks, mtu, rtt, beta = setting
-    return sampling_lead(float(initial.max()), float(initial.min()), rtt=rtt, acks=acks, mtu=mtu, beta=beta)
+    return sampling_lead(initial.max(), initial.min(), rtt=rtt, acks=acks, mtu=mtu, beta=beta)
 
 
 def with_metrics(rates: Array, times: Array) -> xr.Dataset:

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.surface import public
 from fluidcc.theory.recursion.checks import Array, incidence, positive, scalar, whole, whole_numbers
 from fluidcc.theory.recursion.result import Rates
 
 
+@public()
 def additive_increase(
     A: ArrayLike,
     C: ArrayLike,

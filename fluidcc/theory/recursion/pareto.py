@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.compiling.functions import per_shape
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 from fluidcc.theory.recursion.checks import Array, Numbers, incidence, positive, rational, whole
 from fluidcc.theory.recursion.exact import trajectory
 from fluidcc.theory.recursion.result import Pareto, Repaired, on_path
@@ -47,6 +48,7 @@ def step(A: Array, C: Array, R: Array) -> Array:
     return R / on_path(A, Y / C).max(axis=-2)  # HPCC (6)
 
 
+@public()
 def pareto(A: ArrayLike, C: Numbers, R0: Numbers, steps: int = 64, exact: bool = False) -> Pareto:
     """Run HPCC's multi-bottleneck recursion R_j(n+1) = R_j(n) / max_i U_i over the links i of path j.
 

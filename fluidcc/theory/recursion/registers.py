@@ -9,6 +9,7 @@ from jax.scipy.special import logsumexp
 from numpy.typing import ArrayLike
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.surface import public
 from fluidcc.theory.recursion.additive import noisy
 from fluidcc.theory.recursion.checks import Array, incidence, positive, scalar, whole
 from fluidcc.theory.recursion.result import Rates
@@ -16,6 +17,7 @@ from fluidcc.theory.recursion.result import Rates
 _CEILING = 600.0  # log of a register over its start: beyond it, its link counts for nothing whatever alpha
 
 
+@public()
 def alpha_fair(
     A: ArrayLike,
     C: ArrayLike,

@@ -24,8 +24,9 @@ from fluidcc.scenario.model import Scenario, TrafficClass, resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.hpcc_multiq import HPCCMultiQ
 from fluidcc.theory.recursion import multiq
+from fluidcc.units import Rate
 
-CAPACITY = 12.5e9  # bytes/s, 100 Gbps
+CAPACITY = Rate(12.5e9)  # 100 Gbps
 ETA = 0.95
 REST = 1e-3  # windows circle around their fixed point by what changes in a step
 
@@ -57,8 +58,8 @@ def run(of: Scenario, until: str = "3ms", **options: Any) -> Trace:
 def test_service_is_strict_by_priority_and_weighted_max_min_among_equals(
     classes: list[tuple[int, float, float]], links: int
 ) -> None:
-    link = fc.Link(8.0, "1us")
-    flow = fc.Flow(tuple(range(links)), fc.NoControl(), 8.0)
+    link = fc.Link("8B/s", "1us")
+    flow = fc.Flow(tuple(range(links)), fc.NoControl(), "8B/s")
     made = tuple(TrafficClass(priority, weight) for priority, weight, _ in classes)
     with jax.enable_x64(True):
         network = with_points(

@@ -25,8 +25,9 @@ from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import RED, Scenario, base_rtt, resolve
 from fluidcc.schemes.dcqcn import DCQCN
+from fluidcc.units import Rate
 
-GBPS, KB, US = 1e9 / 8, 1e3, 1e-6
+GBPS, KB, US = Rate(1e9 / 8), 1e3, 1e-6
 C = 40 * GBPS
 STEP = 1 * US
 

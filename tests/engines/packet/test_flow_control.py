@@ -244,7 +244,7 @@ def test_storms_survive_their_file(duration: Any, tmp_path: Any) -> None:
     scenario = resolve(case_1(fc.Storm("b>sink 0", "100us", duration)))
     path = tmp_path / "storm.toml"
     path.write_text(scenario_file.to_toml(scenario))
-    again = scenario_file.load(path)
+    again = scenario_file.load_scenario(path)
     assert again == scenario
     one, other = (fc.simulate(each, "600us", engine="packet").summary for each in (scenario, again))
     drop = {"wall_s", "compile_s"}

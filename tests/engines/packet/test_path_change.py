@@ -17,8 +17,9 @@ from fluidcc.engines.packet.telemetry import SWITCH_IDS
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.scenario.routing import shortest_paths
+from fluidcc.units import Rate
 
-LINE = 12.5e9  # bytes/s
+LINE = Rate(12.5e9)
 FAILS, REROUTED = 300e-6, 301e-6  # s; within a round trip: who loses a whole window waits for ever (no loss recovery)
 # Switches are numbered in the order in which links name them. The flow changes from the first to the second branch:
 # (switches in the order of their ids, first branch, second).

@@ -13,6 +13,7 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.theory.control.limit_cycle import _period
 from fluidcc.theory.control.settling import kinds, to_come
+from fluidcc.units import Rate
 
 KB = 1e3
 STEP = 2e-3  # queues that pass Kmax, where marking jumps: some 1e-3 at steps of 1 us (docs: DCQCN, Numbers)
@@ -27,7 +28,7 @@ def ten(start: bool = True) -> fc.Scenario:
     (fixed_point,) = fc.equilibrium(scenario).flows
     (flow,) = scenario.flows
     scheme = dataclasses.replace(flow.scheme, initial_alpha=fixed_point["alpha"])
-    flow = dataclasses.replace(flow, scheme=scheme, initial_rate=fixed_point["rate_bytes_per_s"])
+    flow = dataclasses.replace(flow, scheme=scheme, initial_rate=Rate(fixed_point["rate_bytes_per_s"]))
     return dataclasses.replace(scenario, flows=(flow,))
 
 

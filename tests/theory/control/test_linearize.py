@@ -22,6 +22,7 @@ from fluidcc.schemes.signals import Signals
 from fluidcc.theory.control.linearize import NoEquilibriumError, linearize
 from fluidcc.theory.delay_systems.critical import critical_delay
 from fluidcc.theory.delay_systems.roots import roots
+from fluidcc.units import Rate
 
 
 def dcqcn(flows: int, delay: str | None = "50us") -> fc.Scenario:
@@ -66,7 +67,7 @@ def test_equal_flows_are_merged_without_loss() -> None:
     assert len(merged.states) == 4
     (fairness,) = merged.fairness
     assert fairness.modes == 2.0
-    rates = [5e9, 5e9 * (1 + 1e-13), 5e9 * (1 - 1e-13)]
+    rates = [Rate(5e9 * share) for share in (1, 1 + 1e-13, 1 - 1e-13)]
     apart = linearize(fc.incast(3, rate="40Gbps", scheme=fc.DCQCN(), line_rate=rates, initial_rate="1Gbps"))
     assert len(apart.states) == 10
     assert apart.fairness == ()

@@ -28,7 +28,7 @@ def random_network(seed: int) -> Scenario:
     flows = tuple(
         Flow(
             path=path,
-            line_rate=float(rates.max()),
+            line_rate=rates.max(),
             multiplicity=float(rng.integers(1, 4)),
             scheme=fc.DCQCN(rate_ai=f"{rng.uniform(20, 80):.3f}Mbps", timer=f"{rng.uniform(50, 300):.2f}us"),
         )

@@ -18,6 +18,7 @@ from fluidcc.schemes.hpcc.equilibrium import balances
 from fluidcc.theory.control.linearize import linearize
 from fluidcc.theory.control.stability import stability
 from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
+from fluidcc.units import Rate
 
 
 def dcqcn(flows: int, delay: str | None = "50us") -> fc.Scenario:
@@ -109,7 +110,7 @@ def test_hpccs_rates_behind_a_queue(u_rate: str, increase: float) -> None:
 
     tx: s^2 + v s + k e^(-sD) = 0; rx: s^2 + v s + k (s + 1) e^(-sD) = 0, put s = i w.
     """
-    T, C, v, k = 10e-6, 12.5e9, increase, (1 - increase) ** 2 / 0.95
+    T, C, v, k = 10e-6, Rate(12.5e9), increase, (1 - increase) ** 2 / 0.95
     scheme = fc.HPCC(form="rate", u_rate=u_rate, base_rtt=T, rate_ai=v * C / 8, feedback_delay=1e-6)
     found = stability(fc.incast(1, multiplicity=8, rate="100Gbps", scheme=scheme))
     if u_rate == "tx":

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.theory.fairness.lead import relative_difference, roots
 from fluidcc.theory.fairness.metrics import METRICS, ratio
+from fluidcc.units import Rate
 
 INTEGRATED, ROOT, SAME = 1e-8, 1e-9, 1e-12
 
@@ -28,7 +29,7 @@ def decades(low, high):
 def settings_(draw, low=-2.0, high=4.0):
     """Keywords of a setting whose faster flow fills 10^low to 10^high samples in an RTT, and two rates."""
     rtt, acks, mtu = draw(decades(-7, 0)), draw(decades(0, 3)), draw(decades(1, 4))
-    fast = draw(decades(low, high)) * acks * mtu / rtt
+    fast = Rate(draw(decades(low, high)) * acks * mtu / rtt)
     slow = fast * draw(st.floats(1e-3, 0.999))
     return {"rtt": rtt, "acks": acks, "mtu": mtu, "beta": draw(st.floats(0.01, 0.99))}, fast, slow
 
@@ -46,7 +47,7 @@ def test_closed_form_is_the_integration(problem):
     setting, fast, slow = problem
     times = np.linspace(0, 20 * setting["rtt"] / setting["beta"], 50)
     exact, found = (
-        fc.decrease_rates([fast, slow, fast / 3], times=times, method=method, **setting)
+        fc.theory.decrease_rates([fast, slow, fast / 3], times=times, method=method, **setting)
         for method in ("closed form", "integration")
     )
     np.testing.assert_allclose(found.rate, exact.rate, rtol=INTEGRATED)
@@ -55,7 +56,7 @@ def test_closed_form_is_the_integration(problem):
 @given(settings_())
 def test_ratio_is_kept_per_rtt_and_goes_to_one_with_sampling(problem):
     setting, fast, slow = problem
-    run = fc.decrease_rates([fast, slow], times=np.linspace(0, 30 * setting["rtt"], 40), **setting)
+    run = fc.theory.decrease_rates([fast, slow], times=np.linspace(0, 30 * setting["rtt"], 40), **setting)
     np.testing.assert_allclose(run.ratio[0], fast / slow, rtol=SAME)
     assert (np.diff(run.ratio[1]) < 0).all()
     # 1 + (C1 - C0)/(C0 + C1 C0 beta t/(s MTU)), which falls below any number above 1.
@@ -84,14 +85,14 @@ def test_one_sign_change_where_it_is_said(problem):
     setting, fast, slow = problem
     a, b = loads(setting, fast, slow)
     assume(abs(a + b - 1) > 1e-3)  # nearer, the lead is smaller than the integrator's error
-    lead = fc.sampling_lead(fast, slow, **setting)
+    lead = fc.theory.sampling_lead(fast, slow, **setting)
     assert bool(lead.ahead_at_first) == (a + b > 1)
     per_x = setting["rtt"] / setting["beta"]
     end = lead.sign_change.item() if a + b > 1 else per_x
     times = np.concatenate([[0.0], np.geomspace(end / 1e3, min(5 * end, 600 * per_x), 200)])
     times = times[np.abs(times / end - 1) > 1e-3]
-    found = fc.decrease_rates([fast, slow], times=times, method="integration", **setting).lead.values[1:]
-    size = fc.decrease_rates([fast, slow], times=times, **setting).difference.values.max(axis=0)[1:]
+    found = fc.theory.decrease_rates([fast, slow], times=times, method="integration", **setting).lead.values[1:]
+    size = fc.theory.decrease_rates([fast, slow], times=times, **setting).difference.values.max(axis=0)[1:]
     clear = np.abs(found) > 1e-6 * size
     expected = np.where(times[1:] < end, 1, -1) if a + b > 1 else np.full(len(found), -1)
     np.testing.assert_array_equal(np.sign(found[clear]), expected[clear])
@@ -123,11 +124,11 @@ def test_roots_of_any_scale(load, share, near):
 
 def test_figure_4():
     """To the digits in which an independent pass had them."""
-    lead = fc.sampling_lead("100Gbps", "50Gbps", rtt="30us", acks=30, mtu="1KB", beta=0.5)
+    lead = fc.theory.sampling_lead("100Gbps", "50Gbps", rtt="30us", acks=30, mtu="1KB", beta=0.5)
     assert lead.peak.item() / 1e9 == pytest.approx(4.323486, abs=5e-7)
     assert lead.peak_time.item() * 1e6 == pytest.approx(11.893, abs=5e-4)
     assert lead.sign_change.item() * 1e6 == pytest.approx(522.957, abs=5e-4)
-    summary = fc.decrease_rates(["100Gbps", "50Gbps"]).summary()
+    summary = fc.theory.decrease_rates(["100Gbps", "50Gbps"]).summary()
     assert summary["sign_change_s"] == lead.sign_change
     assert summary["ratio_per_rtt"] == pytest.approx(2, rel=SAME)
 
@@ -138,19 +139,19 @@ def test_batch_is_its_points(problems):
     names = ("rtt", "acks", "mtu", "beta")
     columns = {name: np.array([setting[name] for setting, _, _ in problems]) for name in names}
     fast, slow = (np.array([problem[k] for problem in problems]) for k in (1, 2))
-    batch = fc.sampling_lead(fast, slow, **columns)
+    batch = fc.theory.sampling_lead(fast, slow, **columns)
     for k, (setting, f, s) in enumerate(problems):
-        one = fc.sampling_lead(f, s, **setting)
+        one = fc.theory.sampling_lead(f, s, **setting)
         for name in ("sign_change", "peak_time", "peak", "reason"):
             np.testing.assert_allclose(batch[name].values[k], one[name].values, rtol=SAME)
 
 
 def test_batches_broadcast_and_leave_neighbours_alone():
-    fast = np.array(["100Gbps", "40Gbps", float("nan"), "160Gbps", 1e300, np.inf], dtype=object)
-    lead = fc.sampling_lead(fast, "50Gbps", rtt=np.array([[30e-6], [1e-6], [0.0]]), acks=30, mtu="1KB")
+    fast = np.array(["100Gbps", "40Gbps", float("nan"), "160Gbps", "1e300B/s", np.inf], dtype=object)
+    lead = fc.theory.sampling_lead(fast, "50Gbps", rtt=np.array([[30e-6], [1e-6], [0.0]]), acks=30, mtu="1KB")
     assert lead.sign_change.shape == (3, 6)
     assert lead.reason.values.tolist() == [[0, 2, 2, 0, 0, 2], [1, 2, 2, 1, 0, 2], [2] * 6]
-    alone = fc.sampling_lead("160Gbps", "50Gbps")
+    alone = fc.theory.sampling_lead("160Gbps", "50Gbps")
     assert lead.sign_change[0, 3] == pytest.approx(alone.sign_change.item(), rel=SAME)
     assert np.isnan(lead.sign_change.values[lead.reason.values > 0]).all()
     assert np.isfinite(lead.sign_change.values[lead.reason.values == 0]).all()
@@ -163,25 +164,28 @@ def test_batches_broadcast_and_leave_neighbours_alone():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fc.sampling_lead(1e9, 2e9), "slow: 2000000000.0 is not below fast"),
-        (lambda: fc.sampling_lead("40Gbps", "40Gbps"), "give the larger rate as fast"),
-        (lambda: fc.sampling_lead("100", "50Gbps"), "fast: '100' has no unit"),
-        (lambda: fc.sampling_lead("100Gbps", "0Gbps"), "slow: 0Gbps does not do; give one finite value above 0"),
-        (lambda: fc.sampling_lead("100Gbps", "50Gbps", beta=1), "beta: 1 is no share"),
-        (lambda: fc.sampling_lead("100Gbps", "50Gbps", beta=float("nan")), "beta: NaN"),
-        (lambda: fc.sampling_lead("100Gbps", "50Gbps", rtt="-1us"), "rtt: -1us does not do"),
-        (lambda: fc.sampling_lead("100Gbps", "50Gbps", acks=0), "acks: 0 does not do"),
-        (lambda: fc.sampling_lead("100Gbps", "50Gbps", mtu="1 pound"), "mtu: unknown unit 'pound'"),
-        (lambda: fc.sampling_lead(1e305, 1e-300, rtt=1e9), "too extreme"),
-        (lambda: fc.sampling_lead([1e9, 2e9], 1e8, rtt=[1.0, 2.0, 3.0]), "do not broadcast"),
-        (lambda: fc.sampling_lead([[1e9], [1, 2]], 1e8), "fast"),
-        (lambda: fc.decrease_rates(["40Gbps"]), "rates: 1 flow; fairness takes two"),
-        (lambda: fc.decrease_rates("40Gbps"), "is no list"),
-        (lambda: fc.decrease_rates(["40Gbps", "40Gbps"]), "all are 40Gbps"),
-        (lambda: fc.decrease_rates(["40Gbps", float("nan")]), r"rates\[1\]: NaN"),
-        (lambda: fc.decrease_rates([1e9, 2e9], method="guess"), "method: 'guess' is unknown; write closed form"),
-        (lambda: fc.decrease_rates([1e9, 2e9], times=[1.0, 0.5]), "times: "),
-        (lambda: fc.decrease_rates([1e9, 2e9], times=["0us", "1s"]), "at most 42ms, 700 r/beta"),
+        (lambda: fc.theory.sampling_lead(Rate(1e9), Rate(2e9)), "slow: 2000000000.0 is not below fast"),
+        (lambda: fc.theory.sampling_lead("40Gbps", "40Gbps"), "give the larger rate as fast"),
+        (lambda: fc.theory.sampling_lead("100", "50Gbps"), "fast: '100' has no unit"),
+        (lambda: fc.theory.sampling_lead("100Gbps", "0Gbps"), "slow: 0Gbps does not do; give one finite value above 0"),
+        (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", beta=1), "beta: 1 is no share"),
+        (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", beta=float("nan")), "beta: NaN"),
+        (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", rtt="-1us"), "rtt: -1us does not do"),
+        (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", acks=0), "acks: 0 does not do"),
+        (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", mtu="1 pound"), "mtu: unknown unit 'pound'"),
+        (lambda: fc.theory.sampling_lead(Rate(1e305), Rate(1e-300), rtt=1e9), "too extreme"),
+        (lambda: fc.theory.sampling_lead(np.array([1e9, 2e9]), Rate(1e8), rtt=[1.0, 2.0, 3.0]), "do not broadcast"),
+        (lambda: fc.theory.sampling_lead([[1e9], [1, 2]], Rate(1e8)), "fast"),
+        (lambda: fc.theory.decrease_rates(["40Gbps"]), "rates: 1 flow; fairness takes two"),
+        (lambda: fc.theory.decrease_rates("40Gbps"), "is no list"),
+        (lambda: fc.theory.decrease_rates(["40Gbps", "40Gbps"]), "all are 40Gbps"),
+        (lambda: fc.theory.decrease_rates(["40Gbps", float("nan")]), r"rates\[1\]: NaN"),
+        (
+            lambda: fc.theory.decrease_rates(np.array([1e9, 2e9]), method="guess"),
+            "method: 'guess' is unknown; write closed form",
+        ),
+        (lambda: fc.theory.decrease_rates(np.array([1e9, 2e9]), times=[1.0, 0.5]), "times: "),
+        (lambda: fc.theory.decrease_rates(np.array([1e9, 2e9]), times=["0us", "1s"]), "at most 42ms, 700 r/beta"),
     ],
 )
 def test_bad_input(call, message):

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.units import Rate
 
 FIG_4 = {"acks": 30, "mtu": "1KB", "beta": 0.5}
 PAIR = ["100Gbps", "50Gbps"]
@@ -23,10 +24,10 @@ def test_without_delay_it_is_the_closed_form():
     """A link so fast that nothing waits, target 0 so that all the same every ACK tells of congestion, r fixed."""
     errors = []
     for base in (2e-7, 2e-8):
-        run = fc.shared_decrease(
+        run = fc.theory.shared_decrease(
             PAIR, "1000Tbps", base_rtt=base, until=40 * 2e-7, rtt="30us", target=0, steps=4, **FIG_4
         )
-        exact = fc.decrease_rates(PAIR, times=run.time.values, rtt="30us", **FIG_4)
+        exact = fc.theory.decrease_rates(PAIR, times=run.time.values, rtt="30us", **FIG_4)
         np.testing.assert_allclose(run.rate[0], exact.rate[0], rtol=1e-9)
         errors.append(float(np.abs(run.rate[1] / exact.rate[1] - 1).max()))
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.2)
@@ -34,13 +35,13 @@ def test_without_delay_it_is_the_closed_form():
 
 def test_a_full_queue_slows_sampling_by_what_is_not_delivered():
     """Always a queue: ACKs come at C, so that two equal flows fall as if each sent C/2; S' = -beta S (C/2)/(s MTU)."""
-    run = fc.shared_decrease(
+    run = fc.theory.shared_decrease(
         ["100Gbps", "99.9999999Gbps"], "1Gbps", base_rtt="1us", until="200us", target=0, rtt="30us", **FIG_4
     )
     C, start = run.capacity, run.rate.values[1, 0, 0]
     expected = start * np.exp(-0.5 * (C / 2) / 30e3 * run.time.values)
     np.testing.assert_allclose(run.rate[1, :, 0], expected, rtol=1e-6)
-    at_once = fc.decrease_rates(["100Gbps", "99.9999999Gbps"], times=run.time.values, rtt="30us", **FIG_4)
+    at_once = fc.theory.decrease_rates(["100Gbps", "99.9999999Gbps"], times=run.time.values, rtt="30us", **FIG_4)
     assert run.rate[1, -1, 0] > 20 * at_once.rate[1, -1, 0]
 
 
@@ -53,10 +54,10 @@ def test_a_full_queue_slows_sampling_by_what_is_not_delivered():
 )
 @settings(max_examples=6)
 def test_conservation_and_fifo(gbps, base_us, beta, increase, queue):
-    rates = [g * 1e9 / 8 for g in gbps]
-    C = 40e9 / 8
-    run = fc.shared_decrease(
-        rates, C, base_rtt=base_us * 1e-6, until=60 * base_us * 1e-6, beta=beta, increase=increase * 1e9 / 8,
+    rates = np.array(gbps) * 1e9 / 8
+    C = Rate(40e9 / 8)
+    run = fc.theory.shared_decrease(
+        rates, C, base_rtt=base_us * 1e-6, until=60 * base_us * 1e-6, beta=beta, increase=Rate(increase * 1e9 / 8),
         queue=queue, steps=20,
     )  # fmt: skip
     t, slack = run.time.values, 4 * C * run.step_s
@@ -87,22 +88,22 @@ def test_rest_of_the_rule_per_rtt():
     With kappa = beta g the load's mode is s^2 + kappa s + beta (1 - g) exp(-s) = 0 in RTTs: damped for g > 1/2, because
     |sin w| < w, and not for small g, where the rates become equal all the same and oscillate together.
     """
-    C, beta = 100e9 / 8, 0.5
+    C, beta = Rate(100e9 / 8), 0.5
     options = {"base_rtt": "10us", "target": "12us", "until": "8ms", "beta": beta}
-    run = fc.shared_decrease(["100Gbps", "20Gbps"], C, increase=0.7 * beta * C / 2, **options)
+    run = fc.theory.shared_decrease(["100Gbps", "20Gbps"], C, increase=0.7 * beta * C / 2, **options)
     np.testing.assert_allclose(run.rate[0, -1], C / 2, rtol=1e-6)
     assert run.rtt[0, -1] == pytest.approx(12e-6 / (1 - 0.7), rel=1e-6)
-    swinging = fc.shared_decrease(["100Gbps", "20Gbps"], C, increase=0.04 * beta * C / 2, **options)
+    swinging = fc.theory.shared_decrease(["100Gbps", "20Gbps"], C, increase=0.04 * beta * C / 2, **options)
     assert swinging.ratio[0, -1] == pytest.approx(1, abs=1e-3)
     assert np.ptp(swinging.rate.values[0, -500:, 0]) > 0.1 * C / 2
 
 
 def test_delay_takes_sampling_past_fairness():
     """ACKs are those of the faster rate of an RTT ago: the flow that was faster ends slower, as in no closed form."""
-    run = fc.shared_decrease(PAIR, "100Gbps", base_rtt="10us", until="100us", **FIG_4)
+    run = fc.theory.shared_decrease(PAIR, "100Gbps", base_rtt="10us", until="100us", **FIG_4)
     assert run.rate[1, 0, 0] > run.rate[1, 0, 1]
     assert run.rate[1, -1, 0] < run.rate[1, -1, 1]
-    finer = fc.shared_decrease(PAIR, "100Gbps", base_rtt="10us", until="100us", steps=160, **FIG_4)
+    finer = fc.theory.shared_decrease(PAIR, "100Gbps", base_rtt="10us", until="100us", steps=160, **FIG_4)
     np.testing.assert_allclose(finer.rate[:, -1], run.rate[:, -1], rtol=5e-3)
 
 
@@ -122,4 +123,4 @@ def test_delay_takes_sampling_past_fairness():
 def test_bad_input(keywords, message):
     good = {"rates": PAIR, "capacity": "100Gbps", "base_rtt": "10us", "until": "1ms"}
     with pytest.raises(fc.InputError, match=message):
-        fc.shared_decrease(**(good | keywords))
+        fc.theory.shared_decrease(**(good | keywords))

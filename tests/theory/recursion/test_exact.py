@@ -50,7 +50,7 @@ def over_links(A, values, pick):
 def test_lemma_and_the_bound_in_its_place(problem):
     """(i), (ii), the full link, and 1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1); rates have any numerators."""
     A, C, R0 = problem
-    run = fc.pareto(A, C, R0, steps=5, exact=True)
+    run = fc.theory.pareto(A, C, R0, steps=5, exact=True)
     U, R = run.utilization, run.rates
     assert (U[1:] <= 1).all()
     assert (R[2:] >= R[1:-1]).all()
@@ -66,7 +66,7 @@ def test_lemma_and_the_bound_in_its_place(problem):
 def test_a_link_beside_settled_paths_fills_at_its_rate(problem):
     """1/x - 1/x* falls by F/C a step, exactly, while the paths that end elsewhere send F and x ends there."""
     A, C, R0 = problem
-    run = fc.pareto(A, C, R0, steps=6, exact=True)
+    run = fc.theory.pareto(A, C, R0, steps=6, exact=True)
     U, R = run.utilization, run.rates
     for n in range(1, 6):
         for k in range(len(C)):
@@ -86,7 +86,7 @@ def test_a_link_beside_settled_paths_fills_at_its_rate(problem):
 def test_the_limit_fills_a_link_of_every_path(problem):
     """`limit` is exact: where the bottlenecks stay, feasible, with a full link on every path."""
     A, C, R0 = problem
-    run = fc.pareto(A, C, R0, steps=8, exact=True)
+    run = fc.theory.pareto(A, C, R0, steps=8, exact=True)
     U = A @ run.limit / np.array(C, dtype=object)
     if (over_links(A, run.utilization[-1], max) != over_links(A, run.utilization[-2], max)).any() and (U > 1).any():
         return  # too few steps: the bottlenecks still change
@@ -109,10 +109,10 @@ def test_repair_ends_in_time_at_a_pareto_optimum(problem):
 @settings(max_examples=30)
 def test_fractions_are_the_same_by_either_arithmetic(problem):
     """gmpy2's rationals, where they are installed, and Python's; what is returned is `Fraction` in lowest terms."""
-    rows = [fc.pareto(*problem, steps=5, exact=True).rates]
+    rows = [fc.theory.pareto(*problem, steps=5, exact=True).rates]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact, "rational_type", lambda: Fraction)
-        rows.append(fc.pareto(*problem, steps=5, exact=True).rates)
+        rows.append(fc.theory.pareto(*problem, steps=5, exact=True).rates)
     assert (rows[0] == rows[1]).all()
     for a, b in zip(*(row.ravel() for row in rows), strict=True):
         assert type(a) is Fraction
@@ -126,7 +126,7 @@ def compare(places, steps):
     R0 = np.random.default_rng(6).integers(1, 11, size=(1000, 12))
     worst = 0.0
     for k in places:
-        rates = (fc.pareto(A[k], C[k], R0[k], steps, exact=flag).rates.astype(float) for flag in (True, False))
+        rates = (fc.theory.pareto(A[k], C[k], R0[k], steps, exact=flag).rates.astype(float) for flag in (True, False))
         worst = max(worst, float(np.abs(np.divide(*rates) - 1).max()))
     return worst
 
@@ -178,7 +178,7 @@ def test_equilibrium_of_the_additive_increase(fixed_point):
     floats = R.astype(float)
     # Rounding of C moves the rest by about R/a times as much: a relative 1e-16 times at most 6600.
     np.testing.assert_allclose(equilibrium(A, C, increase=float(a)), floats, rtol=1e-11)
-    run = fc.additive_increase(A, C.astype(float), floats, increase=float(a), steps=3)
+    run = fc.theory.additive_increase(A, C.astype(float), floats, increase=float(a), steps=3)
     np.testing.assert_allclose(run.rates, np.tile(floats, (4, 1)), rtol=1e-13)
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import fluidcc as fc
+from fluidcc.theory import additive_increase, alpha_fair, pareto
 from fluidcc.theory.recursion import networks
 from fluidcc.theory.recursion.additive import single_link_modes
 from fluidcc.theory.recursion.optimal import alpha_optimum, equilibrium, is_pareto, max_min
@@ -41,7 +42,7 @@ def problems(draw, most=4):
 
 
 def test_counterexample_never_arrives():
-    run = fc.pareto(*COUNTEREXAMPLE, steps=12, exact=True)
+    run = pareto(*COUNTEREXAMPLE, steps=12, exact=True)
     assert [str(r) for r in run.rates[:5, 2]] == ["1", "1", "4/3", "16/11", "64/43"]
     assert list(run.limit) == [Fraction(1, 2), Fraction(1, 2), Fraction(3, 2)]
     assert run.settled_after is None
@@ -58,7 +59,7 @@ def test_one_link_beside_a_frozen_load(frozen, room, start):
     """1/x_n - 1/x* = (F/C)^(n-1) (1/x_1 - 1/x*), exactly."""
     # The frozen path fills a link of its own, so that its rate is that link's from the first step on.
     F, C = Fraction(frozen), Fraction(frozen + room)
-    run = fc.pareto([[1, 0], [1, 1]], [F, C], [100 * frozen, start], steps=6, exact=True)
+    run = pareto([[1, 0], [1, 1]], [F, C], [100 * frozen, start], steps=6, exact=True)
     x = run.rates[:, 1]
     for n in range(1, 7):
         assert 1 / x[n] - 1 / (C - F) == (F / C) ** (n - 1) * (1 / x[1] - 1 / (C - F))
@@ -68,7 +69,7 @@ def test_one_link_beside_a_frozen_load(frozen, room, start):
 @settings(max_examples=100)
 def test_true_parts_of_the_lemma(problem):
     A, C, R0 = problem
-    run = fc.pareto(A, C, R0, steps=5, exact=True)
+    run = pareto(A, C, R0, steps=5, exact=True)
     assert (run.utilization[1:] <= 1).all()  # (i)
     assert (run.rates[2:] >= run.rates[1:-1]).all()  # (ii)
     assert run.utilization[1][run.utilization[0].argmax()] == 1  # the most loaded link fills in the first step
@@ -84,7 +85,7 @@ def test_true_parts_of_the_lemma(problem):
 @settings(max_examples=60)
 def test_limit_is_approached_at_the_asymptotic_rate_and_pareto_optimal(problem):
     A, C, R0 = problem
-    run = fc.pareto(A, C, R0, steps=300)
+    run = pareto(A, C, R0, steps=300)
     assert run.pareto_optimal
     bound = max(run.asymptotic_rate, 0.95) ** 250  # 300 steps less those until the bottlenecks stay
     np.testing.assert_allclose(run.final, run.limit, rtol=100 * bound + 1e-11)
@@ -92,7 +93,7 @@ def test_limit_is_approached_at_the_asymptotic_rate_and_pareto_optimal(problem):
 
 def test_measured_ratio_of_gaps_is_the_asymptotic_rate():
     network = networks.random(5, 6, seed=11)
-    run = fc.pareto(network.A, network.C, np.arange(1, 7), steps=14, exact=True)
+    run = pareto(network.A, network.C, np.arange(1, 7), steps=14, exact=True)
     assert 0 < run.asymptotic_rate < 1
     gaps = [float(max(1 - r / s for r, s in zip(row, run.limit, strict=True))) for row in run.rates[-2:]]
     assert gaps[1] / gaps[0] == pytest.approx(run.asymptotic_rate, rel=1e-2)
@@ -113,12 +114,12 @@ def test_residual_capacity_keeps_the_promise(problem):
 
 def test_finite_runs_say_so():
     for exact in (False, True):
-        run = fc.pareto([[1, 1]], [3], [1, 1], steps=4, exact=exact)
+        run = pareto([[1, 1]], [3], [1, 1], steps=4, exact=exact)
         assert run.settled_after == 1
         assert run.asymptotic_rate == 0
-        assert fc.pareto([[1, 1]], [2], [1, 1], steps=4, exact=exact).settled_after == 0
+        assert pareto([[1, 1]], [2], [1, 1], steps=4, exact=exact).settled_after == 0
         # Path 1 is limited by the link that it shares, until path 0 slows down, and then by its own.
-        run = fc.pareto([[1, 0], [1, 1], [0, 1]], [5, 50, 1], [500, 5], steps=4, exact=exact)
+        run = pareto([[1, 0], [1, 1], [0, 1]], [5, 50, 1], [500, 5], steps=4, exact=exact)
         assert run.settled_after == 2
         assert list(run.bottleneck) == [0, 2]
 
@@ -126,7 +127,7 @@ def test_finite_runs_say_so():
 @given(problems())
 @settings(max_examples=60)
 def test_floats_judge_as_fractions_do(problem):
-    exact, floats = (fc.pareto(*problem, steps=8, exact=flag) for flag in (True, False))
+    exact, floats = (pareto(*problem, steps=8, exact=flag) for flag in (True, False))
     if exact.asymptotic_rate > 0.01 or exact.settled_after is not None:
         assert floats.asymptotic_rate == pytest.approx(exact.asymptotic_rate, rel=1e-6)
         assert floats.settled_after == exact.settled_after
@@ -157,8 +158,8 @@ def _compare(count: int, steps: int) -> float:
     batch = pareto_batch(A, C, R0, steps)
     worst = 0.0
     for k in range(count):
-        exact = fc.pareto(A[k], C[k], R0[k], steps, exact=True)
-        one = fc.pareto(A[k], C[k], R0[k], steps)
+        exact = pareto(A[k], C[k], R0[k], steps, exact=True)
+        one = pareto(A[k], C[k], R0[k], steps)
         assert batch.rates[k] == pytest.approx(one.final, rel=1e-14)
         worst = max(worst, float(np.abs(one.rates / exact.rates.astype(float) - 1).max()))
     return worst
@@ -180,7 +181,7 @@ def test_batches_broadcast_and_fill_chunks():
     batch = pareto_batch(A, C, R0, 5)
     assert batch.rates.shape == (2, 300, 3)
     assert batch.utilization.shape == (2, 300, 2)
-    np.testing.assert_allclose(batch.rates[1, 299], fc.pareto(A, C, R0[1, 299], 5).final, rtol=1e-14)
+    np.testing.assert_allclose(batch.rates[1, 299], pareto(A, C, R0[1, 299], 5).final, rtol=1e-14)
     np.testing.assert_allclose(batch.utilization, batch.rates @ A.T / C, rtol=1e-14)
 
 
@@ -196,7 +197,7 @@ def test_additive_increase_rests_where_the_paper_says():
         worst = (network.A * U[:, None]).max(axis=0)
         np.testing.assert_allclose(expected, a / (1 - 0.95 / worst), rtol=1e-12)
         for periods in (1, np.arange(paths) % 3 + 1):
-            run = fc.additive_increase(
+            run = additive_increase(
                 network.A, network.C, np.linspace(0.1, 0.9, paths), increase=a, steps=20_000, periods=periods
             )
             np.testing.assert_allclose(run.final, expected, rtol=1e-9)
@@ -236,7 +237,7 @@ def test_modes_of_one_link():
 def test_two_more_round_trips_of_delay_destabilise(eigenvalue, settles):
     """The load's mode is z^3 = lambda (z^2 - 1), on the unit circle at lambda = 1/sqrt(2)."""
     a = 0.95 * (1 / eigenvalue - 1)
-    run = fc.additive_increase([[1]], [1], [1.01 * (0.95 + a)], increase=a, delays=2, steps=2000)
+    run = additive_increase([[1]], [1], [1.01 * (0.95 + a)], increase=a, delays=2, steps=2000)
     late = np.abs(run.rates[-50:, 0] / (0.95 + a) - 1).max()
     assert (late < 1e-6) == settles
 
@@ -246,12 +247,12 @@ def test_noise_favours_short_paths():
     A, C = networks.linear(2)
     shares = []
     for noise in (0.0, 0.005, 0.02, 0.05):
-        run = fc.additive_increase(A, C, [0.4, 0.4, 0.4], increase=0.01, steps=10_000, noise=noise, seed=1)
+        run = additive_increase(A, C, [0.4, 0.4, 0.4], increase=0.01, steps=10_000, noise=noise, seed=1)
         mean = run.rates[5000:].mean(axis=0)
         shares.append(mean[0] / mean[1])
     assert shares[0] == pytest.approx(1, abs=1e-9)
     assert 1 > shares[1] > shares[2] > 0.5 > shares[3]
-    again = fc.additive_increase(A, C, [0.4, 0.4, 0.4], increase=0.01, steps=10_000, noise=0.05, seed=1)
+    again = additive_increase(A, C, [0.4, 0.4, 0.4], increase=0.01, steps=10_000, noise=0.05, seed=1)
     assert (again.final == run.final).all()
 
 
@@ -260,7 +261,7 @@ def test_registers_are_alpha_fair(alpha):
     A, C = networks.random(4, 6, seed=1)
     errors = []
     for a in (1e-2, 1e-3):
-        run = fc.alpha_fair(A, C, np.ones(6), alpha=alpha, increase=a, steps=int(100 / a))
+        run = alpha_fair(A, C, np.ones(6), alpha=alpha, increase=a, steps=int(100 / a))
         U = run.utilization[-1]
         # At equilibrium the rates solve the problem whose capacities are the loads of the links with a price, exactly.
         np.testing.assert_allclose(run.final, alpha_optimum(A, np.where(U > 0.95, U * C, C), alpha=alpha), rtol=1e-3)
@@ -307,7 +308,7 @@ def test_shapes_of_the_generators():
     many = networks.random(8, 12, seed=0, count=200, density=0.05)
     assert (many.A.sum(axis=1) >= 1).all()
     for network in (networks.fat_tree(4, paths=30), networks.leaf_spine(3, 2, 4, paths=30), networks.star(4)):
-        assert fc.pareto(network.A, network.C, np.ones(network.A.shape[1])).pareto_optimal
+        assert pareto(network.A, network.C, np.ones(network.A.shape[1])).pareto_optimal
 
 
 # Bad input
@@ -316,32 +317,41 @@ def test_shapes_of_the_generators():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fc.pareto([[1, 0]], [1], [1, 1]), r"path 1 uses no link; set A\[i, 1\] = 1"),
-        (lambda: fc.pareto([[2]], [1], [1]), r"A\[0, 0\]: 2; give 1 where"),
-        (lambda: fc.pareto([1, 1], [1], [1]), r"A: shape \(2,\); give a matrix"),
-        (lambda: fc.pareto([[[1]]], [[1]], [[1]]), "call pareto_batch"),
-        (lambda: fc.pareto([[1], [1, 0]], [1], [1]), "A: not an array of numbers"),
-        (lambda: fc.pareto([[np.nan]], [1], [1]), r"A\[0, 0\]: nan; give finite"),
-        (lambda: fc.pareto([[1]], [0], [1]), r"C\[0\]: 0; give every link"),
-        (lambda: fc.pareto([[1]], [1], [-1]), r"R0\[0\]: -1; give every path"),
-        (lambda: fc.pareto([[1]], [1, 2], [1]), r"C: shape \(2,\); A has 1 links, so give shape \(1,\)"),
-        (lambda: fc.pareto([[1]], [1], [np.nan], exact=True), r"R0\[0\]: nan is no rational"),
-        (lambda: fc.pareto([[1]], [1], [0], exact=True), r"R0\[0\]: 0; give every path"),
-        (lambda: fc.pareto([[1]], [1], [[1]], exact=True), r"R0: shape \(1, 1\)"),
-        (lambda: fc.pareto([[1]], [1], [1], steps=0), "steps: 0; give a whole number of at least 1"),
+        (lambda: pareto([[1, 0]], [1], [1, 1]), r"path 1 uses no link; set A\[i, 1\] = 1"),
+        (lambda: pareto([[2]], [1], [1]), r"A\[0, 0\]: 2; give 1 where"),
+        (lambda: pareto([1, 1], [1], [1]), r"A: shape \(2,\); give a matrix"),
+        (lambda: pareto([[[1]]], [[1]], [[1]]), "call pareto_batch"),
+        (lambda: pareto([[1], [1, 0]], [1], [1]), "A: not an array of numbers"),
+        (lambda: pareto([[np.nan]], [1], [1]), r"A\[0, 0\]: nan; give finite"),
+        (lambda: pareto([[1]], [0], [1]), r"C\[0\]: 0; give every link"),
+        (lambda: pareto([[1]], [1], [-1]), r"R0\[0\]: -1; give every path"),
+        (lambda: pareto([[1]], [1, 2], [1]), r"C: shape \(2,\); A has 1 links, so give shape \(1,\)"),
+        (lambda: pareto([[1]], [1], [np.nan], exact=True), r"R0\[0\]: nan is no rational"),
+        (lambda: pareto([[1]], [1], [0], exact=True), r"R0\[0\]: 0; give every path"),
+        (lambda: pareto([[1]], [1], [[1]], exact=True), r"R0: shape \(1, 1\)"),
+        (lambda: pareto([[1]], [1], [1], steps=0), "steps: 0; give a whole number of at least 1"),
         (lambda: pareto_batch(np.ones((3, 1, 1)), np.ones((2, 1)), [1]), "leading axes"),
-        (lambda: fc.alpha_fair([[1]], [1], [1], alpha=0, increase=0.1), "alpha: 0; give one number greater than 0"),
-        (lambda: fc.alpha_fair([[1]], [1], [1], alpha=-1, increase=0.1), "alpha: -1; give one number greater than 0"),
-        (lambda: fc.alpha_fair([[1]], [1], [1], alpha=np.nan, increase=0.1), "alpha: nan; give finite numbers"),
-        (lambda: fc.additive_increase([[1]], [1], [1], increase=np.inf), "increase: inf; give finite numbers"),
-        (lambda: fc.additive_increase([[1]], [-1], [1], increase=0.1), r"C\[0\]: -1; give every link"),
-        (lambda: fc.additive_increase([[1]], [1], [0], increase=0.1), r"R0\[0\]: 0; give every path"),
-        (lambda: fc.alpha_fair([[1, 0]], [1], [1, 1], alpha=1, increase=0.1), "path 1 uses no link"),
+        (
+            lambda: alpha_fair([[1]], [1], [1], alpha=0, increase=0.1),
+            "alpha: 0; give one number greater than 0",
+        ),
+        (
+            lambda: alpha_fair([[1]], [1], [1], alpha=-1, increase=0.1),
+            "alpha: -1; give one number greater than 0",
+        ),
+        (lambda: alpha_fair([[1]], [1], [1], alpha=np.nan, increase=0.1), "alpha: nan; give finite numbers"),
+        (lambda: additive_increase([[1]], [1], [1], increase=np.inf), "increase: inf; give finite numbers"),
+        (lambda: additive_increase([[1]], [-1], [1], increase=0.1), r"C\[0\]: -1; give every link"),
+        (lambda: additive_increase([[1]], [1], [0], increase=0.1), r"R0\[0\]: 0; give every path"),
+        (lambda: alpha_fair([[1, 0]], [1], [1, 1], alpha=1, increase=0.1), "path 1 uses no link"),
         (lambda: residual([[1]], [0], [1]), r"C\[0\]: 0; give every link"),
         (lambda: pareto_batch([[[1]]], [[0]], [1]), r"C\[0, 0\]: 0; give every link"),
-        (lambda: fc.additive_increase([[1]], [1], [1], increase=-1), "increase: -1; give one number at least 0"),
-        (lambda: fc.additive_increase([[1]], [1], [1], increase=0.1, target=1.5), "at most 1"),
-        (lambda: fc.additive_increase([[1]], [1], [1], increase=0.1, periods=0.5), r"periods\[0\]: 0.5; give whole"),
+        (lambda: additive_increase([[1]], [1], [1], increase=-1), "increase: -1; give one number at least 0"),
+        (lambda: additive_increase([[1]], [1], [1], increase=0.1, target=1.5), "at most 1"),
+        (
+            lambda: additive_increase([[1]], [1], [1], increase=0.1, periods=0.5),
+            r"periods\[0\]: 0.5; give whole",
+        ),
         (lambda: networks.from_paths([[0, 2]], [1, 1]), r"paths\[0\]: there is no link 2; links are 0 to 1"),
         (lambda: networks.from_paths([[0], []], [1]), r"paths\[1\]: uses no link"),
         (lambda: networks.from_paths([[0, 0]], [1]), "uses a link twice"),
@@ -363,6 +373,6 @@ def test_bad_input_is_refused(call, message):
 
 
 def test_pictures():
-    assert fc.pareto(*COUNTEREXAMPLE, steps=5, exact=True).plot()._repr_png_()
-    assert fc.additive_increase([[1, 1]], [1], [0.2, 0.5], increase=0.01).plot(title="two")._repr_png_()
+    assert pareto(*COUNTEREXAMPLE, steps=5, exact=True).plot()._repr_png_()
+    assert additive_increase([[1, 1]], [1], [0.2, 0.5], increase=0.01).plot(title="two")._repr_png_()
     assert window_limit(8).plot()._repr_png_()

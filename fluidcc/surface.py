@@ -1,0 +1,128 @@
+"""The public surface: names that are loaded when first used, and functions that say which keywords they know."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ParamSpec, TypeVar
+
+from fluidcc.errors import UnknownNameError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_NONE: Mapping[str, str] = {}
+
+
+def lazily(
+    package: dict[str, Any], homes: Mapping[str, str], modules: Iterable[str] = (), renamed: Mapping[str, str] = _NONE
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Make ``__getattr__`` and ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : dict
+        Its ``globals()``, which keep what was loaded.
+    homes : mapping
+        For each public name, its module.
+    modules : iterable of str
+        Modules of the package that are public themselves.
+    renamed : mapping
+        For each name of the version before, what to write now: below fluidcc, with dots.
+
+    Returns
+    -------
+    getattr, dir : callable
+    """
+    own, members = str(package["__name__"]), frozenset(modules)
+
+    def load(name: str) -> Any:
+        if name in members:
+            return importlib.import_module(f"{own}.{name}")
+        if name in homes:
+            package[name] = getattr(importlib.import_module(homes[name]), name)
+            return package[name]
+        if name in renamed:
+            warnings.warn(f"{own}.{name} is now fluidcc.{renamed[name]}", DeprecationWarning, stacklevel=2)
+            value: Any = importlib.import_module("fluidcc")
+            for part in renamed[name].split("."):
+                value = getattr(value, part)
+            return value
+        near = [] if name.startswith("_") else difflib.get_close_matches(name, [*homes, *members], 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
+
+    def names() -> list[str]:
+        return sorted([*homes, *members, *(name for name in package if name.startswith("__"))])
+
+    return load, names
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse keywords that are not known.
+
+    Parameters
+    ----------
+    given, known : iterable of str
+    where : str
+        The function or class, for the message.
+
+    Raises
+    ------
+    UnknownNameError
+        For the first that is not known, with the nearest that is; letters of either case count as the same.
+    """
+    names = list(known)
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is None:
+        return
+    lower = {name.lower(): name for name in reversed(names)}
+    near = difflib.get_close_matches(unknown.lower(), lower, 1)
+    hint = f"did you mean {lower[near[0]]}?" if near else f"known are {', '.join(names)}" if names else "leave it out"
+    raise UnknownNameError(f"{where}: there is no {str(unknown)[:40]!r}; {hint}")
+
+
+def keywords(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The keywords that a function takes, also those that `public` was told of."""
+    parameters = inspect.signature(function).parameters.values()
+    own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
+    return tuple(dict.fromkeys([*own, *getattr(function, "_passes_on", ())]))
+
+
+def public(
+    *, passes_on: Iterable[str] = (), renamed: Mapping[str, str] = _NONE
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator of a public function or method: an unknown keyword is an `InputError` with the nearest one.
+
+    Parameters
+    ----------
+    passes_on : iterable of str
+        Keywords that its ``**`` parameter takes, if it has one.
+    renamed : mapping
+        For each keyword of the version before, the one of now.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        function._passes_on = tuple(passes_on)  # type: ignore[attr-defined]
+        names = keywords(function)
+        known = frozenset(names)
+
+        @functools.wraps(function)
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            if not known.issuperset(kwargs):
+                for old in renamed.keys() & kwargs.keys():
+                    text = f"{function.__name__}: {old} is now {renamed[old]}"
+                    warnings.warn(text, DeprecationWarning, stacklevel=2)
+                    if renamed[old] in kwargs:
+                        raise UnknownNameError(f"{text}; leave out one of the two")
+                    kwargs[renamed[old]] = kwargs.pop(old)
+                refuse_unknown(kwargs, names, function.__name__)
+            return function(*args, **kwargs)
+
+        return wrapper
+
+    return decorate
