@@ -202,6 +202,17 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
 
 
+def as_rate(value: Any) -> Any:
+    """A rate that was worked out from other quantities, bytes over seconds, marked as one.
+
+    Parameters
+    ----------
+    value : number or array
+        [bytes/s]; what is no plain float, such as a tracer, is left as it is.
+    """
+    return Rate(value) if type(value) is float else value
+
+
 def refuse_bare_rate(value: Any, name: str) -> None:
     """Refuse a plain number other than 0 as a rate; anything else passes, also what no rate is.
 
