@@ -1,16 +1,11 @@
 """What a scheme's fluid model is told by the network, and what it may ask for.
 
-A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it observes marks and is rate-based:
+A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it is told of marks and is rate-based:
 
 - ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
-- ``"delay"``: `Signals.waits`, what packets waited in queues. The module then has ``interval(parameters, state)`` [s]
-  between the two packets whose waits it compares, and ``longest_interval(parameters)`` [s];
-- ``"inflight"``: bytes in flight are counted. The module then has ``jump(parameters, state, progress, observed)`` in
-place
-  of ``project``, and ``settled(scenario)``, which returns a function from a flow to its parameters with what they leave
-  to the scenario filled in. If a window limits these bytes, it has ``window(parameters, state)`` [bytes] and
-  ``largest_window(parameters)`` [bytes]; if flows at times send less than their rate,
-  ``sending(parameters, state, dt)`` [bytes/s], their rate of the step ahead;
+- ``"delay"``: `Signals.waits`, what packets waited in queues. The module is then `protocol.Comparing`;
+- ``"inflight"``: bytes in flight are counted. The module is then `protocol.Jumping`: `Windowed` if a window limits
+  these bytes, `Halting` if flows at times send less than their rate;
 - ``"undetermined"``: `Signals.undetermined`, if the scenario's flow control has a fixed threshold (`fluid.ingress`).
 
 In ``ONLY`` it gives the one value of each switch that it models, where the packet side has more.

@@ -115,7 +115,8 @@ def axis_text(name: str, values: Any) -> str:
 
 def dimension_of(name: str) -> str:
     """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
-    for owner in (RED, Flow, Scenario, *(registry.scheme(scheme).Parameters for scheme in registry.names())):
+    schemes = (*map(registry.scheme, registry.built_in()), *registry.outside())
+    for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
         if name in specs(owner):
             return specs(owner)[name].dimension
     return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)

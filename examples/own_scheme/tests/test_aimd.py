@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import aimd_ecn
 import pytest
 
@@ -48,12 +46,8 @@ def test_packets_agree(scenario: fc.Scenario, queue: float) -> None:
     assert compared.within, compared
 
 
-def test_a_mark_cuts_by_beta() -> None:
-    """A single flow, of which all is marked, falls to its least rate; without marks it grows by a in a base RTT."""
-    marked = fc.RED("0.1KB", "0.1KB", 1.0)
-    slow = fc.simulate(fc.incast(1, rate="10Gbps", scheme=aimd_ecn.AIMD(), marking=marked), "10ms", engine="packet")
-    assert slow.summary["rate_bytes_per_s"][0] < 0.1 * RATE
+def test_packets_grow_by_a_in_a_base_rtt() -> None:
+    """A flow of which nothing is marked; over 5 ms to the packet, 1 in 2500, and to an ACK's delay, 4 us of 7.5 ms."""
     free = fc.incast(1, rate="10Gbps", scheme=aimd_ecn.AIMD(base_rtt="100us"), initial_rate="1Gbps")
-    grown = fc.simulate(free, "10ms", engine="packet", window=("9.9ms", "10ms")).summary["rate_bytes_per_s"][0]
-    assert grown == pytest.approx(0.125e9 + 5e6 / 100e-6 * 9.95e-3, rel=0.01)
-    assert math.isfinite(slow.summary["queue_bytes"]["mean"])
+    grown = fc.simulate(free, "10ms", engine="packet", window=("5ms", "10ms")).summary["rate_bytes_per_s"][0]
+    assert grown == pytest.approx(0.125e9 + 5e6 / 100e-6 * 7.5e-3, rel=2e-3)

@@ -13,9 +13,10 @@ __all__ = ["ACC", "PRESETS", "Parameters"]
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
     from fluidcc.schemes import protocol
-    from fluidcc.schemes.acc import crosscheck, fluid, packet
+    from fluidcc.schemes.acc import crosscheck, equilibrium, fluid, packet
 
     _parameters: type[protocol.Parameters] = ACC
     _fluid: protocol.Halting[ACC, fluid.State, fluid.Feedback] = fluid
     _packet: protocol.PacketSide[ACC] = packet
+    _equilibrium: protocol.EquilibriumSide[ACC] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -29,7 +29,7 @@ from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
-from fluidcc.schemes.acc.parameters import ACC
+from fluidcc.schemes.acc.parameters import ACC, check_period
 
 _TIMERS = 4
 _NEVER, _AT_ONCE, _PRINTED, _INFLIGHT = range(4)
@@ -82,8 +82,9 @@ OBSERVABLES = {
 
 
 def fill(parameters: ACC, flow: Any, me: Any) -> None:
-    """Write a flow's parameters."""
+    """Write a flow's parameters; packets go round their path, whatever the feedback delay of the fluid."""
     p = parameters
+    check_period(p.period, p.empty_rtt)
     me.period = round(p.period * PS)
     me.ri_low, me.ri_high = p.ri_low, p.ri_high
     me.low_periods, me.p_thresh = round(p.low_periods), round(p.p_thresh)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
-from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import bound, parameter, register
 from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import COUNT, RATE, RATIO, TIME, is_concrete, show
@@ -118,6 +118,7 @@ class ACC:
         choices=("hold", "increase"),
     )
     feedback_delay: Any = feedback_delay_field()
+    empty_rtt: Any = bound("round trip of the flow's empty path, as packets measure it [s]")
 
     name: ClassVar[str] = "acc"
     tcd: ClassVar[bool] = True  # needs switches that tell congested from undetermined (`fluidcc.scenario.model.RED`)
@@ -135,17 +136,28 @@ class ACC:
         InputError
             If T is below the flow's own base RTT: what a period sends is to be acknowledged in the next (section 6.1).
         """
-        period, own = path.largest_base_rtt if self.period is None else self.period, path.base_rtt
-        if is_concrete(period) and is_concrete(own) and period < own * (1 - 1e-9):
-            raise InputError(
-                f"period: {show(period, TIME)} is shorter than the base RTT {show(own, TIME)}, so that a period's "
-                "packets are not acknowledged in the next; give at least that, or leave it out"
-            )
+        period = path.largest_base_rtt if self.period is None else self.period
+        check_period(period, path.base_rtt)
         return dataclasses.replace(
             self,
             period=period,
+            empty_rtt=path.empty_rtt,
             ri_low=path.line_rate * _LOW if self.ri_low is None else self.ri_low,
             ri_high=path.line_rate * _HIGH if self.ri_high is None else self.ri_high,
+        )
+
+
+def check_period(period: Any, base_rtt: Any) -> None:
+    """Refuse a period that is shorter than a flow's base RTT; not of traced values.
+
+    Raises
+    ------
+    InputError
+    """
+    if is_concrete(period) and is_concrete(base_rtt) and period < base_rtt * (1 - 1e-9):
+        raise InputError(
+            f"period: {show(period, TIME)} is shorter than the base RTT {show(base_rtt, TIME)}, so that a period's "
+            "packets are not acknowledged in the next; give at least that, or leave it out"
         )
 
 

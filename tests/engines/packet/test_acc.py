@@ -39,7 +39,7 @@ class Sender:
         self.sim = SimpleNamespace(core=records(layout.CORE, 1), heap=np.zeros((64, 3), np.int64))
         self.core, self.flow, self.me = self.sim.core[0], records(layout.FLOW, 1)[0], records(acc.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
-        path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, line_rate=LINE)
+        path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, empty_rtt=PERIOD, line_rate=LINE)
         acc.fill(resolve_fields(fc.ACC(**parameters)).bind(path), self.flow, self.me)
         plain(acc.begin)(self.flow, self.me)
 
