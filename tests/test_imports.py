@@ -21,6 +21,7 @@ ORDER = (
     "fluidcc",
     "fluidcc.scenario",
     "fluidcc.schemes",
+    "fluidcc.compiling",
     "fluidcc.scenario.builders",
     "fluidcc.results",
     "fluidcc.engines.fluid",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,8 @@ from fluidcc.surface import public
 if TYPE_CHECKING:
     import os
 
+# Names of the version before: they answer with a warning, for one version.
+_RENAMED = {"dctcp-swings": "dctcp-oscillation", "swift-swings": "swift-oscillation"}
 Maker = Callable[[Figure, Path, bool], Result]
 _registered: dict[str, tuple[Figure, Maker]] = {}
 
@@ -81,6 +84,9 @@ def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = F
     InputError
         If there is no such figure, or the folder cannot be written to.
     """
+    if name in _RENAMED:
+        warnings.warn(f"figure {name} is now {_RENAMED[name]}", DeprecationWarning, stacklevel=2)
+        name = _RENAMED[name]
     known = list_figures()
     if name not in known:
         raise InputError(f"reproduce: {name[:40]!r} is no figure; write list, or one of {', '.join(known)}")

@@ -202,3 +202,9 @@ def test_margins_published_and_exact(tmp_path):
         assert (at.exact > 0).all()
         assert float(at.exact.min()) < 2.0
         assert (at.root < 0).all()
+
+
+def test_a_figure_s_old_name_answers_with_the_new_one(tmp_path):
+    with pytest.warns(DeprecationWarning, match="dctcp-swings is now dctcp-oscillation"), pytest.raises(InputError):
+        reproduce("dctcp-swings", tmp_path / "\0")
+    assert {"dctcp-oscillation", "swift-oscillation"} <= list_figures().keys()
