@@ -60,10 +60,10 @@ def package_of(module: str) -> str:
 
 @cache
 def imports() -> Mapping[str, frozenset[str]]:
-    """Modules that each module imports, wherever in it; `fluidcc` itself, which imports lazily, is left out."""
+    """Modules that each module imports, wherever in it; the two tables of names, which import lazily, are left out."""
     found = {}
     for name, path in modules().items():
-        if name in ("fluidcc", DOOR):
+        if name in ("fluidcc", "fluidcc.theory", DOOR):
             continue
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         seen = set()
