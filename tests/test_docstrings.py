@@ -23,6 +23,10 @@ from tests.test_public import value_of as of
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "Examples", "Yields", "See Also")
 
 
+# What a scheme hands to the engines, not what users call: `fluidcc.schemes.protocol` documents it.
+CONTRACT = {"bind"}
+
+
 def documented() -> Iterator[tuple[str, Any]]:
     """Public functions and classes, and the public methods and properties of classes."""
     for package, name in public_names():
@@ -30,7 +34,11 @@ def documented() -> Iterator[tuple[str, Any]]:
         yield name, value
         if inspect.isclass(value) and not issubclass(value, Exception):
             for member, one in vars(value).items():
-                if not member.startswith("_") and (callable(one) or isinstance(one, (property, staticmethod))):
+                if (
+                    not member.startswith("_")
+                    and member not in CONTRACT
+                    and (callable(one) or isinstance(one, (property, staticmethod)))
+                ):
                     yield f"{name}.{member}", one
 
 
@@ -66,7 +74,15 @@ def entries(section: str) -> dict[str, tuple[str, str]]:
 
 def parameters(value: Any) -> dict[str, inspect.Parameter]:
     found = inspect.signature(plain(value)).parameters
-    return {name: each for name, each in found.items() if name != "self"}
+    filled = (
+        {field.name for field in dataclasses.fields(value) if "bound" in field.metadata} if _is_set(value) else set()
+    )
+    return {name: each for name, each in found.items() if name != "self" and name not in filled}
+
+
+def _is_set(value: Any) -> bool:
+    """Whether it is a class of parameters, some of whose fields `bind` fills in."""
+    return isinstance(value, type) and dataclasses.is_dataclass(value)
 
 
 def told(value: Any) -> dict[str, tuple[str, str]]:
@@ -161,6 +177,6 @@ def test_the_parser_of_docstrings() -> None:
     assert told(function) == {
         "one": ("quantity", "Of the link [bytes/s]. More on it."),
         "two": ("quantity", "Of the link [bytes/s]. More on it."),
-        "equilibrium": ("", "As in `other`."),
+        "rest": ("", "As in `other`."),
     }
-    assert list(parameters(function)) == ["one", "two", "equilibrium"]
+    assert list(parameters(function)) == ["one", "two", "rest"]

@@ -175,7 +175,11 @@ def functions() -> list[tuple[str, Callable[..., Any]]]:
         if hasattr(value.__init__, "__wrapped__"):
             found.append((name, value))
         for member, one in vars(value).items():
-            if not member.startswith("_") and (inspect.isfunction(one) or isinstance(one, staticmethod)):
+            if (
+                not member.startswith("_")
+                and member != "bind"
+                and (inspect.isfunction(one) or isinstance(one, staticmethod))
+            ):
                 found.append((f"{name}.{member}", getattr(value, member)))
     return found
 

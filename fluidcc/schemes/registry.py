@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fluidcc.errors import InputError
+from fluidcc.surface import public
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -124,6 +125,7 @@ def equilibrium_of(parameters: Any) -> Equilibrium | None:
     return scheme_of(parameters).equilibrium
 
 
+@public()
 def register(scheme: _T) -> _T:
     """Make a scheme known by its name, to engines, sweeps, stability and the command line.
 

@@ -93,6 +93,10 @@ class Crosscheck:
     tolerances: Callable[..., dict[str, Tolerance]] = lambda scenario: {}
 
 
+_FLUID_FIELDS = tuple(field.name for field in dataclasses.fields(Fluid))
+_fluids: dict[str, tuple[Any, tuple[Any, ...], Fluid]] = {}  # by scheme: its module, what was in it, and the side
+
+
 # What must stand beside a part that is given, lest it be found missing in the middle of a run.
 _TOGETHER = {
     "window": ("jump", "largest_window"),
@@ -131,12 +135,18 @@ class Scheme:
         """As on the command line."""
         return self.Parameters.name
 
-    @cached_property
+    @property
     def fluid(self) -> Fluid | None:
-        """Its fluid side."""
+        """Its fluid side, as the module has it now: who replaces a function there gets the other one."""
         module = self.module("fluid")
         if module is None:
             return None
+        now = tuple(getattr(module, name, None) for name in _FLUID_FIELDS)
+        if self.name not in _fluids or _fluids[self.name][0] is not module or _fluids[self.name][1] != now:
+            _fluids[self.name] = module, now, self._checked_fluid(module)
+        return _fluids[self.name][2]
+
+    def _checked_fluid(self, module: Any) -> Fluid:
         found = self._made(Fluid, module, "fluid")
         for need, rule in _NEEDED.items():
             if need in found.NEEDS and getattr(found, rule) is None:

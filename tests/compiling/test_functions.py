@@ -129,7 +129,7 @@ def test_the_name_of_a_file_is_the_same_in_every_process_whatever_it_did_before(
     counts = []
     for first in (before, "pass"):
         subprocess.run([sys.executable, "-c", code.format(first)], check=True, cwd=ROOT)
-        counts.append(len([path for path in cold.glob("jax-*/*") if "engine" in path.name]))
+        counts.append(len([path for path in cold.glob("jax-*/*") if "fluid.engine" in path.name]))
     assert counts == [2, 2]
 
 
@@ -282,7 +282,7 @@ from fluidcc.theory.control.local import local
 from fluidcc.engines.fluid.engine import Continued
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
-from fluidcc.scenario import resolve
+from fluidcc.scenario.model import resolve
 
 shapes, functions.MOST = int(sys.argv[1]), int(sys.argv[2])
 traced, counts = [], []

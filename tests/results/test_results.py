@@ -419,7 +419,7 @@ def test_a_scenario_in_a_few_lines() -> None:
     unread = fc.Scenario((fc.Link("fast"),), (fc.Flow((0,), fc.DCQCN(g="much"), "40Gbps"),))
     assert "fast" in repr(unread)
     assert "g=much" in repr(unread)
-    odd = fc.Scenario((fc.Link(1e9, name="a\nb"),), (fc.Flow((0,), fc.DCQCN(), 1e9, name="x" * 99),))
+    odd = fc.Scenario((fc.Link("8Gbps", name="a\nb"),), (fc.Flow((0,), fc.DCQCN(), "8Gbps", name="x" * 99),))
     assert len(repr(odd).splitlines()) == 3
     assert max(map(len, repr(odd).splitlines())) < 120
 

@@ -21,7 +21,7 @@ import fluidcc as fc
 from fluidcc.engines.fluid import engine
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.lossless import LosslessNetwork
-from fluidcc.engines.fluid.marking import Port, after_pause, ternary
+from fluidcc.engines.fluid.marking import TernaryState, after_pause, ternary
 from fluidcc.engines.fluid.network import network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.packet import layout, marking
@@ -224,7 +224,7 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
     port.pmax, port.max_on = 1.0, round(MAX_ON * 1e12)
     packet, names = plain(marking.ternary), {0: (0, 0), 1: (0, 1), 2: (1, 0)}
     none = jnp.zeros((1, 1))
-    ours = Port(none, none, none + jnp.inf, none, none, none, none)
+    ours = TernaryState(none, none, none + jnp.inf, none, none, none, none)
     dt = jnp.asarray(4 * US)
     for k, (packets, event) in enumerate(steps):
         core.now, queue = 4_000_000 * (k + 1), 1000 * packets

@@ -119,7 +119,9 @@ def test_behind_a_ramp_it_rests() -> None:
 
 
 def test_packets_follow_the_protocol() -> None:
-    with pytest.raises(InputError, match=r"form=analysis of them; write form=protocol"):
+    with pytest.raises(
+        InputError, match=r"the packets of dctcp have only form=protocol; write that, or engine='fluid'"
+    ):
         fc.simulate(of(2), "1ms", engine="packet")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.schemes.bind import binder
 from fluidcc.schemes.hpcc import fluid as hpcc
 from fluidcc.schemes.signals import Progress
 
@@ -37,7 +38,7 @@ def test_an_ignored_ack_leaves_rate_and_window(variant: str, share: float) -> No
     """
     scheme = fc.HPCC(variant=variant, w_ai=0.0, probabilistic=True, min_rate="10Mbps", sampling=1)
     scenario = fc.incast(1, rate="100Gbps", scheme=scheme)
-    p = hpcc.settled(scenario)(scenario.flows[0])
+    p = binder(scenario)(scenario.flows[0])
     T, rate = p.base_rtt, share * LINE
     assert (rate * T < PACKET) == (share < 0.1)
     state = hpcc.start(p, LINE * ONE, (1, 1), 1)

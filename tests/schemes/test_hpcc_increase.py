@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes.hpcc.increase import fixed_point
+from fluidcc.schemes.hpcc.increase import solve_equilibrium
 
 
 @pytest.mark.parametrize("flows", [1, 4, 16])
 def test_the_boundary_is_where_u_reaches_one(flows: int) -> None:
-    boundary = fixed_point(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC())).boundary
-    at = fixed_point(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=boundary)))
+    boundary = solve_equilibrium(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC())).boundary
+    at = solve_equilibrium(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=boundary)))
     assert at.utilisation == pytest.approx(1, abs=1e-12)
     assert at.queue == pytest.approx(0, abs=1e-6)
-    twice = fixed_point(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=2 * boundary)))
+    twice = solve_equilibrium(fc.incast(flows, rate="100Gbps", scheme=fc.HPCC(w_ai=2 * boundary)))
     assert twice.queue == pytest.approx(flows * boundary)
 
 
@@ -22,7 +22,7 @@ def test_the_boundary_is_where_u_reaches_one(flows: int) -> None:
 def test_the_fluid_rests_there(increase: float) -> None:
     """U within 1e-3, queue within a tenth of a packet, window within 1 %."""
     scenario = fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai=increase))
-    trace, at = fc.simulate(scenario, "5ms", estimate_error=False), fixed_point(scenario)
+    trace, at = fc.simulate(scenario, "5ms", estimate_error=False), solve_equilibrium(scenario)
     assert trace["utilisation_estimate"].values[-1].mean() == pytest.approx(at.utilisation, abs=1e-3)
     assert trace.summary["queue_bytes"]["mean"] == pytest.approx(at.queue, abs=104)
     assert trace["window"].values[-1].mean() == pytest.approx(at.window, rel=0.01)
@@ -31,6 +31,6 @@ def test_the_fluid_rests_there(increase: float) -> None:
 def test_what_it_does_not_cover_is_refused() -> None:
     for scenario in (fc.parking_lot(3, scheme=fc.HPCC()), fc.incast(2)):
         with pytest.raises(fc.InputError, match="closed form"):
-            fixed_point(scenario)
+            solve_equilibrium(scenario)
     with pytest.raises(fc.InputError, match="ratio"):
-        fixed_point(fc.incast(2, scheme=fc.HPCC())).fairness_time(2.0)
+        solve_equilibrium(fc.incast(2, scheme=fc.HPCC())).fairness_time(2.0)

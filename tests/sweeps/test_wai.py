@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes.hpcc.increase import fixed_point
+from fluidcc.schemes.hpcc.increase import solve_equilibrium
 from fluidcc.sweeps import wai
 from fluidcc.sweeps.wai import uneven_flows, with_increase
 
@@ -27,7 +27,7 @@ def test_it_is_labelled(found):
     for name in ("queue_mean", "queue_p95", "utilisation", "fairness_time"):
         assert found[name].dims == ("engine", "w_ai")
         assert {"units", "long_name"} <= set(found[name].attrs)
-    assert float(found["boundary"]) == fixed_point(SCENARIO).boundary
+    assert float(found["boundary"]) == solve_equilibrium(SCENARIO).boundary
     assert (found.attrs["flows"], found.attrs["uneven_flows"], found.attrs["left"]) == (4, 2, 0.1)
     assert repr(found) == "<WaiSweep of 3 values: closed form, fluid, packet>"
 
@@ -103,9 +103,12 @@ def test_a_class_of_flows_is_as_many_hosts():
 
 def test_rate_ai_gives_way_to_w_ai():
     given = with_increase(fc.incast(2, rate="100Gbps", scheme=fc.HPCC(rate_ai="1Gbps")), 80.0)
-    assert fixed_point(given).boundary == fixed_point(fc.incast(2, rate="100Gbps", scheme=fc.HPCC())).boundary
     assert (
-        fixed_point(given).utilisation == fixed_point(fc.incast(2, rate="100Gbps", scheme=fc.HPCC(w_ai=80))).utilisation
+        solve_equilibrium(given).boundary == solve_equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC())).boundary
+    )
+    assert (
+        solve_equilibrium(given).utilisation
+        == solve_equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC(w_ai=80))).utilisation
     )
 
 

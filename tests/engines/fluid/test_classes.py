@@ -178,7 +178,7 @@ def test_unmodified_hpcc_waits_until_its_own_u_is_the_target(flows: int, rate_ai
     assert own(found, "rate")[-500:].mean() == pytest.approx(0.6, rel=REST)
 
 
-@pytest.mark.parametrize(("start", "equilibrium"), [("1Gbps", ETA * 0.5), (None, ETA / (2 - ETA))])
+@pytest.mark.parametrize(("start", "fixed_point"), [("1Gbps", ETA * 0.5), (None, ETA / (2 - ETA))])
 def test_three_branches_rest_where_the_recursion_says(start: str | None, fixed_point: float) -> None:
     assert multiq.orbit(0.05 if start else 1.0, share=0.5).rates == pytest.approx([fixed_point])
     found = run(beside("slides", "0bps", initial=start))

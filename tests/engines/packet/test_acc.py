@@ -23,6 +23,7 @@ from fluidcc.scenario.model import resolve
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.schemes.acc import PRESETS
 from fluidcc.schemes.acc import packet as acc
+from fluidcc.units import Rate
 from tests.engines.packet.plain import plain
 
 LINE, PERIOD, PACKET = 12.5e9, 10e-6, 1000
@@ -39,7 +40,7 @@ class Sender:
         self.sim = SimpleNamespace(core=records(layout.CORE, 1), heap=np.zeros((64, 3), np.int64))
         self.core, self.flow, self.me = self.sim.core[0], records(layout.FLOW, 1)[0], records(acc.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
-        path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, empty_rtt=PERIOD, line_rate=LINE)
+        path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, empty_rtt=PERIOD, line_rate=Rate(LINE))
         acc.fill(resolve_fields(fc.ACC(**parameters)).bind(path), self.flow, self.me)
         plain(acc.begin)(self.flow, self.me)
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 import fluidcc as fc
 from fluidcc.engines.fluid.engine import execute
-from fluidcc.engines.fluid.plan import prepare
+from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.results.metrics import drain_time
 from fluidcc.sweeps.batch import batch_of
 from fluidcc.sweeps.grid import grid_of
@@ -58,7 +58,7 @@ def fluid(request: Any) -> tuple[str, dict[tuple[str, int], Halt]]:
     grid = grid_of({"rate": list(RATES), "flows": [float(n) for n in FLOWS]})
     batch = batch_of(make, grid)
     assert (batch.reasons == 0).all()
-    plan = prepare(batch.network, until="1.3ms", sample_interval=EVERY)
+    plan = plan_of(batch.network, until="1.3ms", sample_interval=EVERY)
     outcome, _, _ = execute(batch.network, plan, points=grid.points, full=True)
     time = np.arange(len(outcome.queue)) * plan.dt * plan.stride
     settings = [(rate, n) for rate in RATES for n in FLOWS]

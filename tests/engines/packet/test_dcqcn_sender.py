@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.units import Rate
 
-GIGABIT = 1e9 / 8
+GIGABIT = Rate(1e9 / 8)
 PS = 10**12
 HEADER = 48
 LINE = 3 * GIGABIT

@@ -18,6 +18,7 @@ from scipy.optimize import brentq
 import fluidcc as fc
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
 from fluidcc.theory.delay_systems.response import DelayLoop
+from fluidcc.units import Rate
 from tests.oracles import dcqcn_reference as reference
 
 S = reference.Settings()
@@ -113,7 +114,7 @@ def test_hpcc_s_rates_behind_a_queue_in_closed_form(increase: float, delay: str)
     """
     T, C, v, k = 10e-6, 12.5e9, increase, (1 - increase) ** 2 / 0.95
     D = (float(delay.removesuffix("us")) * 1e-6 + 2 * (1042 + 106) / C) / T
-    scheme = fc.HPCC(form="rate", u_rate="tx", base_rtt=T, rate_ai=v * C / 8, feedback_delay=delay)
+    scheme = fc.HPCC(form="rate", u_rate="tx", base_rtt=T, rate_ai=Rate(v * C / 8), feedback_delay=delay)
     found = fc.stability(fc.incast(1, multiplicity=8, rate="100Gbps", scheme=scheme))
     w = math.sqrt((math.sqrt(v**4 + 4 * k * k) - v * v) / 2)
     phase = math.atan(v / w) - w * D
