@@ -150,7 +150,7 @@ def test_fields_say_what_they_are() -> None:
 
 
 def test_the_parser_of_docstrings() -> None:
-    def function(one: Any, two: Any = 1, **fixed_point: Any) -> Callable[..., Any]:
+    def function(one: Any, two: Any = 1, **rest: Any) -> Callable[..., Any]:
         """Do something.
 
         Parameters

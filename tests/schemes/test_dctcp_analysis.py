@@ -119,9 +119,7 @@ def test_behind_a_ramp_it_rests() -> None:
 
 
 def test_packets_follow_the_protocol() -> None:
-    with pytest.raises(
-        InputError, match=r"the packets of dctcp have only form=protocol; write that, or engine='fluid'"
-    ):
+    with pytest.raises(InputError, match=r"have only form=protocol; write that, or engine='fluid'"):
         fc.simulate(of(2), "1ms", engine="packet")
 
 
