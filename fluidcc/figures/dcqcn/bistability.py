@@ -85,7 +85,7 @@ def make_bistability(figure: Figure, folder: Path, quick: bool) -> Result:
         "moving: the number of flows moves in hundred steps from value to value; one flow more at once is a "
         "perturbation that "
         "may itself start the cycle",
-        "starts: at line rate with alpha 1, and at the rates and alpha of the rest with empty queues; a third "
+        "starts: at line rate with alpha 1, and at the rates and alpha of the equilibrium with empty queues; a third "
         "might find more",
         "beyond 14 flows the RED ramp does not reach p*, and there is no equilibrium",
         *(("quick: fewer flows and delays",) if quick else ()),
@@ -127,9 +127,7 @@ def _draw(data: xr.Dataset) -> Any:
         oscillations.plot(
             data.moved_flows, values, f"-{mark}", color=f"C{k}", lw=1.2, ms=6, label=f"moving {direction} {arrow}"
         )
-    for k, (start, text) in enumerate(
-        (("given", "start at line rate"), ("from equilibrium", "start at the rest's rate"))
-    ):
+    for k, (start, text) in enumerate((("given", "start at line rate"), ("from equilibrium", "start at its rate"))):
         values = data["started"].sel(start=start) / KB
         oscillations.plot(data.flows, values, "ox"[k], color="0.2", mfc="none", ms=(9, 6)[k], label=text)
     oscillations.set(xlabel="flows", ylabel="queue, largest less smallest [KB]", title="τ* = 50 us")

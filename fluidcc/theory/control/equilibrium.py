@@ -229,7 +229,7 @@ def _run(scenario: Scenario) -> Equilibrium:
 
 
 def described(scenario: Scenario, found: Local) -> Equilibrium:
-    """The rest of a single point, whose network was made of the scenario."""
+    """The equilibrium of a single point, whose network was made of the scenario."""
     network = found.states.system.network
     with jax.enable_x64(True):
         states = States(found.states.system)
@@ -276,7 +276,7 @@ def _marking(link: Link, queue: float) -> float:
 def _links(
     scenario: Scenario, probabilities: list[float], rates: list[float], queues: list[float] | None = None
 ) -> tuple[tuple[dict[str, Any], ...], bool, bool]:
-    """Rows of links, and whether the rest exists on the RED ramps and lies on them."""
+    """Rows of links, and whether the equilibrium exists on the RED ramps and lies on them."""
     links, exists, on_ramp = [], True, not any(link.marking for link in scenario.links)
     for i, (link, p) in enumerate(zip(scenario.links, probabilities, strict=True)):
         load = sum(f.multiplicity * rate for f, rate in zip(scenario.flows, rates, strict=True) if i in f.path)

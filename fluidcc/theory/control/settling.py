@@ -14,7 +14,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 AGREE = 0.01  # of an oscillation: change from window to window, and change still to come, of one that is steady
-SMALLEST = 1e-3  # of the mean (of one packet, if that is more): an oscillation that counts as rest
+SMALLEST = 1e-3  # of the mean (of one packet, if that is more): an oscillation that counts as none
 _NO_CHANGE = 1e-5  # of an oscillation: what steps leave undecided
 
 KINDS = ("equilibrium", "cycle", "irregular", "growing", "decaying", "unsettled")

@@ -28,7 +28,7 @@ class Stability:
     ----------
     flows : float
     exists, on_ramp : bool or None
-        As in `Equilibrium`. Where ``on_ramp`` is false the rest is of the RED line extended beyond kmax. None where a
+        As in `Equilibrium`. Where ``on_ramp`` is false it is of the RED line extended beyond kmax. None where a
         scheme changes its state in jumps: whether that settles is for `equilibrium` to say.
     stable : bool or None
         Whether all roots of all modes lie left of the axis.
