@@ -42,7 +42,7 @@ LABELS = {
     "first": "feedback delay of 8 flows over T",
     "second": "feedback delay of the other 8 over T",
 }
-# Near the equilibrium at half the headroom, 0.975 of the capacity: an overshoot that fills the link starts a large cycle
+# Near the equilibrium at half the headroom, 0.975 of the capacity: an overshoot that fills the link starts a cycle
 # beside the stable rest, as from 0.9 of it.
 START = 0.97 * C / FLOWS
 # Of the headroom and of T: where a run says what the roots say.
