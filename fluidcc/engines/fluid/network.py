@@ -262,7 +262,7 @@ REASONS = ("ok", "out of range", "kmin exceeds kmax", "initial rate exceeds line
 def reason_of(scenario: Scenario) -> Array:
     """Index into `REASONS` of what is wrong with a scenario of traced values; 0 if nothing is.
 
-    The traced counterpart of `scenario.resolve`.
+    The traced counterpart of `fluidcc.scenario.model.resolve`.
     """
     bad = jnp.asarray(False)
     crossed = jnp.asarray(False)

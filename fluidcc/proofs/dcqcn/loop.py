@@ -16,6 +16,7 @@ import fluidcc as fc
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import ECN_OR_DELAY
+from fluidcc.scenario.model import resolve
 from fluidcc.schemes.dcqcn import fluid as model
 from fluidcc.schemes.dcqcn.published import published
 
@@ -133,7 +134,7 @@ def by_jax(flows: int) -> tuple[Any, ...]:
     import jax.numpy as jnp
 
     at, own = fixed_point(flows, marking(flows)), fc.DCQCN()
-    scheme = fc.scenario.resolve(fc.incast(1, scheme=own)).flows[0].scheme
+    scheme = resolve(fc.incast(1, scheme=own)).flows[0].scheme
     with jax.enable_x64(True):
 
         def moves(state: Any, rate: Any, marks: Any) -> Any:
