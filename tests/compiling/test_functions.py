@@ -317,8 +317,7 @@ def test_a_long_session_does_not_use_up_its_memory_maps(shapes: int, most: int) 
     """Of each shape of problem the machine code was kept for ever; a process that had run a thousand tests crashed.
 
     Once the bound is reached, within the first third, the maps stay; if all were kept there would be 1.6 times as many
-    after the short session, and three times and more after the long one. (300 shapes and a bound of 40 pass as well, in
-    a quarter of an hour.)
+    after the short session. (300 shapes and a bound of 40 passed as well, in a quarter of an hour.)
     """
     command = [sys.executable, "-c", MAPS, str(shapes), str(most)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
