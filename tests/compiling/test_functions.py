@@ -273,53 +273,15 @@ def test_measure_compiles_once_per_shape() -> None:
     assert first.keys() == second.keys()
 
 
-MAPS = """
-import sys
-import jax
-import fluidcc as fc
-from fluidcc.compiling import functions
-from fluidcc.theory.control.local import local
-from fluidcc.engines.fluid.engine import Continued
-from fluidcc.engines.fluid.network import network_of
-from fluidcc.engines.fluid.plan import plan_of
-from fluidcc.scenario.model import resolve
-
-shapes, functions.MOST = int(sys.argv[1]), int(sys.argv[2])
-traced, counts = [], []
-
-@jax.jit
-def own(x):
-    traced.append(1)
-    return x * 2 + 1
-
-network = network_of(resolve(fc.incast(1)))
-plan = plan_of(network, until="1ms")
-for number in range(shapes):
-    own(1.0)
-    if number % 3 == 0:
-        local(network, points=1 + number)  # what linearize and charts do
-    elif number % 3 == 1:
-        Continued(network, plan, points=1 + number).window(3)
-    else:
-        with jax.enable_x64(True):
-            fc.measure(fc.incast(1), until=f"{64 * (1 + number)}us")
-    counts.append(sum(1 for _ in open("/proc/self/maps")))
-assert traced == [1], traced
-assert functions.made >= 4 * shapes // 3
-assert functions.held() <= functions.MOST
-print(*counts)
-"""
-
-
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="counts the memory maps of Linux")
 @pytest.mark.parametrize(("shapes", "most"), [(9, 3), pytest.param(60, 8, marks=pytest.mark.slow)])
 def test_a_long_session_does_not_use_up_its_memory_maps(shapes: int, most: int) -> None:
     """Of each shape of problem the machine code was kept for ever; a process that had run a thousand tests crashed.
 
     Once the bound is reached, within the first third, the maps stay; if all were kept there would be 1.6 times as many
-    after the short session. (300 shapes and a bound of 40 passed as well, in a quarter of an hour.)
+    after the short session. (300 shapes with 40 held: `python -m benchmarks.memory_maps`.)
     """
-    command = [sys.executable, "-c", MAPS, str(shapes), str(most)]
+    command = [sys.executable, "-m", "benchmarks.memory_maps", str(shapes), str(most)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     counts = [int(count) for count in done.stdout.split()]
