@@ -91,11 +91,11 @@ MADE: dict[str, Any] = {
     "Equilibrium": lambda: fc.equilibrium(fc.incast(8)),
     "Linearization": lambda: fc.linearize(fc.incast(8)),
     "Rates": lambda: fc.additive_increase(A, C, R0, increase=0.01, steps=3),
-    "Pareto": lambda: fc.pareto(A, C, R0, steps=3),
+    "Pareto": lambda: fc.theory.pareto(A, C, R0, steps=3),
     "Repaired": lambda: residual(A, C, R0, exact=True),
     "Shared": lambda: share_link([0.5, 0.5], [0.1, 0.2], steps=3),
     "WindowLimit": lambda: window_limit(4),
-    "AccMap": lambda: fc.acc_map([0.3, 0.7], steps=5),
+    "AccMap": lambda: fc.theory.acc_map([0.3, 0.7], steps=5),
     "Audit": audited,
 }
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
