@@ -112,15 +112,30 @@ def test_its_readme_counts_its_lines() -> None:
 
 
 def test_an_installed_package_is_known_to_the_command_line(tmp_path: Path, installed: Path) -> None:
-    def fluidcc(*arguments: str) -> Any:
-        return json.loads(python("-c", COMMAND, *arguments, "--json", cwd=tmp_path, path=(EXAMPLE, installed)))
-
-    assert [row["name"] for row in fluidcc("show", "aimd-ecn")["parameters"]][:2] == ["rate_ai", "beta"]
-    run = fluidcc("simulate", "aimd-ecn", "--preset", "gentle", "--until", "1ms", "--flows", "3")
-    assert (run["scheme"], run["flows"]) == ("aimd-ecn", 3)
-    assert fluidcc("stability", "aimd-ecn", "--flows", "4")["points"][0]["stable"]
-    assert fluidcc("equilibrium", "aimd-ecn", "--flows", "4")["exists"]
-    sweep = fluidcc("sweep", "aimd-ecn", "--over", "beta=1/16,1/8", "--until", "1ms")
+    """All in one process, because what is compiled for a scheme from outside is not kept in files."""
+    commands = [
+        "show aimd-ecn",
+        "simulate aimd-ecn --preset gentle --until 1ms --flows 4",
+        "stability aimd-ecn --flows 4",
+        "equilibrium aimd-ecn --flows 4",
+        "sweep aimd-ecn --over beta=1/16,1/8 --until 1ms",
+    ]
+    code = """
+import contextlib, io, json, sys
+from fluidcc.cli.app import run
+said = []
+for command in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert run([*command.split(), "--json"]) == 0, command
+    said.append(json.loads(out.getvalue()))
+print(json.dumps(said))
+"""
+    told = python("-c", code, json.dumps(commands), cwd=tmp_path, path=(EXAMPLE, installed))
+    shown, run, stability, equilibrium, sweep = json.loads(told)
+    assert [row["name"] for row in shown["parameters"]][:2] == ["rate_ai", "beta"]
+    assert (run["scheme"], run["flows"]) == ("aimd-ecn", 4)
+    assert stability["points"][0]["stable"]
+    assert equilibrium["exists"]
     assert (sweep["points"], sweep["failed"]) == (2, 0)
 
 

@@ -274,16 +274,15 @@ def test_measure_compiles_once_per_shape() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="counts the memory maps of Linux")
-@pytest.mark.parametrize(("shapes", "most"), [(9, 3), pytest.param(60, 8, marks=pytest.mark.slow)])
-def test_a_long_session_does_not_use_up_its_memory_maps(shapes: int, most: int) -> None:
+@pytest.mark.slow
+def test_a_long_session_does_not_use_up_its_memory_maps() -> None:
     """Of each shape of problem the machine code was kept for ever; a process that had run a thousand tests crashed.
 
-    Once the bound is reached, within the first third, the maps stay; if all were kept there would be 1.6 times as many
-    after the short session. (300 shapes with 40 held: `python -m benchmarks.memory_maps`.)
+    Once the bound is reached, within the first third, the maps stay. (300 shapes with 40 held:
+    `python -m benchmarks.memory_maps`.)
     """
-    command = [sys.executable, "-m", "benchmarks.memory_maps", str(shapes), str(most)]
+    command = [sys.executable, "-m", "benchmarks.memory_maps", "60", "8"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stderr
     counts = [int(count) for count in done.stdout.split()]
-    third = shapes // 3
-    assert max(counts[third:]) < 1.3 * max(counts[:third]), counts
+    assert max(counts[20:]) < 1.3 * max(counts[:20]), counts
