@@ -231,7 +231,7 @@ def test_an_empty_path_measures_its_base_rtt(engine: str, header: float) -> None
             assert switches(known, flow) == stores - 1
 
 
-@pytest.mark.parametrize("engine", ["fluid", "packet"])
+@pytest.mark.parametrize("engine", [pytest.param("fluid", marks=pytest.mark.slow), "packet"])
 def test_the_target_counts_switches(engine: str) -> None:
     """5 us and 2 us for each switch; a tree has one, three or five between two hosts."""
     tree = fc.fat_tree([(0, 1), (0, 20), (0, 319)], scheme=fc.Swift(**PLAIN), initial_rate="1Gbps")

@@ -60,8 +60,14 @@ def assert_same(one: Trace, other: Trace, tolerance: float) -> None:
 BUILDERS = {"incast": fc.incast, "parking lot": fc.parking_lot}
 
 
-@pytest.mark.parametrize("name", BUILDERS)
-@pytest.mark.parametrize("delay", ["fixed", "path"])
+@pytest.mark.parametrize(
+    ("name", "delay"),
+    [
+        ("incast", "path"),
+        ("parking lot", "fixed"),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("incast", "fixed"), ("parking lot", "path"))),
+    ],
+)
 def test_bounds(name: str, delay: str) -> None:
     """Queues are not negative, alpha is a share, rates lie between 0 and the line rate."""
 

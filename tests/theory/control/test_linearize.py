@@ -108,6 +108,7 @@ def test_jacobians_against_finite_differences() -> None:
             np.testing.assert_allclose(measured, computed, atol=1e-5 * np.abs(computed).max(axis=1).max())
 
 
+@pytest.mark.slow
 def test_delays_of_paths() -> None:
     """With propagation and waits: forward to the queue, and back with what packets waited at equilibrium."""
     found = linearize(dcqcn(8, None))
@@ -115,6 +116,7 @@ def test_delays_of_paths() -> None:
     assert found.system.tau == pytest.approx([1e-6, 50e-6 + 3e-6 + fixed_point, 50e-6 + 4e-6 + fixed_point])
 
 
+@pytest.mark.slow
 def test_flows_and_links_that_differ() -> None:
     """A parking lot: both queues, three classes, no fairness mode; and a link that nobody fills leaves x."""
     lot = fc.parking_lot(3, rate="40Gbps", scheme=fc.DCQCN())

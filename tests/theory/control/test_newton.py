@@ -54,6 +54,7 @@ def test_networks_of_dcqcn_rest_where_their_markings_say(seed: int) -> None:
     assert found.on_ramp == solved.on_ramp
 
 
+@pytest.mark.slow
 def test_rates_of_hpcc_rest_where_filling_says() -> None:
     """A.3 by progressive filling, over a parking lot and with a standing queue: to 1e-9."""
     for scenario in (
@@ -99,7 +100,7 @@ def test_a_batch_is_its_points() -> None:
 @pytest.mark.parametrize(
     "scenario",
     [
-        fc.incast(2, marking=fc.RED("40KB", "40KB", 1.0)),
+        pytest.param(fc.incast(2, marking=fc.RED("40KB", "40KB", 1.0)), marks=pytest.mark.slow),
         fc.incast(4, rate="10Gbps", scheme=fc.TIMELY()),
         fc.incast(80, rate="10Gbps", scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
         fc.incast(1, rate="10Gbps", multiplicity=73, scheme=dataclasses.replace(PATCHED, thresholds="queueing")),

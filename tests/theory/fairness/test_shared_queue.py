@@ -53,6 +53,7 @@ def test_a_full_queue_slows_sampling_by_what_is_not_delivered():
     st.sampled_from([0.0, 50e3]),
 )
 @settings(max_examples=6)
+@pytest.mark.slow
 def test_conservation_and_fifo(gbps, base_us, beta, increase, queue):
     rates = np.array(gbps) * 1e9 / 8
     C = Rate(40e9 / 8)

@@ -188,19 +188,27 @@ def test_batches_broadcast_and_fill_chunks():
 # A.3
 
 
-def test_additive_increase_rests_where_the_paper_says():
-    for network in (networks.linear(3), networks.parking_lot(4), networks.random(4, 6, seed=3)):
-        a = 0.01
-        paths = network.A.shape[1]
-        expected = equilibrium(network.A, network.C, increase=a)
-        U = network.A @ expected / network.C
-        worst = (network.A * U[:, None]).max(axis=0)
-        np.testing.assert_allclose(expected, a / (1 - 0.95 / worst), rtol=1e-12)
-        for periods in (1, np.arange(paths) % 3 + 1):
-            run = additive_increase(
-                network.A, network.C, np.linspace(0.1, 0.9, paths), increase=a, steps=20_000, periods=periods
-            )
-            np.testing.assert_allclose(run.final, expected, rtol=1e-9)
+@pytest.mark.parametrize(
+    "network",
+    [
+        pytest.param(networks.linear(3), marks=pytest.mark.slow),
+        networks.parking_lot(4),
+        pytest.param(networks.random(4, 6, seed=3), marks=pytest.mark.slow),
+    ],
+    ids=["linear", "parking lot", "random"],
+)
+def test_additive_increase_settles_where_the_paper_says(network):
+    a = 0.01
+    paths = network.A.shape[1]
+    expected = equilibrium(network.A, network.C, increase=a)
+    U = network.A @ expected / network.C
+    worst = (network.A * U[:, None]).max(axis=0)
+    np.testing.assert_allclose(expected, a / (1 - 0.95 / worst), rtol=1e-12)
+    for periods in (1, np.arange(paths) % 3 + 1):
+        run = additive_increase(
+            network.A, network.C, np.linspace(0.1, 0.9, paths), increase=a, steps=20_000, periods=periods
+        )
+        np.testing.assert_allclose(run.final, expected, rtol=1e-9)
 
 
 def test_small_increases_are_max_min_fair_to_first_order():
