@@ -32,7 +32,7 @@ def command(
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw both over each other.")] = None,
     json: o.Json = False,
 ) -> int:
-    """Run a scenario as a fluid and packet by packet, and say whether they agree; exit status 1 if not."""
+    """Run a scenario as a fluid and packet by packet: do they agree? Exit status 1 if not, or if nothing was judged."""
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
     scenario = scenario_of(request)
@@ -98,5 +98,6 @@ def _print(comparison: Comparison) -> None:
         table.add_row(name, *values, share, "" if allowed is None else f"{allowed:.0%}", verdict)
     console = Console()
     console.print(table)
-    if not found["tolerance"]:
-        console.print("no tolerance is set for this scenario")
+    if found["within"] is None:
+        why = "nothing that has a tolerance could be compared" if found["tolerance"] else "no tolerance is set"
+        console.print(f"[bold red]not judged[/]: {why} for this scenario; read the differences yourself")

@@ -24,6 +24,7 @@ from fluidcc.schemes.tolerance import Tolerance
 from fluidcc.surface import public
 from fluidcc.units import TIME, quantity, show
 
+_VERDICTS = {True: "within tolerance", False: "not within tolerance", None: "not judged"}
 SMOOTHING = 1 / 50  # share of the run over which rates are averaged for the settling time
 
 
@@ -57,7 +58,7 @@ class Comparison(DatasetResult):
     def __repr__(self) -> str:
         """What differs by how much."""
         told = ", ".join(f"{k} {v:.3g}" for k, v in self.difference.items() if v is not None)
-        return f"<Comparison, {'within' if self.within else 'not within'} tolerance: {told}>"
+        return f"<Comparison, {_VERDICTS[self.within]}: {told}>"
 
     KEPT: ClassVar[tuple[str, ...]] = ("time", "flow", "seed")
 
@@ -70,10 +71,11 @@ class Comparison(DatasetResult):
         return rows
 
     @property
-    def within(self) -> bool:
-        """Whether no difference that has a tolerance exceeds it; what cannot be compared does not count."""
-        values = {key: self.difference[key] for key in self.tolerance}
-        return all(v is None or v <= self.tolerance[key].value for key, v in values.items())
+    def within(self) -> bool | None:
+        """Whether no difference that has a tolerance exceeds it; None if there is no such difference."""
+        pairs = [(self.difference[key], allowed.value) for key, allowed in self.tolerance.items()]
+        judged = [off <= most for off, most in pairs if off is not None]
+        return all(judged) if judged else None
 
     @public()
     def as_dict(self) -> dict[str, Any]:

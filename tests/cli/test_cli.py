@@ -368,6 +368,16 @@ def test_crosscheck(fluidcc, tmp_path):
     assert "queue mean" in out
 
 
+def test_crosscheck_of_what_nobody_judges_is_no_success(fluidcc, tmp_path):
+    """A parking lot has no tolerances: `within` was true, exit status 0, of 12 Gb/s against 6."""
+    options = ["--topology", "parking-lot", "--flows", 3, "--seeds", 1, "--until", "1ms"]
+    status, found, _ = fluidcc("crosscheck", "dcqcn", *options, "--json")
+    assert (status, found["within"], found["tolerance"]) == (1, None, {})
+    status, out, _ = fluidcc("crosscheck", "dcqcn", *options)
+    assert status == 1
+    assert "not judged: no tolerance is set for this scenario" in out
+
+
 def test_the_packet_engine(fluidcc):
     arguments = ["simulate", "dcqcn", "--engine", "packet", "--size", "1MB", "--until", "2ms"]
     status, found, _ = fluidcc(*arguments, "--seed", 3, "--json")

@@ -155,6 +155,22 @@ def test_window_and_tolerances_of_hpcc():
     assert found.tolerance.keys() == {"queue_peak_rel", "drain_time_rel", "window_rel"}
 
 
+def test_without_a_comparison_there_is_no_verdict():
+    """No tolerance for several links, or nothing on either side of what has one."""
+    lot = fc.parking_lot(3)
+    several = made(lot, np.full(1001, 20e3), [*approach(), approach()[0]])
+    found = fc.compare(several, several)
+    assert found.tolerance == {}
+    assert found.within is None
+    assert found.as_dict()["within"] is None
+    assert "not judged" in repr(found)
+    same = fc.compare(FLUID, FLUID_AS_PACKETS)
+    nothing = dict.fromkeys(same.difference)
+    assert dataclasses.replace(same, difference=nothing).within is None
+    assert dataclasses.replace(same, difference=nothing | {"rate_rel_max": 0.01}).within is True
+    assert dataclasses.replace(same, difference=nothing | {"rate_rel_max": 0.06}).within is False
+
+
 def test_tolerances_are_the_schemes_own():
     assert tolerances_of(fc.incast(4))["queue_mean_rel"].value == 0.2
     assert tolerances_of(fc.incast(2, multiplicity=4))["queue_mean_rel"].value == 0.35
