@@ -54,7 +54,8 @@ class Flow:
 
     The sender's own access link is uncontended: ``line_rate`` and ``access_delay`` describe it. ``source`` and
     ``target`` name the hosts: flows with the same source share its NIC. Without names each flow has hosts of its
-    own, but flows that end on the same last link share their receiver if nothing lies beyond it.
+    own, but flows that end on the same last link share their receiver if nothing lies beyond it. Those of a class are
+    independent senders, each with a NIC of its own, whether the class's host has a name or not.
 
     Parameters
     ----------

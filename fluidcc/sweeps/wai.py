@@ -199,16 +199,6 @@ def uneven_flows(scenario: Scenario) -> Scenario:
     return resolve(dataclasses.replace(scenario, flows=tuple(halves)))
 
 
-def one_by_one(scenario: Scenario) -> Scenario:
-    """The scenario with a flow for each of a class, on hosts of their own: packets of a class would share its NIC."""
-    flows = (
-        flow if flow.multiplicity == 1 else dataclasses.replace(flow, multiplicity=1.0, name="", source="")
-        for flow in scenario.flows
-        for _ in range(max(round(flow.multiplicity), 1))
-    )
-    return dataclasses.replace(scenario, flows=tuple(flows))
-
-
 def _values(w_ai: Any) -> np.ndarray:
     if isinstance(w_ai, str) or not isinstance(w_ai, (Sequence, np.ndarray)) or not len(w_ai):
         raise InputError(f"w_ai: {repr(w_ai)[:40]} is no list of values; write for example ['25B', '80B', '150B']")
@@ -260,7 +250,6 @@ def _packet(
 ) -> dict[str, np.ndarray]:
     """Two runs for each value, each flow with a host of its own."""
     found: dict[str, list[float]] = {name: [] for name in QUANTITIES}
-    scenario, uneven = one_by_one(scenario), one_by_one(uneven)
     with Bar("simulating packets", 2 * len(values), "runs") as bar:
         for k, (value, time) in enumerate(zip(values, times, strict=True)):
             summary = simulate(with_increase(scenario, float(value)), until, engine="packet").summary

@@ -13,7 +13,7 @@ from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
-from fluidcc.engines.packet.network import Topology, topology_of
+from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.reroute import reroutes
 from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
@@ -67,7 +67,8 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     members = _members(scenario)
     run = loop.run()  # after all schemes have been looked up
     _check_sizes(scenario)
-    topology = topology_of(scenario)
+    single = single_flows(scenario)
+    topology = topology_of(single)
     largest = max(_sizes(scenario))
     core = records(layout.CORE, 1)
     samples = times.until // times.interval + 1
@@ -99,7 +100,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         sim.links[i].port = i
     set_thresholds(scenario, topology, sim, largest)
     _flows(scenario, topology, sim, members)
-    extra = reroutes(scenario, topology, members, sim.failures, sim.rerouted)
+    extra = reroutes(single, topology, sim.failures, sim.rerouted)
     if extra:
         sim = sim._replace(routes=_routes(topology))
     _first(scenario, sim, times)
@@ -207,7 +208,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         row = sim.flows[f]
         row.scheme, row.row, row.group = dispatch.NUMBER[name], rows[name], m
         rows[name] += 1
-        row.route, row.back = topology.forward[m], topology.backward[m]
+        row.route, row.back = topology.forward[f], topology.backward[f]
         row.nic = topology.routes[row.route][0]
         row.queue = 1 + round(flow.traffic_class)
         row.payload = round(scenario.packet_size)

@@ -42,8 +42,25 @@ class Topology:
         return self.nodes.index(name)
 
 
+def single_flows(scenario: Scenario) -> Scenario:
+    """The scenario with a flow for each of a class: independent senders, each on a host of its own.
+
+    The fluid has no NIC that a class could share. A class between named hosts stands for as many such pairs.
+    """
+    ends = _ends(scenario)
+    flows: list[Flow] = []
+    for m, flow in enumerate(scenario.flows):
+        last = ends[flow.path[-1]][1]
+        source, target = host_names(flow, m, last)
+        for k in range(round(flow.multiplicity)):
+            own = f"\n{k}" if k else ""  # no user gives a host a name of two lines
+            there = target if target == last else target + own
+            flows.append(dataclasses.replace(flow, source=source + own, target=there))
+    return dataclasses.replace(scenario, flows=tuple(flows))
+
+
 def topology_of(scenario: Scenario) -> Topology:
-    """Lay out a resolved scenario.
+    """Lay out a resolved scenario, each flow on the hosts that it names.
 
     Raises
     ------

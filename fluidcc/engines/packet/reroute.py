@@ -9,7 +9,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.routing import route
 
 
-def reroutes(scenario: Scenario, topology: Topology, members: list[int], failures: Any, rerouted: Any) -> bool:
+def reroutes(scenario: Scenario, topology: Topology, failures: Any, rerouted: Any) -> bool:
     """Fill the tables of failing ports and of the routes that flows take afterwards; whether routes were added.
 
     A flow whose path holds keeps it; any other takes one of the shortest paths that are left, chosen by its hash.
@@ -44,6 +44,5 @@ def reroutes(scenario: Scenario, topology: Topology, members: list[int], failure
                     known[made] = len(topology.routes)
                     topology.routes.append(made)
                 table[m] = known[made]
-        rerouted[i, :, 0] = [forward[m] for m in members]
-        rerouted[i, :, 1] = [backward[m] for m in members]
+        rerouted[i, :, 0], rerouted[i, :, 1] = forward, backward
     return len(topology.routes) > before

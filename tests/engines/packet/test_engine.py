@@ -308,11 +308,28 @@ def test_flow_control_stops_the_hosts() -> None:
     assert trace.summary["buffer_bytes_max"] <= 1e6
 
 
-def test_multiplicity_is_so_many_flows() -> None:
-    many = fc.incast(1, rate="40Gbps", multiplicity=4)
-    summary = fc.simulate(many, "1ms", engine="packet").summary
-    assert summary["flows"] == 4
-    assert summary["rate_bytes_per_s"] == [pytest.approx(5e9 / 4, rel=0.3)]
+@pytest.mark.parametrize("hosts", [{}, {"source": "a", "target": "b"}], ids=["unnamed", "named"])
+def test_a_class_is_so_many_senders_with_a_nic_each(hosts: dict[str, str]) -> None:
+    """To the event, those of as many flows: behind one NIC a class had no bottleneck but that."""
+
+    def run(flows: int, multiplicity: int) -> dict[str, Any]:
+        scenario = fc.parking_lot(2, rate="40Gbps", multiplicity=[multiplicity, 1])
+        first = dataclasses.replace(scenario.flows[0], **hosts)
+        rest = [dataclasses.replace(first, source=f"a{k}", target=f"b{k}") for k in range(1, flows)]
+        scenario = dataclasses.replace(scenario, flows=(first, *rest, scenario.flows[1]))
+        return fc.simulate(scenario, "300us", engine="packet", window="0:300us").summary
+
+    one, many = run(1, 8), run(8, 1)
+    assert one["flows"] == many["flows"] == 9
+    for name in ("events", "packets", "queue_bytes", "utilisation", "jain"):
+        assert one[name] == many[name], name
+    assert one["queue_bytes"]["max"] > 100e3
+    assert one["rate_bytes_per_s"] == pytest.approx(
+        [np.mean(many["rate_bytes_per_s"][:8]), many["rate_bytes_per_s"][8]]
+    )
+
+
+def test_half_a_flow_has_no_packets() -> None:
     with pytest.raises(fc.InputError, match="whole number"):
         fc.simulate(fc.incast(1, multiplicity=1.5), "1ms", engine="packet")
 
