@@ -23,7 +23,7 @@ FORMS = ("protocol", "analysis")
 PACKET = 1000.0  # bytes
 
 
-class Swing(NamedTuple):
+class Amplitude(NamedTuple):
     """Ratios of the fluid to packets over the second half of a run, and how the packets' flows cut."""
 
     peak_to_peak: float
@@ -45,7 +45,7 @@ def packets_of(rate: str, step_marking: str, flows: int) -> fc.Trace:
     return fc.simulate(scenario_of(rate, step_marking, flows), until, engine="packet", sample_interval=spacing)
 
 
-def compared(rate: str, step_marking: str, flows: int, form: str = "protocol") -> Swing:
+def compared(rate: str, step_marking: str, flows: int, form: str = "protocol") -> Amplitude:
     """Run both engines; packets once for all forms."""
     scenario = scenario_of(rate, step_marking, flows, form)
     fluid = fc.simulate(scenario, LENGTH[rate][0], estimate_error=False).summary["queue_bytes"]
@@ -55,7 +55,7 @@ def compared(rate: str, step_marking: str, flows: int, form: str = "protocol") -
     window = half["window"].values
     # A window falls by more than a tenth of a packet in a cut only.
     cuts = (np.diff(window, axis=0) < -0.1 * PACKET).sum() / flows
-    return Swing(
+    return Amplitude(
         (fluid["max"] - fluid["min"]) / (theirs["max"] - theirs["min"]),
         fluid["std"] / theirs["std"],
         fluid["mean"] / theirs["mean"],

@@ -74,13 +74,13 @@ def make_parking_lot(figure: Figure, folder: Path, quick: bool) -> Result:
             expected[key] = Check(reference, 1.0, "an independent simulator's, whole Gb/s")
     for w_ai in increases:
         name, (long, short, extra) = f"wai_{w_ai:.0f}", packets["one", w_ai]
-        still, *swung = fluid["one", w_ai]
+        still, *oscillating = fluid["one", w_ai]
         values |= {
             f"{name}_packet_long_share": long,
             f"{name}_packet_short_share": short,
             f"{name}_packet_extra_u": extra,
             f"{name}_packet_over_a3": long / a3_share(w_ai, extra),
-            f"{name}_fluid_over_a3_worst": max((s.long / a3_share(w_ai, s.extra) for s in swung), key=_off),
+            f"{name}_fluid_over_a3_worst": max((s.long / a3_share(w_ai, s.extra) for s in oscillating), key=_off),
             f"{name}_fluid_still_long_over_short": still.long / still.short,
             f"{name}_per_link_fluid_long_over_short": fluid["per-link", w_ai][-1].long
             / fluid["per-link", w_ai][-1].short,
@@ -182,9 +182,9 @@ def _dataset(
     )
     for name, (unit, text) in names.items():
         single = [[getattr(packets[r, w], name) for w in increases] for r in REGISTERS]
-        swung = [[[getattr(each, name) for each in fluid[r, w]] for w in increases] for r in REGISTERS]
+        oscillating = [[[getattr(each, name) for each in fluid[r, w]] for w in increases] for r in REGISTERS]
         data[f"packet_{name}"] = variable(("registers", "w_ai"), np.array(single), unit, f"packets: {text}")
-        data[f"fluid_{name}"] = variable(("registers", "w_ai", "amplitude"), np.array(swung), unit, f"fluid: {text}")
+        data[f"fluid_{name}"] = variable(("registers", "w_ai", "amplitude"), np.array(oscillating), unit, f"fluid: {text}")
     return data
 
 
