@@ -5,8 +5,9 @@ resolution. Anything else is one of these functions on a variable of a trace, fo
 ``time_mean(trace.between("1ms", "2ms")["rate"])``, at the resolution of its samples.
 
 What is reduced inside a compiled loop has its own form there, since neither JAX while it traces nor Numba can call
-these: the running statistics of the fluid (`fluidcc.engines.fluid.running_statistics`), `fluidcc.measure`, and the times that a
-packet engine's queue spends in bins (`fluidcc.engines.packet.record`), of which `binned_percentile` reads percentiles.
+these: the running statistics of the fluid (`fluidcc.engines.fluid.running_statistics`), `fluidcc.measure`, and the
+times that a packet engine's queue spends in bins (`fluidcc.engines.packet.record`), of which `binned_percentile` reads
+percentiles.
 """
 
 from __future__ import annotations

@@ -182,9 +182,9 @@ def _dataset(
     )
     for name, (unit, text) in names.items():
         single = [[getattr(packets[r, w], name) for w in increases] for r in REGISTERS]
-        oscillating = [[[getattr(each, name) for each in fluid[r, w]] for w in increases] for r in REGISTERS]
+        moving = [[[getattr(each, name) for each in fluid[r, w]] for w in increases] for r in REGISTERS]
         data[f"packet_{name}"] = variable(("registers", "w_ai"), np.array(single), unit, f"packets: {text}")
-        data[f"fluid_{name}"] = variable(("registers", "w_ai", "amplitude"), np.array(oscillating), unit, f"fluid: {text}")
+        data[f"fluid_{name}"] = variable(("registers", "w_ai", "amplitude"), np.array(moving), unit, f"fluid: {text}")
     return data
 
 
