@@ -222,3 +222,11 @@ def out_of_range(obj: Any) -> Iterator[tuple[str, Any]]:
         if spec.high < math.inf:
             bad = bad | (value > spec.high)
         yield name, bad
+
+
+def fractional(obj: Any) -> Iterator[tuple[str, Any]]:
+    """For each field that is a whole number, its name and a traceable condition that is true where it is none."""
+    for name, spec in specs(obj).items():
+        value = getattr(obj, name)
+        if spec.integer and value is not None:
+            yield name, value % 1 != 0

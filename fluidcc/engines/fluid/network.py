@@ -7,6 +7,8 @@ network of a whole sweep is built once, from one scenario of traced scalars.
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import jax
@@ -20,7 +22,7 @@ from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
 from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.parameters import out_of_range, register
+from fluidcc.scenario.parameters import fractional, out_of_range, register
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import is_concrete
@@ -256,7 +258,15 @@ def with_points(network: Network, dtype: Any) -> Network:
     return jax.tree.map(whole, network)
 
 
-REASONS = ("ok", "out of range", "kmin exceeds kmax", "initial rate exceeds line rate", "result is not finite")
+REASONS = (
+    "ok",
+    "out of range",
+    "kmin exceeds kmax",
+    "initial rate exceeds line rate",
+    "result is not finite",
+    "not a whole number",
+    "history takes too much memory",
+)
 
 
 def reason_of(scenario: Scenario) -> Array:
@@ -264,27 +274,27 @@ def reason_of(scenario: Scenario) -> Array:
 
     The traced counterpart of `fluidcc.scenario.model.resolve`.
     """
-    bad = jnp.asarray(False)
-    crossed = jnp.asarray(False)
-    fast = jnp.asarray(False)
-    for link in scenario.links:
-        for piece in (link, link.marking):
-            if piece is not None:
-                bad = _any(bad, piece)
-        if link.marking is not None:
-            crossed = crossed | (link.marking.kmin > link.marking.kmax)
-    seen: set[int] = set()
-    for flow in scenario.flows:
-        bad = _any(bad, flow)
-        fast = fast | (flow.initial_rate > flow.line_rate)
-        if id(flow.scheme) not in seen:
-            seen.add(id(flow.scheme))
-            bad = _any(bad, flow.scheme)
-    bad = _any(bad, scenario)
-    return jnp.where(bad, 1, jnp.where(crossed, 2, jnp.where(fast, 3, 0))).astype(jnp.int32)
+    schemes = {id(flow.scheme): flow.scheme for flow in scenario.flows}.values()
+    parts = [
+        *(part for link in scenario.links for part in (link, link.marking) if part is not None),
+        *scenario.flows,
+        *schemes,
+        scenario,
+    ]
+    outside = [condition for part in parts for _, condition in out_of_range(part)]
+    broken = [condition for part in parts for _, condition in fractional(part)]
+    crossed = [link.marking.kmin > link.marking.kmax for link in scenario.links if link.marking is not None]
+    fast = [flow.initial_rate > flow.line_rate for flow in scenario.flows]
+    reason: Any = 0
+    for name, conditions in (
+        ("not a whole number", broken),
+        ("initial rate exceeds line rate", fast),
+        ("kmin exceeds kmax", crossed),
+        ("out of range", outside),
+    ):
+        reason = jnp.where(_any(conditions), REASONS.index(name), reason)
+    return jnp.asarray(reason, jnp.int32)
 
 
-def _any(bad: Array, part: Any) -> Array:
-    for _, condition in out_of_range(part):
-        bad = bad | condition
-    return bad
+def _any(conditions: list[Any]) -> Array:
+    return functools.reduce(operator.or_, conditions, jnp.asarray(False))
