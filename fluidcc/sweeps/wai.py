@@ -11,7 +11,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.fluid.engine import execute
-from fluidcc.engines.fluid.plan import plan_of
+from fluidcc.engines.fluid.memory import limit, require
+from fluidcc.engines.fluid.plan import history_bytes, plan_of
 from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
@@ -234,6 +235,8 @@ def _fluid(
     horizon = PATIENCE["fluid"] * float(times.max())
     samples = min(_SAMPLES, math.ceil(_SHORTEST * horizon / float(times.min())))
     plan = plan_of(batch.network, until=horizon, samples=samples)
+    needed = history_bytes(batch.network, plan, len(values))
+    require(needed, limit(), f"w_ai: to remember the delays of {len(values)} values takes", "give fewer")
     with Bar(f"sweeping {len(values)} uneven starts", plan.steps, "steps") as bar:
         outcome, _, _ = execute(batch.network, plan, points=len(values), full=True, segments=_SEGMENTS, report=bar)
     at, window = np.arange(plan.samples) * (plan.stride * plan.dt), outcome.trace["window"]

@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.lags import needs
+from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.methods import method_named
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.errors import InputError
@@ -25,7 +26,7 @@ STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
 SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
 _QUEUEING_ALLOWANCE = 4e-3  # s
 _MARGIN = 1.25  # of the bytes in flight over the windows: those of one step, and of the packet that a window always is
-_MOST_HISTORY = 1 << 30  # bytes of one point's history
+_MOST_HISTORY = 1 << 30  # bytes of one point's history, if nobody allows for more
 _MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
 MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
 
@@ -104,6 +105,7 @@ def plan_of(
     queueing_allowance: float | None = None,
     halving: bool = False,
     longest_lag: Any = None,
+    memory: Any = None,
 ) -> Plan:
     """Plan a run. Times may be text with units.
 
@@ -132,11 +134,13 @@ def plan_of(
         Whether the history must also hold the run with half the step.
     longest_lag : quantity
         Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
+    memory : quantity
+        What the history of a point may take [bytes]; see `fluidcc.engines.fluid.memory.limit`.
 
     Raises
     ------
     InputError
-        If the horizon, window, step or interval make no sense.
+        If the horizon, window, step or interval make no sense, or the lags take too much memory.
     """
     until, window = quantity(until, TIME, "until"), interval(window, "window")
     dt, sample_interval, longest_lag = (
@@ -189,13 +193,7 @@ def plan_of(
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
     longest += _longest_interval(network) if longest_lag is None else 0.0
     finest = step / (2 if halving else 1)
-    rows = remembered_rows(network) * (1 if aligned else 4)
-    if longest / finest * rows * 8 > _MOST_HISTORY:
-        raise InputError(
-            f"delay: a lag of {show(max(lags), TIME)} in steps of {show(step, TIME)} is too much to remember; "
-            "give shorter delays, or a larger dt"
-        )
-    return Plan(
+    plan = Plan(
         dt=step,
         stride=stride,
         samples=samples * every + 1,
@@ -210,6 +208,19 @@ def plan_of(
         method=method,
         dtype=dtype,
     )
+    require(
+        history_bytes(network, plan),
+        limit(memory, _MOST_HISTORY),
+        f"delay: to remember a lag of {show(max(lags), TIME)} in steps of {show(finest, TIME)} takes",
+        "give shorter delays, or a larger dt",
+    )
+    return plan
+
+
+def history_bytes(network: Network, plan: Plan, points: int = 1) -> int:
+    """Memory that the history of some points takes [bytes]."""
+    rows = remembered_rows(network) * (1 if plan.aligned else 4)
+    return plan.depth * rows * np.dtype(plan.dtype).itemsize * points
 
 
 def remembered_rows(network: Network) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
+from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
@@ -45,6 +46,7 @@ def simulate(
     options = {"until": until, "window": window, "dt": dt, "method": method, "dtype": dtype}
     options |= {"sample_interval": sample_interval, "halving": estimate_error}
     plan = plan_of(network, **options)
+    _require_trace(network, plan)
     seconds = quantity(until, TIME, "until")
     work = 3 if estimate_error else 1
     with Bar(f"simulating {show(seconds, TIME)}", plan.steps * work, "steps") as bar:
@@ -66,6 +68,13 @@ def simulate(
     more = {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     summary = _summary(scenario, network, plan, outcome, seconds, more)
     return Trace(_dataset(scenario, network, plan, outcome, summary))
+
+
+def _require_trace(network: Network, plan: Plan) -> None:
+    """Refuse more samples than fit in memory: once as they come in, once as the dataset."""
+    shown = [len(group.flows) * (2 + len(fluid_of(group.parameters).OBSERVABLES)) for group in network.groups]
+    needed = 2 * 8 * plan.samples * (2 * network.queues + sum(shown))
+    require(needed, limit(), f"sample interval: {plan.samples:,} samples take", "give a longer one, or fewer flows")
 
 
 def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[str, float | None]:
