@@ -46,20 +46,26 @@ def place() -> Path | None:
 def _version() -> str:
     """Digest of all that no key of a function holds: our sources, versions, the processor."""
     versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")]
-    base = Path(fluidcc.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(base.rglob("*.py")):
-        text = path.read_bytes()
-        digest.update(f"{path.relative_to(base)} {len(text)} ".encode() + text)
     parts = (
         fluidcc.__version__,
         *versions,
         platform.python_version(),
         *folder.processor(),
         str(_cores()),
-        digest.hexdigest(),
+        sources(),
     )
     return digest_of(*parts)[:16]
+
+
+@functools.cache
+def sources() -> str:
+    """Digest of all of fluidcc's sources."""
+    base = Path(fluidcc.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(base.rglob("*.py")):
+        text = path.read_bytes()
+        digest.update(f"{path.relative_to(base)} {len(text)} ".encode() + text)
+    return digest.hexdigest()
 
 
 def _cores() -> int:

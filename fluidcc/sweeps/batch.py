@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -16,16 +18,27 @@ from fluidcc.engines.fluid.engine import execute, longest_waits
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.metrics import metrics_of
 from fluidcc.engines.fluid.network import REASONS, Network, network_of, reason_of
-from fluidcc.engines.fluid.plan import Plan, remembered_rows
+from fluidcc.engines.fluid.plan import Plan, history_bytes, remembered_rows
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.sweeps.grid import Grid
 
 NOT_FINITE = REASONS.index("result is not finite")
+TOO_LONG = REASONS.index("history takes too much memory")
 SAMPLES = 500  # instants that percentiles come from, per point
 _TOUCHED = 1 << 23  # bytes of history in use per chunk; more leaves the cache of a core
 _LEAST_CHUNK, _LARGEST_CHUNK = 64, 1024  # points: enough to pay for the fixed cost of a step
-_MEMORY = 1 << 29  # bytes of history per chunk at most
+ROOM = 1 << 29  # bytes of history per chunk, unless there is less
+_CHUNK_TIME = 20.0  # s that a chunk is expected to take at most: a minute, on a slow machine
+_SEGMENT_TIME = 0.25  # s after which a chunk is expected to look whether it is to stop
+# s for a row of the history, a point and a step, with lags of whole steps and with others: measured, 12 to 270 ns.
+_STEP_TIME = {True: 15e-9, False: 200e-9}
+# Parts of a run: few lengths, each of which is compiled for itself, that divide its 501 samples well.
+_SEGMENTS = (1, 3, 24, 167, 501)
+
+
+class StoppedError(Exception):
+    """The sweep was interrupted."""
 
 
 class Batch(NamedTuple):
@@ -110,16 +123,24 @@ def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:
     return [next(fixed_point) if leaf is None else leaf for leaf in plain]
 
 
-def chunk_size(batch: Batch, plan: Plan, points: int, workers: int) -> int:
-    """Points per chunk: few enough that the history in use stays in cache, and that every worker has some."""
+def chunk_size(batch: Batch, plan: Plan, points: int, workers: int, room: float = ROOM) -> int:
+    """Points per chunk: what stays in cache and in the room there is, takes less than a minute, and serves all workers.
+
+    It depends on the problem alone and not on how fast it goes, so that a sweep has the same chunks when repeated.
+    """
     network = batch.network
-    rows = remembered_rows(network) * (1 if plan.aligned else 4)
-    item = np.dtype(plan.dtype).itemsize
+    one = history_bytes(network, plan)
     lags = [np.max(np.asarray(lag)) for lag in (network.marking_lag, network.own_lag) if lag is not None]
     in_use = min(plan.depth, int(max(lags) / plan.dt) + 8)
-    fitting = min(_TOUCHED // (in_use * rows * item), _MEMORY // (plan.depth * rows * item))
+    fitting = _TOUCHED // (in_use * one // plan.depth)
     size = max(_LEAST_CHUNK, min(_LARGEST_CHUNK, fitting))
+    size = min(size, int(_CHUNK_TIME / expected_time(network, plan, 1)), int(room // one))
     return max(1, min(size, math.ceil(points / workers)))
+
+
+def expected_time(network: Network, plan: Plan, points: int) -> float:
+    """About how long it takes to run some points [s]."""
+    return plan.steps * points * remembered_rows(network) * _STEP_TIME[plan.aligned]
 
 
 def take(network: Network, indices: np.ndarray) -> Network:
@@ -127,13 +148,33 @@ def take(network: Network, indices: np.ndarray) -> Network:
     return jax.tree.map(lambda a: a[..., indices] if np.ndim(a) == 2 else a, network)
 
 
-def run_chunk(network: Network, plan: Plan, payload: np.ndarray, points: int) -> dict[str, np.ndarray]:
+def run_chunk(
+    network: Network,
+    plan: Plan,
+    payload: np.ndarray,
+    points: int,
+    room: float = ROOM,
+    stopped: threading.Event | None = None,
+) -> dict[str, np.ndarray]:
     """Metrics of a chunk, by name, each (points,); ``rate_bytes_per_s`` is (points, flows).
 
     Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``. Points whose packets wait longer than the history
     holds are run again with a longer one.
+
+    Raises
+    ------
+    StoppedError
+        Soon after the event is set.
     """
-    outcome, compile_s, wall_s = execute(network, plan, points=points)
+
+    def look(_: float) -> None:
+        if stopped is not None and stopped.is_set():
+            raise StoppedError
+
+    wanted = bisect.bisect_left(_SEGMENTS, expected_time(network, plan, points) / _SEGMENT_TIME)
+    segments = min(_SEGMENTS[min(wanted, len(_SEGMENTS) - 1)], plan.samples)
+    look(0.0)
+    outcome, compile_s, wall_s = execute(network, plan, points=points, segments=segments, report=look)
     found: dict[str, Any] = metrics_of(network, plan, outcome, payload)
     found["rate_bytes_per_s"] = outcome.summary.rate_mean.T
     finite = np.asarray(np.isfinite([*outcome.summary.queue_mean, *outcome.summary.rate_mean]).all(axis=0))
@@ -143,15 +184,17 @@ def run_chunk(network: Network, plan: Plan, payload: np.ndarray, points: int) ->
     waited = longest_waits(network, outcome.summary)
     outgrown = np.flatnonzero(finite & (waited > plan.allowance))
     if len(outgrown):
-        room = 2 * float(waited[outgrown].max())
-        depth = ring_depth(plan.lag_limit + room, plan.dt)
-        longer = dataclasses.replace(plan, depth=depth, allowance=plan.allowance + room)
-        rows = remembered_rows(network) * (1 if plan.aligned else 4)
-        size = max(1, min(points, _MEMORY // (depth * rows * np.dtype(plan.dtype).itemsize)))
+        waits = 2 * float(waited[outgrown].max())
+        depth = ring_depth(plan.lag_limit + waits, plan.dt)
+        longer = dataclasses.replace(plan, depth=depth, allowance=plan.allowance + waits)
+        size = min(points, int(room // history_bytes(network, longer)))
+        if not size:
+            return _failed(found, outgrown, TOO_LONG)
         for first in range(0, len(outgrown), size):
             some = outgrown[first : first + size]
             padded = np.resize(some, size if len(outgrown) > size else len(some))
-            again = run_chunk(take(network, padded), longer, np.broadcast_to(payload, points)[padded], len(padded))
+            payloads = np.broadcast_to(payload, points)[padded]
+            again = run_chunk(take(network, padded), longer, payloads, len(padded), room, stopped)
             for name, values in again.items():
                 if np.ndim(values):
                     found[name][some] = values[: len(some)]
@@ -160,26 +203,46 @@ def run_chunk(network: Network, plan: Plan, payload: np.ndarray, points: int) ->
     return found
 
 
+def _failed(found: dict[str, np.ndarray], points: np.ndarray, reason: int) -> dict[str, np.ndarray]:
+    """Results without those of some points."""
+    for name, values in found.items():
+        if np.ndim(values):
+            values[points] = reason if name == "reason" else np.nan
+    return found
+
+
 def _like(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
     return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
 
 
-def sampled_error(batch: Batch, plan: Plan, results: dict[str, np.ndarray], most: int = 16) -> dict[str, float | None]:
+def halved(plan: Plan) -> Plan:
+    """The same run with half the step, and with a history for it."""
+    return dataclasses.replace(plan.halved(), depth=ring_depth(plan.lag_limit, plan.dt / 2))
+
+
+def sampled_error(
+    batch: Batch, plan: Plan, results: dict[str, np.ndarray], room: float = ROOM, most: int = 16
+) -> dict[str, float | None]:
     """Largest relative difference to the run with half the step, over points spread evenly over the valid ones."""
     valid = np.flatnonzero(results["reason"] == 0)
     if not len(valid):
         return {"queue_rel": None, "rate_rel": None}
     chosen = valid[np.unique(np.linspace(0, len(valid) - 1, most).astype(int))]
-    padded = np.resize(chosen, most)  # always the same shape, so that it compiles once
-    finer = dataclasses.replace(plan.halved(), depth=ring_depth(plan.lag_limit, plan.dt / 2))
-    payload = np.broadcast_to(batch.payload, batch.reasons.shape)[padded]
-    fine = run_chunk(take(batch.network, padded), finer, payload, most)
+    finer = halved(plan)
+    # As many at once as there is room for; always the same number, so that it compiles once.
+    size = max(1, min(most, int(room // history_bytes(batch.network, finer))))
+    parts = []
+    for first in range(0, len(chosen), size):
+        padded = np.resize(chosen[first : first + size], size)
+        payload = np.broadcast_to(batch.payload, batch.reasons.shape)[padded]
+        parts.append(run_chunk(take(batch.network, padded), finer, payload, size, room))
     queue, rate = "queue_bytes.mean", "rate_bytes_per_s"
 
     packet = np.max(batch.network.packet)  # a mean queue below one packet counts as one, as in `simulate`
 
     def worst(name: str, least: float) -> float | None:
-        ours, theirs = (np.atleast_2d(values.T) for values in (results[name][chosen], fine[name][: len(chosen)]))
+        fine = np.concatenate([part[name] for part in parts])[: len(chosen)]
+        ours, theirs = (np.atleast_2d(values.T) for values in (results[name][chosen], fine))
         scale = np.maximum(np.abs(theirs).max(axis=0), least)  # per point, over the flows
         found = np.abs(ours - theirs).max(axis=0) / np.where(scale > 0, scale, 1.0)
         return float(found.max()) if np.isfinite(found).all() else None

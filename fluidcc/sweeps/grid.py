@@ -115,8 +115,18 @@ def axis_text(name: str, values: Any) -> str:
 
 def dimension_of(name: str) -> str:
     """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
+    return _known_dimension(name) or units.RATIO
+
+
+def unit_of(name: str) -> str:
+    """Unit of the values of a named parameter, in SI; "" if there is no parameter of that name."""
+    found = _known_dimension(name)
+    return units.RATIO if found == units.COUNT else found or ""
+
+
+def _known_dimension(name: str) -> str | None:
     schemes = (*map(registry.scheme, registry.built_in()), *registry.outside())
     for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
         if name in specs(owner):
             return specs(owner)[name].dimension
-    return {"rate": units.RATE, "delay": units.TIME}.get(name, units.RATIO)
+    return {"rate": units.RATE, "delay": units.TIME, "flows": units.COUNT}.get(name)

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import dataclasses
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.fluid.network import REASONS
-from fluidcc.engines.fluid.plan import Plan, plan_of
+from fluidcc.engines.fluid.memory import limit, require
+from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.results.schema import METRICS
-from fluidcc.scenario.builders.toml_file import to_toml
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import public
-from fluidcc.sweeps.batch import SAMPLES, Batch, batch_of, chunk_size, run_chunk, sampled_error, take
+from fluidcc.sweeps.batch import ROOM, SAMPLES, Batch, batch_of, chunk_size, halved, run_chunk, sampled_error, take
+from fluidcc.sweeps.blocks import blocks_of
+from fluidcc.sweeps.execution import on_dask, on_threads
 from fluidcc.sweeps.grid import Grid, grid_of
+from fluidcc.sweeps.layout import FLOW, attributes_of, coordinates_of, variables_of
 from fluidcc.sweeps.result import SweepResult
-from fluidcc.sweeps.store import PENDING, Store
+from fluidcc.sweeps.signature import signature_of
+from fluidcc.sweeps.store import Store, unfinished
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
@@ -44,6 +47,7 @@ def sweep(
     dask: Any = None,
     workers: int | None = None,
     estimate_error: bool = True,
+    memory: Any = None,
 ) -> SweepResult:
     """Run a scenario at every combination of some values.
 
@@ -58,15 +62,19 @@ def sweep(
     until, window, dt, method, dtype
         As in `simulate`.
     store : path
-        Zarr folder that receives each chunk as it is done.
+        Zarr folder that receives each chunk as it is done, at least every minute or so; `xarray.open_zarr` opens it.
     resume : bool
-        Whether to go on with an existing store.
+        Whether to go on with an existing store: with the same settings of all points, the same options and versions,
+        and on a processor of the same kind.
     dask : str or distributed.Client
         Scheduler that runs the chunks; the cores of this machine by default.
     workers : int
         Threads on this machine; one per core by default.
     estimate_error : bool
         Whether to repeat 16 points with half the step and report the largest difference.
+    memory : quantity
+        What the results, and the histories of the points that run at a time, may take [bytes]; by default what the
+        environment's ``FLUIDCC_MEMORY`` says, or half of the memory of the machine.
 
     Returns
     -------
@@ -76,8 +84,8 @@ def sweep(
     Raises
     ------
     InputError
-        If the grid, the scenario or an option makes no sense. A point that does not is NaN in the result,
-        with its reason.
+        If the grid, the scenario or an option makes no sense, or the memory is not enough. A point that makes none
+        is NaN in the result, with its reason.
 
     Examples
     --------
@@ -91,8 +99,13 @@ def sweep(
     (2, 2)
     """
     began = time.perf_counter()
+    if resume and store is None:
+        raise InputError("resume: there is no store to go on with; give the folder, for example store='sweep.zarr'")
+    most = limit(memory)
     grid = grid_of(over)
+    _require_results(grid, 0, most)
     batch = batch_of(make_scenario, grid)
+    _require_results(grid, len(batch.scenario.flows), most)
     built = time.perf_counter() - began
     valid = batch.reasons == 0
     results: dict[str, np.ndarray] = {}
@@ -108,101 +121,106 @@ def sweep(
             dtype=dtype,
             samples=SAMPLES,
             queueing_allowance=QUEUEING_ALLOWANCE,
+            memory=most,
         )
-        threads = workers or cores()
-        chunk = chunk_size(batch, plan, grid.points, threads)
-        keep = None if store is None else Store(store, grid, chunk, _signature(batch, plan, grid), resume)
+        finest = halved(plan) if estimate_error else plan
+        needed = history_bytes(batch.network, finest)
+        require(
+            needed,
+            most,
+            "over: the longest lag, in steps of half the size, takes",
+            "give shorter delays or a larger dt",
+        )
+        threads = max(1, min(workers or cores(), int(most // needed)))
+        room = min(ROOM, most / threads)
+        chunk = chunk_size(batch, plan, grid.points, threads, room)
+        blocks, keep = blocks_of(grid.shape, chunk), None
+        if store is not None:
+            keep = Store(store, grid, batch.scenario, blocks, signature_of(batch, plan, grid), resume)
+            blocks, parts = keep.blocks, keep.blocks.parts()
+            chunk = blocks.points
+        else:
+            parts = [slice(first, min(first + chunk, grid.points)) for first in range(0, grid.points, chunk)]
         started = time.perf_counter()
-        results, compiled = _collect(batch, plan, grid, keep.chunk if keep else chunk, keep, dask, threads)
+        work = Work(batch, plan, grid, chunk, max(room, needed), keep)
+        results, compiled = _collect(work, parts, dask, threads)
         integrated = time.perf_counter() - started - compiled
         compile_s += compiled
         if estimate_error:
-            error = sampled_error(batch, plan, results)
+            error = sampled_error(batch, plan, results, max(room, needed))
     return SweepResult(_dataset(batch, grid, results, compile_s, integrated, error))
 
 
-def _signature(batch: Batch, plan: Plan, grid: Grid) -> str:
-    """Digest of what is run, to recognise the same sweep again."""
-    digest = hashlib.sha256(f"{plan} {grid.signature()} {to_toml(batch.scenario)}".encode())
-    return digest.hexdigest()[:16]
+def _require_results(grid: Grid, flows: int, most: float) -> None:
+    """Refuse a grid whose results do not fit in memory: once as they come in, once as the dataset."""
+    each = len(grid.axes) + len(variables_of(grid)) + flows
+    require(2 * 8 * each * grid.points, most, f"over: {grid.points:,} points take", "give fewer values")
 
 
-def _collect(
-    batch: Batch, plan: Plan, grid: Grid, chunk: int, store: Store | None, dask: Any, threads: int
-) -> tuple[dict[str, np.ndarray], float]:
+@dataclasses.dataclass(frozen=True)
+class Work:
+    """What is done with each part of a grid: run, freed of bad points, kept."""
+
+    batch: Batch
+    plan: Plan
+    grid: Grid
+    chunk: int
+    room: float
+    store: Store | None
+
+    def arguments(self, part: slice) -> tuple[Any, ...]:
+        """Of `run_chunk`; a part is padded so that all have one shape."""
+        indices = np.minimum(np.arange(part.start, part.start + self.chunk), part.stop - 1)
+        payload = np.broadcast_to(self.batch.payload, (self.grid.points,))
+        return take(self.batch.network, indices), self.plan, payload[indices], self.chunk, self.room
+
+    def here(self, part: slice, stopped: threading.Event) -> dict[str, np.ndarray]:
+        """Results of a part, run by this thread and written to the store."""
+        return self.kept(part, run_chunk(*self.arguments(part), stopped=stopped))
+
+    def kept(self, part: slice, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Results of a part without its padding and its bad points, written to the store."""
+        reasons = self.batch.reasons[part]
+        bad = reasons != 0
+        for name, values in found.items():
+            if np.ndim(values):
+                found[name] = values = np.array(values[: part.stop - part.start])
+                values[bad] = reasons[bad] if name == "reason" else np.nan
+        if self.store is not None:
+            self.store.write(part, found)
+        return found
+
+
+def _collect(work: Work, parts: Sequence[slice], dask: Any, threads: int) -> tuple[dict[str, np.ndarray], float]:
     """Run what is not done yet; all results by name, and the seconds that compiling took."""
-    results = store.done() if store is not None else {}
-    reasons = results.get("reason", np.full(grid.points, PENDING, np.int32))
-    starts = [i for i in range(0, grid.points, chunk) if (reasons[i : i + chunk] == PENDING).any()]
+    points = work.grid.points
+    results = work.store.done() if work.store is not None else {}
+    pending = [part for part in parts if not results or unfinished(results, part)]
     compiled = 0.0
-    pending = len(starts)
-    with Bar(f"sweeping {grid.points:,} points", grid.points, "points") as bar:
-        for done, (first, found) in enumerate(_runs(batch, plan, grid, chunk, starts, dask, threads)):
+    with (
+        Bar(f"sweeping {points:,} points", points, "points") as bar,
+        contextlib.closing(_runs(work, pending, dask, threads)) as runs,
+    ):
+        for done, (part, found) in enumerate(runs):
             compiled += float(found.pop("compile_s"))
             found.pop("wall_s")
-            points = slice(first, min(first + chunk, grid.points))
-            found = {name: values[: points.stop - first] for name, values in found.items()}
-            bad = batch.reasons[points] != 0
             for name, values in found.items():
-                if name == "reason":
-                    values[bad] = batch.reasons[points][bad]
-                else:
-                    values[bad] = np.nan
-                whole = results.setdefault(name, np.full((grid.points, *values.shape[1:]), np.nan))
-                whole[points] = values
-            if store is not None:
-                store.write(points, found, grid.points)
-            bar((done + 1) / pending)
-    results["reason"] = results["reason"].astype(np.int32)
+                if name not in results:
+                    results[name] = np.empty((points, *values.shape[1:]), values.dtype)
+                results[name][part] = values
+            bar((done + 1) / len(pending))
     return results, compiled
 
 
 def _runs(
-    batch: Batch, plan: Plan, grid: Grid, chunk: int, starts: list[int], dask: Any, threads: int
-) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
-    """Results of chunks as they come in; the last is padded so that all have one shape."""
-    payload = np.broadcast_to(batch.payload, (grid.points,))
-
-    def job(first: int) -> tuple[Any, ...]:
-        indices = np.minimum(np.arange(first, first + chunk), grid.points - 1)
-        return take(batch.network, indices), plan, payload[indices], chunk
-
-    if dask is not None:
-        yield from _dask_runs(dask, job, starts)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        futures = {pool.submit(lambda i=first: run_chunk(*job(i))): first for first in starts}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _dask_runs(
-    dask: Any, job: Callable[[int], tuple[Any, ...]], starts: list[int]
-) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
-    try:
-        from distributed import Client
-        from distributed import as_completed as dask_completed
-    except ImportError:
-        raise InputError("dask: needs dask.distributed; install it with: pip install 'fluidcc[sweep]'") from None
-    client, own = dask, False
-    if isinstance(dask, str):
-        try:
-            client, own = Client(dask, timeout=10), True
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"dask: no scheduler at {dask[:80]!r} ({error}); write for example tcp://host:8786"
-            ) from None
-    try:
-        futures = {client.submit(run_chunk, *job(first), pure=False): first for first in starts}
-        for future in dask_completed(list(futures)):
-            yield futures[future], future.result()
-    finally:
-        if own:
-            client.close()
+    work: Work, parts: Sequence[slice], dask: Any, threads: int
+) -> Generator[tuple[slice, dict[str, np.ndarray]], None, None]:
+    """Results of parts as they come in."""
+    if dask is None:
+        yield from on_threads(work.here, parts, threads)
+    else:
+        for part, found in on_dask(dask, run_chunk, parts, work.arguments):
+            yield part, work.kept(part, found)
 
 
 def _dataset(
@@ -214,26 +232,17 @@ def _dataset(
     error: dict[str, float | None],
 ) -> xr.Dataset:
     flows = len(batch.scenario.flows)
-    if not results:
-        results = {name: np.full(grid.points, np.nan) for name in METRICS} | {
-            "rate_bytes_per_s": np.full((grid.points, flows), np.nan),
-            "reason": batch.reasons,
-        }
-    names = list(grid.axes)
-    variables: dict[str, Any] = {
-        name: (names, results[name].reshape(grid.shape), {"units": unit, "long_name": text})
-        for name, (unit, text) in METRICS.items()
-    }
-    rates = results["rate_bytes_per_s"].reshape(*grid.shape, flows)
-    variables["rate_bytes_per_s"] = ([*names, "flow"], rates, {"units": "bytes/s", "long_name": "mean sending rate"})
-    meanings = {"units": "1", "long_name": "why a point failed", "flag_meanings": "; ".join(REASONS)}
-    variables["reason"] = (names, results["reason"].reshape(grid.shape).astype(np.int32), meanings)
+    variables: dict[str, Any] = {}
+    for name, (dims, attrs, missing) in variables_of(grid).items():
+        shape = (*grid.shape, flows) if FLOW in dims else grid.shape
+        nothing = batch.reasons if name == "reason" else np.full(shape, missing)
+        values = results[name] if results else nothing
+        variables[name] = (dims, np.asarray(values, np.asarray(missing).dtype).reshape(shape), attrs)
     attrs = {
+        **attributes_of(batch.scenario),
         "compile_s": compile_s,
         "wall_s": wall_s,
         "points_per_s": grid.points / wall_s if wall_s > 0 else 0.0,
-        "scenario": to_toml(batch.scenario),
         **{f"discretisation_error.{k}": np.nan if v is None else v for k, v in error.items()},
     }
-    coords = {**grid.axes, "flow": [flow.name or f"flow {i}" for i, flow in enumerate(batch.scenario.flows)]}
-    return xr.Dataset(variables, coords, attrs)
+    return xr.Dataset(variables, coordinates_of(grid, batch.scenario), attrs)

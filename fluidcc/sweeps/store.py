@@ -1,19 +1,28 @@
 """Results on disk while they come in, so that an interrupted sweep loses nothing and can go on.
 
-A Zarr folder of flat arrays over the points, one Zarr chunk for each chunk of the sweep; a point that is not
-done has reason -1.
+A Zarr folder that `xarray.open_zarr` opens: the sweep's dataset, over its grid, one Zarr chunk for each chunk of the
+sweep; a point that is not done has reason -1. The folder appears whole, Zarr writes each file whole or not at all
+(since 3.1.3), and a chunk's reasons come last: so it may be killed at any moment.
 """
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
+from fluidcc.sweeps.blocks import Blocks
 from fluidcc.sweeps.grid import Grid
+from fluidcc.sweeps.layout import FLOW, PENDING, attributes_of, coordinates_of, variables_of
 
-PENDING = -1
+_ATTEMPTS = "*.partial"  # what Zarr leaves of a file that it was writing
 
 
 class Store:
@@ -24,64 +33,119 @@ class Store:
     path : str or Path
         The folder; made if missing.
     grid : Grid
-    chunk : int
-        Points per chunk; an existing store keeps its own.
-    signature : str
-        What was run; a store of another run is refused.
+    scenario : Scenario
+        Of one of the points, for the names of flows.
+    blocks : Blocks
+        Chunks of a new store; an existing one keeps its own.
+    signature : mapping
+        What is run, by `fluidcc.sweeps.signature`; a store of another run is refused.
     resume : bool
         Whether to go on with an existing store; otherwise one must not exist.
 
     Raises
     ------
     InputError
-        If the folder exists and ``resume`` is not set, holds another sweep, or Zarr is not installed.
+        If the folder exists and ``resume`` is not set, holds another sweep, cannot be made, or Zarr is not installed.
     """
 
-    def __init__(self, path: str | Path, grid: Grid, chunk: int, signature: str, resume: bool) -> None:
+    def __init__(
+        self,
+        path: str | Path,
+        grid: Grid,
+        scenario: Scenario,
+        blocks: Blocks,
+        signature: Mapping[str, str],
+        resume: bool,
+    ) -> None:
         try:
             import zarr
         except ImportError:
             raise InputError("store: needs the package zarr; install it with: pip install 'fluidcc[sweep]'") from None
-        path = Path(path)
-        if path.exists() and not resume:
+        self._path, self._variables = Path(path), variables_of(grid)
+        if self._path.exists() and not resume:
             raise InputError(f"store: {path} exists; add --resume to go on with it, or give another folder")
-        if path.exists():
-            try:
-                self._group = zarr.open_group(path, mode="r+")
-                found = self._group.attrs["signature"]
-                self.chunk = int(str(self._group.attrs["chunk"]))
-            except (OSError, KeyError, ValueError) as error:
-                raise InputError(f"store: {path} is no sweep's store ({error}); give another folder") from None
-            if found != signature:
-                raise InputError(f"store: {path} holds another sweep; give the same options, or another folder")
-            return
+        if not self._path.exists():
+            self._create(grid, scenario, blocks, signature)
         try:
-            self._group = zarr.open_group(path, mode="w-")
-        except OSError as error:
-            raise InputError(f"store: {path} cannot be made ({error.strerror}); give another folder") from None
-        self.chunk = chunk
-        self._group.attrs.update({"signature": signature, "chunk": chunk, "axes": list(grid.axes)})
-        for name, values in grid.axes.items():
-            self._group.create_array(f"axis.{name}", data=values)
-        self._make("reason", np.full(grid.points, PENDING, np.int32))
+            group = zarr.open_group(self._path, mode="r+", use_consolidated=False)
+            found: Any = group.attrs["signature"]
+            self._arrays = {name: group[name] for name in self._variables}
+            block = tuple(int(size) for size in self._arrays["reason"].chunks)  # type: ignore[union-attr]
+            other = [what for what, digest in signature.items() if found.get(what) != digest]
+        except (OSError, KeyError, ValueError, AttributeError) as error:
+            raise InputError(f"store: {path} is no sweep's store ({error}); give another folder") from None
+        if other:
+            told = "; ".join(f"{what}: {_told(found.get(what))} there, {_told(signature[what])} here" for what in other)
+            raise InputError(f"store: {path} holds another sweep ({told}); give the same options, or another folder")
+        self.blocks = Blocks(grid.shape, block)
+        for left in self._path.rglob(_ATTEMPTS):
+            left.unlink(missing_ok=True)
 
-    def _make(self, name: str, values: np.ndarray) -> None:
-        chunks = (self.chunk, *values.shape[1:])
-        self._group.create_array(name, data=values, chunks=chunks)
+    def _create(self, grid: Grid, scenario: Scenario, blocks: Blocks, signature: Mapping[str, str]) -> None:
+        import zarr
+
+        made: Path | None = None
+        try:
+            made = Path(tempfile.mkdtemp(dir=self._path.parent, prefix=f".{self._path.name[:100]}."))
+            made.chmod(0o755)
+            group = zarr.open_group(made, mode="w", zarr_format=3)
+            group.attrs.update({"signature": dict(signature), **attributes_of(scenario)})
+            coordinates = coordinates_of(grid, scenario)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # text, and metadata in one file, are no part of format 3 yet
+                for name, (dim, values, attrs) in coordinates.items():
+                    group.create_array(name, data=np.asarray(values), dimension_names=[dim], attributes=attrs)
+                flows = len(coordinates[FLOW][1])
+                for name, (dims, attrs, missing) in self._variables.items():
+                    more = (flows,) if FLOW in dims else ()
+                    group.create_array(
+                        name,
+                        shape=(*grid.shape, *more),
+                        chunks=(*blocks.block, *more),
+                        dtype=np.asarray(missing).dtype,
+                        fill_value=missing,
+                        dimension_names=list(dims),
+                        attributes=attrs,
+                    )
+                zarr.consolidate_metadata(made)  # type: ignore[arg-type]
+            made.rename(self._path)
+        except OSError as error:
+            raise InputError(f"store: {self._path} cannot be made ({error.strerror}); give another folder") from None
+        finally:
+            if made is not None:
+                shutil.rmtree(made, ignore_errors=True)
 
     def done(self) -> dict[str, np.ndarray]:
-        """All arrays so far, by name; empty before the first chunk."""
-        if len(list(self._group.array_keys())) <= 1 + len(list(self._group.attrs["axes"])):  # type: ignore[arg-type]
-            return {}
-        return {
-            name: np.asarray(self._group[name][...])  # type: ignore[index]
-            for name in self._group.array_keys()
-            if not name.startswith("axis.")
-        }
+        """All arrays so far, by name; (points, ...)."""
+        found = {name: np.asarray(array[...]) for name, array in self._arrays.items()}  # type: ignore[index]
+        grid = len(self.blocks.shape)
+        return {name: values.reshape(-1, *values.shape[grid:]) for name, values in found.items()}
 
-    def write(self, points: slice, results: dict[str, np.ndarray], total: int) -> None:
-        """Write a chunk; its reasons last, so that what is marked done is there."""
-        for name in sorted(results, key=lambda n: n == "reason"):
-            if name not in self._group:
-                self._make(name, np.full((total, *results[name].shape[1:]), np.nan))
-            self._group[name][points] = results[name]  # type: ignore[index]
+    def write(self, part: slice, results: Mapping[str, np.ndarray]) -> None:
+        """Write the points of a block; their reasons last, so that what is marked done is there.
+
+        Raises
+        ------
+        InputError
+            If the disk takes no more.
+        """
+        box = self.blocks.box(part)
+        lengths = [at.stop - at.start for at in box]
+        try:
+            for name in sorted(self._variables, key=lambda n: n == "reason"):
+                values = results[name]
+                self._arrays[name][box] = values.reshape(*lengths, *values.shape[1:])  # type: ignore[index]
+        except OSError as error:
+            raise InputError(
+                f"store: {self._path} cannot be written to ({error.strerror or error}); what is there is kept: "
+                "mend that, and go on with --resume"
+            ) from None
+
+
+def unfinished(results: Mapping[str, np.ndarray], part: slice) -> bool:
+    """Whether some point of a block is not done."""
+    return bool((results["reason"][part] == PENDING).any())
+
+
+def _told(value: Any) -> str:
+    return str(value)[:80] if value else "nothing"

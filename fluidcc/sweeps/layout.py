@@ -1,0 +1,69 @@
+"""The dataset of a sweep: its variables with dimensions, units and meanings, in memory and on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fluidcc.engines.fluid.network import REASONS
+from fluidcc.errors import InputError
+from fluidcc.results.schema import METRICS
+from fluidcc.scenario.builders.toml_file import to_toml
+from fluidcc.scenario.model import Scenario
+from fluidcc.sweeps.grid import Grid, unit_of
+
+PENDING = -1  # reason of a point that is not done
+FLOW = "flow"
+
+
+class Variable(NamedTuple):
+    """A variable over the grid."""
+
+    dims: tuple[str, ...]
+    attrs: dict[str, Any]
+    missing: Any  # what it is where nothing is known yet; of its type
+
+
+def variables_of(grid: Grid) -> dict[str, Variable]:
+    """All that is known of each point, by name.
+
+    Raises
+    ------
+    InputError
+        If a swept name is that of a result.
+    """
+    names = tuple(grid.axes)
+    found = {
+        name: Variable(names, {"units": unit, "long_name": text}, np.float64(np.nan))
+        for name, (unit, text) in METRICS.items()
+    }
+    rate = {"units": "bytes/s", "long_name": "mean sending rate"}
+    found["rate_bytes_per_s"] = Variable((*names, FLOW), rate, np.float64(np.nan))
+    meanings = {"flag_values": list(range(len(REASONS))), "flag_meanings": "; ".join(REASONS)}
+    found["reason"] = Variable(names, {"units": "1", "long_name": "why a point failed", **meanings}, np.int32(PENDING))
+    taken = next((name for name in names if name in found or name == FLOW), None)
+    if taken is not None:
+        raise InputError(f"over {taken}: a result has that name; give the argument of make_scenario another")
+    return found
+
+
+def coordinates_of(grid: Grid, scenario: Scenario) -> dict[str, tuple[str, Any, dict[str, Any]]]:
+    """Swept values with their units, and the flows' names."""
+    found: dict[str, tuple[str, Any, dict[str, Any]]] = {
+        name: (name, values, {"units": unit} if (unit := unit_of(name)) else {}) for name, values in grid.axes.items()
+    }
+    return found | {FLOW: (FLOW, [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)], {})}
+
+
+def attributes_of(scenario: Scenario) -> dict[str, Any]:
+    """What is known of a sweep before it runs."""
+    # Of several schemes, what the most modest leaves of the link.
+    target = min(float(getattr(flow.scheme, "target_utilisation", 1.0)) for flow in scenario.flows)
+    return {"scenario": to_toml(scenario), "target_utilisation": target}
+
+
+def words(attrs: Mapping[str, Any]) -> list[str]:
+    """Meanings of the numbers in ``reason``, of a result of this version or an earlier one."""
+    return str(attrs.get("flag_meanings", "; ".join(REASONS))).split("; ")
