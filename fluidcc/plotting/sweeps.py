@@ -16,6 +16,7 @@ from fluidcc.plotting.style import Picture, figure, label, scaled
 from fluidcc.sweeps.grid import dimension_of, format_value
 
 if TYPE_CHECKING:
+    from fluidcc.sweeps.constraints import Given
     from fluidcc.sweeps.result import SweepResult
 
 _MOST_TICKS = 10  # swept values ticked one by one
@@ -29,6 +30,7 @@ def plot_sweep(
     best: dict[str, float] | None = None,
     mark: dict[str, float] | None = None,
     minimise: bool = True,
+    subject_to: Given = None,
 ) -> Picture:
     """A metric over one swept name as a line, over two as a heat map.
 
@@ -42,6 +44,8 @@ def plot_sweep(
         A point to mark on the heat map, for example the present setting.
     minimise : bool
         Whether less of the metric is better.
+    subject_to : str or sequence of str
+        What the best must keep, as in `SweepResult.best`.
 
     Returns
     -------
@@ -54,11 +58,14 @@ def plot_sweep(
     """
     if not result.names:
         raise InputError("plot: the sweep is of one point; leave a name with several values")
-    chosen = best if best is not None else result.best(metric, minimise=minimise)
+    chosen = best if best is not None else result.best(metric, minimise=minimise, subject_to=subject_to)
+    # Where no point keeps the constraints, the map is a slice through the best of all.
+    slice_at = chosen if chosen[result.names[0]] is not None else result.best(metric, minimise=minimise, subject_to=())
     shown = sorted(result.names, key=lambda n: -result.dataset.sizes[n])[:2]
     shown = [name for name in result.names if name in shown]
-    held = {n: chosen[n] for n in result.names if n not in shown}
-    values = result[metric].sel({n: v for n, v in held.items() if v is not None}, method="nearest")
+    held = {n: slice_at[n] for n in result.names if n not in shown}
+    whole = {n: float(result.dataset[n][0]) if v is None else v for n, v in held.items()}  # where all failed, any
+    values = result[metric].sel(whole, method="nearest")
     dimension = str(values.attrs.get("units", ""))
     data, unit = scaled(values.values, dimension)
     picture, axes = figure(1, 1, size=(7.5, 5.0))
@@ -98,7 +105,8 @@ def _mark_points(axis: Axes, shown: Sequence[str], best: dict[str, Any], mark: d
     for name, point, symbol, fill in points:
         if point[shown[0]] is not None:
             axis.plot(point[shown[1]], point[shown[0]], symbol, mfc=fill, label=name, **style)
-    axis.figure.legend(loc="outside lower center", ncols=2, fontsize="small")
+    if axis.get_legend_handles_labels()[1]:  # where no point keeps the constraints, none is best
+        axis.figure.legend(loc="outside lower center", ncols=2, fontsize="small")
 
 
 def _name_axis(axis: Axes, which: str, result: SweepResult, name: str) -> None:

@@ -64,6 +64,15 @@ class Parameters(Protocol):
         ...
 
 
+class Modest(Parameters, Protocol):
+    """Parameters of a scheme that leaves a part of the link free on purpose; without it, it aims at all of it."""
+
+    @property
+    def target_utilisation(self) -> Any:
+        """Share of a link that it aims to use."""
+        ...
+
+
 class SchemePackage(Protocol):
     """What a scheme's package itself holds; its sides are imported when first used."""
 

@@ -16,9 +16,12 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.schema import METRICS
 from fluidcc.results.text import shown
 from fluidcc.surface import public
+from fluidcc.sweeps.constraints import Given, best_index, constraints_of, feasible
 from fluidcc.sweeps.grid import axis_text, format_value
+from fluidcc.sweeps.layout import words
 
 DEFAULT_METRIC = "queue_bytes.mean"
+SHOWN = ("utilisation", "jain")  # what a best point always comes with
 
 
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
@@ -41,10 +44,17 @@ class SweepResult(DatasetResult):
     def _rows(self) -> list[Row]:
         rows = [(name, axis_text(name, self.dataset[name])) for name in self.names]
         rows.append(("points", f"{self.points:,}, {self.failed:,} failed"))
-        if self.points > self.failed:
-            best = self.best()
+        rows += [(f"  {word}", f"{count:,}") for word, count in self.reasons.items()]
+        best = self.best()
+        constraints = constraints_of(self.dataset, None, DEFAULT_METRIC, minimise=True)
+        bounds = " and ".join(map(str, constraints))
+        if best["value"] is not None:
             at = ", ".join(f"{name} = {format_value(name, best[name])}" for name in self.names)
-            rows.append((f"least {DEFAULT_METRIC}", shown("_bytes", best["value"]) + (f" at {at}" if at else "")))
+            also = ", ".join(f"{name} {best[name]:.4g}" for name in SHOWN)
+            text = shown("_bytes", best["value"]) + (f" at {at}" if at else "")
+            rows.append((f"least {DEFAULT_METRIC}", f"{text}, {also} (of those with {bounds})"))
+        elif self.points > self.failed:
+            rows.append((f"least {DEFAULT_METRIC}", f"no point has {bounds}"))
         rows += [("time", shown(key, self.dataset.attrs[key])) for key in ("wall_s",) if key in self.dataset.attrs]
         return rows
 
@@ -63,9 +73,28 @@ class SweepResult(DatasetResult):
         """Number of points without a result."""
         return int((self.dataset["reason"] != 0).sum())
 
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many points failed for which reason, in words."""
+        numbers, counts = np.unique(self.dataset["reason"].values, return_counts=True)
+        pairs = zip(numbers.tolist(), counts.tolist(), strict=True)
+        return {self._word(number): count for number, count in pairs if number != 0}
+
+    def _word(self, number: int) -> str:
+        known = words(self.dataset["reason"].attrs)
+        return known[number] if 0 <= number < len(known) else "not done"
+
     @public()
-    def best(self, metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> dict[str, Any]:
-        """The point with the best value of a metric.
+    def best(
+        self,
+        metric: str = DEFAULT_METRIC,
+        *,
+        minimise: bool = True,
+        subject_to: Given = None,
+    ) -> dict[str, Any]:
+        """The point with the best value of a metric, among those that keep some constraints.
+
+        Of points with the same value it is that which uses most of the link, and then the fairest.
 
         Parameters
         ----------
@@ -73,28 +102,46 @@ class SweepResult(DatasetResult):
             One of `METRICS`, such as ``"queue_bytes.mean"``.
         minimise : bool
             Whether the least is best.
+        subject_to : str or sequence of str
+            Bounds on metrics, ``"utilisation>=0.99"`` or ``"queue_bytes.p99<=100KB"``. None: where a queue is
+            minimised, ``utilisation>=0.98`` and ``jain>=0.9``, because a queue is shortest where the link is left idle
+            (of a scheme that aims at a share of the link, such as HPCC's eta: 0.98 of that share); else none.
+            ``()``: none.
 
         Returns
         -------
         dict
-            The swept names with their SI values, ``metric`` and ``value``; None if every point failed.
+            The swept names with their SI values, ``metric``, ``value``, and the ``utilisation`` and ``jain`` of that
+            point; all None if every point failed, or none keeps the constraints.
 
         Raises
         ------
         InputError
-            If there is no such metric.
+            If there is no such metric, or a constraint cannot be read.
         """
-        values = self._metric(metric)
-        if not bool(np.isfinite(values).any()):
-            return {**dict.fromkeys(self.names), "metric": metric, "value": None}
-        point = values
-        if self.names:
-            at = (values.argmin if minimise else values.argmax)(dim=self.names, skipna=True)
-            point = values.isel({name: int(index) for name, index in at.items()})
-        return {**{name: float(point[name]) for name in self.names}, "metric": metric, "value": float(point)}
+        self._metric(metric)
+        constraints = constraints_of(self.dataset, subject_to, metric, minimise=minimise)
+        at = best_index(self.dataset, metric, constraints, minimise=minimise)
+        if at is None:
+            return {**dict.fromkeys(self.names), "metric": metric, "value": None, **dict.fromkeys(SHOWN)}
+        shape = self.dataset["reason"].shape
+        found = self.dataset.isel(dict(zip(self.names, map(int, np.unravel_index(at, shape)), strict=True)))
+        return {
+            **{name: float(found[name]) for name in self.names},
+            "metric": metric,
+            "value": float(found[metric]),
+            **{name: float(found[name]) for name in SHOWN},
+        }
 
     @public()
-    def rank(self, point: dict[str, float], metric: str = DEFAULT_METRIC, *, minimise: bool = True) -> tuple[int, int]:
+    def rank(
+        self,
+        point: dict[str, float],
+        metric: str = DEFAULT_METRIC,
+        *,
+        minimise: bool = True,
+        subject_to: Given = None,
+    ) -> tuple[int, int]:
         """Rank (1 is best) of the grid point nearest to given values, and the number of valid points.
 
         Parameters
@@ -105,15 +152,19 @@ class SweepResult(DatasetResult):
             One of `METRICS`, such as ``"queue_bytes.mean"``.
         minimise : bool
             Whether the least is best.
+        subject_to : str or sequence of str
+            As in `best`; points that keep the constraints go before all that do not.
 
         Returns
         -------
         rank, valid : int
         """
         values = self._metric(metric)
-        here = float(values.sel(point, method="nearest"))
-        valid = values.values[np.isfinite(values.values)]
-        return 1 + int(np.sum(valid < here if minimise else valid > here)), len(valid)
+        kept = feasible(self.dataset, constraints_of(self.dataset, subject_to, metric, minimise=minimise))
+        here, ours = (float(each.sel(point, method="nearest")) for each in (values, kept))
+        better = values < here if minimise else values > here
+        ahead = (kept & better) if ours else (kept | better)
+        return 1 + int((ahead & np.isfinite(values)).sum()), int(np.isfinite(values).sum())
 
     def _metric(self, metric: str) -> xr.DataArray:
         if metric not in METRICS:
@@ -122,7 +173,7 @@ class SweepResult(DatasetResult):
 
     @public()
     def save(self, path: str | Path) -> Path:
-        """Write NetCDF4 (``.nc``) or CSV (``.csv``); the file appears whole or not at all.
+        """Write NetCDF4 (``.nc``) or CSV (``.csv``, reasons in words); the file appears whole or not at all.
 
         Parameters
         ----------
@@ -143,6 +194,7 @@ class SweepResult(DatasetResult):
             return write_atomically(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
         if kind == ".csv":
             flat = self.dataset.drop_dims("flow").to_dataframe().reset_index()
+            flat["reason"] = [self._word(number) for number in flat["reason"]]
             return write_atomically(path, lambda target: flat.to_csv(target, index=False))
         raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
 
@@ -154,6 +206,7 @@ class SweepResult(DatasetResult):
         best: dict[str, float] | None = None,
         mark: dict[str, float] | None = None,
         minimise: bool = True,
+        subject_to: Given = None,
     ) -> Any:
         """A metric over one swept name as a line, over two as a heat map.
 
@@ -165,9 +218,11 @@ class SweepResult(DatasetResult):
             Points to mark, values in SI by name; ``best`` is that of `SweepResult.best` if not given.
         minimise : bool
             Whether the best is the least.
+        subject_to : str or sequence of str
+            As in `SweepResult.best`.
 
         Returns
         -------
         fluidcc.plotting.style.Picture
         """
-        return draw("plot_sweep", self, metric, best=best, mark=mark, minimise=minimise)
+        return draw("plot_sweep", self, metric, best=best, mark=mark, minimise=minimise, subject_to=subject_to)

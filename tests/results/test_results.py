@@ -259,11 +259,11 @@ def test_parts_of_a_sweep_are_sweeps() -> None:
     assert type(part) is fc.SweepResult
     assert part.names == ["kmin"]
     assert (part.points, part.failed) == (3, 1)
-    assert part.best().keys() == {"kmin", "metric", "value"}
+    assert part.best().keys() == {"kmin", "metric", "value", "utilisation", "jain"}
     assert part.plot().axes
     point = part.sel(kmin=5e3)
     assert (point.names, point.points, point.failed) == ([], 1, 0)
-    assert point.best()["value"] == float(sweep["queue_bytes.mean"].sel(g=1 / 256, kmin=5e3))
+    assert point.best(subject_to=())["value"] == float(sweep["queue_bytes.mean"].sel(g=1 / 256, kmin=5e3))
     with pytest.raises(fc.InputError, match="one point"):
         point.plot()
     assert type(sweep.isel(g=[0])) is fc.SweepResult

@@ -155,6 +155,11 @@ class HPCC(VaiSf):
     default_rate: ClassVar[str] = "100Gbps"
     feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
+    @property
+    def target_utilisation(self) -> Any:
+        """Share of a link that is used where nothing stands in its queue."""
+        return self.eta
+
     def bind(self, path: PathInformation) -> Self:
         """T, W_init, W_AI and its rate (HPCC 3.2, 3.3), Variable AI's threshold, and MultiQ's guaranteed share.
 
