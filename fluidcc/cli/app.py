@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import fluidcc
-from fluidcc.cli import audit, crosscheck, equilibrium, reproduce, show, simulate, stability, sweep, verify
+from fluidcc.cli import audit, crosscheck, equilibrium, interrupt, reproduce, show, simulate, stability, sweep, verify
 from fluidcc.errors import InputError
 
 # Typer brings its own copy of click, or uses the installed one, depending on its version; its public
@@ -47,6 +47,7 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status."""
+    interrupt.watch()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -96,8 +97,8 @@ def _run(arguments: list[str]) -> int:
     except MemoryError:
         return _complain("out of memory; give fewer flows, points or samples")
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("fluidcc: interrupted\n")
-        return 130
+        interrupt.say()
+        return interrupt.STATUS
 
 
 def _complain(message: str) -> int:

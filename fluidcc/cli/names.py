@@ -41,6 +41,17 @@ def known_names(scheme: str) -> dict[str, tuple[str, str]]:
     return known
 
 
+def counted(scheme: str, name: str) -> bool:
+    """Whether a parameter, known by `check_name`, takes whole numbers alone."""
+    from fluidcc.scenario.model import PFC, RED, Scenario
+    from fluidcc.scenario.parameters import specs
+    from fluidcc.schemes.registry import scheme as scheme_named
+
+    owners = (scheme_named(scheme).Parameters, RED, Scenario, PFC)
+    spec = next((specs(owner)[name] for owner in owners if name in specs(owner)), None)
+    return name in _SENDERS and known_names(scheme)[name][1] == units.COUNT if spec is None else spec.integer
+
+
 def check_name(scheme: str, name: str, option: str) -> str:
     """Dimension of a parameter's name.
 

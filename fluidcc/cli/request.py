@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,10 +188,13 @@ def _whole(value: Any, name: str) -> int:
 
 
 def _flow_count(flows: Any, columns: dict[str, Any], swept: bool) -> tuple[int, Any]:
-    """Number of flow classes and their multiplicity; a swept number of flows goes to the latter."""
+    """Number of flow classes and their multiplicity; a swept number of flows goes to the latter.
+
+    Lists repeat over the flows, so that the first classes have one flow more if the number does not divide evenly.
+    """
     if swept:
-        classes = max((len(c) for c in columns.values() if isinstance(c, list)), default=1)
-        return classes, flows / classes
+        classes = math.lcm(*(len(c) for c in columns.values() if isinstance(c, list)))
+        return classes, [(flows + (classes - 1 - i)) // classes for i in range(classes)]
     return _whole(flows, "flows"), 1.0
 
 

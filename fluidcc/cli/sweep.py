@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fluidcc.cli import options as o
 from fluidcc.cli import output
-from fluidcc.cli.names import SHAPES, check_name
+from fluidcc.cli.names import SHAPES, check_name, counted
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.sweeps import SweepResult
 
 
 @o.takes_scenario
@@ -25,20 +28,34 @@ def command(
     dtype: o.Dtype = "float64",
     metric: Annotated[str, typer.Option(help="Metric that the best point is chosen by.")] = "queue_bytes.mean",
     minimise: Annotated[bool, typer.Option("--minimise/--maximise", help="What is best.")] = True,
+    subject_to: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC>=VALUE",
+            help="What the best must keep, or <=; repeat. For a queue utilisation>=0.98 and jain>=0.9 by default.",
+        ),
+    ] = None,
     store: Annotated[str | None, typer.Option(metavar="DIR.zarr", help="Keep each chunk as it is done.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the store.")] = False,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask scheduler.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="May be taken; half of the machine's by default.")
+    ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the table, .nc or .csv.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw the metric.")] = None,
     json: o.Json = False,
 ) -> None:
     """Run a scenario at every combination of some values; the best is printed, --out keeps all."""
+    if resume and store is None:
+        raise InputError("--resume: there is no store to go on with; write --store DIR.zarr beside it")
     axes = _axes(request, over)
     from fluidcc.results.schema import METRICS
     from fluidcc.sweeps import sweep
+    from fluidcc.sweeps.constraints import constraints_of, feasible, parse_constraint
 
     if metric not in METRICS:
         raise InputError(f"--metric: {metric[:40]!r} is unknown; write one of {', '.join(METRICS)}")
+    bounds = None if subject_to is None else [parse_constraint(text, "--subject-to") for text in subject_to]
     if save_scenario is not None:
         output.save_scenario(scenario_of(request), save_scenario)
     result = sweep(
@@ -52,27 +69,43 @@ def command(
         store=store,
         resume=resume,
         dask=dask,
+        memory=memory,
     )
     if out is not None:
         result.save(out)
+    constraints = constraints_of(result.dataset, bounds, metric, minimise=minimise)
     if plot is not None:
-        result.plot(metric, minimise=minimise).write(plot)
+        result.plot(metric, minimise=minimise, subject_to=constraints).write(plot)
     attrs = result.dataset.attrs
+    best = result.best(metric, minimise=minimise, subject_to=constraints)
     document = {
         "points": result.points,
         "failed": result.failed,
+        "reasons": result.reasons,
         "compile_s": attrs["compile_s"],
         "wall_s": attrs["wall_s"],
         "points_per_s": attrs["points_per_s"],
         "metrics": list(METRICS),
-        "best": result.best(metric, minimise=minimise),
+        "best": best,
+        "subject_to": [str(each) for each in constraints],
+        "feasible": int(feasible(result.dataset, constraints).sum()),
+        "at_end": at_end(best, axes),
         "discretisation_error": {k: attrs[f"discretisation_error.{k}"] for k in ("queue_rel", "rate_rel")},
         "store": store,
     }
     if json:
         output.print_json(document)
     else:
-        _print(request.scheme, document, result.names)
+        _print(request.scheme, document, result)
+
+
+def at_end(best: dict[str, Any], axes: dict[str, Any]) -> list[str]:
+    """Names whose best value is the least or the largest that was tried: a wider range may have a better one."""
+    return [
+        name
+        for name, values in axes.items()
+        if len(values) > 1 and best[name] is not None and best[name] in (min(values), max(values))
+    ]
 
 
 def _axes(request: Request, over: list[str]) -> dict[str, Any]:
@@ -92,24 +125,60 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
         if name in axes:
             raise InputError(f"--over: {name} is given twice; put all values in one")
         axes[name] = parse_axis(values.strip(), dimension, f"--over {name}")
+        broken = [float(value) for value in axes[name] if value % 1 != 0] if counted(request.scheme, name) else []
+        if broken:
+            raise InputError(f"--over {name}: {broken[0]:g} is no whole number; write for example --over {name}=2,4,8")
     return axes
 
 
-def _print(scheme: str, document: dict[str, Any], names: list[str]) -> None:
-    from fluidcc.results.schema import METRICS
+def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
     from fluidcc.sweeps.grid import format_value
-    from fluidcc.units import show
 
-    best = document["best"]
-    value = best["value"]
-    unit = METRICS[best["metric"]][0]
     step = [output.small(document["discretisation_error"][k]) for k in ("queue_rel", "rate_rel")]
     rate = document["points_per_s"]
     rows = [
         ("points", f"{document['points']:,}, {document['failed']:,} failed"),
-        (f"best {best['metric']}", "every point failed" if value is None else show(value, unit)),
-        *((f"  at {name}", format_value(name, best[name])) for name in names if value is not None),
+        *((f"  {word}", f"{count:,}") for word, count in document["reasons"].items()),
+        *_best(document, result),
+    ]
+    if document["at_end"]:
+        ends = ", ".join(f"{name} = {format_value(name, document['best'][name])}" for name in document["at_end"])
+        rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
+    rows += [
         ("error of the step", f"queue {step[0]}, rates {step[1]} (16 points)"),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
-    output.print_table(f"{scheme}, sweep over {', '.join(names)}", rows)
+    output.print_table(f"{scheme}, sweep over {', '.join(result.names)}", rows)
+
+
+def _best(document: dict[str, Any], result: SweepResult) -> list[tuple[str, str]]:
+    """The best point with what it costs, or how near the others come to the constraints."""
+    from fluidcc.results.schema import METRICS
+    from fluidcc.sweeps.grid import format_value
+    from fluidcc.sweeps.result import SHOWN
+    from fluidcc.units import show
+
+    def text(name: str, value: float) -> str:
+        return show(value, METRICS[name][0])
+
+    best, bounds = document["best"], " and ".join(document["subject_to"])
+    title = f"best {best['metric']}"
+    if document["failed"] == document["points"]:
+        return [(title, "every point failed")]
+    if best["value"] is None:
+        ranges = [
+            f"{name} from {text(name, float(result[name].min()))} to {text(name, float(result[name].max()))}"
+            for name in dict.fromkeys(
+                (*SHOWN, *(each.partition("=")[0].rstrip("<>") for each in document["subject_to"]))
+            )
+        ]
+        return [(title, f"no point keeps {bounds}; {', '.join(ranges)}")]
+    others = [name for name in SHOWN if name != best["metric"]]
+    rows = [
+        (title, text(best["metric"], best["value"])),
+        *((f"  at {name}", format_value(name, best[name])) for name in result.names),
+        *((f"  {name}", text(name, best[name])) for name in others),
+    ]
+    if bounds:
+        rows.append(("  subject to", f"{bounds}: {document['feasible']:,} of {document['points']:,} points"))
+    return rows

@@ -181,13 +181,32 @@ def test_sweep(fluidcc, tmp_path):
     assert err == ""
     assert found["points"] == 6
     assert found["failed"] == 2  # kmin above kmax
-    assert found["best"].keys() == {"kmin", "g", "metric", "value"}
+    assert found["reasons"] == {"kmin exceeds kmax": 2}
+    assert found["best"].keys() == {"kmin", "g", "metric", "value", "utilisation", "jain"}
     assert found["best"]["metric"] == "queue_bytes.mean"
     assert found["store"] == str(tmp_path / "s.zarr")
     assert found.keys() >= {"compile_s", "wall_s", "points_per_s", "metrics"}
-    assert (tmp_path / "s.csv").exists()
+    assert (tmp_path / "s.csv").read_text().count("kmin exceeds kmax") == 2
     status, again, _ = fluidcc("sweep", "dcqcn", *axes, "--store", tmp_path / "s.zarr", "--resume", *SHORT, "--json")
     assert again["best"] == found["best"]
+
+
+def test_the_best_uses_its_link_and_says_so(fluidcc):
+    # Eight flows: pmax 100 % leaves 2.2 KB and uses 96.6 % of the link, 10 % leaves 10.5 KB and uses 99.4 %.
+    arguments = ["sweep", "dcqcn", "--flows", 8, "--over", "pmax=1%,10%,100%", "--until", "30ms"]
+    _, found, _ = fluidcc(*arguments, "--json")
+    assert found["subject_to"] == ["utilisation>=0.98", "jain>=0.9"]
+    assert found["feasible"] == 2
+    assert found["best"]["pmax"] == 0.1
+    assert found["best"]["utilisation"] > 0.98
+    _, free, _ = fluidcc(*arguments, "--subject-to", "utilisation>=0", "--json")
+    assert free["best"]["pmax"] == 1
+    assert free["at_end"] == ["pmax"]
+    _, text, _ = fluidcc(*arguments)
+    for word in ("utilisation 0.99", "jain 1", "utilisation>=0.98 and jain>=0.9: 2 of 3 points"):
+        assert word in " ".join(text.split())
+    _, text, _ = fluidcc(*arguments, "--subject-to", "utilisation>=2")
+    assert "no point keeps utilisation>=2; utilisation from 0.96" in " ".join(text.split())
 
 
 def test_sweeping_flows_goes_by_multiplicity(fluidcc):
@@ -307,6 +326,11 @@ BAD = [
     (["sweep", "dcqcn", "--topology", "chain", "--over", "rate=10Gbps,20Gbps"], "rate"),
     (["sweep", "dcqcn", "--topology", "fat-tree", "--over", "flows=2,4"], "fat-tree"),
     (["sweep", "dcqcn", "--over", "g=1/256", "--metric", "speed"], "utilisation"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--subject-to", "utilisation=1"], "utilisation>=0.99"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--subject-to", "speed>=1"], "utilisation"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--resume"], "--store DIR.zarr"),
+    (["sweep", "dcqcn", "--over", "g=1/256", "--memory", "some"], "memory"),
+    (["sweep", "dcqcn", "--over", "flows=2:5:3"], "whole number"),
     (["sweep", "dcqcn", "--over", "g=1/256", "--until", "1ms", "--out", "s.xls"], ".csv"),
     (["audit"], "--sonic"),
     (["audit", "--sonic", "/nowhere.json"], "/nowhere.json"),
