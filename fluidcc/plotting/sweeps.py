@@ -59,11 +59,11 @@ def plot_sweep(
     if not result.names:
         raise InputError("plot: the sweep is of one point; leave a name with several values")
     chosen = best if best is not None else result.best(metric, minimise=minimise, subject_to=subject_to)
-    # Where no point keeps the constraints, the map is a slice through the best of all.
-    slice_at = chosen if chosen[result.names[0]] is not None else result.best(metric, minimise=minimise, subject_to=())
     shown = sorted(result.names, key=lambda n: -result.dataset.sizes[n])[:2]
     shown = [name for name in result.names if name in shown]
-    held = {n: slice_at[n] for n in result.names if n not in shown}
+    # Where no point keeps the constraints, the map is a slice through the best of all.
+    free = result.best(metric, minimise=minimise, subject_to=())
+    held = {n: free[n] if chosen.get(n) is None else chosen[n] for n in result.names if n not in shown}
     whole = {n: float(result.dataset[n][0]) if v is None else v for n, v in held.items()}  # where all failed, any
     values = result[metric].sel(whole, method="nearest")
     dimension = str(values.attrs.get("units", ""))

@@ -8,7 +8,7 @@ sweep; a point that is not done has reason -1. The folder appears whole, Zarr wr
 from __future__ import annotations
 
 import shutil
-import tempfile
+import uuid
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,10 +84,9 @@ class Store:
     def _create(self, grid: Grid, scenario: Scenario, blocks: Blocks, signature: Mapping[str, str]) -> None:
         import zarr
 
-        made: Path | None = None
+        made = self._path.parent / f".{self._path.name[:100]}.{uuid.uuid4().hex[:8]}"
         try:
-            made = Path(tempfile.mkdtemp(dir=self._path.parent, prefix=f".{self._path.name[:100]}."))
-            made.chmod(0o755)
+            made.mkdir()
             group = zarr.open_group(made, mode="w", zarr_format=3)
             group.attrs.update({"signature": dict(signature), **attributes_of(scenario)})
             coordinates = coordinates_of(grid, scenario)
@@ -112,8 +111,7 @@ class Store:
         except OSError as error:
             raise InputError(f"store: {self._path} cannot be made ({error.strerror}); give another folder") from None
         finally:
-            if made is not None:
-                shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(made, ignore_errors=True)
 
     def done(self) -> dict[str, np.ndarray]:
         """All arrays so far, by name; (points, ...)."""
