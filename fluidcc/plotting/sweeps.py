@@ -98,7 +98,8 @@ def _mark_points(axis: Axes, shown: Sequence[str], best: dict[str, Any], mark: d
     points = [("best", best, "*", "white")]
     if mark:
         # The map is a slice through the best point: a mark with other held values is not on it, and says so.
-        other = [name for name in best if name in mark and name not in shown and not np.isclose(best[name], mark[name])]
+        held = [name for name in best if name in mark and name not in shown and best[name] is not None]
+        other = [name for name in held if not np.isclose(best[name], mark[name])]
         where = f" (there with another {', '.join(other)})" if other else ""
         points.append((f"present {', '.join(shown)}{where}", mark, "o", "none"))
     style = {"mec": "crimson", "mew": 1.5, "ms": 12, "ls": "none", "clip_on": False}
