@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from fluidcc import units
@@ -40,21 +41,46 @@ def command(
         if cycle["period_s"] is not None:
             rows.append(("period", units.show(cycle["period_s"], units.TIME)))
     if found["unique"] is not None:
-        rows.append(("unique", "yes" if found["unique"] else "no: flows may settle at others"))
+        rows.append(("unique", "yes" if found["unique"] else "no"))
+    if found["searched"] is not None:
+        rows.append(("searched", found["searched"]))
     if (found["marking_probability"] or 0.0) > 0:
         rows += [
             ("on the RED ramp", "yes" if found["on_ramp"] else "no"),
             ("marking probability", f"{found['marking_probability']:.6g}"),
         ]
     rows.append(("queue", units.show(found["queue_bytes"], units.SIZE)))
-    skip = {"exists", "on_ramp", "unique", "marking_probability", "queue_bytes", "links", "flows", "limit_cycle"}
+    skip = {
+        "exists",
+        "on_ramp",
+        "unique",
+        "searched",
+        "others",
+        "marking_probability",
+        "queue_bytes",
+        "links",
+        "flows",
+        "limit_cycle",
+    }
     rows += [
         (key.removesuffix("_per_s").removesuffix("_bytes").replace("_", " "), _shown(key, v))
         for key, v in found.items()
         if key not in skip
     ]
+    for number, other in enumerate(found["others"], 1):
+        queue, p = units.show(other["queue_bytes"], units.SIZE), f"{other['marking_probability']:.6g}"
+        ramp = "" if other["exists"] else ", on the RED line extended beyond kmax"
+        rows.append((f"another ({number})", f"rates {_shares(other['flows'])}; queue {queue}, marking {p}{ramp}"))
     title = "fixed point" if cycle is None or found["exists"] else "no fixed point: means of a run"
     output.print_table(f"{request.scheme}, {title}", rows)
+
+
+def _shares(flows: list[dict[str, Any]]) -> str:
+    """Rates and how many flows have each."""
+    counts: Counter[str] = Counter()
+    for flow in flows:
+        counts[units.show(flow["rate_bytes_per_s"], units.RATE)] += flow.get("multiplicity", 1)
+    return ", ".join(rate if n == 1 else f"{n:g} x {rate}" for rate, n in counts.items())
 
 
 def _shown(key: str, value: Any) -> str:

@@ -15,6 +15,8 @@ from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
+    from fluidcc.scenario.model import Scenario
+    from fluidcc.theory.control.fixed_point import Equilibrium
     from fluidcc.theory.control.stability import Stability
 
 _MOST_POINTS = 10_000
@@ -26,6 +28,12 @@ def command(
     request: Request,
     flows: Annotated[str, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders.")] = "2",
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw roots and margins over flows.")] = None,
+    at: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Which equilibrium: 0 of equal shares; 1, 2, ... as fluidcc equilibrium lists others."
+        ),
+    ] = 0,
     json: o.Json = False,
 ) -> None:
     """Whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
@@ -39,7 +47,7 @@ def command(
     points = []
     with Bar("finding roots", len(scenarios), "points") as bar:
         for done, scenario in enumerate(scenarios, 1):
-            points.append(stability(scenario))
+            points.append(stability(scenario, at=_chosen(scenario, at)))
             bar(done / len(scenarios))
     if plot is not None:
         from fluidcc.plotting.stability import plot_stability
@@ -49,6 +57,19 @@ def command(
         output.print_json({"points": [point.as_dict() for point in points]})
     else:
         _print(request.scheme, points)
+
+
+def _chosen(scenario: Scenario, at: int) -> Equilibrium | None:
+    if at == 0:
+        return None
+    from fluidcc.theory.control.equilibrium import equilibrium
+
+    others = equilibrium(scenario).others
+    if at > len(others):
+        flows = f"{sum(flow.multiplicity for flow in scenario.flows):g} flows"
+        known = f"equilibria 0 to {len(others)}" if others else "no equilibrium beside 0"
+        raise InputError(f"--at: {at}: {flows} have {known}; see them with fluidcc equilibrium")
+    return others[at - 1]
 
 
 def counts_of(text: str) -> list[int]:

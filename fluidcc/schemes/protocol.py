@@ -258,7 +258,28 @@ class SolvedByMarking(EquilibriumSide[P_contra], Protocol):
     """An equilibrium side that solves for a flow's rate under a constant marking, apart from the fluid side."""
 
     def solve_equilibrium(self, parameters: P_contra, marking: float, line_rate: float, packet: float, /) -> FixedPoint:
-        """The fixed point; rates in bytes/s, the packet on the wire in bytes."""
+        """A fixed point, if there are several; rates in bytes/s, the packet on the wire in bytes."""
+        ...
+
+
+class SolvedByRate(SolvedByMarking[P_contra], Protocol):
+    """One that solves for the marking under a constant rate as well, by which all fixed points of a link are found.
+
+    ``single_marking(parameters)`` may say that for some parameters several markings hold a rate.
+    """
+
+    def marking_at(self, parameters: P_contra, rate: Any, line_rate: float, packet: float, /) -> Any:
+        """Probability that holds a flow at each of some rates [bytes/s]; 0 where it falls anyway, 1 where it grows."""
+        ...
+
+    def fixed_point(
+        self, parameters: P_contra, rate: float, marking: float, line_rate: float, packet: float, /
+    ) -> FixedPoint:
+        """The state at a rate and the marking that holds it."""
+        ...
+
+    def least_rate(self, parameters: P_contra, line_rate: float, /) -> float:
+        """Least rate of a flow [bytes/s], held there by any marking that is large enough."""
         ...
 
 

@@ -81,6 +81,10 @@ class Equilibrium:
     late: Callable[[Any], Any] = lambda state: state
     SMOOTH_INSTEAD: str = ""
     solve_equilibrium: Callable[..., protocol.FixedPoint] | None = None
+    marking_at: Callable[..., Any] | None = None
+    fixed_point: Callable[..., protocol.FixedPoint] | None = None
+    least_rate: Callable[..., float] | None = None
+    single_marking: Callable[[Any], bool] = lambda parameters: True
     balances: Callable[..., Any] | None = None
     observables: Callable[..., dict[str, float]] | None = None
 
@@ -102,6 +106,7 @@ _TOGETHER = {
     "window": ("jump", "largest_window"),
     "sending": ("jump",),
     "interval": ("longest_interval",),
+    "marking_at": ("solve_equilibrium", "fixed_point", "least_rate"),
     "balances": ("observables",),
 }
 _NEEDED = {"inflight": "jump", "delay": "interval"}

@@ -18,5 +18,5 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     _parameters: type[protocol.Parameters] = DCQCN
     _fluid: protocol.Projecting[DCQCN, fluid.State, fluid.Feedback] = fluid
     _packet: protocol.PacketSide[DCQCN] = packet
-    _equilibrium: protocol.SolvedByMarking[DCQCN] = equilibrium
+    _equilibrium: protocol.SolvedByRate[DCQCN] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -1,17 +1,26 @@
 """Where a DCQCN flow settles under a constant marking probability: (7)-(9) with their left sides at zero.
 
-Written in plain floats, apart from the fluid model, so that each checks the other.
+Written in NumPy, apart from the fluid model, so that each checks the other.
+
+At a rate R the growth (R_T - R) recovery falls with the marking, and the cut R depth cut rises: one marking holds it.
+The other way round one marking may hold several rates, where a faster flow grows faster (section 5.2: a small byte
+counter beside a slow timer). Flows that are marked alike may then differ for good.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from scipy.optimize import root_scalar
 
 from fluidcc.schemes.dcqcn.fluid import State
 from fluidcc.schemes.dcqcn.parameters import DCQCN
+
+_LEAST_RATE = 1e-9  # of the line rate, where there is no other limit
+_HAZARDS = 1e-18, 27.6  # -ln(1-p) searched: to a probability of 1 - 1e-12
+_HALVINGS = 70  # of their logarithms' range: to rounding
 
 
 class FixedPoint(NamedTuple):
@@ -26,11 +35,13 @@ class FixedPoint(NamedTuple):
         return {"alpha": self.alpha, "target_rate_bytes_per_s": self.target_rate}
 
 
-def solve_equilibrium(parameters: DCQCN, marking: float, line_rate: float, packet: float) -> FixedPoint:
-    """Rate at which a flow settles, between its least rate and the line rate.
+def least_rate(parameters: DCQCN, line_rate: float) -> float:
+    """Least rate of a flow that has a line rate [bytes/s]."""
+    return min(max(parameters.min_rate, _LEAST_RATE * line_rate), line_rate)
 
-    With p the marking probability and R the rate: (8) gives R_T - R = increase/cut, (7) alpha, and (9) demands
-    (R_T - R) recovery = R depth cut; the left side exceeds the right at small R.
+
+def solve_equilibrium(parameters: DCQCN, marking: float, line_rate: float, packet: float) -> FixedPoint:
+    """A rate at which a flow settles, between its least rate and the line rate; there may be others.
 
     Parameters
     ----------
@@ -41,50 +52,92 @@ def solve_equilibrium(parameters: DCQCN, marking: float, line_rate: float, packe
     line_rate, packet : float
         NIC's rate [bytes/s], packet on the wire [bytes].
     """
-    low = min(max(parameters.min_rate, 1e-9 * line_rate), line_rate)
+    if marking <= 0:
+        return FixedPoint(line_rate, line_rate, 0.0)
+    low, hazard = least_rate(parameters, line_rate), -math.log1p(-min(marking, 1 - 2.0**-53))
 
     def surplus(log_rate: float) -> float:
-        pull, push, _ = _balance(parameters, marking, math.exp(log_rate), packet)
-        return math.log(max(pull, 1e-300)) - math.log(max(push, 1e-300))
+        return float(_balance(parameters, hazard, math.exp(log_rate), line_rate, packet)[0])
 
-    if marking <= 0 or surplus(math.log(line_rate)) >= 0:
-        rate = line_rate
-    elif surplus(math.log(low)) <= 0:
+    if low == line_rate or surplus(math.log(low)) <= 0:
         rate = low
+    elif surplus(math.log(line_rate)) >= 0:
+        rate = line_rate  # but for rounding
     else:
         span = math.log(low), math.log(line_rate)
-        rate = math.exp(root_scalar(surplus, bracket=span, xtol=1e-15, rtol=1e-14).root)
+        rate = min(math.exp(root_scalar(surplus, bracket=span, xtol=1e-15, rtol=1e-14).root), line_rate)
+    return fixed_point(parameters, rate, marking, line_rate, packet)
+
+
+def fixed_point(parameters: DCQCN, rate: float, marking: float, line_rate: float, packet: float) -> FixedPoint:
+    """State of a flow that a marking holds at a rate."""
     if marking <= 0:
         return FixedPoint(rate, line_rate, 0.0)
-    _, _, at = _balance(parameters, marking, rate, packet)
-    return FixedPoint(rate, min(at.target_rate, line_rate), at.alpha)
+    hazard = -math.log1p(-min(marking, 1 - 2.0**-53))
+    _, gap, alpha = _balance(parameters, hazard, rate, line_rate, packet)
+    return FixedPoint(rate, min(rate + float(gap), line_rate), float(alpha))
 
 
-def _balance(p: DCQCN, marking: float, rate: float, packet: float) -> tuple[float, float, FixedPoint]:
-    """Growth and cut of the rate [packets/s^2] and the rest of the state, from the paper's a to e."""
-    log = math.log1p(-min(marking, 1 - 2.0**-53))
-    r, rate_ai, rate_hai = (x / packet for x in (rate, p.rate_ai, p.rate_hai))
-    counter = p.byte_counter / packet
-    timer = p.timer * r
-    a = -math.expm1(p.cnp_interval * r * log)
-    b = marking * _one_over_expm1(-counter * log)
-    d = marking * _one_over_expm1(-timer * log)
-    steps = p.fast_recovery_steps
-    c, e = b * math.exp(steps * counter * log), d * math.exp(steps * timer * log)
-    increase = rate_ai * r * (c + e)
-    if p.hyper_increase:
-        increase += (rate_hai - rate_ai) * r * math.exp(steps * max(counter, timer) * log) * (b + d)
-    share = p.alpha_timer / p.cnp_interval
-    alpha = share * a if share < 1 else -math.expm1(p.alpha_timer * r * log)
-    gap = increase * p.cnp_interval / a
-    pull = gap * r * (b + d) / 2
-    push = r * min(p.decrease_gain * alpha, p.max_decrease) * a / p.cnp_interval
-    return pull, push, FixedPoint(rate, (r + gap) * packet, alpha)
+def marking_at(parameters: DCQCN, rate: Any, line_rate: float, packet: float) -> Any:
+    """Probability of a mark that holds a flow at each of some rates; there is one.
+
+    Parameters
+    ----------
+    parameters : DCQCN
+        Plain numbers.
+    rate : array_like
+        At least `least_rate` and below the line rate [bytes/s].
+    line_rate, packet : float
+        NIC's rate [bytes/s], packet on the wire [bytes].
+
+    Returns
+    -------
+    ndarray
+        Of the rates' shape; 0 where the rate falls whatever is marked, 1 where it grows even if all is.
+    """
+    rate = np.asarray(rate, float)
+    low, high = (np.full(rate.shape, math.log(end)) for end in _HAZARDS)
+    falls = _balance(parameters, np.exp(low), rate, line_rate, packet)[0] < 0
+    grows = _balance(parameters, np.exp(high), rate, line_rate, packet)[0] > 0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        above = _balance(parameters, np.exp(middle), rate, line_rate, packet)[0] > 0
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.where(falls, 0.0, np.where(grows, 1.0, -np.expm1(-np.exp(0.5 * (low + high)))))
 
 
-def _one_over_expm1(x: float) -> float:
-    """1/(e^x - 1), 0 where e^x overflows."""
-    return 0.0 if x > 700 else 1.0 / math.expm1(x)
+def single_marking(parameters: DCQCN) -> bool:
+    """Whether `marking_at` is the only one: increase events fall with the marking, hyper increases give no less."""
+    return not parameters.hyper_increase or bool(parameters.rate_hai >= parameters.rate_ai)
+
+
+def _balance(p: DCQCN, hazard: Any, rate: Any, line_rate: float, packet: float) -> tuple[Any, Any, Any]:
+    """Log of growth over cut of the rate, R_T - R [bytes/s] and alpha, from the paper's a to e.
+
+    The hazard is -ln(1-p). Growth and cut are compared as logarithms, since (1-p)^-B overflows; -1e300 stands for
+    that of 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        r, rate_ai, rate_hai = (x / packet for x in (rate, p.rate_ai, p.rate_hai))
+        counter, timer = p.byte_counter / packet, p.timer * r
+        log_p, steps = np.log(-np.expm1(-hazard)), p.fast_recovery_steps
+        a = -np.expm1(-p.cnp_interval * r * hazard)
+        log_b, log_d = (log_p - n * hazard - np.log(-np.expm1(-n * hazard)) for n in (counter, timer))
+        log_c, log_e = (log - steps * n * hazard for log, n in ((log_b, counter), (log_d, timer)))
+        both = np.logaddexp(log_b, log_d)
+        log_increase = np.log(rate_ai * r) + np.logaddexp(log_c, log_e)
+        if p.hyper_increase:  # ours: the rest of R_HAI once both stages are through
+            both_through = both - steps * np.maximum(counter, timer) * hazard
+            more = np.log(abs(rate_hai - rate_ai) * r) + both_through
+            less = np.log1p(-np.minimum(np.exp(more - log_increase), 1.0))
+            log_increase = np.logaddexp(log_increase, more) if rate_hai >= rate_ai else log_increase + less
+        gap = np.minimum(packet * np.exp(log_increase) * p.cnp_interval / a, line_rate - rate)  # R_T <= line rate
+        share = p.alpha_timer / p.cnp_interval
+        alpha = share * a if share < 1 else -np.expm1(-p.alpha_timer * r * hazard)
+        depth = np.minimum(p.decrease_gain * alpha, p.max_decrease)
+        log_gap = np.minimum(log_increase + np.log(p.cnp_interval / a), np.log((line_rate - rate) / packet))
+        surplus = log_gap + both - np.log(2.0) - np.log(depth * a / p.cnp_interval)
+    return np.nan_to_num(surplus, nan=-1e300, posinf=1e300, neginf=-1e300), gap, alpha
 
 
 MOVES = State._fields

@@ -4,113 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.engines.fluid.network import network_of
-from fluidcc.errors import NoClosedFormError
-from fluidcc.results.identity import Comparable
-from fluidcc.results.text import label, listed, shown
-from fluidcc.scenario import html
-from fluidcc.scenario.display import name_text
+from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario, resolve
-from fluidcc.schemes.registry import equilibrium_of, fluid_of
+from fluidcc.schemes.registry import equilibrium_of
+from fluidcc.schemes.sides import Equilibrium as Side
 from fluidcc.surface import public
-from fluidcc.theory.control.limit_cycle import LimitCycle, limit_cycle
-from fluidcc.theory.control.local import Local, multi_start
-from fluidcc.theory.control.marking import along, marked_equilibria
+from fluidcc.theory.control.fixed_point import (
+    SAME,
+    Equilibrium,
+    described,
+    endless,
+    expanded,
+    flows_of,
+    links_of,
+    same,
+    split_of,
+    state_of,
+)
+from fluidcc.theory.control.limit_cycle import limit_cycle
+from fluidcc.theory.control.local import STILL, Local, movement, multi_start, near
+from fluidcc.theory.control.marking import Solution, marked_equilibria
 from fluidcc.theory.control.merging import merged
-from fluidcc.theory.control.states import NoEquilibriumError, States
+from fluidcc.theory.control.states import STARTS, NoEquilibriumError
 from fluidcc.theory.control.utilisation import utilised_equilibria
 
 _APART = 16  # flows; of more, equal ones are searched for as one class
-_SAME = 1e-6  # relative: two searches that ended at one equilibrium
-
-
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Equilibrium(Comparable):
-    """A fixed point of a scenario, or what it does for want of one.
-
-    Parameters
-    ----------
-    exists : bool
-        Whether the model as printed settles there: on every loaded link the RED ramp reaches the probability.
-        Where it does not, queues are those of the ramp extended beyond kmax.
-    on_ramp : bool
-        Whether every link that must mark does so on its ramp (0 < p <= pmax).
-    links : tuple of dict
-        Per link: name, ``marking_probability``, ``queue_bytes`` and ``utilisation``.
-    flows : tuple of dict
-        Per flow class: name, ``marking_probability`` along its path, ``rate_bytes_per_s`` and the scheme's own.
-    unique : bool or None
-        Whether it is the only one, where that is known: one link's marking has one solution, and searches from several
-        starts find one; None where nobody looked.
-    cycle : LimitCycle or None
-        Where there is no fixed point, or none can be solved for: how a run ends. Numbers of links and flows are then
-        its means.
-    """
-
-    exists: bool
-    on_ramp: bool
-    links: tuple[dict[str, Any], ...]
-    flows: tuple[dict[str, Any], ...]
-    unique: bool | None = None
-    cycle: LimitCycle | None = None
-
-    def __repr__(self) -> str:
-        """The most loaded link, the rates, and whether it is one."""
-        found = self.as_dict()
-        keys = ("queue_bytes", "marking_probability", "rate_bytes_per_s")
-        told = [f"{label(key)} {shown(key, found[key])}" for key in keys if found.get(key) is not None]
-        return f"<Equilibrium ({self._state()}): {', '.join(told)}>"
-
-    def _repr_html_(self) -> str:
-        parts = [html.table(f"Equilibrium: {self._state()}", *_rows(self.links)), html.table("", *_rows(self.flows))]
-        if self.cycle is not None:
-            parts.append(html.folded("limit cycle", self.cycle._repr_html_()))
-        return "".join(parts)
-
-    def _state(self) -> str:
-        if self.cycle is not None:
-            return "where a run ends" if self.exists else f"none: {self.cycle.kind}"
-        ramp = "exists" if self.exists else "none as printed: RED extended beyond kmax"
-        return ramp + {True: ", unique", False: ", one of several", None: ""}[self.unique]
-
-    @public()
-    def as_dict(self) -> dict[str, Any]:
-        """Keys as in the CLI: the most loaded link, and the flows' values (one number if all are equal)."""
-        link = max(self.links, key=lambda row: (row["queue_bytes"] or 0.0, row["utilisation"]))
-        shared: dict[str, Any] = {}
-        for key in self.flows[0]:
-            values = [flow.get(key) for flow in self.flows]
-            if key not in ("name", "marking_probability"):
-                shared[key] = values[0] if all(v == values[0] for v in values) else values
-        return {
-            "exists": self.exists,
-            "on_ramp": self.on_ramp,
-            "unique": self.unique,
-            "marking_probability": link["marking_probability"],
-            "queue_bytes": link["queue_bytes"],
-            **shared,
-            "links": list(self.links),
-            "flows": list(self.flows),
-            "limit_cycle": None if self.cycle is None else self.cycle.as_dict(),
-        }
-
-
-def _rows(places: Sequence[Mapping[str, Any]]) -> tuple[list[list[str]], list[str]]:
-    """Rows and header of a table of links or flows: those that are alike in one row."""
-    keys = list(dict.fromkeys(key for place in places for key in place))
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for place in places:
-        values = tuple(shown(key, place.get(key)) for key in keys if key != "name")
-        alike.setdefault(values, []).append(name_text(str(place["name"])))
-    rows = [[listed(names), *values] for values, names in alike.items()]
-    return rows, ["", *(label(key) for key in keys if key != "name")]
 
 
 @public()
@@ -118,8 +41,10 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
     """Solve for the fixed point of a scenario's fluid model.
 
     For DCQCN: every flow settles where (7)-(9) vanish, and on each link the rates sum to its capacity (6), or
-    it is not loaded and marks nothing. The rate at equilibrium falls with the marking, so each link's equation has
-    one root given the others; they are iterated to agreement. Delays, starts and g do not enter.
+    it is not loaded and marks nothing. A rate is held by one marking, but where a faster flow grows faster a marking
+    may hold several rates: equal flows of one link may then keep unequal ones, which are searched for in two groups
+    of equal rates (``others``). Delays, starts and g do not enter. What is found is checked on the fluid's own
+    right-hand side.
 
     For HPCC: R = a/(1 - eta/U), links filled from the lowest rate on (A.3); queues are those of windows that hold more
     than the links do.
@@ -144,30 +69,103 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
         everything is marked.
     """
     scenario = resolve(scenario)
-    sides = [equilibrium_of(flow.scheme) for flow in scenario.flows]
-    solvers = [side.solve_equilibrium for side in sides if side is not None and side.solve_equilibrium is not None]
-    if len(solvers) == len(sides):
-        probabilities, states = marked_equilibria(scenario, solvers)
-        links, exists, on_ramp = _links(scenario, probabilities, [at.rate for at in states])
-        flows = _flows(scenario, probabilities, [(at.rate, at.observables()) for at in states])
-        return Equilibrium(exists, on_ramp, links, flows, unique=len(links) == 1 or None)
-    by_load = sides[0] if len({flow.scheme.name for flow in scenario.flows}) == 1 else None
-    if by_load is not None and by_load.balances is not None:
+    sides = [side for side in (equilibrium_of(flow.scheme) for flow in scenario.flows) if side is not None]
+    whole = len(sides) == len(scenario.flows)
+    by_marking = whole and all(side.solve_equilibrium is not None for side in sides)
+    solved = None
+    if by_marking:
+        solved = _solved(scenario, sides)
+        if solved is not None and (solved.searched is not None or any(side.marking_at is None for side in sides)):
+            return solved
+    elif whole and sides[0].balances is not None and len({flow.scheme.name for flow in scenario.flows}) == 1:
         try:
-            links, flows = utilised_equilibria(scenario, by_load)
-            return Equilibrium(True, True, tuple(links), tuple(flows), unique=len(links) == 1 or None)
+            links, flows, searched = utilised_equilibria(scenario, sides[0])
+            return Equilibrium(True, True, tuple(links), tuple(flows), True if searched else None, searched=searched)
         except NoClosedFormError:
             pass
+    found = [] if solved is None else [solved]
     try:
-        found = equilibria(scenario)
+        found += _newton(scenario)
     except NoEquilibriumError:  # it has no equilibrium side, or changes its state in jumps
-        found = ()
-    return dataclasses.replace(found[0], unique=len(found) == 1) if found else _run(scenario)
+        return found[0] if found else _run(scenario)
+    if not found:
+        return _run(scenario)
+    first, *others = _kinds(found)
+    # Markings that hold several rates may have shares that no start leads to.
+    unique = False if others else None if by_marking else True
+    searched = f"Newton's method on the fluid from {len(STARTS)} starts"
+    return dataclasses.replace(first, unique=unique, searched=searched, others=tuple(others))
+
+
+def _solved(scenario: Scenario, sides: list[Side]) -> Equilibrium | None:
+    """As markings and rates give it, and the others beside it; None if that is none of the fluid's."""
+    try:
+        solutions, unique, searched = marked_equilibria(scenario, sides)
+    except NoClosedFormError:
+        return None
+    first, *others = (_checked(scenario, _of(scenario, each)) for each in solutions)
+    if first is None:
+        return None
+    kept = tuple(other for other in others if other is not None)
+    if first.exists:  # the model as printed has those on its ramps only
+        kept = tuple(other for other in kept if other.exists)
+    unique = not kept if unique is False and len(solutions) > 1 else unique
+    return dataclasses.replace(first, unique=unique, searched=searched, others=kept)
+
+
+def _of(scenario: Scenario, found: Solution) -> Equilibrium:
+    whole = len(found.members) == len(scenario.flows)
+    members = () if whole else found.members
+    split = split_of(scenario, members)
+    links, exists, on_ramp = links_of(split, found.probabilities, [at.rate for at in found.states])
+    flows = flows_of(split, found.probabilities, [(at.rate, at.observables()) for at in found.states])
+    if members:
+        flows = tuple({**row, "multiplicity": many} for row, (_, many) in zip(flows, members, strict=True))
+    return Equilibrium(exists, on_ramp, links, flows, members=members)
+
+
+def _checked(scenario: Scenario, found: Equilibrium) -> Equilibrium | None:
+    """An equilibrium if the fluid's own right-hand side says so, to rounding or after some steps of Newton's."""
+    if any(
+        row["marking_probability"] > 0 for row, link in zip(found.links, scenario.links, strict=True) if _step(link)
+    ):
+        return found  # between nothing and all: of the extended model only
+    classes, which, state = state_of(scenario, found)
+    try:
+        network = network_of(classes)
+    except InputError:  # the fluid does not have these parameters
+        return found
+    moves = movement(network, state)
+    if moves is not None and moves < STILL:
+        return found
+    end = near(network, state)
+    if not end.exists[0]:
+        return None
+    polished = described(classes, end)
+    if not same(found, polished):
+        return None
+    if moves is None:
+        return found
+    split = split_of(scenario, found.members)
+    return dataclasses.replace(expanded(polished, split, which), members=found.members)
+
+
+def _step(link: Link) -> bool:
+    return link.marking is not None and link.marking.kmax <= link.marking.kmin
+
+
+def _kinds(found: Iterable[Equilibrium]) -> list[Equilibrium]:
+    """One of each kind."""
+    kept: list[Equilibrium] = []
+    for one in found:
+        if not any(same(one, other) for other in kept):
+            kept.append(one)
+    return kept
 
 
 @public()
 def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
-    """All fixed points that Newton's method finds, on the fluid's own right-hand side and from several starts.
+    """All fixed points that are found: by Newton's method from several starts, and where rates give the marking.
 
     Parameters
     ----------
@@ -177,14 +175,27 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
     Returns
     -------
     tuple of Equilibrium
-        Empty if no search ends at a fixed point: the flows cycle, or a step marking marks all or nothing.
+        On the fluid's own right-hand side all. Empty if no search ends at a fixed point: the flows cycle, or a step
+        marking marks all or nothing.
 
     Raises
     ------
     InputError
         If the scenario makes no sense, or a scheme changes its state in jumps.
     """
-    scenario = _endless(resolve(scenario))
+    scenario = resolve(scenario)
+    found = _newton(scenario)
+    sides = [side for side in (equilibrium_of(flow.scheme) for flow in scenario.flows) if side is not None]
+    if all(side.marking_at is not None for side in sides) and not any(_step(link) for link in scenario.links):
+        solved = _solved(scenario, sides)
+        for one in () if solved is None else (solved, *solved.others):
+            if not any(same(one, other) for other in found):
+                found.append(one)
+    return tuple(found)
+
+
+def _newton(scenario: Scenario) -> list[Equilibrium]:
+    scenario = endless(scenario)
     whole, classes = scenario, tuple(range(len(scenario.flows)))
     if len(scenario.flows) > _APART:
         scenario, classes = merged(scenario)
@@ -193,121 +204,23 @@ def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
         if not end.exists[0]:
             continue
         size = np.maximum(np.abs(end.slopes.x[0]), 1.0)
-        if all((np.abs(end.slopes.x[0] - other.slopes.x[0]) > _SAME * size).any() for other in ends):
+        if all((np.abs(end.slopes.x[0] - other.slopes.x[0]) > SAME * size).any() for other in ends):
             ends.append(end)
-    return tuple(_expanded(described(scenario, end), whole, classes) for end in ends)
-
-
-def _expanded(found: Equilibrium, scenario: Scenario, classes: tuple[int, ...]) -> Equilibrium:
-    """An equilibrium of classes as one of the scenario's flows."""
-    names = [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)]
-    rows = tuple({**found.flows[k], "name": name} for name, k in zip(names, classes, strict=True))
-    return dataclasses.replace(found, flows=rows)
-
-
-def _endless(scenario: Scenario) -> Scenario:
-    """With all flows active and long-lived."""
-    flows = tuple(dataclasses.replace(flow, start=0.0, size=math.inf) for flow in scenario.flows)
-    return dataclasses.replace(scenario, flows=flows)
+    return [expanded(described(scenario, end), whole, classes) for end in ends]
 
 
 def _run(scenario: Scenario) -> Equilibrium:
     """Where a run ends: an equilibrium of its own, or a limit cycle."""
-    scenario = _endless(scenario)
+    scenario = endless(scenario)
     cycle = limit_cycle(scenario, estimate_error=False)
     names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
     queues = [cycle.mean if name == cycle.link else math.nan for name in names]
-    links, _, _ = _links(scenario, [0.0] * len(names), list(cycle.rates), queues)
+    links, _, _ = links_of(scenario, [0.0] * len(names), list(cycle.rates), queues)
     links = tuple(
         {**row, "marking_probability": None, "queue_bytes": row["queue_bytes"] if row["name"] == cycle.link else None}
         for row in links
     )
-    flows = _flows(scenario, [0.0] * len(names), [(rate, {}) for rate in cycle.rates])
+    flows = flows_of(scenario, [0.0] * len(names), [(rate, {}) for rate in cycle.rates])
     flows = tuple({**row, "marking_probability": None} for row in flows)
     fixed_points = cycle.kind == "equilibrium"
     return Equilibrium(fixed_points, fixed_points, links, flows, cycle=cycle)
-
-
-def described(scenario: Scenario, found: Local) -> Equilibrium:
-    """The equilibrium of a single point, whose network was made of the scenario."""
-    network = found.states.system.network
-    with jax.enable_x64(True):
-        states = States(found.states.system)
-        x = jnp.asarray(found.slopes.x[0])[:, None]
-        y = states.state(x)
-        rates = np.asarray(states.rates(x))[:, 0]
-        shown = {name: np.asarray(values)[:, 0] for name, values in states.system.observables(y).items()}
-    queues = np.asarray(network.by_link(found.slopes.x[0][: network.queues, None]))[:, 0]
-    queues = np.pad(queues, (0, len(scenario.links) - len(queues)))
-    probabilities = [_marking(link, float(queue)) for link, queue in zip(scenario.links, queues, strict=True)]
-    links, exists, on_ramp = _links(scenario, probabilities, rates.tolist(), queues.tolist())
-    flows = _flows(
-        scenario,
-        probabilities,
-        [
-            (
-                float(rates[i]),
-                {
-                    _key(scenario, i, name): float(values[i])
-                    for name, values in shown.items()
-                    if math.isfinite(values[i])
-                },
-            )
-            for i in range(len(rates))
-        ],
-    )
-    return Equilibrium(exists, on_ramp, links, flows)
-
-
-def _key(scenario: Scenario, flow: int, name: str) -> str:
-    """An observable as `as_dict` names it, with its unit."""
-    unit, _ = fluid_of(scenario.flows[flow].scheme).OBSERVABLES[name]
-    return name + {"bytes/s": "_bytes_per_s", "bytes": "_bytes", "s": "_s"}.get(unit, "")
-
-
-def _marking(link: Link, queue: float) -> float:
-    """Of the RED line, extended beyond kmax; of a step marking nothing, as no queue settles on it."""
-    red = link.marking
-    if red is None or red.kmax <= red.kmin:
-        return 0.0
-    return max(0.0, (queue - red.kmin) / (red.kmax - red.kmin) * red.pmax)
-
-
-def _links(
-    scenario: Scenario, probabilities: list[float], rates: list[float], queues: list[float] | None = None
-) -> tuple[tuple[dict[str, Any], ...], bool, bool]:
-    """Rows of links, and whether the equilibrium exists on the RED ramps and lies on them."""
-    links, exists, on_ramp = [], True, not any(link.marking for link in scenario.links)
-    for i, (link, p) in enumerate(zip(scenario.links, probabilities, strict=True)):
-        load = sum(f.multiplicity * rate for f, rate in zip(scenario.flows, rates, strict=True) if i in f.path)
-        queue = 0.0 if queues is None else queues[i]
-        if p > 0 and link.marking is not None:
-            red = link.marking
-            queue = red.kmin + p / red.pmax * (red.kmax - red.kmin) if queues is None else queue
-            ramp = p <= red.pmax and red.kmax > red.kmin
-            exists = exists and ramp
-            on_ramp = ramp if not any(q > 0 for q in probabilities[:i]) else on_ramp and ramp
-        links.append(
-            {
-                "name": link.name or f"link {i}",
-                "marking_probability": p,
-                "queue_bytes": queue,
-                "utilisation": load / link.rate,
-            }
-        )
-    return tuple(links), exists, on_ramp
-
-
-def _flows(
-    scenario: Scenario, probabilities: list[float], states: list[tuple[float, dict[str, float]]]
-) -> tuple[dict[str, Any], ...]:
-    """Rows of flows from their rates and what else their schemes show."""
-    return tuple(
-        {
-            "name": flow.name or f"flow {i}",
-            "marking_probability": along(probabilities, flow.path),
-            "rate_bytes_per_s": rate,
-            **shown,
-        }
-        for i, (flow, (rate, shown)) in enumerate(zip(scenario.flows, states, strict=True))
-    )

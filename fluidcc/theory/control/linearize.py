@@ -4,7 +4,7 @@
 
 x are the queues of the loaded links and the flows' states. The right-hand side is the one that is integrated, so there
 is nothing to derive by hand; automatic differentiation makes its Jacobians by the present state and by each lagged
-signal (`control.delayed inputs`). Delays that depend on queues are frozen at the equilibrium.
+signal (`control.delayed_inputs`). Delays that depend on queues are frozen at the equilibrium.
 
 Flows interact through queues only. Equal flows are merged into one class, whose linearisation is the aggregate mode;
 differences between them follow the class's own block, the fairness mode, once for each flow but one.
@@ -26,8 +26,8 @@ from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.registry import scheme_of
 from fluidcc.surface import public
-from fluidcc.theory.control.equilibrium import Equilibrium, described
-from fluidcc.theory.control.local import local
+from fluidcc.theory.control.fixed_point import Equilibrium, described, same, state_of
+from fluidcc.theory.control.local import local, near
 from fluidcc.theory.control.merging import merged
 from fluidcc.theory.control.states import NO_EQUILIBRIUM, NoEquilibriumError, UnfilledError
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
@@ -138,11 +138,15 @@ class Linearization(Comparable):
 
 
 @overload
-def linearize(scenario: Scenario, method: Literal["exact"] = "exact") -> Linearization: ...
+def linearize(
+    scenario: Scenario, method: Literal["exact"] = "exact", *, at: Equilibrium | None = None
+) -> Linearization: ...
 @overload
 def linearize(scenario: Scenario, method: Literal["paper"]) -> PublishedLoop: ...
 @public()
-def linearize(scenario: Scenario, method: str = "exact") -> Linearization | PublishedLoop:
+def linearize(
+    scenario: Scenario, method: str = "exact", *, at: Equilibrium | None = None
+) -> Linearization | PublishedLoop:
     """Linearise a scenario about its equilibrium.
 
     Parameters
@@ -153,6 +157,8 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
     method : {"exact", "paper"}
         The model's own, or the one that was published for the scheme, which need not be the same (DCQCN's is not): it
         is there to be compared with.
+    at : Equilibrium
+        Which of several, as `equilibrium` found it (one of its ``others``); that of equal shares if not given.
 
     Returns
     -------
@@ -169,14 +175,28 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
         If the scenario or the method makes no sense, or nothing was published for the scenario.
     """
     if method == "paper":
+        if at is not None:
+            raise InputError(
+                "at: the published linearisation is of equal shares; leave it out, or write method='exact'"
+            )
         return _published(resolve(scenario))
     if method != "exact":
         raise InputError(f"method: {str(method)[:20]!r} is unknown; write exact or paper")
-    classes, _ = merged(resolve(scenario))
-    network = network_of(classes)
-    found = local(network)
+    if at is None:
+        classes, _ = merged(resolve(scenario))
+        network = network_of(classes)
+        found = local(network)
+    else:
+        classes, _, state = state_of(resolve(scenario), at)
+        network = network_of(classes)
+        found = near(network, state)
     if not found.exists[0]:
         raise NoEquilibriumError(f"linearize: {NO_EQUILIBRIUM}")
+    fixed_point = described(classes, found)
+    if at is not None and not same(at, fixed_point):
+        raise NoEquilibriumError(
+            "linearize: at: not an equilibrium of this scenario; take one of fluidcc.equilibria(scenario)"
+        )
     parts = found.modes()
     if not parts:
         raise UnfilledError("linearize: no link is filled, so the flows stay at their line rate; give more flows")
@@ -184,7 +204,7 @@ def linearize(scenario: Scenario, method: str = "exact") -> Linearization | Publ
     many = np.broadcast_to(np.ravel(network.multiplicity), len(network.flows))
     fairness = [Fairness(system[0], float(many[flow]) - 1.0) for flow, system in modes.fairness]
     names = tuple(found.states.names[row] for row in modes.rows)
-    return Linearization(names, modes.aggregate[0], tuple(fairness), described(classes, found))
+    return Linearization(names, modes.aggregate[0], tuple(fairness), fixed_point)
 
 
 def _published(scenario: Scenario) -> PublishedLoop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,11 +14,11 @@ import numpy as np
 from fluidcc.compiling.functions import per_shape
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import Network, with_points
-from fluidcc.theory.control.newton import jacobian, solve_equilibrium
+from fluidcc.theory.control.newton import jacobian, moved, solve_equilibrium
 from fluidcc.theory.control.states import STARTS, Start, States, extended
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 
-_STILL = 1e-9  # of itself that a state may move in the shortest delay, and count as at equilibrium: Newton leaves 1e-16
+STILL = 1e-9  # of itself that a state may move in the shortest delay, and count as at equilibrium: Newton leaves 1e-16
 _SAME_DELAY = 1e-9  # relative: rounding apart
 
 
@@ -25,7 +26,7 @@ class Jacobians(NamedTuple):
     """Of every point: an equilibrium, and derivatives there; points first. JAX's arrays while traced, then NumPy's."""
 
     x: Any  # (points, rows)
-    moved: Any  # (points,) as in `newton.Rest`
+    moved: Any  # (points,) as in `newton.FixedPoint`
     held: Any  # (points, rows)
     present: Any  # (points, rows, rows) of the right-hand side by the present state
     past: Any  # (points, rows, delayed inputs) by what is observed
@@ -60,7 +61,7 @@ class Local:
     @property
     def exists(self) -> Array:
         """Whether an equilibrium was found, (points,)."""
-        return self.slopes.moved < _STILL
+        return self.slopes.moved < STILL
 
     @cached_property
     def moving(self) -> Array:
@@ -131,10 +132,20 @@ class Local:
         return DelaySystem(s.present[points][:, rows[:, None], rows], A, tau)
 
 
+def _states(network: Network, points: int) -> States:
+    return States(system_of(network, points, jnp.asarray(np.inf)))
+
+
 @per_shape(rooms=("fluid", "equilibrium"))
-def _jacobians(network: Network, start: Start, *, points: int) -> Jacobians:
-    states = States(system_of(extended(network), points, jnp.asarray(np.inf)))
-    x, moved, held = solve_equilibrium(states, states.first(start))
+def _moved(network: Network, x: Any, *, points: int) -> Any:
+    return moved(_states(extended(network), points), x)
+
+
+@per_shape(rooms=("fluid", "equilibrium"))
+def _jacobians(network: Network, start: Start, x: Any, *, points: int) -> Jacobians:
+    """From a start, or, where one is given, from a state; NaN there means the start's."""
+    states = _states(extended(network), points)
+    x, moved, held = solve_equilibrium(states, jnp.where(jnp.isnan(x), states.first(start), x))
     values = states.observed(x)
     found = Jacobians(
         x,
@@ -166,10 +177,10 @@ def local(network: Network, points: int = 1) -> Local:
     """
     with jax.enable_x64(True):
         network = _spread(network, points)
-        states = States(system_of(network, points, jnp.asarray(np.inf)))
+        states = _states(network, points)
         best = _from(network, STARTS[0], points, states)
         for start in STARTS[1:]:
-            lost = best.moved >= _STILL
+            lost = best.moved >= STILL
             if not lost.any():
                 break
             again = _from(network, start, points, states)
@@ -181,14 +192,40 @@ def multi_start(network: Network) -> list[Local]:
     """Where the search ends from each of `STARTS`, of a single point, with or without an equilibrium."""
     with jax.enable_x64(True):
         network = _spread(network, 1)
-        states = States(system_of(network, 1, jnp.asarray(np.inf)))
+        states = _states(network, 1)
         ends = [_from(network, start, 1, states) for start in STARTS]
     return [Local(states, end) for end in ends]
 
 
-def _from(network: Network, start: Start, points: int, states: States) -> Jacobians:
-    assert states.names  # refuses schemes that jump, before anything is compiled
-    found = jax.tree.map(np.asarray, _jacobians(network, Start(*map(jnp.float64, start)), points=points))
+def near(network: Network, given: Mapping[str, float]) -> Local:
+    """Search from a state of a single point; ``given`` has rows by name, what it lacks is of the first start."""
+    with jax.enable_x64(True):
+        network = _spread(network, 1)
+        states = _states(network, 1)
+        return Local(states, _from(network, STARTS[0], 1, states, given))
+
+
+def movement(network: Network, given: Mapping[str, float]) -> float | None:
+    """How much a single point moves in a state, of itself in the shortest delay; None if ``given`` lacks a row."""
+    with jax.enable_x64(True):
+        network = _spread(network, 1)
+        rows = _rows(_states(network, 1), given)
+        if np.isnan(rows).any():
+            return None
+        found = float(np.asarray(_moved(network, jnp.asarray(rows)[:, None], points=1))[0])
+        return found if np.isfinite(found) else np.inf
+
+
+def _rows(states: States, given: Mapping[str, float]) -> Array:
+    return np.array([given.get(name, np.nan) for name in states.names])
+
+
+def _from(
+    network: Network, start: Start, points: int, states: States, given: Mapping[str, float] | None = None
+) -> Jacobians:
+    rows = _rows(states, given or {})  # refuses schemes that jump, before anything is compiled
+    x = jnp.broadcast_to(jnp.asarray(rows)[:, None], (len(rows), points))
+    found = jax.tree.map(np.asarray, _jacobians(network, Start(*map(jnp.float64, start)), x, points=points))
     return found._replace(moved=np.where(np.isfinite(found.moved), found.moved, np.inf))
 
 

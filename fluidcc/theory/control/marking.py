@@ -1,49 +1,146 @@
-"""Equilibria of schemes that equilibrium on a marking: link by link the probability that makes the flows fill it."""
+"""Equilibria of schemes that settle on a marking: the probability on every link that makes the flows fill it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from scipy.optimize import root_scalar
 
-from fluidcc.errors import InputError
+from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.protocol import FixedPoint
+from fluidcc.schemes.sides import Equilibrium
+from fluidcc.theory.control.merging import merged
+from fluidcc.theory.control.shares import Sender, pairs, sizes
 
 _ROUNDS = 500  # of the iteration over links; two or three do for one link
 _SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
+_FULL = 1e-9  # of a link: how much less than its capacity fills it
 
 
-def marked_equilibria(scenario: Scenario, solvers: list[Callable[..., FixedPoint]]) -> tuple[list[float], list[Any]]:
-    """Marking probability of every link, and every flow's equilibrium under those along its path.
+class Solution(NamedTuple):
+    """One way to settle.
+
+    Parameters
+    ----------
+    members : tuple of (int, float)
+        Of each group of equal flows, the scenario's flow and how many of its multiplicity.
+    probabilities : list of float
+        Of every link.
+    states : list of FixedPoint
+        Of every group.
+    """
+
+    members: tuple[tuple[int, float], ...]
+    probabilities: list[float]
+    states: list[FixedPoint]
+
+
+class Solutions(NamedTuple):
+    """All that were found, that of equal shares first.
+
+    ``unique`` is whether there is no other, as far as ``searched`` says in words; None where nobody looked.
+    """
+
+    solutions: list[Solution]
+    unique: bool | None
+    searched: str | None
+
+
+def marked_equilibria(scenario: Scenario, sides: list[Equilibrium]) -> Solutions:
+    """Markings of links and states of flows that hold each other.
 
     Parameters
     ----------
     scenario : Scenario
         Resolved, of plain numbers.
-    solvers : list of callable
-        Of each flow its scheme's ``solve_equilibrium``.
+    sides : list of Equilibrium
+        Of each flow its scheme's, with ``solve_equilibrium``.
 
     Raises
     ------
     InputError
         If a loaded link has no marking, or the flows exceed a link even when everything is marked.
+    NoClosedFormError
+        If the flows' rates fall whatever is marked.
     """
-    packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
     bound = [*map(binder(scenario), scenario.flows)]
+    packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
+    each = zip(sides, bound, scenario.flows, packets, strict=True)
+    senders = [Sender(side, parameters, flow.line_rate, packet) for side, parameters, flow, packet in each]
+    if any(side.marking_at is None for side in sides):
+        return Solutions([_iterated(scenario, senders)], None, None)
+    classes, _ = merged(scenario)
+    alone = len(scenario.links) == 1 and len(classes.flows) == 1
+    if alone and _overloaded(scenario.links[0], 0, _at_line_rate(scenario)):
+        return _shared(scenario, senders[0])
+    found = _iterated(scenario, senders)
+    ranges = "; ".join(dict.fromkeys(sender.searched for sender in senders))
+    if not all(sender.falls for sender in senders):
+        return Solutions([found], None, None)
+    unique = _determined(scenario, senders, found)
+    why = "the marking that holds a rate falls with it, so markings give rates and rates fill the links in one way"
+    still = "" if unique else "; but full links that mark no flow that could give way keep any queue"
+    return Solutions([found], unique, f"{ranges}: {why}{still}")
+
+
+def _shared(scenario: Scenario, sender: Sender) -> Solutions:
+    """Of equal flows that overload one link."""
+    (link,) = scenario.links
+    flows = sum(flow.multiplicity for flow in scenario.flows)
+    fair = link.rate / flows
+    if fair < sender.least or float(sender.marking(fair)) >= _LARGEST:
+        raise _too_many(link, 0)
+    p = float(sender.marking(fair))
+    if p <= 0:
+        raise NoClosedFormError("rates fall whatever is marked")
+    equal = _solution(scenario, sender, p, [(flows, fair)])
+    if sender.falls:
+        return Solutions([equal], True, f"{sender.searched}: the marking that holds a rate falls with it")
+    found = [
+        _solution(scenario, sender, float(sender.marking(high)), [(n, low), (flows - n, high)])
+        for n, low, high in pairs(sender, flows, link.rate)
+    ]
+    tried, most = len(sizes(flows)), math.ceil(flows) - 1
+    of = f"1 to {most}" if tried == most else f"{tried} of the numbers from 1 to {most}"
+    slower = "a flow" if most == 1 else f"{of} flows"
+    searched = f"{sender.searched}: two groups of equal rates, {slower} in the slower"
+    return Solutions([equal, *found], not found if found or tried == most else None, searched)
+
+
+def _solution(scenario: Scenario, sender: Sender, p: float, groups: list[tuple[float, float]]) -> Solution:
+    """Of one link: groups of so many flows with a rate each, taken from the scenario's flows in their order."""
+    assert sender.side.fixed_point is not None
+    members, states, left = [], [], list(groups)
+    for index, flow in enumerate(scenario.flows):
+        many = flow.multiplicity
+        while many > 0:
+            room, rate = left[0]
+            taken = min(many, room) if len(left) > 1 else many
+            members.append((index, taken))
+            states.append(sender.side.fixed_point(sender.parameters, rate, p, sender.line_rate, sender.packet))
+            many -= taken
+            left = [(room - taken, rate), *left[1:]] if room > taken or len(left) == 1 else left[1:]
+    return Solution(tuple(members), [p], states)
+
+
+def _iterated(scenario: Scenario, senders: list[Sender]) -> Solution:
+    """Link by link the probability that fills it, in turn until they agree; the flows of a class alike."""
     probabilities = [0.0] * len(scenario.links)
+
+    def state(i: int, marks: list[float]) -> FixedPoint:
+        solve, sender = senders[i].side.solve_equilibrium, senders[i]
+        assert solve is not None
+        return solve(sender.parameters, along(marks, scenario.flows[i].path), sender.line_rate, sender.packet)
 
     def excess(link: int, p: float) -> float:
         marks = [*probabilities[:link], p, *probabilities[link + 1 :]]
-        load = sum(
-            flow.multiplicity * solve(parameters, along(marks, flow.path), flow.line_rate, packet).rate
-            for solve, parameters, flow, packet in zip(solvers, bound, scenario.flows, packets, strict=True)
-            if link in flow.path
-        )
-        return load / scenario.links[link].rate - 1.0
+        on = (i for i, flow in enumerate(scenario.flows) if link in flow.path)
+        return sum(scenario.flows[i].multiplicity * state(i, marks).rate for i in on) / scenario.links[link].rate - 1.0
 
     for _ in range(_ROUNDS):
         before = list(probabilities)
@@ -53,11 +150,23 @@ def marked_equilibria(scenario: Scenario, solvers: list[Callable[..., FixedPoint
             break
     else:
         raise InputError("equilibrium: the links' markings do not settle; simulate instead")
-    states = [
-        solve(parameters, along(probabilities, flow.path), flow.line_rate, packet)
-        for solve, parameters, flow, packet in zip(solvers, bound, scenario.flows, packets, strict=True)
-    ]
-    return probabilities, states
+    members = tuple((i, flow.multiplicity) for i, flow in enumerate(scenario.flows))
+    return Solution(members, probabilities, [state(i, probabilities) for i in range(len(scenario.flows))])
+
+
+def _determined(scenario: Scenario, senders: list[Sender], found: Solution) -> bool:
+    """Whether rates that are free to move tell the queues of all full links apart."""
+    rates = np.array([state.rate for state in found.states])
+    free = np.array([s.least < r < s.line_rate for s, r in zip(senders, rates, strict=True)])
+    A = np.array([[float(i in flow.path) for flow in scenario.flows] for i in range(len(scenario.links))])
+    load = A @ (rates * [flow.multiplicity for flow in scenario.flows])
+    full = load >= (1 - _FULL) * np.array([link.rate for link in scenario.links])
+    return bool(np.linalg.matrix_rank(A[full][:, free]) == full.sum()) if full.any() else True
+
+
+def _at_line_rate(scenario: Scenario) -> float:
+    """Load of one link by all flows at their line rates, over its capacity, less 1."""
+    return sum(flow.multiplicity * flow.line_rate for flow in scenario.flows) / scenario.links[0].rate - 1.0
 
 
 def along(marks: list[float], path: tuple[int, ...]) -> float:
@@ -67,14 +176,25 @@ def along(marks: list[float], path: tuple[int, ...]) -> float:
     return 1.0 - math.prod(1.0 - marks[i] for i in path)
 
 
-def _root(link: Link, index: int, excess: Any) -> float:
-    if excess(0.0) <= 1e-12:
-        return 0.0
-    name = link.name or f"link {index}"
+def _overloaded(link: Link, index: int, excess: float) -> bool:
+    if excess <= 1e-12:
+        return False
     if link.marking is None:
+        name = link.name or f"link {index}"
         raise InputError(f"equilibrium: {name} is overloaded and marks nothing; give it marking=RED(kmin, kmax, pmax)")
+    return True
+
+
+def _too_many(link: Link, index: int) -> InputError:
+    name = link.name or f"link {index}"
+    return InputError(f"equilibrium: the flows exceed {name} even if all is marked; lower min_rate or the flows")
+
+
+def _root(link: Link, index: int, excess: Callable[[float], Any]) -> float:
+    if not _overloaded(link, index, excess(0.0)):
+        return 0.0
     if excess(_LARGEST) > 0:
-        raise InputError(f"equilibrium: the flows exceed {name} even if all is marked; lower min_rate or the flows")
+        raise _too_many(link, index)
     if excess(_SMALLEST) <= 0:
         return 0.0
     span = math.log(_SMALLEST), math.log(_LARGEST)

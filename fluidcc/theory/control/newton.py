@@ -8,6 +8,7 @@ projection: a state that is pushed against one stays there, and is left out of t
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -52,6 +53,72 @@ def jacobian(function: Callable[[Array], Array], at: Array) -> Array:
     return jax.vmap(lambda one: jax.jvp(function, (at,), (one,))[1], out_axes=1)(ones)
 
 
+@dataclasses.dataclass(frozen=True)
+class _RightHandSide:
+    """F with every lag 0, and how far from an equilibrium a state is; sizes are judged by those of some rows."""
+
+    states: States
+    least: Array  # (rows, points) what counts as a state's size if it is less
+    shortest: Array  # (points,) shortest delay [s]
+
+    @staticmethod
+    def about(states: States, x: Array) -> _RightHandSide:
+        network, delays = states.system.network, states.delays(x)
+        least = jnp.where(x > 1.0, _LEAST * x, _LEAST).at[: network.queues].set(jnp.max(network.packet))
+        shortest = jnp.min(jnp.where(delays > 0, delays, jnp.max(delays, axis=0)), axis=0)
+        return _RightHandSide(states, least, jnp.maximum(shortest, _INSTANT))
+
+    def __call__(self, x: Array) -> Array:
+        return self.states.slope(x, self.states.observed(x))
+
+    def size(self, x: Array) -> Array:
+        return jnp.maximum(jnp.abs(x), self.least)
+
+    def held(self, x: Array, slope: Array) -> Array:
+        push = jnp.sign(slope) * _PUSH * self.size(x)
+        return jnp.abs(self.states.projected(x + push) - x) < 0.5 * jnp.abs(push)
+
+    def speed(self, x: Array) -> Array:
+        slope = self(x)
+        return jnp.max(jnp.where(self.held(x, slope), 0.0, jnp.abs(slope) / self.size(x)), axis=0)
+
+    def judged(self, x: Array, speed: Array) -> FixedPoint:
+        """What the search ended at."""
+        slope = self(x)
+        stays = self.held(x, slope)
+        # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: no equilibrium.
+        J, smooth = jacobian(self, x), True
+        for side in (-_ASIDE, _ASIDE):
+            aside = jnp.where(stays, 0.0, side * x)
+            linear = jnp.einsum("ijp,jp->ip", J, aside)
+            off, expected = (
+                jnp.max(jnp.where(stays, 0.0, jnp.abs(one)) / self.size(x), axis=0)
+                for one in (self(x + aside) - slope - linear, linear)
+            )
+            smooth = smooth & (off <= _BENT * expected)
+        # A queue that grows for ever does so ever less in shares of itself.
+        network = self.states.system.network
+        grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[: network.queues] / network.capacity, axis=0)
+        return FixedPoint(x, jnp.where(smooth, jnp.maximum(speed * self.shortest, grows), jnp.inf), stays)
+
+
+def moved(states: States, x: Array) -> Array:
+    """How much a network moves that is at some rows, as `FixedPoint.moved`: of an equilibrium, nothing but rounding.
+
+    Parameters
+    ----------
+    states : States
+    x : Array, shape (rows, points)
+
+    Returns
+    -------
+    Array, shape (points,)
+        Traceable.
+    """
+    F = _RightHandSide.about(states, x)
+    return F.judged(x, F.speed(x)).moved
+
+
 def solve_equilibrium(states: States, x: Array) -> FixedPoint:
     """Where a network settles that starts at some rows.
 
@@ -62,29 +129,12 @@ def solve_equilibrium(states: States, x: Array) -> FixedPoint:
 
     Returns
     -------
-    Rest
+    FixedPoint
         A point has an equilibrium if ``moved`` is small; else the search ended somewhere. Traceable.
     """
-    packet = jnp.max(states.system.network.packet)
-    queues = states.system.network.queues
-    least = jnp.where(x > 1.0, _LEAST * x, _LEAST).at[:queues].set(packet)
-    delays = states.delays(x)
-    shortest = jnp.maximum(jnp.min(jnp.where(delays > 0, delays, jnp.max(delays, axis=0)), axis=0), _INSTANT)
+    F = _RightHandSide.about(states, x)
+    size, held, speed, shortest = F.size, F.held, F.speed, F.shortest
     x = states.projected(x)
-
-    def F(x: Array) -> Array:
-        return states.slope(x, states.observed(x))
-
-    def size(x: Array) -> Array:
-        return jnp.maximum(jnp.abs(x), least)
-
-    def held(x: Array, slope: Array) -> Array:
-        push = jnp.sign(slope) * _PUSH * size(x)
-        return jnp.abs(states.projected(x + push) - x) < 0.5 * jnp.abs(push)
-
-    def speed(x: Array) -> Array:
-        slope = F(x)
-        return jnp.max(jnp.where(held(x, slope), 0.0, jnp.abs(slope) / size(x)), axis=0)
 
     def move(x: Array, length: Any) -> Array:
         slope, s = F(x), size(x)
@@ -129,18 +179,4 @@ def solve_equilibrium(states: States, x: Array) -> FixedPoint:
         return jnp.where(better, new, at[0]), jnp.where(better, after, at[1])
 
     x, end = lax.fori_loop(0, _LAST_STEPS, last, (at.x, at.speed))
-    slope = F(x)
-    stays = held(x, slope)
-    # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: that is no equilibrium.
-    J, smooth = jacobian(F, x), True
-    for side in (-_ASIDE, _ASIDE):
-        aside = jnp.where(stays, 0.0, side * x)
-        linear = jnp.einsum("ijp,jp->ip", J, aside)
-        off, expected = (
-            jnp.max(jnp.where(stays, 0.0, jnp.abs(one)) / size(x), axis=0)
-            for one in (F(x + aside) - slope - linear, linear)
-        )
-        smooth = smooth & (off <= _BENT * expected)
-    # A queue that grows for ever does so ever less in shares of itself.
-    grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[:queues] / states.system.network.capacity, axis=0)
-    return FixedPoint(x, jnp.where(smooth, jnp.maximum(end * shortest, grows), jnp.inf), stays)
+    return F.judged(x, end)

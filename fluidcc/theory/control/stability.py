@@ -13,7 +13,7 @@ from fluidcc.results.text import label, shown
 from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
-from fluidcc.theory.control.equilibrium import Equilibrium
+from fluidcc.theory.control.fixed_point import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.theory.control.states import UnfilledError, smooth_side
 from fluidcc.theory.delay_systems.critical import critical_delay
@@ -117,13 +117,15 @@ def _pair(root: complex | None) -> list[float] | None:
 
 
 @public()
-def stability(scenario: Scenario) -> Stability:
+def stability(scenario: Scenario, *, at: Equilibrium | None = None) -> Stability:
     """Stability of a scenario's equilibrium, exact: no Padé approximation, no grid.
 
     Parameters
     ----------
     scenario : Scenario
         Of any schemes and links; all flows count as active and long-lived.
+    at : Equilibrium
+        Which of several, as `equilibrium` found it (one of its ``others``); that of equal shares if not given.
 
     Returns
     -------
@@ -148,15 +150,15 @@ def stability(scenario: Scenario) -> Stability:
         for flow in scenario.flows:
             smooth_side(flow.scheme)
         there = False
-        found = linearize(scenario)
+        found = linearize(scenario, at=at)
     except UnfilledError as error:
         return Stability(count, True, False, state=str(error).removeprefix("linearize: "))
     except NoEquilibriumError as error:
         return Stability(count, there, there, state=str(error).removeprefix("linearize: "))
-    return _of(scenario, found, count)
+    return _of(scenario, found, count, at is None or len(found.equilibrium.flows) == 1)
 
 
-def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
+def _of(scenario: Scenario, found: Linearization, count: float, equal: bool) -> Stability:
     fixed_point: Equilibrium = found.equilibrium
     aggregate = abscissa(found.system)
     fairness = [abscissa(each.system) for each in found.fairness]
@@ -176,7 +178,7 @@ def _of(scenario: Scenario, found: Linearization, count: float) -> Stability:
         aggregate_root=_root(aggregate),
         fairness_root=None if worst is None else _root(worst),
         phase_margin=None if margins is None else _finite(math.degrees(margins.phase.value)),
-        paper_phase_margin=_published(scenario),
+        paper_phase_margin=_published(scenario) if equal else None,
         gain_margin=_finite(20 * math.log10(gain)) if gain > 0 else None,
         delay_margin=None if margins is None or not margins.stable else _finite(margins.delay.value),
         critical_feedback_delay=critical,

@@ -11,9 +11,13 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.recursion.optimal import equilibrium as filled
 
+_ROUNDING = 1e-9  # relative
 
-def utilised_equilibria(scenario: Scenario, side: Equilibrium) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Links and flows at equilibrium, as `Equilibrium` describes them.
+
+def utilised_equilibria(
+    scenario: Scenario, side: Equilibrium
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str | None]:
+    """Links and flows at equilibrium, as `Equilibrium` describes them, and why there is no other, where that is known.
 
     Parameters
     ----------
@@ -25,7 +29,8 @@ def utilised_equilibria(scenario: Scenario, side: Equilibrium) -> tuple[list[dic
     Raises
     ------
     NoClosedFormError
-        If the flows differ, several links would be overloaded, or windows reach their least value on several links.
+        If the flows differ, several links would be overloaded, windows reach their least value on several links, or
+        flows would be faster than their line.
 
     Notes
     -----
@@ -72,6 +77,10 @@ def utilised_equilibria(scenario: Scenario, side: Equilibrium) -> tuple[list[dic
     for i, (flow, k) in enumerate(zip(scenario.flows, first, strict=True)):
         most = float(max(U[link] for link in flow.path))
         sent = float(R[k]) / max(most, 1.0) if balance.windows else float(R[k])
+        if sent > (1 + _ROUNDING) * flow.line_rate:
+            raise NoClosedFormError("flows settle at their line rate")
         seen = side.observables(float(R[k]), most, T)
         flows.append({"name": flow.name or f"flow {i}", "marking_probability": 0.0, "rate_bytes_per_s": sent, **seen})
-    return links, flows
+    # With one link all flows see one load, and so have one rate.
+    balanced = f"loads above {balance.target:g}: C (U - {balance.target:g}) = N a has one root, and U gives the rates"
+    return links, flows, balanced if len(links) == 1 else None

@@ -1,0 +1,139 @@
+"""All ways in which equal flows can share a link that marks them alike.
+
+A flow at a rate R is held there by one marking, P(R). Where P falls with R throughout, one marking means one rate, and
+the flows can but share equally: for any number of flows and, since R is then the demand at a price -ln(1-p) that adds
+up along a path (a concave programme), for any network. Where P rises somewhere, flows that are marked alike may keep
+different rates: n at R_1 and N - n at R_2 with P(R_1) = P(R_2) and n R_1 + (N - n) R_2 = C.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import root_scalar
+
+from fluidcc.schemes.sides import Equilibrium
+from fluidcc.theory.delay_systems.delay_system import Array
+from fluidcc.units import RATE, show
+
+_PER_DECADE, _NEAR_LINE = 60, 120  # rates looked at; near the line rate P falls to 0
+_CLOSEST = 1e-9  # of the line rate, to it
+_FLAT = 1e-9  # of P: what rounding may raise it by
+_RATES = 400  # of a group, for each size
+_SIZES = 200  # sizes of the groups that are tried, at most
+_SAME = 1e-6  # relative: rates of groups that are one
+
+
+@dataclasses.dataclass(frozen=True)
+class Sender:
+    """What a scheme's equilibrium side says of a flow.
+
+    Parameters
+    ----------
+    side : Equilibrium
+        With ``marking_at`` and what goes with it.
+    parameters : object
+        Bound.
+    line_rate, packet : float
+        [bytes/s], [bytes] on the wire
+    """
+
+    side: Equilibrium
+    parameters: Any
+    line_rate: float
+    packet: float
+
+    @property
+    def least(self) -> float:
+        """Least rate [bytes/s]."""
+        assert self.side.least_rate is not None
+        return float(self.side.least_rate(self.parameters, self.line_rate))
+
+    def marking(self, rate: Any) -> Array:
+        """P(R); 0 at the line rate."""
+        assert self.side.marking_at is not None
+        rate = np.asarray(rate, float)
+        at = np.minimum(rate, (1 - _CLOSEST) * self.line_rate)
+        found = self.side.marking_at(self.parameters, at, self.line_rate, self.packet)
+        return np.where(rate < self.line_rate, found, 0.0)
+
+    @cached_property
+    def curve(self) -> tuple[Array, Array]:
+        """Rates from the least to the line rate, and P at each."""
+        low, high = self.least, self.line_rate
+        if low >= high:
+            return np.array([high]), np.zeros(1)
+        near = high - np.geomspace(_CLOSEST * high, 0.5 * high, _NEAR_LINE)
+        count = max(2, math.ceil(_PER_DECADE * math.log10(high / low)))
+        R = np.unique(np.concatenate([near[near > low], np.geomspace(low, high, count)]))
+        return R, self.marking(R)
+
+    @cached_property
+    def falls(self) -> bool:
+        """Whether P falls with R from the least to the line rate, and is all there is."""
+        _, P = self.curve
+        return self.side.single_marking(self.parameters) and bool((np.diff(P) <= _FLAT * P[:-1]).all())
+
+    @property
+    def searched(self) -> str:
+        """The range of rates in words."""
+        return f"rates from {show(self.least, RATE)} to {show(self.line_rate, RATE)}"
+
+
+def pairs(sender: Sender, flows: float, capacity: float) -> list[tuple[int, float, float]]:
+    """Unequal shares of a link in two groups of equal rates.
+
+    Parameters
+    ----------
+    sender : Sender
+    flows : float
+        N
+    capacity : float
+        C [bytes/s]
+
+    Returns
+    -------
+    list of (n, R_1, R_2)
+        n flows have R_1 and the others R_2, R_1 < R_2.
+    """
+    low, high = sender.least, sender.line_rate
+    rates, markings = sender.curve
+    found = []
+    for n in sizes(flows):
+        rest = flows - n
+        # R_1 below the equal share, so that R_2 is above it, and no more than the line's.
+        least, most = max(low, (capacity - rest * high) / n), capacity / flows
+        if least >= most:
+            continue
+
+        def other(R: Any, n: int = n, rest: float = rest) -> Any:
+            return (capacity - n * R) / rest
+
+        def gap(R: float, other: Callable[[Any], Any] = other) -> float:
+            return float(sender.marking(R) - sender.marking(other(R)))
+
+        if least == low and gap(low) < 0:  # more marks than hold the slow ones at their least rate
+            found.append((n, low, float(other(low))))
+        grid = np.unique(np.concatenate([np.geomspace(least, most, _RATES), np.linspace(least, most, _RATES)]))
+        grid = grid[grid < (1 - _SAME) * most]  # R_1 = R_2 is a root of all
+        rough = np.interp(grid, rates, markings) - np.interp(other(grid), rates, markings)
+        for k in np.flatnonzero(np.diff(np.sign(rough)) != 0):
+            ends = float(grid[max(k - 1, 0)]), float(grid[min(k + 2, len(grid) - 1)])
+            if gap(ends[0]) * gap(ends[1]) < 0:
+                R = float(root_scalar(gap, bracket=ends, xtol=1e-15 * most, rtol=1e-15).root)
+                found.append((n, R, float(other(R))))
+    return found
+
+
+def sizes(flows: float) -> list[int]:
+    """Sizes of a group of N flows: all, or of many the smallest and largest and some between."""
+    most = math.ceil(flows) - 1
+    if most <= _SIZES:
+        return list(range(1, most + 1))
+    some = np.unique(np.geomspace(1, most / 2, _SIZES // 2).astype(int))
+    return sorted({*some.tolist(), *(most + 1 - some).tolist()})
