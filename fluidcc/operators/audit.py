@@ -9,6 +9,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, checks, dcqcn_of, read_nic, read_sonic
 from fluidcc.operators.checks import Finding
+from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
@@ -36,6 +37,8 @@ class Audit(Comparable):
     equilibrium : Equilibrium or None
         Fixed point of ``flows`` flows into the port; None if the port cannot mark.
     flows : int
+    reach : Reach or None
+        Whether it is stable, and reached from a start at line rate.
     """
 
     switch: SwitchPort
@@ -45,6 +48,7 @@ class Audit(Comparable):
     findings: list[Finding]
     equilibrium: Equilibrium | None
     flows: int
+    reach: Reach | None = None
 
     @public(passes_on=keywords(incast))
     def scenario(self, **options: Any) -> Scenario:
@@ -80,9 +84,14 @@ class Audit(Comparable):
         return {
             "settings": settings,
             "findings": [dataclasses.asdict(finding) for finding in self.findings],
-            "equilibrium": self.equilibrium.as_dict() if self.equilibrium else None,
-            "stability": None,
+            "equilibrium": self._equilibrium(),
+            "stability": self.reach.stability.as_dict() if self.reach else None,
         }
+
+    def _equilibrium(self) -> dict[str, Any] | None:
+        if self.equilibrium is None or self.reach is None:
+            return None
+        return {**self.equilibrium.as_dict(), "reached_from_line_rate": self.reach.from_line_rate}
 
 
 def _key(name: str) -> str:
@@ -136,14 +145,16 @@ def audit(
         *checks.buffers(switch),
         *checks.nic(switch, settings, scheme),
     ]
-    fixed_point = None
+    fixed_point = reached = None
     if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
         scenario = incast(1, rate=switch.rate, scheme=scheme, marking=switch.red, multiplicity=float(flows))
-        fixed_point = equilibrium(scenario)
-        findings += [*checks.fixed_point(switch.red, fixed_point, scenario, flows), *checks.behaviour(scenario, flows)]
+        fixed_point, late = equilibrium(scenario), checks.late(scenario)
+        reached = reach(scenario, fixed_point, late["queue_bytes"])
+        findings += checks.fixed_point(switch.red, fixed_point, scenario, flows, reached.words)
+        findings += checks.behaviour(late, flows)
     order = {"bad": 0, "warn": 1, "ok": 2}
     findings.sort(key=lambda f: order[f.severity])
-    return Audit(switch, settings, scheme, mapping, findings, fixed_point, flows)
+    return Audit(switch, settings, scheme, mapping, findings, fixed_point, flows, reached)
 
 
 __all__ = ["Audit", "Finding", "audit"]

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from scipy.optimize import root_scalar
 
@@ -232,15 +233,17 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
         )
 
 
-def fixed_point(red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int) -> Iterator[Finding]:
-    """Whether the flows have a fixed point on the RED ramp."""
+def fixed_point(
+    red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int, reached: str = ""
+) -> Iterator[Finding]:
+    """Whether the flows have a fixed point on the RED ramp, and in words whether they reach it."""
     found = fixed_point.as_dict()
     p, queue = found["marking_probability"], found["queue_bytes"]
     if p == 0:
         yield Finding("ok", "the port is not overloaded", f"{flows} flows at line rate fit")
     elif fixed_point.exists:
-        text = f"{flows} flows settle at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"
-        yield Finding("ok", "a fixed point exists", text)
+        text = f"of {flows} flows at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"
+        yield Finding("ok", "a fixed point exists", f"{text}; {reached}" if reached else text)
     elif red.kmax > red.kmin:
         most = _most_flows(scenario, red.pmax)
         yield Finding(
@@ -252,10 +255,16 @@ def fixed_point(red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: i
         )
 
 
-def behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
-    """What the fluid model does from a start at line rate; a fixed point may exist and not be reached."""
-    opens, closes = "50ms", "100ms"
-    summary = simulate(scenario, closes, window=(opens, closes), estimate_error=False).summary
+_OPENS, _CLOSES = "50ms", "100ms"
+
+
+def late(scenario: Scenario) -> dict[str, Any]:
+    """Summary of a run late after a start at line rate."""
+    return simulate(scenario, _CLOSES, window=(_OPENS, _CLOSES), estimate_error=False).summary
+
+
+def behaviour(summary: dict[str, Any], flows: int) -> Iterator[Finding]:
+    """What the fluid model does from a start at line rate, by `late`; a fixed point may exist and not be reached."""
     used, queue = summary["utilisation"], summary["queue_bytes"]
     if used is None or queue["mean"] is None:
         yield Finding(
@@ -266,7 +275,7 @@ def behaviour(scenario: Scenario, flows: int) -> Iterator[Finding]:
         )
         return
     text = (
-        f"from {opens} to {closes} after {flows} flows started at line rate, the link is used to {100 * used:.3g} % "
+        f"from {_OPENS} to {_CLOSES} after {flows} flows started at line rate, the link is used to {100 * used:.3g} % "
         f"and the queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), "
         f"mean {show(queue['mean'], SIZE)}"
     )

@@ -1,0 +1,75 @@
+"""Whether a fixed point is stable, and whether flows that start at line rate come to rest there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
+from fluidcc.theory.control.equilibrium import Equilibrium
+from fluidcc.theory.control.limit_cycle import limit_cycle
+from fluidcc.theory.control.stability import Stability, stability
+from fluidcc.units import SIZE, show
+
+_NEAR = 0.01  # of the queue at the fixed point: as near counts as there
+_FAR = 0.1  # of it: oscillations of which this is left will not have died out
+UNTIL = "500ms"  # when to give up
+
+
+@dataclasses.dataclass(frozen=True)
+class Reach:
+    """What becomes of a fixed point.
+
+    Parameters
+    ----------
+    stability : Stability
+    from_line_rate : bool or None
+        Whether a start at line rate reaches it; None if there is none, or that did not show in time.
+    words : str
+        Both, for a person.
+    """
+
+    stability: Stability
+    from_line_rate: bool | None
+    words: str
+
+
+def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any]) -> Reach:
+    """Stability of a fixed point, and where a start at line rate ends.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Its flows start at line rate.
+    found : Equilibrium
+        Its fixed point.
+    queue : dict
+        Percentiles of the queue late in a run of it, as a summary has them: near the fixed point no other is needed.
+    """
+    local = stability(scenario)
+    if local.stable is None:
+        kind = ""
+    else:
+        root = local.rightmost_root
+        rate = "" if root is None else f" (rightmost root {root.real:.3g} /s)"
+        kind = f"it is {'stable' if local.stable else 'unstable'}{rate}; " if root is not None else ""
+    at = found.links[0]["queue_bytes"]
+    if not found.exists:
+        return Reach(local, None, kind.removesuffix("; "))
+    if queue["p5"] is not None and (1 - _NEAR) * at <= queue["p5"] <= queue["p95"] <= (1 + _NEAR) * at:
+        return Reach(local, True, f"{kind}a start at line rate reaches it")
+    try:
+        end = limit_cycle(scenario, UNTIL, estimate_error=False)
+    except InputError:  # the run is not finite, or too short for its delays
+        return Reach(local, None, f"{kind}whether a start at line rate reaches it is not known")
+    between = f"between {show(end.low, SIZE)} and {show(end.high, SIZE)}"
+    if end.kind == "equilibrium":
+        there = abs(end.mean - at) <= _NEAR * at
+        ends = "reaches it" if there else f"does not reach it: it ends at {show(end.mean, SIZE)}"
+        return Reach(local, there, f"{kind}a start at line rate {ends}")
+    if end.kind in ("cycle", "growing") or (end.kind == "irregular" and end.high - end.low > _FAR * at):
+        stays = f"does not reach it: the queue stays {between}"
+        return Reach(local, False, f"{kind}a start at line rate {stays}")
+    moves = f"is still on its way after {UNTIL}, the queue {between}"
+    return Reach(local, None, f"{kind}a start at line rate {moves}")
