@@ -20,6 +20,7 @@ from fluidcc.engines.fluid.kernel import Carry, Clock, Loop, advance
 from fluidcc.engines.fluid.methods import METHODS
 from fluidcc.engines.fluid.network import Network, with_points
 from fluidcc.engines.fluid.plan import Plan
+from fluidcc.engines.fluid.state import State
 
 
 class Outcome(NamedTuple):
@@ -245,6 +246,21 @@ class Continued:
         """Go on with other numbers, of the same shapes."""
         with jax.enable_x64(self._plan.dtype == "float64"):
             self._network = with_points(network, np.dtype(self._plan.dtype))
+
+    @property
+    def state(self) -> State:
+        """The state now."""
+        return self._progress.carry.y
+
+    def begin_at(self, y: State) -> None:
+        """Begin in a state that lasted for all time before."""
+        plan, points = self._plan, self._static["points"]
+        with jax.enable_x64(plan.dtype == "float64"):
+            numbers = numbers_of(plan)
+            system = system_of(self._network, points, numbers.limit)
+            past = constant_past(system.remembered(y), plan.depth, not plan.aligned)
+            carry = Loop(system, METHODS[plan.method], numbers.dt, plan.aligned).start(y, self._progress.carry.z, past)
+            self._progress = self._progress._replace(carry=carry)
 
     def perturb(self, share: float) -> None:
         """Make the queues longer by a share, but not where bytes in flight are counted: there it would be none's."""

@@ -24,14 +24,15 @@ PACKET = 1000.0
 C, TAU, TAU_PRIME, T = 5e6, 50e-6, 55e-6, 55e-6
 R_AI, B, F = 40e6 / 8 / PACKET, 10e6 / PACKET, 5
 KMIN, KMAX, PMAX = 5e3, 200e3, 0.01
+SMALL_B, SLOW_T = 5e3 / PACKET, 10e-3  # a byte counter that is fast beside the timer: 2 flows may keep different rates
 
 
-def sides(p: Any, rate: Any, r_ai: Any = R_AI) -> tuple[Any, Any]:
+def sides(p: Any, rate: Any, r_ai: Any = R_AI, counter: Any = B, timer: Any = T) -> tuple[Any, Any]:
     """Both sides of the equation for p, in mpmath's numbers."""
     keep = 1 - p
     a = 1 - keep ** (TAU * rate)
-    b, d = (p / (keep ** (-n) - 1) for n in (B, T * rate))
-    c, e = keep ** (F * B) * b, keep ** (F * T * rate) * d
+    b, d = (p / (keep ** (-n) - 1) for n in (counter, timer * rate))
+    c, e = keep ** (F * counter) * b, keep ** (F * timer * rate) * d
     alpha = 1 - keep ** (TAU_PRIME * rate)
     return alpha * a**2, TAU**2 * r_ai * rate * (b + d) * (c + e)
 
@@ -55,17 +56,38 @@ def queue(p: float) -> float:
     return KMIN + p / PMAX * (KMAX - KMIN)
 
 
-def crossings(flows: int) -> int:
-    """How often the two sides cross, on a fine grid of p."""
-    p = np.geomspace(1e-9, 0.99, 4000)
-    rate = C / flows
+def _gap(p: Any, rate: Any, counter: float = B, timer: float = T) -> Any:
+    """Log of the left side over the right, in NumPy: as logarithms, since (1-p)^(-B) overflows."""
     log = np.log1p(-p)
     a, alpha = -np.expm1(TAU * rate * log), -np.expm1(TAU_PRIME * rate * log)
-    # As logarithms: (1-p)^(-B) overflows.
-    b, d = (np.log(p) + n * log - np.log(-np.expm1(n * log)) for n in (B, T * rate))
-    c, e = F * B * log + b, F * T * rate * log + d
-    gap = np.log(alpha * a**2) - np.log(TAU**2 * R_AI * rate) - np.logaddexp(b, d) - np.logaddexp(c, e)
-    return int(np.count_nonzero(np.diff(np.sign(gap))))
+    b, d = (np.log(p) + n * log - np.log(-np.expm1(n * log)) for n in (counter, timer * rate))
+    c, e = F * counter * log + b, F * timer * rate * log + d
+    return np.log(alpha * a**2) - np.log(TAU**2 * R_AI * rate) - np.logaddexp(b, d) - np.logaddexp(c, e)
+
+
+def crossings(flows: int) -> int:
+    """How often the two sides cross, on a fine grid of p."""
+    return int(np.count_nonzero(np.diff(np.sign(_gap(np.geomspace(1e-9, 0.99, 4000), C / flows)))))
+
+
+def rises(counter: float = B, timer: float = T) -> bool:
+    """Whether the p that holds a flow rises with its rate anywhere, so that two rates have one p: C/1000 to C."""
+    rate = np.geomspace(C / 1000, C, 600)[:, None]
+    p = np.geomspace(1e-9, 0.999999, 4000)
+    first = np.argmax(_gap(p, rate, counter, timer) > 0, axis=1)
+    return bool((np.diff(first) > 0).any())
+
+
+def unequal() -> tuple[float, float]:
+    """Marking and the lesser rate of two flows that settle at different ones, in 30 digits."""
+    with mpmath.workdps(30):
+
+        def surplus(log: Any, rate: Any) -> list[Any]:
+            both = (sides(mpmath.exp(log), r, R_AI, SMALL_B, SLOW_T) for r in (rate, C - rate))
+            return [mpmath.log(left) - mpmath.log(right) for left, right in both]
+
+        log, rate = mpmath.findroot(surplus, (mpmath.log("0.0265"), 0.09 * C), tol=1e-20)
+        return float(mpmath.exp(log)), float(rate)
 
 
 def most_flows() -> tuple[int, float]:
@@ -92,6 +114,9 @@ def _same(flows: tuple[int, ...]) -> list[Way]:
 
 @claim("dcqcn-51-unique", DCQCN, "5.1, (10)", "the fluid model has a unique fixed point")
 def unique() -> Finding:
+    from fluidcc import DCQCN as SCHEME
+    from fluidcc import RED, equilibrium, incast
+
     most, meets = most_flows()
     counts = {n: crossings(n) for n in range(1, 65)}
     exists = {n: marking(n) <= PMAX for n in counts}  # (5) has no queue for Pmax < p < 1
@@ -99,16 +124,36 @@ def unique() -> Finding:
     rate = C / 2
     keep = 1 - marking(2)
     alpha = 1 - keep ** (TAU_PRIME * rate)
+    # Flows that are marked alike may have two rates where the p that holds a rate rises with it.
+    p, low = unequal()
+    scheme = SCHEME(byte_counter=SMALL_B * PACKET, timer=SLOW_T)
+    found = equilibrium(incast(2, scheme=scheme, marking=RED(KMIN, KMAX, 0.1), packet_size="1000B"))
+    (other,) = found.others
+    rates = [flow["rate_bytes_per_s"] for flow in other.flows]
+    apart = {"byte_counter_bytes": SMALL_B * PACKET, "timer_s": SLOW_T, "pmax": 0.1, "p": p, "rates_bytes_per_s": rates}
     return Finding(
-        {"for any N": all(counts[n] == 1 and exists[n] for n in counts)},
-        at | {"alpha_N_2": alpha, "most_flows": most, "flows_at_which_p_is_pmax": meets},
+        {
+            "for any N": all(counts[n] == 1 and exists[n] for n in counts),
+            "for any settings": not rises(SMALL_B, SLOW_T),
+        },
+        at | {"alpha_N_2": alpha, "most_flows": most, "flows_at_which_p_is_pmax": meets, "unequal": apart},
         [
             *_same((2, 8, most)),
             Way("alpha of 2 flows", alpha, _engine(2)["alpha"], 1e-9),
             Way("whether it exists one flow further", bool(exists[most + 1]), bool(_engine(most + 1)["exists"])),
+            Way(
+                "p of 2 unequal flows: in 30 digits, fluidcc.equilibrium",
+                p,
+                other.links[0]["marking_probability"],
+                1e-9,
+            ),
+            Way("the lesser rate of the two [bytes/s]", low * PACKET, min(rates), 1e-9),
+            Way("whether equal shares are all there is, at the paper's settings", not rises(), _engine(2)["unique"]),
         ],
-        restricted=all(counts[n] == 1 and exists[n] for n in range(1, most + 1)),
-        conditions=f"N <= {most}: beyond, p* > Pmax, which (5) gives for no queue, and there is no fixed point",
+        restricted=all(counts[n] == 1 and exists[n] for n in range(1, most + 1)) and not rises(),
+        conditions=f"N <= {most}: beyond, p* > Pmax, which (5) gives for no queue, and there is no fixed point; and a "
+        f"byte counter that is not fast beside the timer: with {SMALL_B * PACKET / 1e3:g} KB and {SLOW_T * 1e3:g} ms 2 "
+        f"flows also settle at {low * PACKET / 1.25e8:.2f} and {(C - low) * PACKET / 1.25e8:.2f} Gb/s, p = {p:.4f}",
     )
 
 

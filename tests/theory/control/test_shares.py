@@ -1,0 +1,185 @@
+"""All equilibria of DCQCN: equal and unequal shares of a link, found, checked on the fluid, and told apart.
+
+Shapes: one class of flows for equal shares, two for unequal ones.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.engines.fluid.network import network_of
+from fluidcc.scenario.model import RED, Flow, Link, Scenario, resolve
+from fluidcc.schemes.dcqcn import equilibrium as side
+from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
+from fluidcc.theory.control.fixed_point import state_of
+from fluidcc.theory.control.local import movement
+from fluidcc.theory.control.shares import sizes
+from fluidcc.theory.control.states import NoEquilibriumError
+from tests.oracles import dcqcn_reference as reference
+
+GBPS, KB = 1e9 / 8, 1e3
+FAST_COUNTER = fc.DCQCN(byte_counter="5KB", timer="10ms")
+STILL = 1e-9  # of itself in the shortest delay: the issue's bound on what is an equilibrium
+
+
+def shared(flows: int = 2, pmax: float | str = "10%", scheme: fc.DCQCN = FAST_COUNTER) -> Scenario:
+    return fc.incast(1, multiplicity=flows, marking=RED("5KB", "200KB", pmax), scheme=scheme)
+
+
+def moved(scenario: Scenario, found: Equilibrium) -> float:
+    """On the fluid's own right-hand side."""
+    classes, _, state = state_of(resolve(scenario), found)
+    moves = movement(network_of(classes), state)
+    assert moves is not None
+    return moves
+
+
+@pytest.mark.parametrize(("pmax", "queue"), [("10%", 39.14), ("5%", 73.29)])
+def test_equal_shares_and_those_beside_them(pmax: str, queue: float) -> None:
+    """Marking 0.0175102 at 20 Gb/s each; and 0.0263 at 3.6 and 36.4 Gb/s: digits of an independent computation."""
+    found = fc.equilibrium(shared(pmax=pmax))
+    as_dict = found.as_dict()
+    assert (found.exists, found.on_ramp, found.unique) == (True, True, False)
+    assert as_dict["marking_probability"] == pytest.approx(0.0175102, abs=5e-8)
+    assert as_dict["rate_bytes_per_s"] == pytest.approx(20 * GBPS, rel=1e-12)
+    assert as_dict["queue_bytes"] / KB == pytest.approx(queue, abs=0.005)
+    assert found.links[0]["utilisation"] == pytest.approx(1.0, rel=1e-12)
+    (other,) = as_dict["others"]
+    assert other["marking_probability"] == pytest.approx(0.0265, abs=0.0005)
+    assert np.array(other["rate_bytes_per_s"]) / GBPS == pytest.approx([3.6, 36.4], abs=0.05)
+    assert "40bps to 40Gbps" in as_dict["searched"]
+
+
+def test_each_is_one_by_the_equations_as_printed() -> None:
+    """(7)-(9) in plain floats, apart from fluid and solver: relative change per 50 us below 1e-9."""
+    found = fc.equilibrium(shared())
+    settings = dataclasses.replace(reference.Settings(), byte_counter=5.0, timer=10e-3, pmax=0.1)
+    for one in (found, *found.others):
+        p = one.links[0]["marking_probability"]
+        for flow in one.flows:
+            rate, target = flow["rate_bytes_per_s"] / KB, flow["target_rate_bytes_per_s"] / KB
+            moves = np.array(reference.derivatives(settings, p, rate, rate, target, flow["alpha"]))
+            assert np.abs(moves * settings.tau / [rate, target, flow["alpha"]]).max() < STILL
+        assert sum(flow["rate_bytes_per_s"] for flow in one.flows) * (2 if len(one.flows) == 1 else 1) == (
+            pytest.approx(40 * GBPS, rel=1e-12)
+        )
+
+
+def test_the_fluid_says_the_same() -> None:
+    """Each stands still on the right-hand side that is integrated; a thousandth aside it does not."""
+    scenario = shared()
+    found = fc.equilibrium(scenario)
+    for one in (found, *found.others):
+        assert moved(scenario, one) < STILL
+        off = dataclasses.replace(one, flows=tuple({**row, "alpha": 1.001 * row["alpha"]} for row in one.flows))
+        assert moved(scenario, off) > STILL
+
+
+def test_newton_finds_the_unequal_one_too() -> None:
+    """From a tilted start, on the fluid alone: two flows told apart end at 3.6 and 36.4 Gb/s."""
+    kinds = {
+        (round(min(rates)), round(max(rates)))
+        for rates in (
+            [row["rate_bytes_per_s"] / GBPS for row in one.flows]
+            for one in equilibria(fc.incast(2, marking=RED("5KB", "200KB", "10%"), scheme=FAST_COUNTER))
+        )
+    }
+    assert {(20, 20), (4, 36)} <= kinds
+
+
+def test_stability_at_the_one_asked_for() -> None:
+    """By default at equal shares; the roots at the other are others, and neither is of the link at 14 %."""
+    scenario = shared()
+    found = fc.equilibrium(scenario)
+    (other,) = found.others
+    equal, unequal = fc.stability(scenario), fc.stability(scenario, at=other)
+    assert fc.stability(scenario, at=found).rightmost_root == pytest.approx(equal.rightmost_root)
+    assert equal.fairness_root is not None  # of equal flows; where P rises with the rate their differences grow
+    assert equal.fairness_root.real > 0
+    assert unequal.fairness_root is None
+    assert unequal.paper_phase_margin is None
+    assert unequal.rightmost_root is not None
+    assert equal.rightmost_root is not None
+    assert abs(unequal.rightmost_root - equal.rightmost_root) > 100
+    with pytest.raises(NoEquilibriumError, match="not an equilibrium of this scenario"):
+        fc.linearize(
+            shared(pmax="20%"), at=dataclasses.replace(other, links=({**other.links[0], "queue_bytes": 30e3},))
+        )
+
+
+def test_the_papers_settings_have_one() -> None:
+    for flows in (2, 8, 14):
+        found = fc.equilibrium(fc.incast(1, multiplicity=flows))
+        assert found.unique
+        assert found.others == ()
+        assert found.searched is not None
+        assert "falls with it" in found.searched
+
+
+def test_off_the_ramp_others_are_off_it_too() -> None:
+    """Pmax 1 % is reached by neither; on the line beyond Kmax both are there. With 2 % the equal one alone is."""
+    beyond = fc.equilibrium(shared(pmax="1%"))
+    assert (beyond.exists, beyond.unique, len(beyond.others)) == (False, False, 1)
+    between = fc.equilibrium(shared(pmax="2%"))
+    assert (between.exists, between.unique, between.others) == (True, True, ())
+
+
+def test_queues_that_nothing_decides() -> None:
+    """One flow at line rate keeps any queue up to Kmin, two equal links in a row share one as they like."""
+    assert fc.equilibrium(fc.incast(1)).unique is False
+    assert fc.equilibrium(fc.incast(1, line_rate="10Gbps")).unique
+    link = Link(rate="40Gbps", delay="1us", marking=RED("5KB", "200KB", "1%"))
+    flow = Flow(path=(0, 1), line_rate="40Gbps", multiplicity=2.0, scheme=fc.DCQCN())
+    assert fc.equilibrium(Scenario((link, link), (flow,))).unique is False
+    narrow = dataclasses.replace(link, rate="30Gbps")
+    assert fc.equilibrium(Scenario((link, narrow), (flow,))).unique
+
+
+@pytest.mark.parametrize("change", [{"rate_ai": "20Gbps", "timer": "20us"}, {"rate_ai": "40Gbps"}])
+def test_targets_stop_at_the_line_rate(change: dict[str, str]) -> None:
+    """At 1.05 flows R_T would be above the line; there the fluid holds it, and so does the equilibrium."""
+    scenario = fc.incast(1, multiplicity=1.05, scheme=fc.DCQCN(**change))
+    found = fc.equilibrium(scenario)
+    assert found.flows[0]["target_rate_bytes_per_s"] == pytest.approx(40 * GBPS, rel=1e-12)
+    assert moved(scenario, found) < STILL
+
+
+@pytest.mark.parametrize(
+    "scheme", [fc.DCQCN(), FAST_COUNTER, fc.DCQCN(hyper_increase=True, rate_hai="1Gbps", timer="3ms")]
+)
+@pytest.mark.parametrize("marking", [1e-4, 0.02, 0.3])
+def test_the_two_directions_agree(scheme: fc.DCQCN, marking: float) -> None:
+    """The marking at the rate that a marking settles at is that marking: two root searches, to 1e-9."""
+    scheme = resolve(fc.incast(1, scheme=scheme)).flows[0].scheme
+    at = side.solve_equilibrium(scheme, marking, 40 * GBPS, 1e3)
+    assert float(side.marking_at(scheme, at.rate, 40 * GBPS, 1e3)) == pytest.approx(marking, rel=1e-9)
+    assert side.fixed_point(scheme, at.rate, marking, 40 * GBPS, 1e3) == at
+
+
+def test_slow_nics_are_not_outrun() -> None:
+    """HPCC's closed form has no line rates; where they bind, it is not taken: it gave 47.6 Gb/s to NICs of 10."""
+    found = fc.equilibrium(fc.incast(2, rate="100Gbps", line_rate="10Gbps", scheme=fc.HPCC(form="rate")))
+    assert max(row["rate_bytes_per_s"] for row in found.flows) <= 10 * GBPS * (1 + 1e-9)
+
+
+def test_what_is_unique_says_where_was_searched() -> None:
+    """HPCC by its one equation, patched TIMELY by Newton's starts."""
+    hpcc = fc.equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()))
+    timely = fc.equilibrium(fc.incast(1, multiplicity=4, rate="10Gbps", scheme=fc.TIMELY(patched=True, beta=0.008)))
+    for found, said in ((hpcc, "one root"), (timely, "starts")):
+        assert found.unique
+        assert found.searched is not None
+        assert said in found.searched
+
+
+def test_sizes_of_groups() -> None:
+    assert sizes(2) == [1]
+    assert sizes(4.5) == [1, 2, 3, 4]
+    many = sizes(1e6)
+    assert len(many) <= 200
+    assert many[0] == 1
+    assert many[-1] == 999_999
