@@ -173,6 +173,32 @@ def test_equilibrium(fluidcc):
     assert found["exists"] is False
 
 
+UNEQUAL = ["dcqcn", "--flows", 2, "--set", "byte_counter=5KB", "--set", "timer=10ms", "--set", "pmax=10%"]
+
+
+def test_equilibria_beside_the_equal_one(fluidcc):
+    """The link is full at each; the other is in words too, and stability at either."""
+    status, found, _ = fluidcc("equilibrium", *UNEQUAL, "--json")
+    assert status == 0
+    assert found["unique"] is False
+    assert found["marking_probability"] == pytest.approx(0.0175102, abs=5e-8)
+    assert found["links"][0]["utilisation"] == pytest.approx(1.0)
+    (other,) = found["others"]
+    assert sum(other["rate_bytes_per_s"]) == pytest.approx(5e9)
+    _, out, _ = fluidcc("equilibrium", *UNEQUAL)
+    assert "another (1)" in out
+    assert "3.601Gbps, 36.4Gbps" in out
+    assert "searched" in out
+    _, equal, _ = fluidcc("stability", *UNEQUAL, "--json")
+    _, unequal, _ = fluidcc("stability", *UNEQUAL, "--at", 1, "--json")
+    assert equal["points"][0]["fairness_root_per_s"] is not None
+    assert unequal["points"][0]["fairness_root_per_s"] is None
+    status, _, err = fluidcc("stability", *UNEQUAL, "--at", 2)
+    assert status == 2
+    assert "equilibria 0 to 1" in err
+    assert fluidcc("stability", "dcqcn", "--at", 1)[0] == 2
+
+
 def test_sweep(fluidcc, tmp_path):
     axes = ["--over", "kmin=5KB:300KB:3", "--over", "g=log:1/256:1/16:2"]
     files = ["--out", tmp_path / "s.csv", "--plot", tmp_path / "s.png", "--store", tmp_path / "s.zarr"]
@@ -228,6 +254,8 @@ def test_audit(fluidcc):
     status, found, _ = fluidcc("audit", "--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--json")
     assert status == 0  # a finding is an answer
     assert found.keys() == {"settings", "findings", "equilibrium", "stability"}
+    assert found["stability"]["stable"] is False
+    assert found["equilibrium"]["reached_from_line_rate"] is False
     assert {f["severity"] for f in found["findings"]} <= {"ok", "warn", "bad"}
 
 

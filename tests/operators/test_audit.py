@@ -44,16 +44,41 @@ def test_the_sample(sample):
     document = sample.as_dict()
     assert document["settings"]["kmin_bytes"] == 1048576
     assert document["settings"]["nic"]["g"] == pytest.approx(5 / 1024)
-    assert document["stability"] is None
+    assert document["stability"] == fc.stability(sample.scenario(flows=1, multiplicity=8.0)).as_dict()
     assert any("clamp_tgt_rate" in line for line in document["settings"]["ignored"])
     assert severity(sample, "PFC can pause before ECN marks") == "warn"
     assert severity(sample, "not scaled") == "warn"
     assert severity(sample, "alpha's period") == "ok"
-    assert document["equilibrium"] == fc.equilibrium(sample.scenario(flows=1, multiplicity=8.0)).as_dict()
+    solved = fc.equilibrium(sample.scenario(flows=1, multiplicity=8.0)).as_dict()
+    assert document["equilibrium"] == {**solved, "reached_from_line_rate": False}
     json.dumps(document, allow_nan=False)
     assert [f.severity for f in sample.findings] == sorted(
         (f.severity for f in sample.findings), key=("bad", "warn", "ok").index
     )
+
+
+def test_a_fixed_point_that_no_start_reaches_says_so(sample):
+    """The sample's is unstable, and its run from line rate goes on cycling; milder marking settles, and says that."""
+    (finding,) = [f for f in sample.findings if f.what == "a fixed point exists"]
+    assert "unstable" in finding.why
+    assert "does not reach it: the queue stays between 0B and" in finding.why
+    assert "settle at" not in finding.why
+
+
+def test_a_fixed_point_that_is_reached_says_so(tmp_path):
+    def mild(config):
+        config["WRED_PROFILE"]["AZURE_LOSSLESS"] |= {
+            "green_min_threshold": "12500",
+            "green_max_threshold": "500000",
+            "green_drop_probability": "1",
+        }
+
+    quiet = {"RPG_TIME_RESET_P1": 55, "RPG_BYTE_RESET_P1": 0, "DCE_TCP_RTT_P1": 55, "MIN_TIME_BETWEEN_CNPS_P1": 50}
+    found = fc.audit(*edited(tmp_path, mild, quiet), port="Ethernet0")
+    document = found.as_dict()
+    assert document["stability"]["stable"] is True
+    assert document["equilibrium"]["reached_from_line_rate"] is True
+    assert "a start at line rate reaches it" in next(f.why for f in found.findings if f.what == "a fixed point exists")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +126,7 @@ def test_too_many_flows_have_no_fixed_point():
     found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=300)
     assert severity(found, "no fixed point with 300 flows") == "warn"
     finding = next(f for f in found.findings if "no fixed point" in f.what)
+    assert found.reach.from_line_rate is None  # there is nothing to reach
     most = float(finding.why.split("reached at ")[1].split()[0])
     below, above = (fc.equilibrium(found.scenario(flows=1, multiplicity=n)).exists for n in (0.99 * most, 1.01 * most))
     assert below
