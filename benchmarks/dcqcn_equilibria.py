@@ -58,6 +58,12 @@ class Case(NamedTuple):
         """Whether its rightmost root is far enough from the axis to be tried."""
         return self.stable is not None and abs(self.root.real) > NEAR_AXIS * abs(self.root)
 
+    @property
+    def limited(self) -> bool:
+        """Whether a target rate is held at the line rate."""
+        line = self.scenario.flows[0].line_rate
+        return any(row["target_rate_bytes_per_s"] >= line for row in self.equilibrium.flows)
+
 
 def settings(count: int, seed: int) -> list[fc.Scenario]:
     """Two to sixteen flows of one link, every parameter that an equilibrium depends on drawn, over decades."""
@@ -113,36 +119,45 @@ def distances(tried: list[Case]) -> np.ndarray:
     """How far runs that start beside equilibria are from them in the end, over how far they were."""
     order = sorted(range(len(tried)), key=lambda i: abs(tried[i].root.real))
     found = np.empty(len(tried))
-    for first in range(0, len(order), _BATCH):
-        some = order[first : first + _BATCH]
-        padded = some + [some[-1]] * (_BATCH - len(some))
-        found[some] = _run([tried[i] for i in padded])[: len(some)]
+    for limited in (False, True):
+        kept, size = [i for i in order if tried[i].limited is limited], _BATCH // 2 if limited else _BATCH
+        for first in range(0, len(kept), size):
+            some = kept[first : first + size]
+            batch = [tried[i] for i in some + [some[-1]] * (size - len(some))]
+            found[some] = _run(batch, limited)[: len(some)]
     return found
 
 
-def _run(batch: list[Case]) -> np.ndarray:
+def _run(cases: list[Case], limited: bool) -> np.ndarray:
+    """Distances from equilibria; or, of those on a limit, from a second run that starts there.
+
+    Heun's middle stage overshoots a limit by what is pushed against it in a step, and a run settles aside by as much.
+    """
+    batch = cases * 2 if limited else cases
     points = [_apart(case) for case in batch]
     with jax.enable_x64(True):
         networks = [extended(with_points(point[0], np.dtype(float))) for point in points]
         network = jax.tree.map(lambda *a: jnp.concatenate([jnp.atleast_2d(x) for x in a], axis=-1), *networks)
         network = dataclasses.replace(network, multiplicity=jnp.asarray(np.array([p[1] for p in points]).T))
-        lasts = np.array([FOLDS / abs(case.root.real) for case in batch])
+        lasts = np.array([FOLDS / abs(case.root.real) for case in cases])
         plan = plan_of(network, until=float(lasts.max()))
         states = States(system_of(network, len(batch), jnp.asarray(np.inf)))
         x = np.array([[point[2][name] for name in states.names] for point in points]).T
         # One flow of each group is off, and the queue with it.
-        off = np.array([ASIDE * (name.rsplit(" ", 1)[1] in "02") for name in states.names])
+        off = np.array([ASIDE * (name.rsplit(" ", 1)[1] in "02") for name in states.names])[:, None]
+        start = x * (1 + off * (np.arange(len(batch)) < len(cases)))
         # A class without flows is a copy, whose differences from its group are nobody's.
         of = np.array([-1 if name.startswith("queue") else int(name[-1]) for name in states.names])
-        there = (of[:, None] < 0) | (np.array([point[1] for point in points]).T[of] > 0)
+        there = ((of[:, None] < 0) | (np.array([point[1] for point in points]).T[of] > 0))[:, : len(cases)]
         run = Continued(network, plan, len(batch))
-        run.begin_at(states.state(jnp.asarray(x * (1 + off[:, None]))))
+        run.begin_at(states.state(jnp.asarray(start)))
         steps = max(1, math.ceil(lasts.max() / plan.dt / _SAMPLES))
         far = []
         for _ in range(_SAMPLES):
             run.window(steps)
-            moved = np.abs(np.asarray(states.rows(run.state)) / x - 1)
-            far.append(np.where(there, moved, 0.0).max(axis=0) / ASIDE)
+            now = np.asarray(states.rows(run.state))
+            ours, theirs = now[:, : len(cases)], now[:, len(cases) :] if limited else x
+            far.append(np.where(there, np.abs(ours / theirs - 1), 0.0).max(axis=0) / ASIDE)
     times, curve = steps * plan.dt * np.arange(1, _SAMPLES + 1), np.array(far)
     ends = np.minimum(np.searchsorted(times, lasts), _SAMPLES - 1)
     begins = np.searchsorted(times, (1 - _LAST) * lasts)
