@@ -6,6 +6,7 @@ Shapes: one class of flows for equal shares, two for unequal ones.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,7 +141,7 @@ def test_queues_that_nothing_decides() -> None:
 
 
 @pytest.mark.parametrize("change", [{"rate_ai": "20Gbps", "timer": "20us"}, {"rate_ai": "40Gbps"}])
-def test_targets_stop_at_the_line_rate(change: dict[str, str]) -> None:
+def test_targets_stop_at_the_line_rate(change: dict[str, Any]) -> None:
     """At 1.05 flows R_T would be above the line; there the fluid holds it, and so does the equilibrium."""
     scenario = fc.incast(1, multiplicity=1.05, scheme=fc.DCQCN(**change))
     found = fc.equilibrium(scenario)
