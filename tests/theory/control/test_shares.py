@@ -147,6 +147,7 @@ def test_targets_stop_at_the_line_rate(change: dict[str, Any]) -> None:
     found = fc.equilibrium(scenario)
     assert found.flows[0]["target_rate_bytes_per_s"] == pytest.approx(40 * GBPS, rel=1e-12)
     assert moved(scenario, found) < STILL
+    assert "falls with it" in str(found.searched)  # solved so, not put right by a search on the fluid
 
 
 @pytest.mark.parametrize(
