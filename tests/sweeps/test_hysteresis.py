@@ -16,6 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.sweeps.branches import branches_of
 from fluidcc.sweeps.grid import grid_of
+from fluidcc.sweeps.hysteresis import _judged
 
 KB = 1e3
 STEP = 2e-3  # queues that pass Kmax, where marking jumps: some 1e-3 at steps of 1 us (docs: DCQCN, Numbers)
@@ -234,3 +235,16 @@ def test_rates_on_their_way_are_no_rest() -> None:
     ).dataset
     assert (found["peak_to_peak"] > 50e3).all()
     assert set(found["kind"].values.ravel()) <= {"cycle", "irregular"}
+
+
+def test_an_empty_queue_is_no_equilibrium_while_rates_are_on_their_way() -> None:
+    """Two points whose queue stays empty: in one a flow's mean rate rises by a tenth from window to window."""
+    still, empty = np.array([1e9, 1e9]), np.zeros(2)
+    windows = [
+        {name: empty for name in ("peak_to_peak", "queue_min", "queue_max", "queue_mean")}
+        | {"rate": np.stack([still, still * [1.1**k, 1.0]])}
+        for k in range(4)
+    ]
+    judged, settled = _judged(windows, packet=1000.0)
+    assert judged["kind"].tolist() == ["unsettled", "equilibrium"]
+    assert settled.tolist() == [False, True]
