@@ -13,6 +13,6 @@ def tolerances(scenario: Scenario) -> dict[str, Tolerance]:
     if len(scenario.links) > 1:
         return {}
     return {
-        "queue_mean_rel": Tolerance(0.2, "marks are random: rates and marking oscillate together, which means leave out"),
+        "queue_mean_rel": Tolerance(0.2, "marks are random, and rates oscillate with them: a product of means is off"),
         "rate_rel_max": Tolerance(0.1, "the link is full and shared evenly; the rest is the spread of the seeds"),
     }
