@@ -12,7 +12,7 @@ import fluidcc
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
-GUARD = "acc_halt_drain"  # the one that every run of the tests executes
+GUARD = "hpcc_pareto"  # the one that every run of the tests executes
 
 
 @pytest.mark.parametrize(

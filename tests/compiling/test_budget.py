@@ -39,7 +39,7 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+@pytest.mark.parametrize("workers", [[], pytest.param(["-n", "2"], marks=pytest.mark.slow)])
 def test_distinct_shapes_are_counted_however_tests_are_shared(project: pytest.Pytester, workers: list[str]) -> None:
     (project.path / "budget.toml").write_text('"test_shapes.py" = 3\n')
     done = project.runpytest_subprocess("-m", "not slow", "--compilations", *workers)

@@ -295,6 +295,7 @@ def test_unequal_flows_become_fair() -> None:
     assert trace.summary["jain"] > 0.99
 
 
+@pytest.mark.slow
 def test_two_bottlenecks() -> None:
     """The long flow of a parking lot shares either link; both are full, and queues drain."""
     scenario = fc.parking_lot(3, rate="100Gbps", scheme=fc.ACC())

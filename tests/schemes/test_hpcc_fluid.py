@@ -193,6 +193,7 @@ def test_first_order_in_the_step() -> None:
     assert error["rate_rel"] < 0.01
 
 
+@pytest.mark.slow
 def test_batch_equals_single() -> None:
     values = [25.0, 80.0, 150.0]
     grid = fc.sweep(lambda w_ai: incast(16, HPCC(w_ai=w_ai)), over={"w_ai": values}, until="1ms", dt=STEP)

@@ -239,7 +239,7 @@ SINCE = 140e-6 + np.linspace(40e-6, 160e-6, 25)
     [
         pytest.param("hpcc-sim", 0.35, marks=pytest.mark.slow),
         ("hpcc", 0.25),
-        ("swift", 0.25),
+        pytest.param("swift", 0.25, marks=pytest.mark.slow),
         pytest.param("fine", 0.15, marks=pytest.mark.slow),
     ],
 )

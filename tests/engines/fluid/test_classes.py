@@ -185,6 +185,7 @@ def test_three_branches_rest_where_the_recursion_says(start: str | None, fixed_p
     assert own(found)[-500:].mean() == pytest.approx(fixed_point, rel=0.002)  # N a/B is 0.0004
 
 
+@pytest.mark.slow
 def test_what_is_unused_fills_the_link() -> None:
     for start in ("1Gbps", None):
         assert own(run(beside("spare", "0bps", initial=start)))[-500:].mean() == pytest.approx(ETA, rel=0.002)

@@ -270,6 +270,7 @@ def test_batch_equals_loop() -> None:
     assert relative(batch, np.stack(loop, axis=-1)) < LOOP
 
 
+@pytest.mark.slow
 def test_vmap_equals_loop() -> None:
     mapped = jax.vmap(lambda gain, lag: oscillator(gain, lag))(jnp.asarray(GAINS), jnp.asarray(LAGS))
     loop = [oscillator(gain, float(lag)) for gain, lag in zip(GAINS, LAGS, strict=True)]

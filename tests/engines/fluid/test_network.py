@@ -134,7 +134,9 @@ def several(builder: Any, **changes: Any) -> Scenario:
     return resolve(dataclasses.replace(scenario, flows=tuple(flows)))
 
 
-@pytest.mark.parametrize(("builder", "order"), [(fc.incast, [2, 0, 1]), (fc.parking_lot, [1, 2, 0])])
+@pytest.mark.parametrize(
+    ("builder", "order"), [(fc.incast, [2, 0, 1]), pytest.param(fc.parking_lot, [1, 2, 0], marks=pytest.mark.slow)]
+)
 def test_order_of_flows_does_not_matter(builder: Any, order: list[int]) -> None:
     one = run(several(builder), "4ms")
     other = run(permuted(several(builder), order), "4ms")

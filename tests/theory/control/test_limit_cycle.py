@@ -171,6 +171,7 @@ def test_windows_that_outgrow_the_first_history() -> None:
     assert found.low == pytest.approx(queue["min"], abs=2 * KB)
 
 
+@pytest.mark.slow
 def test_the_most_loaded_link_of_several() -> None:
     found = fc.limit_cycle(fc.parking_lot(3), until="3s", **QUICK)
     assert found.link in fc.simulate(fc.parking_lot(3), "1ms", **QUICK).dataset.link.values
@@ -194,6 +195,7 @@ def test_options_that_make_no_sense(options: dict[str, str]) -> None:
         fc.limit_cycle(ten(), **options)
 
 
+@pytest.mark.slow
 def test_a_queue_that_grows_for_ever_is_no_cycle() -> None:
     """Two senders that nobody holds back."""
     found = fc.limit_cycle(fc.incast(2, scheme=fc.NoControl()), estimate_error=False)

@@ -126,6 +126,7 @@ def test_windows_have_nothing_to_search(scheme: Any) -> None:
         equilibria(fc.incast(2, rate="100Gbps", scheme=scheme))
 
 
+@pytest.mark.slow
 def test_delays_of_any_ratio_change_no_rest() -> None:
     """From 1 ns to 10 s; a thousandth of the queue's own time is stable."""
     for delay in ("1ns", "10s"):

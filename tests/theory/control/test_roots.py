@@ -60,6 +60,7 @@ def test_lambert_w():
         assert distance(found.s * tau, expected * tau) < EXACT
 
 
+@pytest.mark.slow
 def test_rings():
     """Each state drives the next, one of them late: (s + 1)^n = b e^(-s T), Lambert's W once more, weak and strong.
 
@@ -204,6 +205,7 @@ def test_one_way_coupling_adds_no_root():
 
 
 @given(st.integers(0, 1000), st.floats(-9, 9), st.floats(-9, 9))
+@pytest.mark.slow
 def test_units_do_not_matter(seed, time, state):
     """Seconds or nanoseconds, bytes or terabytes."""
     rng = np.random.default_rng(seed)

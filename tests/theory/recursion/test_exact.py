@@ -162,6 +162,7 @@ def fixed_points(draw):
 
 @given(fixed_points())
 @settings(max_examples=150)
+@pytest.mark.slow
 def test_equilibrium_of_the_additive_increase(fixed_point):
     """R = a/(1 - Ut/U) is at equilibrium, exactly; ordered as A.3 says; below full if a < R_(1)(1 - Ut); and the
     solver's.

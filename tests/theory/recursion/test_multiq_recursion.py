@@ -24,6 +24,7 @@ def test_a_class_alone_is_locked_in_below_and_rests_short_of_eta_above(share: fl
 
 
 @given(shares, st.floats(0.0, 1.0))
+@pytest.mark.slow
 def test_between_the_guarantee_and_the_second_rest_it_cycles(share: float, place: float) -> None:
     """Served at A, w B/eta < A < eta B/(2 - eta^2): eta A, then eta (eta A + B)/2, which is backlogged, and again."""
     low, high = share / ETA, ETA / (2 - ETA**2)
@@ -37,6 +38,7 @@ def test_between_the_guarantee_and_the_second_rest_it_cycles(share: float, place
 
 
 @given(st.floats(0.05, 0.8), st.floats(0.0, 0.9))
+@pytest.mark.slow
 def test_just_below_the_second_rest_cycles_are_longer(share: float, place: float) -> None:
     """For eta B/(2 - eta^2) < A < eta B/(2 - eta) the rate climbs for several round trips until it is backlogged."""
     low, high = ETA / (2 - ETA**2), ETA / (2 - ETA)
