@@ -93,6 +93,38 @@ def keywords(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*own, *getattr(function, "_passes_on", ())]))
 
 
+def constructor(check: Callable[[Any], None] | None = None) -> Callable[[type[R]], type[R]]:
+    """Decorator of a public class: an unknown keyword of its constructor is an `InputError` with the nearest one.
+
+    Parameters
+    ----------
+    check : callable, optional
+        Called with each object that the constructor has made; raises what is wrong with it.
+    """
+
+    def decorate(cls: type[R]) -> type[R]:
+        made_by = "__new__" if issubclass(cls, tuple) else "__init__"  # a NamedTuple has no other
+        make: Callable[..., Any] = getattr(cls, made_by)
+        names = keywords(make)
+        if made_by == "__new__":
+            names = names[1:]  # without the class
+        known = frozenset(names)
+
+        @functools.wraps(make)
+        def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if not known.issuperset(kwargs):
+                refuse_unknown(kwargs, names, (self if isinstance(self, type) else type(self)).__name__)
+            made = make(self, *args, **kwargs)
+            if check is not None:
+                check(self if made is None else made)
+            return made
+
+        setattr(cls, made_by, checked)
+        return cls
+
+    return decorate
+
+
 def public(
     *, passes_on: Iterable[str] = (), renamed: Mapping[str, str] = _NONE
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -4,8 +4,9 @@ The grammar is closed: a finite decimal number, optionally divided by another, t
 table of its dimension. ``KB`` is 1000 bytes, as in the congestion-control papers; ``KiB`` is 1024.
 
 Sizes and times may be plain SI numbers. A plain rate other than 0 is refused, because bits and bytes are too easy to
-mix up: ``rate=40e9`` would be 320 Gb/s. What knows that it is in bytes/s is a `Rate`, which all that is read becomes,
-or an element of an array, or traced, or text with the suffix ``B/s``.
+mix up: ``rate=40e9`` would be 320 Gb/s, and so would an element of ``np.linspace(10e9, 40e9, 4)``. What knows that it
+is in bytes/s is a `Rate`, which all that is read becomes, a JAX array or a traced value, or text with the suffix
+``B/s``.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ _LONGEST = 64  # characters; keeps a hostile string from costing more than its e
 class Rate(float):
     """A rate in bytes/s: a float that says so, where a plain one is refused.
 
-    It stays one when it is added to, subtracted from, or multiplied or divided by a plain number: half of a link's
-    ``rate`` is a rate as well. A rate over a rate is a plain number. To JAX, NumPy and JSON it is a float like others.
+    It stays one when plain numbers are added to or subtracted from it, when it is multiplied or divided by one, and
+    under ``-``, ``abs``, ``round`` to digits, ``//`` and ``%``: half of a link's ``rate`` is a rate as well. A rate
+    over a rate, or times one, is a plain number. What it is multiplied by is not known to be a time: ``rate * 1e-6``
+    stays marked. To JAX, NumPy and JSON it is a float like others: ``np.float64(2) * rate`` is plain,
+    ``rate * np.float64(2)`` a rate.
 
     Parameters
     ----------
@@ -70,23 +74,46 @@ class Rate(float):
         return _rate(float.__rsub__, self, other)
 
     def __mul__(self, other: Any) -> Any:
-        return _rate(float.__mul__, self, other)
+        return _per_rate(float.__mul__, self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _rate(float.__rmul__, self, other)
+        return _per_rate(float.__rmul__, self, other)
 
     def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, Rate):
-            return float(self) / float(other)
-        return _rate(float.__truediv__, self, other)
+        return _per_rate(float.__truediv__, self, other)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _per_rate(float.__floordiv__, self, other)
+
+    def __mod__(self, other: Any) -> Any:
+        return _rate(float.__mod__, self, other)
+
+    def __neg__(self) -> Rate:
+        return Rate(float.__neg__(self))
+
+    def __pos__(self) -> Rate:
+        return self
+
+    def __abs__(self) -> Rate:
+        return Rate(float.__abs__(self))
+
+    def __round__(self, ndigits: Any = None) -> Any:
+        return float.__round__(self) if ndigits is None else Rate(float.__round__(self, ndigits))
 
 
 def _rate(operate: Any, rate: Rate, other: Any) -> Any:
     """A float's operation, its result marked; what is of an array goes on by the rules of arrays."""
     if hasattr(other, "dtype"):
-        return NotImplemented
+        if not isinstance(other, numbers.Real):
+            return NotImplemented
+        other = float(other)  # a NumPy scalar
     result = operate(rate, other)
     return result if result is NotImplemented else Rate(result)
+
+
+def _per_rate(operate: Any, rate: Rate, other: Any) -> Any:
+    """As `_rate`, but by another rate the result is none."""
+    return operate(rate, float(other)) if isinstance(other, Rate) else _rate(operate, rate, other)
 
 
 def parse(text: str, dimension: str, name: str = "value") -> float:
@@ -182,7 +209,7 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     ------
     InputError
         If text cannot be read, or a plain number is NaN, or it is neither number, text nor array; and if it is a plain
-        number other than 0 for a rate (`Rate`, elements of arrays and traced values are in bytes/s).
+        number other than 0 for a rate, of NumPy or not (`Rate`, JAX arrays and traced values are in bytes/s).
     """
     if isinstance(value, str):
         return parse(value, dimension, name)
@@ -198,6 +225,8 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
             return Rate(number)
         return number
     if hasattr(value, "dtype") and hasattr(value, "shape"):
+        if dimension == RATE:
+            refuse_bare_rate(value, name)
         return value
     raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
 
@@ -225,14 +254,28 @@ def refuse_bare_rate(value: Any, name: str) -> None:
     Raises
     ------
     InputError
-        If it is a plain number: not 0, not a `Rate` [bytes/s] and not of an array.
+        If it is a plain number or a NumPy scalar, other than 0, or a NumPy array with such elements. A `Rate`, a JAX
+        array and a traced value are in bytes/s.
     """
     if type(value) in (str, Rate, type(None)):  # what almost all are
         return
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and not hasattr(value, "dtype"):
-        number = float(value)
-        if number != 0 and math.isfinite(number):
-            raise _bare_rate(number, f"{number:.12g}", name)
+    if hasattr(value, "__array_interface__"):  # NumPy's; JAX's have none
+        bare = next((each for each in value.ravel().tolist() if _is_bare_rate(each)), None)
+        if bare is not None and value.ndim:
+            problem = _bare_rate(float(bare), f"{bare:.12g} in an array", name)
+            raise InputError(f"{problem}; an array in bytes/s is one of jax.numpy")
+        value = bare
+    if _is_bare_rate(value):
+        raise _bare_rate(float(value), f"{float(value):.12g}", name)
+
+
+def _is_bare_rate(value: Any) -> bool:
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, Rate)):
+        return False
+    try:
+        return value != 0 and math.isfinite(value)
+    except OverflowError:  # an integer that no float holds
+        return False
 
 
 def interval(value: Any, name: str) -> tuple[float, float] | None:

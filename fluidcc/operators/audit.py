@@ -15,12 +15,13 @@ from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
-from fluidcc.surface import keywords, public
+from fluidcc.surface import constructor, keywords, public
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
 
 _MOST_FLOWS = 1e6
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, eq=False)
 class Audit(Comparable):
     """What a configuration amounts to.

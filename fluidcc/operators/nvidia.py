@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, number, read_text
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn import DCQCN
@@ -26,6 +26,7 @@ _NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
 _MOST_LISTED, _MOST_FILES = 20, 10_000
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True)
 class NicSettings:
     """DCQCN settings of one port of a NIC, in the NIC's own units.
@@ -46,6 +47,7 @@ class NicSettings:
     ignored: tuple[str, ...] = ()
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True)
 class MappedSetting:
     """A model parameter and the NIC setting that it comes from.

@@ -10,8 +10,8 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
 from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
-from fluidcc.surface import public
-from fluidcc.units import Rate
+from fluidcc.surface import constructor, public
+from fluidcc.units import RATE, Rate, quantity
 
 if TYPE_CHECKING:
     from fluidcc.scenario.model import RED
@@ -40,6 +40,7 @@ _TABLES_READ = {
 }
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True)
 class SwitchPort:
     """One egress port of a switch and its RoCE queue, in SI units, as configured and not yet judged.
@@ -54,7 +55,7 @@ class SwitchPort:
         The file.
     name : str
         The port, such as ``Ethernet0``.
-    rate : float
+    rate : quantity
         Its speed [bytes/s].
     ports : int
         Ports of the switch that are administratively up (all of them if none is); n of DCQCN section 4.
@@ -110,6 +111,10 @@ class SwitchPort:
     dynamic_th: float | None = None
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Its speed is read as everywhere: with a unit."""
+        object.__setattr__(self, "rate", quantity(self.rate, RATE, "SwitchPort rate"))
 
     @property
     def red(self) -> RED | None:

@@ -21,13 +21,14 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.registry import scheme_of
 from fluidcc.schemes.sides import Crosscheck
 from fluidcc.schemes.tolerance import Tolerance
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
 
 _VERDICTS = {True: "within tolerance", False: "not within tolerance", None: "not judged"}
 SMOOTHING = 1 / 50  # share of the run over which rates are averaged for the settling time
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Comparison(DatasetResult):
     """A fluid trace and packet traces of the same scenario.

@@ -9,13 +9,16 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from fluidcc.errors import InputError
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.html import folded, table
+from fluidcc.surface import constructor
 
 Row = tuple[str, str]
 _OPTIONS = ("method", "tolerance", "drop", "missing_dims")  # of xarray's selections
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class DatasetResult(Comparable):
     """An `xarray.Dataset` with metrics: its variables by name, and everything a dataset can do.
@@ -29,6 +32,14 @@ class DatasetResult(Comparable):
     """
 
     dataset: xr.Dataset
+
+    def __post_init__(self) -> None:
+        """What is no dataset has no variables to look up."""
+        if not isinstance(self.dataset, xr.Dataset):
+            given = repr(self.dataset)[:40]
+            raise InputError(
+                f"{type(self).__name__}: expected an xarray.Dataset, not {given}; read a file by fluidcc.load"
+            )
 
     KEPT: ClassVar[tuple[str, ...]] = ()  # dimensions that stay with one entry if one is selected
     WHOLE: ClassVar[tuple[str, ...]] = ()  # dimensions whose parts are no result of the class

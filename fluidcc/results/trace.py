@@ -17,7 +17,7 @@ from fluidcc.results import metrics
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import label, shown
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
 
 # Methods of earlier versions, and what to write now.
@@ -31,6 +31,7 @@ _BEFORE = {
 }
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Trace(DatasetResult):
     """A run of a scenario.

@@ -7,7 +7,6 @@ JAX pytrees, so that every number in them can be swept, traced or differentiated
 from __future__ import annotations
 
 import dataclasses
-import functools
 import inspect
 import math
 import operator
@@ -21,7 +20,7 @@ import jax
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.surface import refuse_unknown
+from fluidcc.surface import constructor
 
 T = TypeVar("T")
 
@@ -88,26 +87,25 @@ def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]:
         cls = dataclasses.dataclass(frozen=True)(cls)
         names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
         static = {name for name, spec in specs(cls).items() if spec.static} | set(meta)
-        _check_in_constructor(cls, names)
+        cls = constructor(_rates_have_units(cls))(cls)
         _register_pytree(cls, tuple(n for n in names if n not in static), tuple(n for n in names if n in static))
         return cls
 
     return decorate
 
 
-def _check_in_constructor(cls: type, names: list[str]) -> None:
-    make: Callable[..., None] = cls.__init__
-    known, rates = frozenset(names), [name for name, spec in specs(cls).items() if spec.dimension == units.RATE]
+def _rates_have_units(cls: type) -> Callable[[Any], None]:
+    """What a constructor checks: rates, those within text or lists (``Spec.check``) too."""
+    rates = [name for name, spec in specs(cls).items() if spec.dimension == units.RATE]
+    read = [(name, spec) for name, spec in specs(cls).items() if spec.check is not None]
 
-    @functools.wraps(make)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not known.issuperset(kwargs):
-            refuse_unknown(kwargs, names, cls.__name__)
-        make(self, *args, **kwargs)
+    def check(made: Any) -> None:
         for name in rates:
-            units.refuse_bare_rate(getattr(self, name), f"{cls.__name__} {name}")
+            units.refuse_bare_rate(getattr(made, name), f"{cls.__name__} {name}")
+        for name, spec in read:
+            convert(getattr(made, name), spec, f"{cls.__name__} {name}")
 
-    cls.__init__ = checked  # type: ignore[misc]
+    return check
 
 
 def _register_pytree(cls: type, data: tuple[str, ...], meta: tuple[str, ...]) -> None:

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fluidcc.scenario.model import PFC, RED, resolve_marking
-from fluidcc.surface import public
-from fluidcc.units import RATE, quantity
+from fluidcc.surface import constructor, public
+from fluidcc.units import RATE, quantity, refuse_bare_rate
 
 
+@constructor(lambda preset: refuse_bare_rate(preset.marking_rate, "Preset marking_rate"))
 class Preset(NamedTuple):
     """A named set of parameters.
 
@@ -43,6 +44,7 @@ class Preset(NamedTuple):
         -------
         RED or None
         """
+        refuse_bare_rate(rate, "rate")
         if self.marking is None or self.marking_rate is None:
             return self.marking
         marking = resolve_marking(self.marking)

@@ -12,7 +12,7 @@ import xarray as xr
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import span
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.sweeps.grid import Grid, axis_text
 
 APART = 0.1  # of the larger oscillation: by how much oscillates differ that are not the same
@@ -24,6 +24,7 @@ _TEXTS = {
 }
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Branches(DatasetResult):
     """How the queue oscillates in the long run, on two branches, made by `hysteresis` and `bistability`.

@@ -19,7 +19,7 @@ from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.sweeps.batch import Batch, Builder
 from fluidcc.sweeps.boundary import traced
 from fluidcc.sweeps.grid import axis_text, grid_of
@@ -55,6 +55,7 @@ NO_EQUILIBRIUM = "no equilibrium: flows cycle, queues grow, a step marking marks
 UNRESOLVED = "unresolved: the rightmost root may be missed, because too many lie near"
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class StabilityChart(DatasetResult):
     """Stability over a grid, made by `stability_chart`.

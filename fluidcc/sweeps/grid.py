@@ -62,7 +62,7 @@ def grid_of(over: Mapping[str, Any]) -> Grid:
     for name, values in over.items():
         if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
             raise InputError(f"over {name}: expected a list of values, not {values!r}; write for example [1, 2]")
-        numbers = [units.parse_any(v, name) if isinstance(v, str) else v for v in values]
+        numbers = _read(values, name)
         try:
             axes[name] = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
@@ -73,6 +73,16 @@ def grid_of(over: Mapping[str, Any]) -> Grid:
     if grid.points > MOST_POINTS:
         raise InputError(f"over: {grid.points:,} points are more than {MOST_POINTS:,}; give fewer values")
     return grid
+
+
+def _read(values: Any, name: str) -> list[Any]:
+    """Text with its units, numbers as they are; text without a unit is no rate, in a list of rates or by its name."""
+    found = [units.parse_any(each, name) if isinstance(each, str) else each for each in values]
+    if any(isinstance(each, str) for each in values) and (
+        dimension_of(name) == units.RATE or any(isinstance(each, units.Rate) for each in found)
+    ):
+        found = [units.parse(each, units.RATE, name) if isinstance(each, str) else each for each in values]
+    return found
 
 
 def parse_axis(text: str, dimension: str, name: str) -> np.ndarray:
@@ -129,4 +139,4 @@ def _known_dimension(name: str) -> str | None:
     for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
         if name in specs(owner):
             return specs(owner)[name].dimension
-    return {"rate": units.RATE, "delay": units.TIME, "flows": units.COUNT}.get(name)
+    return {"rate": units.RATE, "fabric_rate": units.RATE, "delay": units.TIME, "flows": units.COUNT}.get(name)

@@ -15,7 +15,7 @@ from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.schema import METRICS
 from fluidcc.results.text import shown
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.sweeps.constraints import Given, best_index, constraints_of, feasible
 from fluidcc.sweeps.grid import axis_text, format_value
 from fluidcc.sweeps.layout import words
@@ -24,6 +24,7 @@ DEFAULT_METRIC = "queue_bytes.mean"
 SHOWN = ("utilisation", "jain")  # what a best point always comes with
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class SweepResult(DatasetResult):
     """Metrics over a grid.

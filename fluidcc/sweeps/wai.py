@@ -21,7 +21,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.text import shown, span
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.sweeps.batch import batch_of
 from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.run import sweep
@@ -44,6 +44,7 @@ QUANTITIES = {
 }
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class WaiSweep(DatasetResult):
     """What W_AI buys and costs on a link, made by `wai_sweep`.

@@ -485,7 +485,21 @@ def test_files_written_before_hold_rates_in_si() -> None:
         (lambda: fc.fat_tree([(0, 1)], fabric_rate=1e11), "fabric_rate"),
         (lambda: fc.clos_testbed([(0, 1)], rate=1e11), "rate"),
         (lambda: fc.poisson_flows(4, load=0.5, until="1us", rate=1e11), "rate"),
-        (lambda: fc.NoControl([(0, 1e9)]), "flow 0 schedule rate"),
+        (lambda: fc.NoControl([(0, 1e9)]), "NoControl schedule rate"),
+        (lambda: fc.incast(2, rate=np.linspace(10e9, 40e9, 2)[0]), "rate"),
+        (lambda: fc.incast(2, initial_rate=np.array([1e9, 2e9])), "flow 0 initial_rate"),
+        (lambda: fc.incast(2, line_rate=[np.float32(1e9)]), "flow 0 line_rate"),
+        (lambda: Link(np.int64(40)), "Link rate"),
+        (lambda: Link(np.array(40e9)), "Link rate"),
+        (lambda: DCQCN(rate_ai=np.float64(40e6)), "DCQCN rate_ai"),
+        (lambda: fc.HPCC(rate_ai=np.array([1e6, 2e6])), "HPCC rate_ai"),
+        (lambda: fc.NoControl([(0, np.float64(1e9))]), "NoControl schedule rate"),
+        (lambda: fc.Preset(fc.DCTCP(), marking_rate=5e9), "Preset marking_rate"),
+        (lambda: fc.preset("hpcc").marking_at(5e9), "rate"),
+        (lambda: fc.operators.SwitchPort("f", "Ethernet0", 5e9, 1, 3, 3, True), "SwitchPort rate"),
+        (lambda: fc.theory.acc_map(["10Gbps"], capacity=5e9), "capacity"),
+        (lambda: fc.theory.acc_map([1e9], capacity="40Gbps"), "rates"),
+        (lambda: fc.theory.acc_map([1e9], capacity=5e9, period="10us"), "rates"),
     ],
 )
 def test_plain_rates_are_refused(make: Any, says: str) -> None:
@@ -493,22 +507,34 @@ def test_plain_rates_are_refused(make: Any, says: str) -> None:
         resolve(fc.incast(1, scheme=found)) if hasattr(found := make(), "feedback_delay") else found
 
 
+def test_rates_of_files_and_maps_are_read() -> None:
+    assert fc.operators.SwitchPort("f", "Ethernet0", "40Gbps", 1, 3, 3, True).rate == 5e9
+    assert fc.incast(2, rate=b"40Gbps".decode()).links[0].rate == 5e9
+    with pytest.raises(InputError, match=r"rate: expected a quantity such as 40Gbps, not b'40Gbps'"):
+        fc.incast(2, rate=b"40Gbps")
+    mapped = fc.theory.acc_map(["10Gbps", "20Gbps"], capacity="40Gbps", period="10us", steps=3)
+    assert fc.theory.acc_map([10, 20], capacity=40, steps=3).utilization == pytest.approx(mapped.utilization)
+    assert fc.theory.acc_map([0.25, 0.5], period="10us", steps=3).utilization == pytest.approx(mapped.utilization)
+
+
 def test_what_is_resolved_can_be_given_again() -> None:
-    """...and computed with; so can elements of arrays, and what is traced."""
+    """...and computed with; so can JAX arrays, and what is traced."""
     scenario = fc.incast(2, rate="40Gbps", scheme=DCQCN(rate_ai="40Mbps"))
     link, one = scenario.links[0], scenario.flows[0]
     assert resolve(dataclasses.replace(scenario, links=(dataclasses.replace(link, delay="2us"),))).links[0].rate == 5e9
     half = fc.incast(2, rate=link.rate / 2, initial_rate=[link.rate / 4, 0], scheme=one.scheme)
     assert [half.links[0].rate, *(each.initial_rate for each in half.flows)] == [2.5e9, 1.25e9, 0]
-    rates = np.array([5e9, 2.5e9])
+    rates = [Rate(value) for value in np.array([5e9, 2.5e9])]
     assert fc.incast(2, rate=rates[0], initial_rate=rates) == fc.incast(
         2, rate="40Gbps", initial_rate=["5GB/s", "20Gbps"]
     )
+    with jax.enable_x64(True):
+        assert float(fc.incast(2, rate="40Gbps", initial_rate=jnp.asarray(rates)).flows[1].initial_rate) == 2.5e9
     assert jax.tree.map(float, scenario) == scenario  # trees are made without the constructor and its checks
     with pytest.raises(InputError, match="has no unit"):
         resolve(jax.tree.map(float, scenario))
 
 
 def test_numpy_numbers_are_written_as_plain_ones() -> None:
-    scenario = fc.incast(2, rate=np.float64(5e9), start=[np.float32(0), np.int64(1)])
+    scenario = fc.incast(2, rate="40Gbps", delay=np.float64(1e-6), start=[np.float32(0), np.int64(1)])
     assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario

@@ -12,6 +12,14 @@ from fluidcc.sweeps.grid import Grid, grid_of, parse_axis
 from fluidcc.units import RATIO, SIZE, TIME
 
 
+def test_text_among_rates_is_a_rate() -> None:
+    """By the others' unit, or by the name of a parameter; numbers are in SI."""
+    assert grid_of({"pace": ["10Gbps", 5e9, "0"]}).axes["pace"].tolist() == [1.25e9, 5e9, 0]
+    for over in ({"rate": ["10Gbps", "1e9"]}, {"rate": ["1e9"]}, {"rate_ai": ["4e6"]}, {"pace": ["1Gbps", "1e9"]}):
+        with pytest.raises(InputError, match=r"has no unit; write .* if bytes/s were meant"):
+            grid_of(over)
+
+
 def test_ranges_include_both_ends():
     assert parse_axis("5KB:20KB:4", SIZE, "kmin") == pytest.approx([5e3, 10e3, 15e3, 20e3])
     assert parse_axis("log:1/1024:1/16:4", RATIO, "g") == pytest.approx([1 / 1024, 1 / 256, 1 / 64, 1 / 16])

@@ -25,7 +25,7 @@ Marking = RED | Callable[[Any], RED | None] | None
 
 def per_flow(value: Any, flows: int, name: str) -> list[Any]:
     """One value per flow: a list repeats over the flows, a single value serves all."""
-    listed = (isinstance(value, Sequence) and not isinstance(value, str)) or getattr(value, "ndim", 0) == 1
+    listed = (isinstance(value, Sequence) and not isinstance(value, (str, bytes))) or getattr(value, "ndim", 0) == 1
     values = list(value) if listed else [value]
     if not values:
         raise InputError(f"{name}: the list is empty; give at least one value")

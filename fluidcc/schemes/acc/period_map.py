@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from fluidcc.errors import InputError
 from fluidcc.schemes.acc.period_map_result import AccMap, AccMaps, Array
 from fluidcc.surface import keywords, public
-from fluidcc.units import RATE, RATIO, TIME, parse
+from fluidcc.units import RATE, RATIO, TIME, Rate, parse, refuse_bare_rate
 
 FORMS = ("appendix", "algorithm")
 Values = ArrayLike | Sequence[Any] | Fraction
@@ -58,9 +58,10 @@ def acc_map(
     line_rates : array_like
         Rates of the flows' NICs, (..., N); the capacity if not given, as in the appendix.
     capacity : text or array_like
-        C, (...): bytes/s, or any unit of rate.
+        C, (...), in any unit of rate; text, as is everything else then: ``"40Gbps"``, with ``rates`` such as ``"10Gbps"``.
     period : text or array_like
-        T, (...), in s. With both left at 1, rates are in C, queues in C T and times in T.
+        T, (...), in s; as text only beside a capacity that is text, or 1. With both at 1, rates are in C, queues in C T
+        and times in T.
     join : array_like
         Period in which each flow starts, (..., N). A flow with ``inf`` is absent, so that a batch may differ in N.
     steps : int
@@ -109,6 +110,7 @@ def acc_map(
     start, C = _positive("rates", rates, RATE, exact), _positive("capacity", capacity, RATE, exact)
     T, low = _positive("period", period, TIME, exact), _positive("r", r, RATIO, exact, most=1)
     line = C[..., None] if line_rates is None else _positive("line_rates", line_rates, RATE, exact)
+    _one_unit(rates=rates, line_rates=line_rates, capacity=capacity, period=period)
     high = np.asarray(np.minimum(10 * low, 1)) if r_high is None else _positive("r_high", r_high, RATIO, exact, most=1)
     at = _times(join)
     C, T = C[..., None], T[..., None]
@@ -262,6 +264,16 @@ def _positive(name: str, values: Any, dimension: str, exact: bool, most: float =
         wrong = numbers[bad][0] if numbers.size else "nothing"
         raise InputError(f"{name}: {wrong}; give numbers above 0" + (f", at most {most:g}" if most < np.inf else ""))
     return numbers
+
+
+def _one_unit(*, period: Any, **rates: Any) -> None:
+    """Rates are plain numbers of one unit, or all have their own; beside a period in seconds plain ones are in C."""
+    flat = {name: np.asarray(given, dtype=object).ravel() for name, given in rates.items() if given is not None}
+    united = any(isinstance(each, (str, Rate)) for values in flat.values() for each in values)
+    if united or (isinstance(period, str) and any(each != 1 for each in flat["capacity"])):
+        for name, values in flat.items():
+            for each in values:
+                refuse_bare_rate(each, name)
 
 
 def _number(name: str, value: Any, dimension: str, exact: bool) -> Any:

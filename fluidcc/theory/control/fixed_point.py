@@ -17,7 +17,7 @@ from fluidcc.scenario import html
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario
 from fluidcc.schemes.registry import fluid_of
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.theory.control.limit_cycle import LimitCycle
 from fluidcc.theory.control.local import Local
 from fluidcc.theory.control.marking import along
@@ -28,6 +28,7 @@ SAME = 1e-6  # relative: two searches that ended at one equilibrium
 _OTHERS = ("exists", "on_ramp", "marking_probability", "queue_bytes", "rate_bytes_per_s", "links", "flows")
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Equilibrium(Comparable):
     """A fixed point of a scenario, or what it does for want of one.

@@ -24,7 +24,7 @@ from fluidcc.results.metrics import upward_crossings
 from fluidcc.results.text import label, shown, span
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.theory.control.settling import AGREE, SMALLEST, Array, kinds
 from fluidcc.units import TIME, quantity, show
 
@@ -34,6 +34,7 @@ _PATTERN = 4  # crossings of the mean within one period, at most
 _REGULAR = 0.02  # standard deviation of the periods of a cycle, in periods
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class LimitCycle(DatasetResult):
     """Long-run behaviour of the most loaded queue, made by `limit_cycle`.

@@ -25,7 +25,7 @@ from fluidcc.results.text import shown
 from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.registry import scheme_of
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium, described, same, state_of
 from fluidcc.theory.control.local import local, near
 from fluidcc.theory.control.merging import merged
@@ -45,6 +45,7 @@ class Fairness(NamedTuple):
     modes: float  # of this kind: the class's flows but one
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Linearization(Comparable):
     """A scenario near its equilibrium.

@@ -12,7 +12,7 @@ from fluidcc.errors import InputError
 from fluidcc.results.text import label, shown
 from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.theory.control.states import UnfilledError, smooth_side
@@ -20,6 +20,7 @@ from fluidcc.theory.delay_systems.critical import critical_delay
 from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, repr=False)
 class Stability:
     """Stability of a scenario's equilibrium; numbers that there are none of are None.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 
 Array = np.ndarray[Any, Any]
 
@@ -22,6 +22,7 @@ _SWEEPS = 20  # of balancing at most; two or three do unless few states act on e
 _BOUND_ROUNDS = 4  # each gives a bound, and a lower one than the round before
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, eq=False)
 class DelaySystem:
     """x'(t) = A0 x(t) + sum_k A_k x(t - tau_k), or a batch of such systems.

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.theory.delay_systems.crossings import crossings, grid
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem, balance, real
 from fluidcc.theory.delay_systems.roots import abscissa, roots
@@ -57,6 +57,7 @@ class Margins(NamedTuple):
     phase_crossings: Array
 
 
+@constructor()
 @dataclasses.dataclass(frozen=True, eq=False)
 class DelayLoop:
     """An open loop: x' = A0 x + sum A_k x(t - tau_k) + sum_j B_j u(t - input_delay_j), y = C x; closed by u = -y.

@@ -17,7 +17,7 @@ from fluidcc.theory.fairness.closed import RULES, integrated, solved
 from fluidcc.theory.fairness.lead import sampling_lead
 from fluidcc.theory.fairness.metrics import METRICS
 from fluidcc.theory.fairness.settings import Array, Decrease, grid_of, rates_of, settings_of
-from fluidcc.units import RATE, TIME, show
+from fluidcc.units import RATE, TIME, Rate, show
 
 if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
@@ -148,7 +148,7 @@ def decrease_rates(
 def lead_of(initial: Array, setting: Decrease) -> xr.Dataset:
     """`sampling_lead` of the fastest flow over the slowest."""
     acks, mtu, rtt, beta = setting
-    return sampling_lead(initial.max(), initial.min(), rtt=rtt, acks=acks, mtu=mtu, beta=beta)
+    return sampling_lead(Rate(initial.max()), Rate(initial.min()), rtt=rtt, acks=acks, mtu=mtu, beta=beta)
 
 
 def with_metrics(rates: Array, times: Array) -> xr.Dataset:

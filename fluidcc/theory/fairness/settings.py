@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -100,12 +101,14 @@ def rates_of(rates: Sequence[Any] | Array) -> Array:
 def grid_of(name: str, values: Any, dimension: str) -> Array:
     """Quantities of any shape as float64 in SI: a number, text, array, or nested lists of these. NaN passes.
 
+    Elements of arrays are in SI, rates too: what broadcasts is computed from what was read.
+
     Raises
     ------
     InputError
         If something is no quantity, or lists are ragged.
     """
-    if isinstance(values, (str, int, float)):
+    if isinstance(values, (str, numbers.Real)):
         return np.asarray(quantity(values, dimension, name), dtype=np.float64)
     try:
         raw = np.asarray(values, dtype=None if hasattr(values, "dtype") else object)

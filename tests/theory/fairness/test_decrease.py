@@ -181,11 +181,11 @@ def test_batches_broadcast_and_leave_neighbours_alone():
         (lambda: fc.theory.decrease_rates(["40Gbps", "40Gbps"]), "all are 40Gbps"),
         (lambda: fc.theory.decrease_rates(["40Gbps", float("nan")]), r"rates\[1\]: NaN"),
         (
-            lambda: fc.theory.decrease_rates(np.array([1e9, 2e9]), method="guess"),
+            lambda: fc.theory.decrease_rates(["1GB/s", "2GB/s"], method="guess"),
             "method: 'guess' is unknown; write closed form",
         ),
-        (lambda: fc.theory.decrease_rates(np.array([1e9, 2e9]), times=[1.0, 0.5]), "times: "),
-        (lambda: fc.theory.decrease_rates(np.array([1e9, 2e9]), times=["0us", "1s"]), "at most 42ms, 700 r/beta"),
+        (lambda: fc.theory.decrease_rates(["1GB/s", "2GB/s"], times=[1.0, 0.5]), "times: "),
+        (lambda: fc.theory.decrease_rates(["1GB/s", "2GB/s"], times=["0us", "1s"]), "at most 42ms, 700 r/beta"),
     ],
 )
 def test_bad_input(call, message):
