@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes import registry
+from fluidcc.results import schema
+from fluidcc.schemes import checks, registry
 from fluidcc.schemes.bind import bind
 
 ROOT = Path(__file__).parents[1]
@@ -186,12 +187,12 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_what_a_scheme_lacks_is_said_in_those_words(package: Any) -> None:
     fluid_only = fc.register(package("fluid_only", without=("packet", "equilibrium")))
     scenario = fc.incast(2, rate="10Gbps", scheme=fluid_only.AIMD())
-    with pytest.raises(fc.InputError, match=r"scheme fluid-only has no packet side \(fluid_only/packet.py\); run eng"):
+    with pytest.raises(fc.InputError, match=r"scheme fluid-only has no packet side \(fluid_only/packet.py\); write on"):
         fc.simulate(scenario, "1ms", engine="packet")
     with pytest.raises(fc.InputError, match=r"scheme fluid-only has no equilibrium side \(fluid_only/equilibrium.py\)"):
         fc.linearize(scenario)
     packet_only = fc.register(package("packet_only", without=("fluid",)))
-    with pytest.raises(fc.InputError, match=r"has no fluid side \(packet_only/fluid.py\); run engine='packet'"):
+    with pytest.raises(fc.InputError, match=r"has no fluid side .*; write one, or simulate with engine='packet'"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=packet_only.AIMD()), "1ms")
     with pytest.raises(fc.InputError, match=r"neither no_side/fluid\.py nor no_side/packet\.py"):
         fc.register(package("no_side", without=("fluid", "packet")))
@@ -219,6 +220,108 @@ def test_a_side_that_lacks_a_function_says_which(package: Any) -> None:
     odd = fc.register(package("odd", change=("def begin(core: Any, me: Any)", "def begin(core: Any, mine: Any)")))
     with pytest.raises(fc.InputError, match=r"odd/packet\.py: begin takes 'mine', which there is not; it may name sim"):
         fc.simulate(fc.incast(2, rate="10Gbps", scheme=odd.AIMD()), "1ms", engine="packet")
+
+
+@pytest.mark.parametrize(
+    ("side", "change", "message"),
+    [
+        ("fluid", ("OBSERVABLES: dict", "OBS: dict"), "fluid.py has no OBSERVABLES; write OBSERVABLES = {} or {"),
+        ("fluid", ("\nclass State", 'NEEDS = ["delay"]\nclass State'), "NEEDS is ['delay']; write NEEDS = frozenset({"),
+        ("fluid", ("\nclass State", 'NEEDS = {"telemtry"}\nclass State'), "NEEDS has 'telemtry'; it may have telemetry, d"),
+        ("fluid", ("\nclass State", 'NEEDS = {"inflight"}\nclass State'), "has no jump; write def jump(parameters, state, p"),
+        ("fluid", ("\nclass State", 'ONLY = {"gg": 1}\nclass State'), "ONLY has 'gg', which is no parameter"),
+        ("fluid", ("AIMD, state: State, feedback: Array) -> State", "AIMD, state: State) -> State"), "write def derivative("),
+        ("fluid", ("def project(", "def projct("), "fluid.py has projct; did you mean project? Write def project(parame"),
+        ("fluid", ('= {}  # nothing beside', '= {"queue": ("bytes", "own")}  #'), "OBSERVABLES has 'queue', which every"),
+        ("packet", ("STATE = np.dtype", "STA = np.dtype"), "packet.py has no STATE; write STATE = np.dtype([("),
+        ("packet", ("def acknowledged(", "def acknowledge("), "packet.py has acknowledge; did you mean acknowledged?"),
+        ("packet", ("OBSERVABLES: dict[str, tuple[str, str]] = {}\nSTATE", 'OBSERVABLES = {"a": ("1", "a")}\nSTATE'),
+         "OBSERVABLES has names, but nothing writes them; write @kernel def observe("),
+        ("equilibrium", ('MOVES = ("rate",)', 'MOVES = ("alfa",)'), "MOVES has 'alfa'; the state of a_slip/fluid.py has rate"),
+        ("equilibrium", ('MOVES = ("rate",)', 'MOVED = ("rate",)'), 'has no MOVES; write MOVES = ("rate",)'),
+        ("crosscheck", ('UNTIL = "40ms"', 'UNTILL = "40ms"'), "has UNTILL; did you mean UNTIL?"),
+    ],
+)  # fmt: skip
+def test_slips_in_a_side_are_refused_with_what_to_write(
+    package: Any, side: str, change: tuple[str, str], message: str
+) -> None:
+    """Nothing is compiled: sides are checked as they are read."""
+    fc.register(package("a_slip", change=change))
+    with pytest.raises(fc.InputError) as caught:
+        getattr(registry.scheme("a-slip"), side)
+    assert str(caught.value).startswith(f"scheme a-slip: a_slip/{side}.py")
+    assert message in str(caught.value)
+
+
+def test_observables_that_were_not_announced_are_refused(package: Any) -> None:
+    change = ("    return {}\n\n\ndef time_scale", '    return {"alfa": state.rate}\n\n\ndef time_scale')
+    odd = fc.register(package("announced", change=change))
+    with pytest.raises(fc.InputError, match="scheme announced: observables gives 'alfa'; OBSERVABLES has nothing"):
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=odd.AIMD()), "1ms")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("default_marking: ClassVar[RED] = MARKING", ""), "has no default_marking; write default_marking: ClassVar"),
+        (
+            (" beta: Any = p", " kmin: Any = p"),
+            "has a parameter kmin, which is the marking's or a builder's; rename it",
+        ),
+    ],
+)
+def test_slips_in_the_parameters_are_refused(package: Any, change: tuple[str, str], message: str) -> None:
+    module = package("slipped", change=change) if "beta" not in change[0] else None
+    if module is None:
+        module = package("slipped", change=("beta", "kmin"))
+    with pytest.raises(fc.InputError, match=message):
+        fc.register(module)
+
+
+def test_parameters_need_no_parentheses(package: Any) -> None:
+    plain = package("plain", change=("@register()", "@register"))
+    fc.register(plain)
+    assert registry.scheme("plain").Parameters(beta=0.5).beta == 0.5
+
+
+def test_a_reloaded_package_takes_its_own_place(package: Any) -> None:
+    """As in a notebook: edit, reload, register."""
+    edited = package("edited")
+    fc.register(edited)
+    before = registry.scheme("edited")
+    importlib.reload(sys.modules["edited.parameters"])
+    assert fc.register(importlib.reload(edited)) is edited
+    assert registry.scheme("edited").Parameters is edited.AIMD is not before.Parameters
+    other = package("other", change=('name: ClassVar[str] = "other"', 'name: ClassVar[str] = "edited"'))
+    with pytest.raises(fc.InputError, match="'edited' is taken by edited; give other another one"):
+        fc.register(other)
+
+
+def test_a_broken_packet_side_harms_its_own_scheme_alone(package: Any, tmp_path: Path) -> None:
+    """The chains of all others are made without it, in plain Python here."""
+    package("broken", change=("STATE = np.dtype", "STA = np.dtype"))
+    package("syntax", change=("STATE = np.dtype", "STATE == = np.dtype"))
+    code = """
+import os
+os.environ["NUMBA_DISABLE_JIT"] = "1"
+import broken, syntax, fluidcc as fc
+fc.register(broken), fc.register(syntax)
+from fluidcc.engines.packet import dispatch
+print(fc.simulate(fc.incast(2), "20us", engine="packet").summary["events"] > 10, *dispatch.REFUSED)
+for scheme in (broken.AIMD(), syntax.AIMD()):
+    try:
+        fc.simulate(fc.incast(2, rate="10Gbps", scheme=scheme), "20us", engine="packet")
+    except (fc.InputError, SyntaxError) as error:
+        print(str(error)[:45])
+"""
+    said = python("-c", code, cwd=tmp_path).splitlines()
+    assert said[0] == "True broken syntax"
+    assert said[1] == "scheme broken: broken/packet.py has no STATE;"
+    assert "syntax" in said[2]
+
+
+def test_names_of_traces_are_kept_for_them() -> None:
+    assert set(checks.RESERVED) == {*schema.VARIABLES, "time", "link", "flow"}
 
 
 def test_names_are_known_without_imports() -> None:

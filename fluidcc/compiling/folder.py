@@ -23,6 +23,7 @@ _OURS = re.compile(r"(numba|jax)-[0-9a-f]{16}|[0-9a-f]{16}")  # the last: of ver
 _UNUSED = 30 * 24 * 3600.0  # s after which what another version compiled is thrown out
 _MOST = 2 << 30  # bytes of all versions
 _REFRESH = 24 * 3600.0  # s between notes of use
+_UNUSABLE = "the cache: {} cannot be used ({}); everything is compiled anew. Give a folder: FLUIDCC_CACHE_DIR=..."
 _said: set[str] = set()
 _pruned: set[Path] = set()
 
@@ -60,19 +61,23 @@ def folder(kind: str, digest: str) -> Path | None:
     Path or None
         None if it cannot be written, or must not be trusted, which is said.
     """
-    top = root()
-    place = top / f"{kind}-{digest}"
     try:
+        top = root()
+        place = top / f"{kind}-{digest}"
         for each in (top, place):
             each.mkdir(mode=_PRIVATE, parents=each is top, exist_ok=True)
         require_private(top, "FLUIDCC_CACHE_DIR" if os.environ.get("FLUIDCC_CACHE_DIR") else "the cache")
         require_private(place, "the cache")
         if not os.access(place, os.W_OK | os.X_OK):
+            say(_UNUSABLE.format(repr(str(place)), "it cannot be written to"))
             return None
     except RefusedError as error:
         say(f"{error}; everything is compiled anew. Give a folder of your own: FLUIDCC_CACHE_DIR=...")
         return None
-    except (OSError, RuntimeError):  # a read-only or missing home; no such user
+    except (OSError, RuntimeError, ValueError) as error:  # a read-only or missing home; no such user; no path
+        if os.environ.get("FLUIDCC_CACHE_DIR") != os.devnull:  # which says to keep nothing
+            where, reason = getattr(error, "filename", None), getattr(error, "strerror", None)
+            say(_UNUSABLE.format(repr(where) if where else "its folder", reason or str(error)))
         return None
     _note_use(place)
     return place

@@ -75,8 +75,13 @@ def _specs(cls: type) -> Mapping[str, Spec]:
     return MappingProxyType({name: found[name] for name in sorted(found, key=nearest.__getitem__)})
 
 
+@typing.overload
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
-def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]:
+def register(cls: type[T], /) -> type[T]: ...
+@typing.overload
+@typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
+def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]: ...
+def register(cls: type[T] | None = None, /, *, meta: tuple[str, ...] = ()) -> Any:
     """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it.
 
     Its constructor refuses unknown keywords and rates without a unit, and converts nothing. JAX makes objects without
@@ -91,7 +96,7 @@ def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]:
         _register_pytree(cls, tuple(n for n in names if n not in static), tuple(n for n in names if n in static))
         return cls
 
-    return decorate
+    return decorate if cls is None else decorate(cls)  # without parentheses it is given the class
 
 
 def _rates_have_units(cls: type) -> Callable[[Any], None]:

@@ -102,7 +102,7 @@ def fluid_of(parameters: Any) -> Fluid:
     """
     known = scheme_of(parameters)
     if known.fluid is None:
-        raise InputError(f"scheme {known.name} has no fluid side ({known.file('fluid')}); run engine='packet'")
+        raise _without(known, "fluid", "packet")
     return known.fluid
 
 
@@ -116,8 +116,15 @@ def packet_of(parameters: Any) -> Packet:
     """
     known = scheme_of(parameters)
     if known.packet is None:
-        raise InputError(f"scheme {known.name} has no packet side ({known.file('packet')}); run engine='fluid'")
+        raise _without(known, "packet", "fluid")
     return known.packet
+
+
+def _without(known: Scheme, side: str, other: str) -> InputError:
+    """What to say where a side is asked for that there is not, whoever asks."""
+    return InputError(
+        f"scheme {known.name} has no {side} side ({known.file(side)}); write one, or simulate with engine={other!r}"
+    )
 
 
 def equilibrium_of(parameters: Any) -> Equilibrium | None:
@@ -154,7 +161,8 @@ def register(scheme: _T) -> _T:
     made = _made(scheme)
     with _lock:
         known = _built_in(made.name) if made.name in built_in() else _outside.get(made.name)
-        if known is None:
+        again = made.name in _outside and known is not None and known.package == made.package
+        if known is None or (again and known.Parameters is not made.Parameters):  # or its modules were reloaded
             _outside[made.name] = made
         elif known.Parameters is not made.Parameters:
             raise InputError(
@@ -204,10 +212,16 @@ def _path(package: ModuleType | None, cls: Any) -> str:
 def _check(cls: Any) -> None:
     """The parameters against the contract."""
     from fluidcc.scenario.parameters import specs
+    from fluidcc.scenario.switches import RED
 
     where = f"{cls.__module__}.{getattr(cls, '__name__', cls)}"
     if not hasattr(cls, "__dataclass_fields__"):
         raise InputError(f"register: {where} is no class of parameters; write @fluidcc.scenario.parameters.register()")
+    doubled = sorted(set(specs(cls)) & (set(specs(RED)) | {"flows"}))
+    if doubled:
+        raise InputError(
+            f"register: {where} has a parameter {doubled[0]}, which is the marking's or a builder's; rename it"
+        )
     missing = [name for name in _REQUIRED if not hasattr(cls, name) and name not in specs(cls)]
     if missing:
         raise InputError(f"register: {where} has no {missing[0]}; write {_REQUIRED[missing[0]]}")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import typing
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fluidcc.errors import InputError
-from fluidcc.schemes import protocol
+from fluidcc.schemes import checks, protocol
 from fluidcc.schemes.protocol import Observables
 
 if TYPE_CHECKING:
@@ -110,12 +111,6 @@ _TOGETHER = {
     "balances": ("observables",),
 }
 _NEEDED = {"inflight": "jump", "delay": "interval"}
-_SIGNATURES = {
-    "fluid": protocol.Comparing,
-    "packet": protocol.Shown,
-    "equilibrium": protocol.EquilibriumSide,
-    "crosscheck": protocol.CrosscheckSide,
-}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -171,7 +166,17 @@ class Scheme:
     def equilibrium(self) -> Equilibrium | None:
         """Its equilibrium side."""
         module = self.module("equilibrium")
-        return None if module is None else self._made(Equilibrium, module, "equilibrium")
+        if module is None:
+            return None
+        found = self._made(Equilibrium, module, "equilibrium")
+        start = None if self.fluid is None else getattr(self.module("fluid"), "start", None)
+        state = typing.get_type_hints(start).get("return") if start is not None else None
+        alien = [name for name in found.MOVES if name not in getattr(state, "_fields", found.MOVES)]
+        if alien:
+            fields = ", ".join(getattr(state, "_fields", ()))
+            where = self.file("fluid")
+            raise self._refused("equilibrium", f"MOVES has {alien[0]!r}; the state of {where} has {fields}")
+        return found
 
     @cached_property
     def crosscheck(self) -> Crosscheck:
@@ -195,25 +200,33 @@ class Scheme:
 
     def _made(self, cls: Any, module: Any, side: str) -> Any:
         given = {}
-        for field in dataclasses.fields(cls):
+        fields = [field for field in dataclasses.fields(cls) if field.name != "rules"]
+        names = [field.name for field in fields] + (list(RULES) if side == "packet" else [])
+        # A scheme that adds to another's rules may leave it to that one to write what both show.
+        shown = side != "packet" or hasattr(module, "observe") or getattr(module, "BASE", None) is not None
+        problem = checks.problem(side, module, names, shown)
+        for field in fields:
             if hasattr(module, field.name):
                 given[field.name] = getattr(module, field.name)
             elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
                 raise self._lacks(side, field.name)
+        if problem:
+            raise self._refused(side, problem)
         for name, others in _TOGETHER.items():
             missing = [other for other in others if name in given and other not in given]
             if missing:
                 raise self._lacks(side, missing[0], f", which goes with {name}")
+        alien = sorted(set(given.get("ONLY", ())) - {field.name for field in dataclasses.fields(self.Parameters)})
+        if alien:
+            raise self._refused(side, f"ONLY has {alien[0]!r}, which is no parameter; `fluidcc show` lists them")
         return cls(**given)
 
     def _lacks(self, side: str, name: str, more: str = "") -> InputError:
-        where = self.file(side)
-        text = name
-        contract = getattr(_SIGNATURES[side], name, None)
-        if callable(contract):
-            signature = inspect.signature(contract)
-            text = f"def {name}({', '.join(p for p in signature.parameters if p != 'self')})"
-        return InputError(f"scheme {self.name}: {where} has no {name}; write {text}{more} there (CONTRIBUTING.md)")
+        return self._refused(side, f"has no {name}; write {checks.written(side, name)} there{more}")
+
+    def _refused(self, side: str, problem: str) -> InputError:
+        between = " " if problem.startswith("has ") else ": "
+        return InputError(f"scheme {self.name}: {self.file(side)}{between}{problem} (CONTRIBUTING.md)")
 
     def _rule(self, rule: Any, name: str) -> Any:
         """A packet rule, if it is compiled and names what there is."""

@@ -84,12 +84,34 @@ def test_what_somebody_else_owns_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
         assert folder.folder("jax", DIGEST) is None
 
 
-def test_a_home_that_cannot_be_written_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", ["file/below", "file", "/proc/nowhere", "~nosuchuser/x", "x" * 300])
+def test_a_folder_that_cannot_be_used_is_said_once(
+    given: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Nobody waits 40 s for packets at each start without knowing why."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path / "file" / "below"))
+    monkeypatch.setenv("FLUIDCC_CACHE_DIR", given)
+    for _ in range(2):
+        assert folder.folder("jax", DIGEST) is None
+    (said,) = [str(each.message) for each in recwarn]
+    assert said.startswith("the cache: ")
+    assert said.endswith("; everything is compiled anew. Give a folder: FLUIDCC_CACHE_DIR=...")
+
+
+def test_the_null_device_says_to_keep_nothing(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> None:
+    monkeypatch.setenv("FLUIDCC_CACHE_DIR", os.devnull)
     assert folder.folder("jax", DIGEST) is None
-    monkeypatch.setenv("FLUIDCC_CACHE_DIR", "/proc/nowhere")
+    assert not list(recwarn)
+
+
+def test_a_user_without_a_home_compiles_anew(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> None:
+    """As with a uid that is in no list of users, and no HOME: there is nothing to expand ``~`` to."""
+    for name in ("FLUIDCC_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     assert folder.folder("jax", DIGEST) is None
+    assert "Could not determine home directory" in str(recwarn[0].message)
 
 
 # -- what is thrown out --------------------------------------------------------------------------------------

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from fluidcc.schemes.bind import PathInformation
 
 
+MARKING = RED("5KB", "400KB", "20%")  # of links that are given none
+
+
 @register()
 class AIMD:
     """Parameters of an AIMD sender."""
@@ -27,7 +30,7 @@ class AIMD:
 
     name: ClassVar[str] = "aimd-ecn"
     int_bytes = 0.0  # collects no telemetry
-    default_marking: ClassVar[RED] = RED("5KB", "400KB", "20%")
+    default_marking: ClassVar[RED] = MARKING
     default_rate: ClassVar[str] = "10Gbps"
     feedback_pause = 0.0  # ACKs come at once
 
@@ -36,4 +39,4 @@ class AIMD:
         return dataclasses.replace(self, base_rtt=path.largest_base_rtt if self.base_rtt is None else self.base_rtt)
 
 
-PRESETS = {"paper": Preset(AIMD(), AIMD.default_marking), "gentle": Preset(AIMD(beta=1 / 64), AIMD.default_marking)}
+PRESETS = {"paper": Preset(AIMD(), MARKING), "gentle": Preset(AIMD(beta=1 / 64), MARKING)}

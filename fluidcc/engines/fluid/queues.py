@@ -19,6 +19,7 @@ from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier
+from fluidcc.errors import InputError
 from fluidcc.schemes.registry import fluid_of
 from fluidcc.schemes.sides import Fluid
 from fluidcc.schemes.signals import Signals
@@ -241,6 +242,9 @@ class QueueNetwork:
         found: dict[str, Array] = {}
         for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
             for name, values in fluid.observables(state).items():
+                if name not in fluid.OBSERVABLES:
+                    where, known = group.parameters.name, ", ".join(fluid.OBSERVABLES) or "nothing"
+                    raise InputError(f"scheme {where}: observables gives {name!r}; OBSERVABLES has {known}")
                 nothing = jnp.full((self._count[1], self.points), jnp.nan, values.dtype)
                 found[name] = found.get(name, nothing).at[jnp.asarray(group.flows)].set(values)
         return found

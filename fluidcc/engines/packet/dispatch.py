@@ -16,7 +16,7 @@ from fluidcc.engines.packet import jit
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
 from fluidcc.schemes import registry
-from fluidcc.schemes.sides import Packet, Scheme
+from fluidcc.schemes.sides import Packet
 
 # Of each rule: how it is compiled, what it is given, and what it says of a flow whose scheme has none.
 _CHAINS = {
@@ -42,10 +42,33 @@ _GIVEN = {
 
 def _known() -> dict[str, Packet]:
     """Packet sides by scheme; those of outside schemes come last, and what adds to another's comes after it."""
-    schemes: list[Scheme] = [*map(registry.scheme, registry.built_in()), *registry.outside()]
-    return {scheme.name: scheme.packet for scheme in schemes if scheme.packet is not None}
+    found: dict[str, Packet] = {}
+    for scheme in map(registry.scheme, registry.built_in()):
+        if scheme.packet is not None:
+            found[scheme.name] = scheme.packet
+    for scheme in registry.outside():
+        try:
+            if scheme.packet is not None:
+                _fit(scheme.name, scheme.packet, found)
+                found[scheme.name] = scheme.packet
+        except Exception as error:  # whatever its module does; it harms no flow of another scheme
+            REFUSED[scheme.name] = error
+    return found
 
 
+def _fit(name: str, side: Packet, found: dict[str, Packet]) -> None:
+    """Refuse what adds to no table, or to a rule that the table has."""
+    if side.BASE is None:
+        return
+    if side.BASE not in found or found[side.BASE].BASE is not None:
+        raise InputError(f"scheme {name}: BASE names {side.BASE!r}, which has no packet side of its own")
+    beside = [each for other, each in found.items() if side.BASE in (other, each.BASE)]
+    for rule, function in side.rules.items():
+        if any(each.rules.get(rule, function) is not function for each in beside):
+            raise InputError(f"scheme {name}: {side.BASE} has {rule} already; leave it out, or leave out BASE")
+
+
+REFUSED: dict[str, Exception] = {}  # outside schemes that are left out, and why
 SIDES = _known()
 MODULES = {name: side for name, side in SIDES.items() if side.BASE is None}
 NUMBER = {name: number for number, name in enumerate(MODULES)}
@@ -53,6 +76,8 @@ NUMBER = {name: number for number, name in enumerate(MODULES)}
 
 def home(name: str) -> str:
     """Name of the table in which a scheme's flows are."""
+    if name in REFUSED:
+        raise REFUSED[name]
     base = SIDES[name].BASE
     return name if base is None else base
 
@@ -65,11 +90,8 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
     """By rule and table the function that follows it."""
     found: dict[str, dict[str, Callable[..., Any]]] = {rule: {} for rule in _CHAINS}
     for name, side in SIDES.items():
-        if home(name) not in MODULES:
-            raise InputError(f"scheme {name}: BASE names {home(name)!r}, which has no packet side of its own")
         for rule, function in side.rules.items():
-            if found[rule].setdefault(home(name), function) is not function:
-                raise InputError(f"scheme {name}: {home(name)} has {rule} already; leave it out, or leave out BASE")
+            found[rule].setdefault(home(name), function)
     return found
 
 

@@ -35,7 +35,11 @@ def _file(name: str) -> Path | None:
 def _imported(path: Path, name: str) -> list[str]:
     """Names of what a module imports, each also with what it takes of it: that may be a module too."""
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError:  # said where it is imported
+        return []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -58,7 +58,7 @@ def acc_map(
     line_rates : array_like
         Rates of the flows' NICs, (..., N); the capacity if not given, as in the appendix.
     capacity : text or array_like
-        C, (...), in any unit of rate; text, as is everything else then: ``"40Gbps"``, with ``rates`` such as ``"10Gbps"``.
+        C, (...), in any unit of rate; as text, ``"40Gbps"``, beside ``rates`` that are text.
     period : text or array_like
         T, (...), in s; as text only beside a capacity that is text, or 1. With both at 1, rates are in C, queues in C T
         and times in T.
