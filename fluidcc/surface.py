@@ -62,6 +62,13 @@ def lazily(
     return load, names
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The name that was probably meant, if one is near; letters of either case count as the same."""
+    lower = {each.lower(): each for each in reversed(list(known))}
+    near = difflib.get_close_matches(str(name).lower(), lower, 1)
+    return lower[near[0]] if near else None
+
+
 def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
     """Refuse keywords that are not known.
 
@@ -80,9 +87,8 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> No
     unknown = next((name for name in given if name not in names), None)
     if unknown is None:
         return
-    lower = {name.lower(): name for name in reversed(names)}
-    near = difflib.get_close_matches(unknown.lower(), lower, 1)
-    hint = f"did you mean {lower[near[0]]}?" if near else f"known are {', '.join(names)}" if names else "leave it out"
+    near = nearest(unknown, names)
+    hint = f"did you mean {near}?" if near else f"known are {', '.join(names)}" if names else "leave it out"
     raise UnknownNameError(f"{where}: there is no {str(unknown)[:40]!r}; {hint}")
 
 

@@ -227,17 +227,17 @@ def test_a_side_that_lacks_a_function_says_which(package: Any) -> None:
     [
         ("fluid", ("OBSERVABLES: dict", "OBS: dict"), "fluid.py has no OBSERVABLES; write OBSERVABLES = {} or {"),
         ("fluid", ("\nclass State", 'NEEDS = ["delay"]\nclass State'), "NEEDS is ['delay']; write NEEDS = frozenset({"),
-        ("fluid", ("\nclass State", 'NEEDS = {"telemtry"}\nclass State'), "NEEDS has 'telemtry'; it may have telemetry, d"),
-        ("fluid", ("\nclass State", 'NEEDS = {"inflight"}\nclass State'), "has no jump; write def jump(parameters, state, p"),
+        ("fluid", ("\nclass State", 'NEEDS = {"telemtry"}\nclass State'), "NEEDS has 'telemtry'; it may have tele"),
+        ("fluid", ("\nclass State", 'NEEDS = {"inflight"}\nclass State'), "has no jump; write def jump(par"),
         ("fluid", ("\nclass State", 'ONLY = {"gg": 1}\nclass State'), "ONLY has 'gg', which is no parameter"),
-        ("fluid", ("AIMD, state: State, feedback: Array) -> State", "AIMD, state: State) -> State"), "write def derivative("),
-        ("fluid", ("def project(", "def projct("), "fluid.py has projct; did you mean project? Write def project(parame"),
-        ("fluid", ('= {}  # nothing beside', '= {"queue": ("bytes", "own")}  #'), "OBSERVABLES has 'queue', which every"),
+        ("fluid", ("AIMD, state: State, feedback: Array) -> State", "AIMD, state: State) -> State"), "write def deriv"),
+        ("fluid", ("def project(", "def projct("), "fluid.py has projct; did you mean project? Write def pro"),
+        ("fluid", ('= {}  # nothing beside', '= {"queue": ("bytes", "own")}  #'), "OBSERVABLES has 'queue', which"),
         ("packet", ("STATE = np.dtype", "STA = np.dtype"), "packet.py has no STATE; write STATE = np.dtype([("),
         ("packet", ("def acknowledged(", "def acknowledge("), "packet.py has acknowledge; did you mean acknowledged?"),
         ("packet", ("OBSERVABLES: dict[str, tuple[str, str]] = {}\nSTATE", 'OBSERVABLES = {"a": ("1", "a")}\nSTATE'),
          "OBSERVABLES has names, but nothing writes them; write @kernel def observe("),
-        ("equilibrium", ('MOVES = ("rate",)', 'MOVES = ("alfa",)'), "MOVES has 'alfa'; the state of a_slip/fluid.py has rate"),
+        ("equilibrium", ('("rate",)', '("alfa",)'), "MOVES has 'alfa'; the state of a_slip/fluid.py has rate"),
         ("equilibrium", ('MOVES = ("rate",)', 'MOVED = ("rate",)'), 'has no MOVES; write MOVES = ("rate",)'),
         ("crosscheck", ('UNTIL = "40ms"', 'UNTILL = "40ms"'), "has UNTILL; did you mean UNTIL?"),
     ],
@@ -265,15 +265,13 @@ def test_observables_that_were_not_announced_are_refused(package: Any) -> None:
     [
         (("default_marking: ClassVar[RED] = MARKING", ""), "has no default_marking; write default_marking: ClassVar"),
         (
-            (" beta: Any = p", " kmin: Any = p"),
+            ("beta", "kmin"),
             "has a parameter kmin, which is the marking's or a builder's; rename it",
         ),
     ],
 )
 def test_slips_in_the_parameters_are_refused(package: Any, change: tuple[str, str], message: str) -> None:
-    module = package("slipped", change=change) if "beta" not in change[0] else None
-    if module is None:
-        module = package("slipped", change=("beta", "kmin"))
+    module = package("slipped", change=change)
     with pytest.raises(fc.InputError, match=message):
         fc.register(module)
 
@@ -328,8 +326,8 @@ def test_names_are_known_without_imports() -> None:
     names = registry.built_in()
     assert set(names) >= {"dcqcn", "hpcc", "hpcc-multiq", "none", "swift"}
     assert "vai-sf" not in names
-    with pytest.raises(fc.InputError, match="'tcp' is unknown; write one of acc, dcqcn, "):
-        registry.scheme("tcp")
+    with pytest.raises(fc.InputError, match="'quic' is unknown; write one of acc, dcqcn, "):
+        registry.scheme("quic")
     with pytest.raises(fc.InputError, match="register: 5 is no scheme"):
         fc.register(5)
 

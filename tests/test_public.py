@@ -291,7 +291,7 @@ def test_topologies_with_a_threshold_of_their_own_keep_it() -> None:
     ("options", "says"),
     [
         ({"scheme": fc.HPCC}, r"^scheme: HPCC is the class of its parameters; write HPCC\(\)$"),
-        ({"scheme": "hpc"}, "^scheme: 'hpc' is unknown; write one of acc, dcqcn"),
+        ({"scheme": "hpc"}, r"^scheme: 'hpc' is unknown; did you mean hpcc\? Else write one of acc, dcqcn"),
         ({"scheme": "hpcc", "preset": "vendor"}, "^preset: hpcc has no 'vendor'; write one of paper"),
         (
             {"scheme": fc.HPCC(), "preset": "hpcc-sim"},

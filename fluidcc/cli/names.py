@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.surface import nearest
 
 _FLOWS = {"start": units.TIME, "initial_rate": units.RATE, "size": units.SIZE}
 _LINKS = {"rate": units.RATE, "delay": units.TIME}
@@ -62,8 +62,8 @@ def check_name(scheme: str, name: str, option: str) -> str:
     """
     known = known_names(scheme)
     if name not in known:
-        near = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"see: fluidcc show {scheme}"
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"see: fluidcc show {scheme}"
         raise InputError(f"{option}: {scheme} has no parameter {name[:40]!r}; {hint}")
     return known[name][1]
 

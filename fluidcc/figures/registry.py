@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.figures.result import Figure, Result
-from fluidcc.surface import public
+from fluidcc.surface import nearest, public
 
 if TYPE_CHECKING:
     import os
@@ -89,7 +89,9 @@ def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = F
         name = _RENAMED[name]
     known = list_figures()
     if name not in known:
-        raise InputError(f"reproduce: {name[:40]!r} is no figure; write list, or one of {', '.join(known)}")
+        near = nearest(name, known)
+        hint = f"did you mean {near}? Else " if near else ""
+        raise InputError(f"reproduce: {name[:40]!r} is no figure; {hint}write list, or one of {', '.join(known)}")
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)

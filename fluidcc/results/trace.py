@@ -26,7 +26,7 @@ _BEFORE = {
     "queue_statistics": "fluidcc.results.metrics.statistics(trace['queue'].sel(link=trace.bottleneck()))",
     "utilisation": "fluidcc.results.metrics.utilisation(trace['sent'].sel(link=trace.bottleneck()))",
     "mean_rates": "fluidcc.results.metrics.time_mean(trace['rate'])",
-    "jain": "fluidcc.results.metrics.jain(time_mean(trace['rate']), trace['multiplicity'])",
+    "jain": "fluidcc.results.metrics.jain(fluidcc.results.metrics.time_mean(trace['rate']), trace['multiplicity'])",
     "rate_gap": "fluidcc.results.metrics.rate_gap(trace['rate'])",
 }
 

@@ -143,7 +143,7 @@ def _range(values: list[Any], spec: Spec) -> str:
     if any(number is None for number in numbers):
         texts = list(dict.fromkeys(value_text(value, spec) for value in values))
         return texts[0] if len(texts) == 1 else f"{texts[0]}, {texts[1]}" + (", ..." if len(texts) > 2 else "")
-    ends = [value_text(end(numbers), spec) for end in (min, max)]  # type: ignore[type-var]
+    ends = [value_text(end(values, key=float), spec) for end in (min, max)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 

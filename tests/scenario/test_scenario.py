@@ -458,6 +458,18 @@ def test_files(tmp_path: Path) -> None:
         scenario_file.load_scenario(path)
 
 
+def test_keys_of_files_say_which_was_meant() -> None:
+    text = scenario_file.to_toml(fc.incast(2))
+    for old, wrong in (("rate_ai", "rateai"), ("kmin", "kmn")):
+        with pytest.raises(InputError, match=rf"unknown key '{wrong}'; did you mean {old}\?"):
+            scenario_file.from_toml(text.replace(old, wrong))
+
+
+def test_initial_rates_are_shown_with_their_unit() -> None:
+    assert repr(fc.incast(2, initial_rate="1Gbps")).endswith("initial rate 1Gbps>")
+    assert "initial rate 1Gbps to 2Gbps" in repr(fc.incast(2, initial_rate=["1Gbps", "2Gbps"]))
+
+
 def test_files_written_before_hold_rates_in_si() -> None:
     """Format 1 is what was written before rates had to have a unit."""
     scenario = fc.incast(2, rate="25Gbps", initial_rate=["10Gbps", "0"])

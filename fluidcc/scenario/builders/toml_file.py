@@ -20,7 +20,7 @@ from fluidcc.scenario.model import PFC, RED, Failure, Flow, Link, Scenario, Stor
 from fluidcc.scenario.parameters import Spec, specs
 from fluidcc.scenario.routing import check_paths
 from fluidcc.schemes import registry
-from fluidcc.surface import public
+from fluidcc.surface import nearest, public
 from fluidcc.units import RATE, Rate, refuse_bare_rate
 
 _FORMATS = (1, 2)
@@ -206,7 +206,9 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
     known = specs(cls)
     unknown = [key for key in table if key not in known]
     if unknown:
-        raise InputError(f"{where}: unknown key {unknown[0]!r}; known are {', '.join(known)}")
+        near = nearest(unknown[0], known)
+        hint = f"did you mean {near}?" if near else f"known are {', '.join(known)}"
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; {hint}")
     missing = [
         f.name
         for f in dataclasses.fields(cls)

@@ -168,7 +168,11 @@ def _of(scenario: Scenario, found: Linearization, count: float, equal: bool) -> 
     # Where roots may be missed, the highest that was found is a lower bound: it can say unstable, not stable.
     states = {str(each.state) for each in (aggregate, *fairness)} - {"ok"}
     loop = found.loop()
-    margins = None if loop is None else loop.margins()
+    resolved = "ok"
+    try:
+        margins = None if loop is None else loop.margins()
+    except ArithmeticError:  # after so long a delay the response turns faster than can be sampled
+        margins, resolved = None, "unresolved: no margins, because the response turns too fast after so long a delay"
     gain = 0.0 if margins is None else margins.gain.value
     critical, crossing = _critical(found)
     return Stability(
@@ -184,7 +188,7 @@ def _of(scenario: Scenario, found: Linearization, count: float, equal: bool) -> 
         delay_margin=None if margins is None or not margins.stable else _finite(margins.delay.value),
         critical_feedback_delay=critical,
         crossing_frequency=crossing,
-        state=next(iter(states), "ok"),
+        state=next(iter(states), resolved),
     )
 
 

@@ -98,7 +98,11 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
 
     best = CriticalDelay(np.inf, None, 0.0, "never")
     sampled = grid(roots(rest, 2 * rest.order, threads=1).s, float(rest.tau.max(initial=0.0)), 1.0001 * high)
-    for w, _ in crossings(gains, sampled):
+    try:
+        found = crossings(gains, sampled)
+    except ArithmeticError:  # so long a delay that the curves turn faster than can be sampled
+        return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
+    for w, _ in found:
         mu = loops(np.array([w]))[0]
         turns = np.angle(mu[np.abs(np.abs(mu) - 1) < _ON_CIRCLE])  # several, where curves coincide
         delay = float((turns / w + 2 * np.pi / w * np.ceil((start - turns / w) * w / (2 * np.pi))).min(initial=np.inf))

@@ -205,3 +205,17 @@ def test_roots_that_may_be_missed_never_make_it_stable(
     got = stability(dcqcn(8))
     assert got.stable is stable
     assert got.state == "unresolved"
+
+
+def test_a_response_that_cannot_be_sampled_is_a_state_not_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a feedback delay of 10 s, where it turns a million times below the bound on the roots."""
+
+    def rests(*_: object) -> None:
+        raise ArithmeticError("crossings: a curve rests on zero")
+
+    for module in ("response", "critical"):
+        monkeypatch.setattr(f"fluidcc.theory.delay_systems.{module}.crossings", rests)
+    got = stability(dcqcn(8))
+    assert got.stable is True
+    assert got.phase_margin is got.gain_margin is got.delay_margin is None
+    assert got.state.startswith("unresolved: no margins")
