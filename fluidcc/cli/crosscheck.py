@@ -84,7 +84,7 @@ def _print(comparison: Comparison) -> None:
     for column in ("", "fluid", "packets", "std of seeds", "difference", "allowed", ""):
         table.add_column(column)
     for key, (name, values) in lines.items():
-        off, allowed = found["difference"][key], found["tolerance"].get(key)
+        off, allowed = comparison.difference[key], found["tolerance"].get(key)
         verdict = "" if allowed is None or off is None else "ok" if off <= allowed else "[bold red]differs"
         share = (
             ""

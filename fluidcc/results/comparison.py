@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -13,6 +14,7 @@ from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.differences import differences, measured
 from fluidcc.results.drawing import draw
+from fluidcc.results.schema import plain
 from fluidcc.results.text import label
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import toml_file as scenario_file
@@ -80,12 +82,18 @@ class Comparison(DatasetResult):
 
     @public()
     def as_dict(self) -> dict[str, Any]:
-        """Keys as in the command line."""
+        """Keys as in the command line, of what JSON knows: a difference that is infinite is None, and in ``one_only``.
+
+        Returns
+        -------
+        dict
+        """
         return {
             "fluid": self.fluid,
             "packet": self.packet,
             "spread": self.spread,
-            "difference": self.difference,
+            "difference": plain(self.difference),
+            "one_only": [key for key, value in self.difference.items() if value == math.inf],
             "tolerance": {key: tolerance.value for key, tolerance in self.tolerance.items()},
             "reason": {key: tolerance.reason for key, tolerance in self.tolerance.items()},
             "link": self.dataset.attrs["link"],
@@ -134,7 +142,8 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     Raises
     ------
     InputError
-        If the traces are not of the same links, flows and window.
+        If the first trace is no fluid one, or the traces are not of the same scenario, but for what parameters the
+        schemes have, and window.
 
     Examples
     --------
@@ -146,6 +155,8 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     packets = [packet] if isinstance(packet, Trace) else list(packet)
     if not packets:
         raise InputError("packet: there is no trace; give one per seed")
+    if fluid.summary["engine"] == "packet":
+        raise InputError("fluid: this trace is of the packet engine; give the fluid's first, compare(fluid, packets)")
     for trace in packets:
         _check_same(fluid, trace)
     scenario = scenario_file.from_toml(fluid.dataset.attrs["scenario"], "fluid trace")
@@ -194,10 +205,24 @@ def _check_same(fluid: Trace, packet: Trace) -> None:
     for name in ("flow", "link"):
         if list(fluid.dataset[name].values) != list(packet.dataset[name].values):
             raise InputError(f"compare: the traces differ in their {name}s; give two runs of the same scenario")
+    if fluid.dataset.attrs["scenario"] != packet.dataset.attrs["scenario"]:
+        _check_scenarios(*(scenario_file.from_toml(trace.dataset.attrs["scenario"]) for trace in (fluid, packet)))
     ours, theirs = fluid.summary["window_s"], packet.summary["window_s"]
     if not np.allclose(ours, theirs, rtol=1e-3, atol=0):
         shown = [":".join(show(t, TIME) for t in window) for window in (ours, theirs)]
         raise InputError(f"compare: the windows are {shown[0]} and {shown[1]}; give both runs the same")
+
+
+def _check_scenarios(fluid: Scenario, packet: Scenario) -> None:
+    """The same network, flows and schemes; parameters may differ, as where one engine models more of them."""
+    for what, of in (
+        ("schemes", lambda scenario: [flow.scheme.name for flow in scenario.flows]),
+        ("links", lambda scenario: scenario.links),
+        ("flows", lambda scenario: [dataclasses.replace(flow, scheme=None) for flow in scenario.flows]),
+        ("networks", lambda scenario: dataclasses.replace(scenario, links=(), flows=())),
+    ):
+        if of(fluid) != of(packet):
+            raise InputError(f"compare: the traces differ in their {what}; give two runs of the same scenario")
 
 
 def _aligned(fluid: Trace, packets: Sequence[Trace], link: str) -> xr.Dataset:

@@ -137,12 +137,33 @@ def test_what_only_one_side_has_differs_infinitely_and_what_none_has_not_at_all(
     assert found.packet["settling_time_s"] is None
     assert found.difference["settling_time_rel"] == np.inf
     assert not found.within
-    assert fc.compare(never, never).difference["settling_time_rel"] is None
+    told = found.as_dict()
+    assert told["difference"]["settling_time_rel"] is None
+    assert told["one_only"] == ["settling_time_rel"]
+    assert told["within"] is False
+    json.dumps(told, allow_nan=False)
+    neither = made(INCAST, np.full(1001, 20e3), approach(constant=1.0))
+    assert fc.compare(neither, never).difference["settling_time_rel"] is None
     together = made(INCAST, np.full(1001, 20e3), approach(amplitude=0.0))
     assert fc.compare(together, never).difference["settling_time_rel"] is None  # noise has nowhere to settle from
     alone = fc.incast(1)
     single = made(alone, np.full(1001, 20e3), approach()[:1])
     assert fc.compare(single, single).difference["settling_time_rel"] is None
+
+
+def test_runs_of_other_scenarios_are_refused():
+    with pytest.raises(fc.InputError, match=r"^fluid: this trace is of the packet engine; give the fluid's first"):
+        fc.compare(FLUID_AS_PACKETS, FLUID)
+    for scenario, what in (
+        (fc.incast(2, scheme="hpcc"), "schemes"),
+        (fc.incast(2, rate="100Gbps"), "links"),
+        (fc.incast(2, start=["0", "1ms"]), "flows"),
+        (fc.incast(2, packet_size="500B"), "networks"),
+    ):
+        with pytest.raises(fc.InputError, match=f"the traces differ in their {what}; give two runs of the same"):
+            fc.compare(FLUID, made(scenario, np.full(1001, 20e3), approach(), seed=1))
+    other = fc.incast(2, scheme=fc.DCQCN(win=True))
+    assert fc.compare(FLUID, made(other, np.full(1001, 20e3), approach(), seed=1)).within is True
 
 
 def test_window_and_tolerances_of_hpcc():

@@ -26,7 +26,7 @@ from fluidcc.operators.audit import Audit
 from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.identity import Comparable, same
 from fluidcc.results.metrics import Oscillation
-from fluidcc.results.trace import Trace
+from fluidcc.results.trace import _BEFORE, Trace
 from fluidcc.sweeps.branches import branches_of
 from fluidcc.sweeps.grid import Grid
 from fluidcc.theory.recursion.classes import share_link
@@ -334,6 +334,8 @@ def test_earlier_methods_answer_for_one_version() -> None:
         with pytest.warns(DeprecationWarning, match="fluidcc.results.metrics"):
             found = getattr(trace, name)()
         assert keys is None or keys in found
+        written = eval(_BEFORE[name], {"fluidcc": fc, "trace": trace})  # what the warning says can be typed
+        assert str(found) == str(float(written) if name == "jain" else written)
     with pytest.warns(DeprecationWarning, match=r"metrics\.utilisation"):
         assert trace.utilisation() == pytest.approx(trace.utilisation("bottleneck"))
 
