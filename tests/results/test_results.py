@@ -441,7 +441,5 @@ def test_a_traced_scenario_can_be_shown() -> None:
 
 
 def test_what_is_no_dataset_is_no_result() -> None:
-    with pytest.raises(
-        fc.InputError, match=r"^Trace: expected an xarray\.Dataset, not 3; read a file by fl"
-    ):
+    with pytest.raises(fc.InputError, match=r"^Trace: expected an xarray\.Dataset, not 3; read a file by fl"):
         fc.Trace(3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
