@@ -34,6 +34,7 @@ from fluidcc.theory.control.states import STARTS, NoEquilibriumError
 from fluidcc.theory.control.utilisation import utilised_equilibria
 
 _APART = 16  # flows; of more, equal ones are searched for as one class
+_STEEP = 1e-3  # of Kmin: on a shorter ramp the last digits of a queue are those of its marking
 
 
 @public()
@@ -127,9 +128,11 @@ def _of(scenario: Scenario, found: Solution) -> Equilibrium:
 def _checked(scenario: Scenario, found: Equilibrium) -> Equilibrium | None:
     """An equilibrium if the fluid's own right-hand side says so, to rounding or after some steps of Newton's."""
     if any(
-        row["marking_probability"] > 0 for row, link in zip(found.links, scenario.links, strict=True) if _step(link)
+        row["marking_probability"] > 0 for row, link in zip(found.links, scenario.links, strict=True) if _steep(link)
     ):
-        return found  # between nothing and all: of the extended model only
+        return (
+            found  # a step is of the extended model only; on a ramp almost as steep rounding of the queue would judge
+        )
     classes, which, state = state_of(scenario, found)
     try:
         network = network_of(classes)
@@ -152,6 +155,10 @@ def _checked(scenario: Scenario, found: Equilibrium) -> Equilibrium | None:
 
 def _step(link: Link) -> bool:
     return link.marking is not None and link.marking.kmax <= link.marking.kmin
+
+
+def _steep(link: Link) -> bool:
+    return link.marking is not None and link.marking.kmax <= (1 + _STEEP) * link.marking.kmin
 
 
 def _kinds(found: Iterable[Equilibrium]) -> list[Equilibrium]:
