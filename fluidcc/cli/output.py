@@ -47,6 +47,9 @@ def print_table(title: str, rows: list[tuple[str, str]]) -> None:
     Console().print(table)
 
 
+NOT_SHRUNK = "it did not shrink as it should: take it for an order of magnitude"
+
+
 def small(value: float | None) -> str:
     """An error, for a person."""
     return "undefined" if value is None or value != value else f"{value:.1e}"

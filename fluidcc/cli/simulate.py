@@ -64,10 +64,10 @@ def command(
     if json:
         output.print_json(trace.summary)
     else:
-        _print(trace.summary)
+        _print(trace.summary, trace.dataset.attrs.get("dt_s"))
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print(summary: dict[str, Any], step: float | None) -> None:
     def size(value: float | None) -> str:
         return "undefined" if value is None else units.show(value, units.SIZE)
 
@@ -91,6 +91,8 @@ def _print(summary: dict[str, Any]) -> None:
     if error := summary.get("discretisation_error"):
         text = f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])}"
         rows.append(("error of the step", text))
+        if error["as_expected"] is False and step is not None:
+            rows.append(("", f"{output.NOT_SHRUNK}; try --dt {units.show(step / 4, units.TIME)}"))
     counts = [(name, summary[name]) for name in ("events", "packets", "pfc_pauses", "drops") if name in summary]
     rows += [(name.replace("pfc_pauses", "PFC pauses"), f"{count:,}") for name, count in counts]
     if summary.get("pfc"):

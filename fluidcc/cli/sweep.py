@@ -90,7 +90,7 @@ def command(
         "subject_to": [str(each) for each in constraints],
         "feasible": int(feasible(result.dataset, constraints).sum()),
         "at_end": at_end(best, axes),
-        "discretisation_error": {k: attrs[f"discretisation_error.{k}"] for k in ("queue_rel", "rate_rel")},
+        "discretisation_error": _step_error(attrs),
         "store": store,
     }
     if json:
@@ -106,6 +106,13 @@ def at_end(best: dict[str, Any], axes: dict[str, Any]) -> list[str]:
         for name, values in axes.items()
         if len(values) > 1 and best[name] is not None and best[name] in (min(values), max(values))
     ]
+
+
+def _step_error(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Of the sampled points."""
+    shrinks = attrs["discretisation_error.as_expected"]
+    found = {k: attrs[f"discretisation_error.{k}"] for k in ("queue_rel", "rate_rel")}
+    return found | {"as_expected": None if shrinks != shrinks else bool(shrinks)}
 
 
 def _axes(request: Request, over: list[str]) -> dict[str, Any]:
@@ -146,6 +153,7 @@ def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
         rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
     rows += [
         ("error of the step", f"queue {step[0]}, rates {step[1]} (16 points)"),
+        *([("", output.NOT_SHRUNK)] if document["discretisation_error"]["as_expected"] is False else []),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
     output.print_table(f"{scheme}, sweep over {', '.join(result.names)}", rows)

@@ -47,7 +47,8 @@ def simulate(
     sample_interval : quantity
         Spacing of the trace [s]; ``until/2000`` by default. The summary does not depend on it.
     estimate_error : bool
-        Whether to run again with half the step and report the difference, ``discretisation_error`` (fluid).
+        Whether to run again with half the step and report the difference, ``discretisation_error``, and with a third
+        one to say whether that shrinks as it should (fluid).
     log : bool
         Whether to keep every event of every packet, as variables ``event_*`` of the trace (packet).
 

@@ -60,7 +60,9 @@ SUMMARY: dict[str, Key] = {
     "jain": Key("1", "number", "Jain's fairness index of the flows' mean rates"),
     "utilisation": Key("1", "number", "share of the most loaded link's capacity that was used"),
     "rate_gap_bytes_per_s": Key("bytes/s", "number", "largest less smallest of the flows' mean rates"),
-    "discretisation_error": Key("1", "tree", "queue_rel, rate_rel: difference to the run with half the step", (FLUID,)),
+    "discretisation_error": Key(
+        "1", "tree", "queue_rel, rate_rel: difference to half the step; as_expected: whether it shrinks so", (FLUID,)
+    ),
     "fct_s": Key("s", "per finite flow", "start to last acknowledgement; None if unfinished"),
     "events": Key("1", "count", "events executed", (PACKET,)),
     "packets": Key("1", "count", "data packets delivered", (PACKET,)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import dataclasses
+import itertools
 import math
 import threading
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.metrics import metrics_of
 from fluidcc.engines.fluid.network import REASONS, Network, network_of, reason_of
 from fluidcc.engines.fluid.plan import Plan, history_bytes, remembered_rows
+from fluidcc.engines.fluid.step_error import UNKNOWN, StepError, both, relative, shrinks
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.sweeps.grid import Grid
@@ -215,36 +217,50 @@ def _like(mask: np.ndarray, values: np.ndarray) -> np.ndarray:
     return mask.reshape(mask.shape + (1,) * (values.ndim - 1))
 
 
-def halved(plan: Plan) -> Plan:
-    """The same run with half the step, and with a history for it."""
-    return dataclasses.replace(plan.halved(), depth=ring_depth(plan.lag_limit, plan.dt / 2))
+def plans_beside(plan: Plan) -> tuple[Plan, Plan]:
+    """The same run with half the step, and with twice or else a quarter of it; both of one shape."""
+    depth = ring_depth(plan.lag_limit, plan.dt / (2 if plan.doubles else 4))
+    finer = dataclasses.replace(plan.halved(), depth=depth)
+    return finer, dataclasses.replace(plan.doubled(), depth=depth) if plan.doubles else finer.halved()
 
 
 def sampled_error(
     batch: Batch, plan: Plan, results: dict[str, np.ndarray], room: float = ROOM, most: int = 16
-) -> dict[str, float | None]:
+) -> StepError:
     """Largest relative difference to the run with half the step, over points spread evenly over the valid ones."""
     valid = np.flatnonzero(results["reason"] == 0)
     if not len(valid):
-        return {"queue_rel": None, "rate_rel": None}
+        return UNKNOWN
     chosen = valid[np.unique(np.linspace(0, len(valid) - 1, most).astype(int))]
-    finer = halved(plan)
+    names = {"queue_bytes.mean": np.max(batch.network.packet), "rate_bytes_per_s": 0.0}  # least scale, as in `simulate`
+    beside = plans_beside(plan)
     # As many at once as there is room for; always the same number, so that it compiles once.
-    size = max(1, min(most, int(room // history_bytes(batch.network, finer))))
-    parts = []
-    for first in range(0, len(chosen), size):
-        padded = np.resize(chosen[first : first + size], size)
-        payload = np.broadcast_to(batch.payload, batch.reasons.shape)[padded]
-        parts.append(run_chunk(take(batch.network, padded), finer, payload, size, room))
-    queue, rate = "queue_bytes.mean", "rate_bytes_per_s"
+    size = max(1, min(most, int(room // history_bytes(batch.network, beside[0]))))
 
-    packet = np.max(batch.network.packet)  # a mean queue below one packet counts as one, as in `simulate`
+    def run(other: Plan) -> dict[str, np.ndarray]:
+        parts = []
+        for first in range(0, len(chosen), size):
+            padded = np.resize(chosen[first : first + size], size)
+            payload = np.broadcast_to(batch.payload, batch.reasons.shape)[padded]
+            parts.append(run_chunk(take(batch.network, padded), other, payload, size, room))
+        return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
-    def worst(name: str, least: float) -> float | None:
-        fine = np.concatenate([part[name] for part in parts])[: len(chosen)]
-        ours, theirs = (np.atleast_2d(values.T) for values in (results[name][chosen], fine))
-        scale = np.maximum(np.abs(theirs).max(axis=0), least)  # per point, over the flows
-        found = np.abs(ours - theirs).max(axis=0) / np.where(scale > 0, scale, 1.0)
-        return float(found.max()) if np.isfinite(found).all() else None
+    runs = [results, *map(run, beside)]
 
-    return {"queue_rel": worst(queue, packet), "rate_rel": worst(rate, 0.0)}
+    def values(name: str) -> list[np.ndarray]:
+        at = [chosen, *[slice(len(chosen))] * 2]
+        base, finer, third = (np.atleast_2d(run[name][where].T) for run, where in zip(runs, at, strict=True))
+        return [third, base, finer] if plan.doubles else [base, finer, third]
+
+    verdicts: list[bool | None] = []
+    errors: list[float | None] = []
+    for name, least in names.items():
+        three = values(name)
+        differences = [  # of each pair, per point, over the flows
+            [relative(ours[:, i], theirs[:, i], least) for i in range(len(chosen))]
+            for ours, theirs in itertools.pairwise(three)
+        ]
+        verdicts += [shrinks(before, after, plan.method) for before, after in zip(*differences, strict=True)]
+        found = differences[int(plan.doubles)]
+        errors.append(None if None in found else max(each for each in found if each is not None))
+    return {"queue_rel": errors[0], "rate_rel": errors[1], "as_expected": both(verdicts)}

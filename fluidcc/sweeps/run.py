@@ -15,12 +15,23 @@ import xarray as xr
 
 from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
+from fluidcc.engines.fluid.step_error import UNKNOWN, StepError
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import public
-from fluidcc.sweeps.batch import ROOM, SAMPLES, Batch, batch_of, chunk_size, halved, run_chunk, sampled_error, take
+from fluidcc.sweeps.batch import (
+    ROOM,
+    SAMPLES,
+    Batch,
+    batch_of,
+    chunk_size,
+    plans_beside,
+    run_chunk,
+    sampled_error,
+    take,
+)
 from fluidcc.sweeps.blocks import blocks_of
 from fluidcc.sweeps.execution import on_dask, on_threads
 from fluidcc.sweeps.grid import Grid, grid_of
@@ -109,7 +120,7 @@ def sweep(
     built = time.perf_counter() - began
     valid = batch.reasons == 0
     results: dict[str, np.ndarray] = {}
-    error: dict[str, float | None] = {"queue_rel": None, "rate_rel": None}
+    error = UNKNOWN
     compile_s, integrated = built, 0.0
     if valid.any():
         plan = plan_of(
@@ -123,7 +134,7 @@ def sweep(
             queueing_allowance=QUEUEING_ALLOWANCE,
             memory=most,
         )
-        finest = halved(plan) if estimate_error else plan
+        finest = plans_beside(plan)[0] if estimate_error else plan
         needed = history_bytes(batch.network, finest)
         require(
             needed,
@@ -229,7 +240,7 @@ def _dataset(
     results: dict[str, np.ndarray],
     compile_s: float,
     wall_s: float,
-    error: dict[str, float | None],
+    error: StepError,
 ) -> xr.Dataset:
     flows = len(batch.scenario.flows)
     variables: dict[str, Any] = {}
@@ -243,6 +254,6 @@ def _dataset(
         "compile_s": compile_s,
         "wall_s": wall_s,
         "points_per_s": grid.points / wall_s if wall_s > 0 else 0.0,
-        **{f"discretisation_error.{k}": np.nan if v is None else v for k, v in error.items()},
+        **{f"discretisation_error.{k}": np.nan if v is None else float(v) for k, v in error.items()},
     }
     return xr.Dataset(variables, coordinates_of(grid, batch.scenario), attrs)

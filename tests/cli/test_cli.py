@@ -412,7 +412,7 @@ def test_crosscheck(fluidcc, tmp_path):
         "jain_abs", "settling_time_rel",
     }  # fmt: skip
     assert found["packet"].keys() >= {"events", "packets", "pfc_pauses", "drops", "queue_bytes", "seeds"}
-    assert found["fluid"]["discretisation_error"].keys() == {"queue_rel", "rate_rel"}
+    assert found["fluid"]["discretisation_error"].keys() == {"queue_rel", "rate_rel", "as_expected"}
     assert status == (0 if found["within"] else 1)
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     status, out, _ = fluidcc("crosscheck", "dcqcn", *options)

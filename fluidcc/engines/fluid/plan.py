@@ -59,6 +59,8 @@ class Plan:
         Whether all lags are whole numbers of steps.
     method : str
     dtype : str
+    coarsens : bool
+        Whether the lags allow twice the step too; if not, and if asked for, the history holds a quarter of it.
     """
 
     dt: float
@@ -74,6 +76,7 @@ class Plan:
     aligned: bool
     method: str
     dtype: str
+    coarsens: bool = True
 
     @property
     def steps(self) -> int:
@@ -90,6 +93,16 @@ class Plan:
         return dataclasses.replace(
             self, dt=self.dt / 2, stride=self.stride * 2, first=self.first * 2, last=self.last * 2
         )
+
+    def doubled(self) -> Plan:
+        """The same run with twice the step; it may go on past the horizon, and its samples fall elsewhere."""
+        stride = -(-self.stride // 2)
+        return dataclasses.replace(self, dt=self.dt * 2, stride=stride, first=self.first // 2, last=self.last // 2)
+
+    @property
+    def doubles(self) -> bool:
+        """Whether the lags and the window are whole numbers of double steps."""
+        return self.coarsens and self.first % 2 == 0 and self.last % 2 == 0
 
 
 def plan_of(
@@ -131,7 +144,8 @@ def plan_of(
         Longest queueing delay that the history holds [s]; by default 4 ms, or what all windows fill if every
         flow has one.
     halving : bool
-        Whether the history must also hold the run with half the step.
+        Whether the history must also hold the run with half the step, and with a quarter where there is none with twice
+        the step (`Plan.doubles`).
     longest_lag : quantity
         Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
     memory : quantity
@@ -171,13 +185,16 @@ def plan_of(
     if aligned:
         step = float(f"{shortest / math.ceil(shortest / step * (1 - 1e-9)):.15g}")
     steps = math.ceil(until / step * (1 - 1e-9))
-    if steps > MOST_STEPS // (2 if halving else 1):
+    coarsens = round(shortest / step) % 2 == 0 if aligned and method != "rk4" else shortest >= 2 * step
+    window = window or (until / 2, until)
+    first, last = _window_steps(window, until, step, steps)
+    # Beside the run with half the step that with twice, which is cheaper, or else that with a quarter.
+    parts = 1 if not halving else 2 if coarsens and first % 2 == last % 2 == 0 else 4
+    if steps > MOST_STEPS // parts:
         raise InputError(
             f"until: {show(until, TIME)} takes {steps:.3g} steps of {show(step, TIME)}; "
             "give a shorter one, or a larger dt"
         )
-    window = window or (until / 2, until)
-    first, last = _window_steps(window, until, step, steps)
     coarse = max(1, math.ceil(steps / samples))
     every, thin, stride = 1, 1, coarse
     if sample_interval is not None:
@@ -192,7 +209,7 @@ def plan_of(
         queueing_allowance = _longest_wait(network)
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
     longest += _longest_interval(network) if longest_lag is None else 0.0
-    finest = step / (2 if halving else 1)
+    finest = step / parts
     plan = Plan(
         dt=step,
         stride=stride,
@@ -207,6 +224,7 @@ def plan_of(
         aligned=aligned and method != "rk4",
         method=method,
         dtype=dtype,
+        coarsens=coarsens,
     )
     require(
         history_bytes(network, plan),

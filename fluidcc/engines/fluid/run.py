@@ -13,6 +13,7 @@ from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
+from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error
 from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.trace import Trace
@@ -48,8 +49,9 @@ def simulate(
     plan = plan_of(network, **options)
     _require_trace(network, plan)
     seconds = quantity(until, TIME, "until")
-    work = 3 if estimate_error else 1
-    with Bar(f"simulating {show(seconds, TIME)}", plan.steps * work, "steps") as bar:
+    # Beside half the step either twice or, where lags or window are no whole number of those, a quarter of it.
+    work = 1.0 if not estimate_error else 3.5 if plan.doubles else 7.0
+    with Bar(f"simulating {show(seconds, TIME)}", round(plan.steps * work), "steps") as bar:
         outcome, compile_s, wall_s = execute(
             network, plan, full=True, segments=SEGMENTS, report=lambda share: bar(share / work)
         )
@@ -58,13 +60,20 @@ def simulate(
             plan = plan_of(network, **options, queueing_allowance=2 * waited)
             outcome, again_s, wall_s = execute(network, plan, full=True, segments=SEGMENTS)
             compile_s += again_s
-        error = {"queue_rel": None, "rate_rel": None}
+        error = UNKNOWN
         if estimate_error:
-            # Half the step has the same shapes, so this does not compile again.
-            finer, _, _ = execute(
-                network, plan.halved(), full=True, segments=SEGMENTS, report=lambda share: bar((1 + 2 * share) / work)
-            )
-            error = discretisation_error(outcome, finer, float(np.max(network.packet)))
+
+            def again(other: Plan, begun: float) -> Outcome:
+                # Another step has the same shapes, so this does not compile again.
+                part = plan.dt / other.dt / work
+                return execute(
+                    network, other, full=True, segments=SEGMENTS, report=lambda share: bar(begun + part * share)
+                )[0]
+
+            finer = again(plan.halved(), 1 / work)
+            third = again(plan.doubled() if plan.doubles else plan.halved().halved(), 3 / work)
+            runs, reported = ((third, outcome, finer), 1) if plan.doubles else ((outcome, finer, third), 0)
+            error = discretisation_error(runs, reported, float(np.max(network.packet)), plan.method)
     more = {"discretisation_error": error, "compile_s": compile_s, "wall_s": wall_s}
     summary = _summary(scenario, network, plan, outcome, seconds, more)
     return Trace(_dataset(scenario, network, plan, outcome, summary))
@@ -75,23 +84,6 @@ def _require_trace(network: Network, plan: Plan) -> None:
     shown = [len(group.flows) * (2 + len(fluid_of(group.parameters).OBSERVABLES)) for group in network.groups]
     needed = 2 * 8 * plan.samples * (2 * network.queues + sum(shown))
     require(needed, limit(), f"sample interval: {plan.samples:,} samples take", "give a longer one, or fewer flows")
-
-
-def discretisation_error(coarse: Outcome, fine: Outcome, packet: float) -> dict[str, float | None]:
-    """Relative difference of the window's mean queue and mean rates between step h and h/2.
-
-    A mean queue below one packet counts as one packet: what is left of an empty queue has no relative error.
-    """
-
-    def relative(a: np.ndarray, b: np.ndarray, least: float) -> float | None:
-        scale = max(float(np.max(np.abs(b))), least)
-        worst = float(np.max(np.abs(a - b)))
-        return None if not math.isfinite(worst) else worst / scale if scale > 0 else worst
-
-    return {
-        "queue_rel": relative(coarse.summary.queue_mean[:, 0], fine.summary.queue_mean[:, 0], packet),
-        "rate_rel": relative(coarse.summary.rate_mean[:, 0], fine.summary.rate_mean[:, 0], 0.0),
-    }
 
 
 def _summary(

@@ -7,7 +7,9 @@ every step of the last window, so that they do not depend on an output grid.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ import xarray as xr
 from fluidcc.engines.fluid.engine import Continued, with_room
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
+from fluidcc.engines.fluid.step_error import StepError, both, shrinks
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
@@ -58,8 +61,8 @@ class LimitCycle(DatasetResult):
     settled_at : float
         Time at which the last window began [s].
     discretisation_error : dict
-        ``peak_to_peak_rel`` and ``period_rel``, relative differences to the run with half the step; None at
-        equilibrium.
+        ``peak_to_peak_rel`` and ``period_rel``, relative differences to the run with half the step, and
+        ``as_expected``, whether they shrink as the method's order says; None at equilibrium.
     """
 
     KEPT: ClassVar[tuple[str, ...]] = ("time", "flow")
@@ -73,7 +76,7 @@ class LimitCycle(DatasetResult):
     period_spread: float
     rates: tuple[float, ...]
     settled_at: float
-    discretisation_error: dict[str, float | None]
+    discretisation_error: StepError
 
     @property
     def peak_to_peak(self) -> float:
@@ -180,23 +183,28 @@ def limit_cycle(
             f"until: {show(horizon, TIME)} holds no three windows of {show(width, TIME)}; "
             "give a longer run, or a shorter window"
         )
-    work = 3 if estimate_error else 1
-    with Bar(f"settling, at most {show(horizon, TIME)}", work, "runs") as bar:
+    work = 1.0 if not estimate_error else 3.5 if plan.coarsens else 7.0
+    with Bar(f"settling, at most {show(horizon, TIME)}", round(work), "runs") as bar:
 
-        def settle(halved: bool, report: Any) -> _Found:
+        def settle(other: Callable[[Plan], Plan], begun: float, part: float) -> _Found:
+            def report(share: float) -> None:
+                bar((begun + part * share) / work)
+
             def job(allowance: float | None) -> _Found:
                 made = plan_of(network, **options, queueing_allowance=allowance)
-                return _settle(network, made.halved() if halved else made, width, horizon, report)
+                return _settle(network, other(made), width, horizon, report)
 
             return with_room(job)
 
-        found = settle(False, lambda share: bar(share / work))
-        error: dict[str, float | None] = {"peak_to_peak_rel": None, "period_rel": None}
-        if estimate_error:
-            finer = settle(True, lambda share: bar((1 + 2 * share) / work))
-            if found.kind != "equilibrium":
-                error["peak_to_peak_rel"] = _relative(found.high - found.low, finer.high - finer.low)
-                error["period_rel"] = _relative(found.period, finer.period)
+        found = settle(lambda made: made, 0, 1)
+        error: StepError = {"peak_to_peak_rel": None, "period_rel": None, "as_expected": None}
+        if estimate_error and found.kind != "equilibrium":
+            finer = settle(Plan.halved, 1, 2)
+            if plan.coarsens:
+                runs, reported = (settle(Plan.doubled, 3, 0.5), found, finer), 1
+            else:
+                runs, reported = (found, finer, settle(lambda made: made.halved().halved(), 3, 4)), 0
+            error = _step_error(runs, reported, plan.method)
     name = scenario.links[found.link].name or f"link {found.link}"
     names = [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)]
     counts = [flow.multiplicity for flow in scenario.flows]
@@ -313,6 +321,19 @@ def _whole(times: Array, crossings: Array) -> slice:
         return slice(None)
     first, last = np.searchsorted(times, crossings[[0, -1]])
     return slice(int(first), int(last))
+
+
+def _step_error(runs: Sequence[_Found], reported: int, method: str) -> StepError:
+    """Of three runs, each with half the step of the one before, the first or second of which is reported."""
+    pairs = list(itertools.pairwise(runs))
+    amplitudes = [_relative(ours.high - ours.low, theirs.high - theirs.low) for ours, theirs in pairs]
+    periods = [_relative(ours.period, theirs.period) for ours, theirs in pairs]
+    alike = [shrinks(before, after, method) for before, after in (amplitudes, periods)]
+    return {
+        "peak_to_peak_rel": amplitudes[reported],
+        "period_rel": periods[reported],
+        "as_expected": both(alike) if len({run.kind for run in runs}) == 1 else False,
+    }
 
 
 def _relative(ours: float, theirs: float) -> float | None:
