@@ -68,7 +68,11 @@ class SharedDecrease(DatasetResult):
         return [(label(key), shown(key, value)) for key, value in self.summary().items()]
 
     def summary(self) -> dict[str, float]:
-        """By rule (``per_rtt``, ``sampling``): ratio and Jain's index at the end, largest queue, share of C sent."""
+        """By rule (``per_rtt``, ``sampling``): ratio and Jain's index at the end, largest queue, share of C sent.
+
+        And the step's error, estimated: the largest difference of rates and queue to the run with half the step, over
+        the largest of each.
+        """
         data, found = self.dataset, {}
         seconds = float(data.time[-1])
         for k, rule in enumerate(("per_rtt", "sampling")):
@@ -77,6 +81,8 @@ class SharedDecrease(DatasetResult):
             found[f"largest_queue_{rule}_bytes"] = float(data.queue[k].max())
             served = float(data.sent[k, -1].sum() + data.queue[k, 0] - data.queue[k, -1])
             found[f"utilisation_{rule}"] = served / (data.capacity * seconds)
+        for name in ("rate_rel", "queue_rel"):
+            found[f"discretisation_error_{name}"] = data.attrs[f"discretisation_error.{name}"]
         return found
 
     def plot(self, *, title: str | None = None) -> Picture:
@@ -158,7 +164,9 @@ def shared_decrease(
     stride = max(1, total // _SAMPLES)
     samples = math.ceil(total / stride)
     wait = q0 / C / base
-    with jax.enable_x64(True):
+
+    def states_of(parts: int) -> Array:
+        """With a step so many times as small: (rule, time, rows)."""
         found = _run(
             initial / C,
             np.float64(wait),
@@ -166,13 +174,16 @@ def shared_decrease(
             np.float64(setting.beta * C * base / setting.sample),
             np.float64(aim / base),
             np.float64(a / C),
-            steps=int(steps),
-            stride=stride,
+            steps=int(steps) * parts,
+            stride=stride * parts,
             samples=samples,
             # Nothing is read that was sent before the first packet of that queue; a power of two, to compile seldom.
             longest=math.ceil(samples * stride / int(steps)) + 2 + (2 ** math.ceil(math.log2(wait)) if wait > 1 else 1),
         )
-    states = np.asarray(found).transpose(2, 0, 1)
+        return np.asarray(found).transpose(2, 0, 1)
+
+    with jax.enable_x64(True):
+        states, finer = states_of(1), states_of(2)
     flows = len(initial)
     dt = base / int(steps)
     data = with_metrics(states[:, :, :flows] * C, np.arange(samples + 1) * (stride * dt))
@@ -183,6 +194,11 @@ def shared_decrease(
     data["rtt"] = (("rule", "time"), states[:, :, -1] * base, {"units": "s", "long_name": "RTT that ACKs report"})
     data.attrs = {"capacity": C, "base_rtt_s": base, "target_s": aim, "step_s": dt, "acks": setting.acks}
     data.attrs |= {"mtu": setting.mtu, "beta": setting.beta, "increase": a}
+    packet = setting.mtu / (C * base)  # a queue of less counts as one packet, as in `simulate`
+    errors = {"rate_rel": (slice(flows), 0.0), "queue_rel": (slice(-2, -1), packet)}
+    for name, (rows, least) in errors.items():
+        ours, theirs = states[:, :, rows], finer[:, :, rows]
+        data.attrs[f"discretisation_error.{name}"] = float(np.abs(ours - theirs).max() / max(theirs.max(), least))
     return SharedDecrease(data)
 
 

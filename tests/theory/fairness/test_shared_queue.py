@@ -33,6 +33,22 @@ def test_without_delay_it_is_the_closed_form():
     assert errors[0] / errors[1] == pytest.approx(10, rel=0.2)
 
 
+def test_it_reports_its_step_s_error():
+    """The difference to the run with half the step, which is of first order where the queue empties: 2 to 4 times."""
+    found = []
+    for steps in (20, 40):
+        run = fc.theory.shared_decrease(
+            PAIR, "100Gbps", base_rtt="10us", until="300us", increase="50Mbps", steps=steps, **FIG_4
+        )
+        found.append(run)
+    errors = [run.summary()["discretisation_error_rate_rel"] for run in found]
+    rates = [run.rate.sel(time=found[0].time, method="nearest").values for run in found]
+    np.testing.assert_allclose(found[0].time[-1], found[1].time[-1], rtol=1e-9)
+    assert errors[0] == pytest.approx(np.abs(rates[0] - rates[1]).max() / rates[1].max(), rel=1e-6)
+    assert 0 < errors[1] < errors[0] < 1e-2
+    assert found[0].summary()["discretisation_error_queue_rel"] > 0
+
+
 def test_a_full_queue_slows_sampling_by_what_is_not_delivered():
     """Always a queue: ACKs come at C, so that two equal flows fall as if each sent C/2; S' = -beta S (C/2)/(s MTU)."""
     run = fc.theory.shared_decrease(
