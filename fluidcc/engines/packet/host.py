@@ -16,8 +16,16 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
 
 @kernel
 def blocked(core: Any, flow: Any) -> Any:
-    """Whether the window holds a flow back: a packet may go while less than the window is in flight."""
-    return inflight(core, flow) >= flow.window
+    """Whether the window holds a flow back: a packet may go while less than the window is in flight.
+
+    Or fewer packets than an ACK answers: nobody would ever answer those.
+    """
+    flying = inflight(core, flow)
+    if flying < flow.window:
+        return False
+    if core.ack_interval == 1 or flow.notifies:
+        return True
+    return flying >= core.ack_interval * (flow.payload if core.payload_window else flow.payload + flow.overhead)
 
 
 @inlined
