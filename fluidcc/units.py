@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import sys
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -189,12 +190,12 @@ def parse_any(text: str, name: str = "value") -> float:
 
 
 def quantity(value: Any, dimension: str, name: str = "value") -> Any:
-    """Bring a quantity to SI: text is parsed, a plain number is SI already, an array or tracer passes.
+    """Bring a quantity to SI: text is parsed, a plain number or an array of one is SI already, a tracer passes.
 
     Parameters
     ----------
     value : quantity
-        Text, a number, or an array or traced value in SI.
+        Text, a number, or an array without dimensions or a traced value in SI.
     dimension : str
         One of `RATE`, `SIZE`, `TIME`, `RATIO`, `COUNT`.
     name : str
@@ -202,14 +203,14 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
 
     Returns
     -------
-    float or Array
-        In SI; a single rate is a `Rate`, so that it can be given again.
+    float or traced
+        In SI; a rate that is not traced is a `Rate`, so that it can be given again.
 
     Raises
     ------
     InputError
-        If text cannot be read, or a plain number is NaN, or it is neither number, text nor array; and if it is a plain
-        number other than 0 for a rate, of NumPy or not (`Rate`, JAX arrays and traced values are in bytes/s).
+        If text cannot be read, or a number is NaN, or it is neither number nor text, as are arrays of several; and if it
+        is a plain number other than 0 for a rate, of NumPy or not (`Rate`, JAX arrays and traced values are in bytes/s).
     """
     if isinstance(value, str):
         return parse(value, dimension, name)
@@ -227,8 +228,20 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         if dimension == RATE:
             refuse_bare_rate(value, name)
-        return value
+        return _of_array(value, dimension, name)
     raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
+
+
+def _of_array(value: Any, dimension: str, name: str) -> Any:
+    """The number of an array without dimensions, SI, checked like any other; a traced one stays as it is."""
+    if value.shape != () or value.dtype.kind in "bcOSUmM":
+        what = f"an array of shape {value.shape}" if value.shape else f"of type {value.dtype}"
+        raise InputError(f"{name}: expected one quantity such as {_EXAMPLE[dimension]}, not {what}")
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(value, jax.core.Tracer):
+        return value
+    number = float(value)
+    return quantity(Rate(number) if dimension == RATE else number, dimension, name)
 
 
 def as_rate(value: Any) -> Any:

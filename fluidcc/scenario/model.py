@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -202,6 +203,8 @@ def resolve(scenario: Scenario) -> Scenario:
     """
     if not isinstance(scenario, Scenario):
         raise InputError(f"scenario: expected a Scenario, not {type(scenario).__name__}; make one with fluidcc.incast")
+    for name, kind in (("links", Link), ("flows", Flow), ("failures", Failure), ("storms", Storm)):
+        _check_members(getattr(scenario, name), kind, name)
     if not scenario.links:
         raise InputError("scenario: it has no links; give at least one Link")
     if not scenario.flows:
@@ -216,13 +219,25 @@ def resolve(scenario: Scenario) -> Scenario:
     return _resolve_switches(scenario, names)
 
 
+def _check_members(given: Any, kind: type, name: str) -> None:
+    """Refuse what is no tuple or list of some kind, such as the class in place of one of it."""
+    if isinstance(given, (tuple, list)):
+        given = next((each for each in given if not isinstance(each, kind)), None)
+        if given is None:
+            return
+    raise InputError(
+        f"{name}: expected a tuple of {kind.__name__}, not {repr(given)[:60]}; write ({kind.__name__}(...),)"
+    )
+
+
 def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
-    pfc, classes = scenario.pfc, tuple(scenario.classes)
+    pfc, classes = scenario.pfc, scenario.classes
     if pfc is not None:
         if not isinstance(pfc, PFC):
             raise InputError(f"pfc: expected a PFC, not {repr(pfc)[:40]}; write PFC() or PFC(xoff='512KB')")
         pfc = resolve_fields(pfc, "pfc ")
-    if not classes or not all(isinstance(each, TrafficClass) for each in classes):
+    _check_members(classes, TrafficClass, "classes")
+    if not classes:
         raise InputError("classes: expected one or more TrafficClass; write (TrafficClass(),) for a single queue")
     classes = tuple(resolve_fields(each, f"class {i} ") for i, each in enumerate(classes))
     for i, flow in enumerate(scenario.flows):
@@ -252,18 +267,18 @@ def _resolve_link(link: Link, where: str) -> Link:
 def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
     if not isinstance(flow.path, (tuple, list)):
         raise InputError(f"{where}path: expected link indices, not {repr(flow.path)[:40]}; write for example (0,)")
-    path = tuple(flow.path)
+    path: tuple[Any, ...] = tuple(flow.path)
     if not path:
         raise InputError(f"{where}path: it crosses no link; give at least one link index")
     for hop in path:
-        if not isinstance(hop, int) or not 0 <= hop < links:
+        if not isinstance(hop, numbers.Integral) or isinstance(hop, bool) or not 0 <= hop < links:
             raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
     if len(set(path)) != len(path):
         raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")
     if isinstance(flow.scheme, type) or not hasattr(flow.scheme, "feedback_delay"):
         raise InputError(f"{where}scheme: expected a scheme's parameters, not {repr(flow.scheme)[:40]}; write DCQCN()")
     scheme = resolve_fields(flow.scheme, where)
-    flow = resolve_fields(dataclasses.replace(flow, path=path, scheme=scheme), where)
+    flow = resolve_fields(dataclasses.replace(flow, path=tuple(map(int, path)), scheme=scheme), where)
     if flow.initial_rate is None:
         flow = dataclasses.replace(flow, initial_rate=flow.line_rate)
     elif is_concrete(flow.initial_rate) and is_concrete(flow.line_rate) and flow.initial_rate > flow.line_rate:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import numbers
 import operator
 import typing
 from collections.abc import Callable, Iterator, Mapping
@@ -147,7 +148,7 @@ def convert(value: Any, spec: Spec, name: str) -> Any:
     InputError
         If it cannot be read, or lies outside the parameter's range.
     """
-    if spec.none_word and (value is None or value == spec.none_word):
+    if spec.none_word and (value is None or (isinstance(value, str) and value == spec.none_word)):
         return None
     if spec.choices:
         return _choice(value, spec, name)
@@ -165,9 +166,9 @@ def convert(value: Any, spec: Spec, name: str) -> Any:
 
 
 def _choice(value: Any, spec: Spec, name: str) -> Any:
-    if value in spec.choices:
-        return value
     text = str(value)
+    if isinstance(value, (str, numbers.Real)) and value in spec.choices:
+        return spec.choices[spec.choices.index(value)]
     for choice in spec.choices:
         spellings = {True: ("on", "true", "yes"), False: ("off", "false", "no")}.get(choice, (str(choice),))
         if text.lower() in spellings:

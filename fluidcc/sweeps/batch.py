@@ -74,6 +74,11 @@ class Builder:
     """
 
     def __init__(self, make_scenario: Callable[..., Scenario]) -> None:
+        if not callable(make_scenario):
+            raise InputError(
+                f"make_scenario: expected a function of what is swept, not a {type(make_scenario).__name__}; "
+                "write for example lambda g: incast(2, scheme=DCQCN(g=g))"
+            )
         self._shape: dict[str, Any] = {}
 
         def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:

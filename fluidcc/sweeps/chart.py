@@ -147,7 +147,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     ...     over={"n": range(2, 31), "tau": ["20us", "50us", "85us"]},
     ... )
     """
-    grid = grid_of({name: list(values) if isinstance(values, range) else values for name, values in over.items()})
+    grid = grid_of(over)
     points = _Points(make_scenario)
     with Bar("finding roots", grid.points, "points") as bar:
         found = points(grid.columns(), bar)

@@ -56,6 +56,8 @@ def grid_of(over: Mapping[str, Any]) -> Grid:
     InputError
         If there is no name, an axis is empty or holds something unreadable, or there are too many points.
     """
+    if not isinstance(over, Mapping):
+        raise InputError(f"over: expected names and values, not {repr(over)[:40]}; write for example {{'g': [1, 2]}}")
     if not over:
         raise InputError("over: nothing to sweep; give for example over={'kmin': ['5KB', '10KB']}")
     axes = {}

@@ -89,7 +89,7 @@ def hysteresis(
     >>> moved = fc.hysteresis(lambda n: fc.incast(1, multiplicity=n), over={"n": range(6, 17)})
     >>> moved.plot()  # doctest: +SKIP
     """
-    grid = _grid(over)
+    grid = grid_of(over)
     if len(grid.axes) != 1:
         raise InputError("over: one parameter moves at a time; give one name, for example over={'n': range(2, 20)}")
     (name, values), *_ = grid.axes.items()
@@ -192,7 +192,7 @@ def bistability(
     >>> two.n[two.bistable].values.tolist()
     [9.0, 10.0, 11.0, 12.0, 13.0, 14.0]
     """
-    grid = _grid(over)
+    grid = grid_of(over)
     starts = {
         "given": make_scenario,
         _OTHER if other else _FROM_EQUILIBRIUM: other or from_equilibrium(make_scenario, over),
@@ -242,7 +242,7 @@ def from_equilibrium(make_scenario: Callable[..., Scenario], over: Mapping[str, 
     InputError
         If a scenario has no equilibrium.
     """
-    grid = _grid(over)
+    grid = grid_of(over)
     columns = grid.columns()
     rows = []
     with Bar("finding equilibria", grid.points, "points") as bar:
@@ -274,10 +274,6 @@ def from_equilibrium(make_scenario: Callable[..., Scenario], over: Mapping[str, 
         return dataclasses.replace(scenario, flows=tuple(flows))
 
     return make
-
-
-def _grid(over: Mapping[str, Any]) -> Grid:
-    return grid_of({name: list(values) if isinstance(values, range) else values for name, values in over.items()})
 
 
 def _amplitudes(summary: Summary) -> dict[str, np.ndarray]:

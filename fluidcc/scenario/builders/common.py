@@ -101,6 +101,8 @@ def with_chains_threshold(pfc: PFC | None) -> PFC:
 
 def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
     """Marking of a link of some rate; with TCD, if the scheme needs that."""
+    if isinstance(marking, type):
+        raise InputError(f"marking: {marking.__name__} is a class; write RED('5KB', '200KB', 0.01)")
     if marking is None:
         found = scheme.default_marking
     else:

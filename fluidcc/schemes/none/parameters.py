@@ -11,7 +11,7 @@ from fluidcc.scenario.model import PFC, RED
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.fields import feedback_delay_field
 from fluidcc.schemes.preset import EVALUATION, Preset
-from fluidcc.units import RATE, TIME, quantity
+from fluidcc.units import RATE, TIME, is_concrete, quantity
 
 if TYPE_CHECKING:
     from fluidcc.schemes.bind import PathInformation
@@ -44,8 +44,11 @@ def steps_of(schedule: Any, name: str = "schedule") -> list[tuple[float, float]]
         raise InputError(f"{name}: a sender takes 1 to {MOST_STEPS} steps, not {len(pairs)}; {_EXAMPLE}")
     if any(len(pair) != 2 for pair in pairs):
         raise InputError(f"{name}: {repr(schedule)[:40]} is not made of TIME:RATE; {_EXAMPLE}")
-    times = [float(quantity(time, TIME, f"{name} time")) for time, _ in pairs]
-    rates = [float(quantity(rate, RATE, f"{name} rate")) for _, rate in pairs]
+    times = [quantity(time, TIME, f"{name} time") for time, _ in pairs]
+    rates = [quantity(rate, RATE, f"{name} rate") for _, rate in pairs]
+    if not all(map(is_concrete, (*times, *rates))):
+        raise InputError(f"{name}: selects other equations, and cannot be traced; make a scenario for each")
+    times, rates = [float(time) for time in times], [float(rate) for rate in rates]
     if not all(0 <= time < math.inf for time in times) or any(a >= b for a, b in itertools.pairwise(times)):
         raise InputError(f"{name}: times must be finite and increase from 0 on; {_EXAMPLE}")
     if not all(0 <= rate < math.inf for rate in rates):
