@@ -1,39 +1,213 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and that are read within bounds of size and time.
+
+Links are followed, and what is no regular file (a device, a pipe) is written into, never replaced.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import select
+import stat
 import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from fluidcc.errors import InputError
 
+LARGEST = 64 * 2**20  # bytes that are read at most
+PATIENCE = 20.0  # s in which a pipe must have given all that it holds
+_TEMPORARY = ".fluidcc-"  # beside a file of any length of name
 
-def write_atomically(path: str | Path, write: Any) -> Path:
+# What to do with a line that says where something was saved in place of where it should be.
+_tell: ContextVar[Callable[[str], None] | None] = ContextVar("tell", default=None)
+
+
+def write_atomically(path: str | Path, content: bytes) -> Path:
     """Write a file through a temporary one beside it, so that it appears whole or not at all.
+
+    Returns
+    -------
+    Path
+        Where it is: elsewhere if it could not be written within `rescuing`.
 
     Raises
     ------
     InputError
-        If the folder is missing or cannot be written to.
+        If the folder is missing or cannot be written to, or the disk is full.
     """
     path = Path(path)
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
-    except (OSError, ValueError) as error:  # ValueError: a null byte
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{str(path)!r}: cannot be written ({reason}); give a path in a folder that exists") from None
-    os.close(handle)
+        _write(path, content)
+    except (OSError, ValueError) as error:
+        problem = f"{str(path)!r}: cannot be written ({_reason(error)})"
+        if (tell := _tell.get()) is not None:
+            return _save_elsewhere(path, content, problem, tell)
+        raise InputError(f"{problem}; give a path in a folder that exists and has room") from None
+    return path
+
+
+def write_netcdf(path: str | Path, dataset: Any) -> Path:
+    """Write a dataset as NetCDF4, as `write_atomically`; by way of memory, because HDF5 crashes on a full disk."""
+    buffer = io.BytesIO()
+    dataset.to_netcdf(buffer, engine="h5netcdf")
+    return write_atomically(path, buffer.getvalue())
+
+
+def check_writable(path: str | Path, option: str, endings: Sequence[str] = ()) -> None:
+    """Refuse a path that a result could not be written to, before it is computed.
+
+    Parameters
+    ----------
+    path : str or Path
+    option : str
+        What names it, for the error message.
+    endings : sequence of str
+        That a regular file's name may have.
+
+    Raises
+    ------
+    InputError
+        If its folder is missing or takes no files, it is a folder, may not be written to, or has another ending.
+    """
+    path = Path(path)
+    if endings and path.suffix.lower() not in endings and not is_special(path):
+        known = ", ".join(endings)
+        raise InputError(f"{option}: {str(path)!r}: unknown ending {path.suffix!r}; write a name that ends in {known}")
     try:
-        write(name)
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
+        if path.exists():
+            if path.is_dir():
+                raise IsADirectoryError(21, "is a folder")
+            if not os.access(path, os.W_OK):
+                raise PermissionError(13, "no permission to write to it")
+        if not is_special(path):
+            handle, name = tempfile.mkstemp(dir=_target(path).parent, prefix=_TEMPORARY)
+            os.close(handle)
+            os.unlink(name)
+    except (OSError, ValueError) as error:
+        problem = f"{option}: {str(path)[:200]!r}: cannot be written ({_reason(error)})"
+        raise InputError(f"{problem}; give a path in a folder that exists and can be written to") from None
+
+
+def is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether a path leads to a device, a pipe or a socket, which is written into as it stands."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+@contextlib.contextmanager
+def rescuing(tell: Callable[[str], None]) -> Iterator[None]:
+    """Within, what cannot be written is saved in another folder, and ``tell`` gets a line that says where."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+def read_bounded(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
+    """Read a file: no more than ``most`` bytes and one, and of a pipe what it gives within `PATIENCE`.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read; TimeoutError if a pipe did not end in time.
+    ValueError
+        If its name has a null byte.
+    """
+    # Opening a pipe that nobody writes to waits for ever otherwise.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(handle, "rb", buffering=0) as file:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(21, "is a directory")
+        waited = not stat.S_ISREG(mode)
+        deadline, parts, size = time.monotonic() + PATIENCE, [], 0
+        while size <= most:
+            if waited:
+                _await_data(handle, deadline)
+            part = file.read(min(1 << 20, most + 1 - size))
+            if not part:
+                if part is None:  # another reader took it
+                    continue
+                break
+            parts.append(part)
+            size += len(part)
+    return b"".join(parts)
+
+
+def refuse_special(path: str | os.PathLike[str], expected: str) -> None:
+    """Refuse a path that leads to a device or a pipe, where a file must be read that can be read again."""
+    if is_special(path):
+        raise InputError(f"{str(path)[:200]}: is a pipe or a device; write it into a file first, and give {expected}")
+
+
+def _await_data(handle: int, deadline: float) -> None:
+    """Wait until there is something to read, or the end; a pipe that nobody has opened yet has none."""
+    waiting = select.poll()
+    waiting.register(handle, select.POLLIN)
+    if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+        raise TimeoutError(110, f"a pipe that did not end within {PATIENCE:g} s")
+
+
+def _write(path: Path, content: bytes) -> None:
+    if is_special(path):
+        # Not to wait for a pipe's reader, which may never come.
+        handle = os.open(path, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+        os.set_blocking(handle, True)
+        with open(handle, "wb") as file:
+            file.write(content)
+        return
+    target = _target(path)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=_TEMPORARY)
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+        os.chmod(name, stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
+        os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)
+
+
+def _target(path: Path) -> Path:
+    """Where a file really is, or is to be: at the end of the links.
+
+    Raises
+    ------
+    OSError
+        If the links go round in circles, or a name is too long.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(path)
+    return Path(os.path.realpath(path))
+
+
+def _save_elsewhere(path: Path, content: bytes, problem: str, tell: Callable[[str], None]) -> Path:
+    """Save what has been computed where there is room; say so either way."""
+    for place in (tempfile.gettempdir, Path.cwd, Path.home):
+        with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: no home
+            handle, name = tempfile.mkstemp(dir=place(), prefix=f"fluidcc-{path.stem[:40]}-", suffix=path.suffix[:8])
+            try:
+                with open(handle, "wb") as file:
+                    file.write(content)
+            except OSError:
+                os.unlink(name)
+                raise
+            tell(f"{problem}; saved as {name}")
+            return Path(name)
+    tell(f"{problem}, nor could any other folder; run again where there is room")
     return path
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _umask() -> int:

@@ -209,8 +209,9 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     Raises
     ------
     InputError
-        If text cannot be read, or a number is NaN, or it is neither number nor text, as are arrays of several; and if it
-        is a plain number other than 0 for a rate, of NumPy or not (`Rate`, JAX arrays and traced values are in bytes/s).
+        If text cannot be read, or a number is NaN, or it is neither number nor text, as are arrays of several; and
+        if it is a plain number other than 0 for a rate, of NumPy or not (`Rate`, JAX arrays and traced values are in
+        bytes/s).
     """
     if isinstance(value, str):
         return parse(value, dimension, name)

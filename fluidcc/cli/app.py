@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -11,6 +13,7 @@ import typer
 import fluidcc
 from fluidcc.cli import audit, crosscheck, equilibrium, interrupt, reproduce, show, simulate, stability, sweep, verify
 from fluidcc.errors import InputError
+from fluidcc.files import rescuing
 
 # Typer brings its own copy of click, or uses the installed one, depending on its version; its public
 # exceptions lead to the right classes in both.
@@ -47,6 +50,8 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its status."""
+    if not _with_streams():
+        sys.exit(2)
     interrupt.watch()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
@@ -58,7 +63,8 @@ def run(arguments: list[str]) -> int:
     -------
     int
         0: done, whatever the answer; 1: `crosscheck` or `reproduce` found something that does not agree; 2: bad
-        usage or input, or out of memory, with one line on standard error; 130: interrupted, with one line;
+        usage or input, out of memory, or a result that could not be written where it should be, with one line on
+        standard error; 130: interrupted, with one line;
         141: nobody reads standard output or error any more.
     """
     try:
@@ -69,20 +75,30 @@ def run(arguments: list[str]) -> int:
                 raise error.__context__ from None
             raise
     except BrokenPipeError:
-        # What is left in the buffer goes nowhere when the interpreter flushes it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop(sys.stdout)
         return 141
+    except OSError as error:  # a full disk, a folder that vanished; or standard error, where nothing can be said
+        _drop(sys.stdout)
+        where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the answer"
+        with contextlib.suppress(OSError):
+            _complain(f"{where[:200]}: {error.strerror or error}; give a place that has room and can be written to")
+        return 2
 
 
 def _run(arguments: list[str]) -> int:
     """Run a command, and say what went wrong in one line."""
-    command = typer.main.get_command(app)
+    command, moved = typer.main.get_command(app), []
+
+    def tell(line: str) -> None:
+        moved.append(line)
+        _complain(line)
+
     try:
         # Not `command.main`, which makes statuses of its own of an interruption and of a closed pipe.
-        with command.make_context("fluidcc", arguments or ["--help"]) as context:
+        with rescuing(tell), command.make_context("fluidcc", arguments or ["--help"]) as context:
             result = command.invoke(context)
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
+        return 2 if moved else result if isinstance(result, int) else 0
     except typer.Exit as end:
         sys.stdout.flush()
         return end.exit_code
@@ -99,6 +115,33 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         interrupt.say()
         return interrupt.STATUS
+
+
+def _with_streams() -> bool:
+    """Whether there is an output to answer to; without standard error nothing is said.
+
+    Descriptors that are closed are opened on nothing, so that no file gets their numbers, and with them what C code
+    prints. Characters that the locale's encoding lacks are written as escapes.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process
+    if sys.stdout is None:
+        with contextlib.suppress(OSError):
+            _complain("standard output is closed; give it a place, such as > answer.txt")
+        return False
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    return True
+
+
+def _drop(stream: Any) -> None:
+    """Send what is left in a stream's buffer nowhere, when the interpreter flushes it at exit."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: it has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _complain(message: str) -> int:

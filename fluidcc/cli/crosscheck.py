@@ -35,6 +35,7 @@ def command(
     """Run a scenario as a fluid and packet by packet: do they agree? Exit status 1 if not, or if nothing was judged."""
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
+    output.check_outputs(plot=(plot, output.PICTURE))
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.engines.ensemble import ensemble

@@ -10,9 +10,23 @@ if TYPE_CHECKING:
     from fluidcc.scenario.model import Scenario
 
 
+# Endings of files, by what they hold; known here, so that they are checked before anything is imported or computed.
+TRACE, TABLE, PICTURE = (".nc",), (".nc", ".csv"), (".png", ".pdf", ".svg")
+
+
+def check_outputs(**outputs: tuple[str | None, tuple[str, ...]]) -> None:
+    """Refuse what could not be written at the end: of each option its path, if it is given, and its endings."""
+    from fluidcc.files import check_writable
+
+    for option, (path, endings) in outputs.items():
+        if path is not None:
+            check_writable(path, f"--{option.replace('_', '-')}", endings)
+
+
 def save_scenario(scenario: Scenario, path: str | None) -> None:
     """Write the scenario if a path is given."""
     if path is not None:
+        check_outputs(save_scenario=(path, ()))
         from fluidcc.scenario.builders.toml_file import save_scenario as save
 
         save(scenario, path)

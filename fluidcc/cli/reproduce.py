@@ -61,7 +61,7 @@ def _print(result: Result) -> None:
     console.print(table)
     for note in result.notes:
         console.print(f"note: {note}", highlight=False)
-    for path in result.files:
+    for path in (each for each in result.files if each.exists()):  # not what no disk took
         console.print(f"wrote {path}", highlight=False, soft_wrap=True)
     console.print("agrees" if result.agrees else "[bold red]does not agree")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidcc import units
 from fluidcc.cli.names import TOPOLOGIES, check_name, split
 from fluidcc.errors import InputError
+from fluidcc.files import read_bounded, refuse_special
 
 if TYPE_CHECKING:
     from fluidcc.operators import SwitchPort
@@ -65,6 +67,8 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
     from fluidcc.schemes.presets import preset as preset_of
 
     swept = swept or {}
+    if request.port is not None and not any(map(is_switch, request.sources or [])):
+        raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")
     if request.topology not in TOPOLOGIES:
         return _from_file(request, swept)
     preset = preset_of(request.scheme, request.preset)
@@ -228,12 +232,11 @@ def is_switch(source: str) -> bool:
     InputError
         If it does not exist or cannot be read.
     """
-    path = Path(source)
+    refuse_special(source, "a config_db.json or a NIC's settings")  # it is read more than once
     try:
-        if path.is_dir():
+        if Path(source).is_dir():
             return False
-        with path.open("rb") as handle:
-            return handle.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        return read_bounded(source, 4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
         raise InputError(f"--from: {source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None
@@ -242,7 +245,7 @@ def is_switch(source: str) -> bool:
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.scenario.builders import toml_file as scenario_file
 
-    if not Path(request.topology).is_file():
+    if not os.path.isfile(request.topology):
         raise InputError(
             f"--topology: {request.topology[:200]!r} is none of {', '.join(TOPOLOGIES)}, and no file; "
             "write one of these, or a file that --save-scenario wrote"

@@ -40,6 +40,7 @@ def command(
     """Run one scenario and print its metrics; --out keeps the trace, --plot draws it."""
     if log and out is None:
         raise InputError("--log: the log goes into the trace; say where with --out FILE.nc")
+    output.check_outputs(out=(out, output.TRACE), plot=(plot, output.PICTURE))
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.engines.run import simulate
@@ -56,7 +57,8 @@ def command(
         sample_interval=sample_interval,
         log=log,
     )
-    trace.dataset.attrs["command"] = " ".join(["fluidcc", *sys.argv[1:]])
+    # A name that is no UTF-8 must not keep the trace from being written.
+    trace.dataset.attrs["command"] = " ".join(["fluidcc", *sys.argv[1:]]).encode(errors="backslashreplace").decode()
     if out is not None:
         trace.save(out)
     if plot is not None:

@@ -40,6 +40,7 @@ def command(
     counts = counts_of(flows)
     if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
         raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")
+    output.check_outputs(plot=(plot, output.PICTURE))
     scenarios = [scenario_of(dataclasses.replace(request, flows=count)) for count in counts]
     from fluidcc.progress import Bar
     from fluidcc.theory.control.stability import stability

@@ -48,6 +48,7 @@ def command(
     """Run a scenario at every combination of some values; the best is printed, --out keeps all."""
     if resume and store is None:
         raise InputError("--resume: there is no store to go on with; write --store DIR.zarr beside it")
+    output.check_outputs(out=(out, output.TABLE), plot=(plot, output.PICTURE))
     axes = _axes(request, over)
     from fluidcc.results.schema import METRICS
     from fluidcc.sweeps import sweep

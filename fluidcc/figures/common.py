@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.run import simulate
-from fluidcc.files import write_atomically
+from fluidcc.files import write_netcdf
 from fluidcc.progress import PATIENCE, Bar
 from fluidcc.results.schema import METRICS
 from fluidcc.results.trace import Trace
@@ -65,7 +65,7 @@ def packet_runs(scenarios: Sequence[Scenario], until: Any, **options: Any) -> li
 
 def save(dataset: xr.Dataset, path: Path) -> Path:
     """Write NetCDF4, whole or not at all."""
-    return write_atomically(path, lambda target: dataset.to_netcdf(target, engine="h5netcdf"))
+    return write_netcdf(path, dataset)
 
 
 def variable(dims: Sequence[str] | str, values: np.ndarray, unit: str, text: str) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.figures.result import Figure, Result
+from fluidcc.files import check_writable
 from fluidcc.surface import nearest, public
 
 if TYPE_CHECKING:
@@ -98,5 +99,6 @@ def reproduce(name: str, out: str | os.PathLike[str] = "out", *, quick: bool = F
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
         raise InputError(f"--out: {str(out)[:200]}: {reason}; give a folder that can be made or exists") from None
+    check_writable(folder / f"{name}.nc", "--out")
     figure, make = _registered[name]
     return make(figure, folder, quick)

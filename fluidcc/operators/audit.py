@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 from fluidcc.errors import InputError
+from fluidcc.files import refuse_special
 from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, checks, dcqcn_of, read_nic, read_sonic
 from fluidcc.operators.checks import Finding
 from fluidcc.operators.reach import Reach, reach
@@ -136,6 +137,7 @@ def audit(
     """
     if not isinstance(flows, int) or not 1 <= flows <= _MOST_FLOWS:
         raise InputError(f"flows: expected a whole number from 1 to {_MOST_FLOWS:.0f}, not {flows!r}")
+    refuse_special(sonic, "a switch's config_db.json")  # it is read twice
     switch = read_sonic(sonic, port)
     settings = read_nic(nic) if nic is not None else None
     scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])

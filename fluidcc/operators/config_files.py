@@ -8,8 +8,8 @@ import re
 from typing import Any
 
 from fluidcc.errors import InputError
+from fluidcc.files import LARGEST, read_bounded
 
-LARGEST = 64 * 2**20  # bytes; a chassis' config_db.json stays well below
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _SHOWN = 40  # characters of a file's own text that an error message repeats
 
@@ -60,12 +60,11 @@ def read_text(path: str | os.PathLike[str], expected: str) -> str:
     Raises
     ------
     InputError
-        If it is missing, a directory, unreadable, larger than 64 MiB, or not UTF-8.
+        If it is missing, a directory, unreadable, larger than 64 MiB, not UTF-8, or a pipe that does not end.
     """
     name = label(os.fspath(path))
     try:
-        with open(path, "rb") as file:
-            raw = file.read(LARGEST + 1)
+        raw = read_bounded(path, LARGEST)
     except IsADirectoryError:
         raise InputError(f"{name}: is a directory; give {expected}") from None
     except FileNotFoundError:

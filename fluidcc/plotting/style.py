@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.files import write_atomically
+from fluidcc.files import is_special, write_atomically
 
 
 class Picture(Figure):
@@ -30,10 +30,12 @@ class Picture(Figure):
         InputError
             If the ending is unknown or the file cannot be written.
         """
-        kind = Path(path).suffix.lstrip(".").lower()
+        kind = Path(path).suffix.lstrip(".").lower() or ("png" if is_special(path) else "")
         if kind not in ("png", "pdf", "svg"):
             raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .png, .pdf or .svg")
-        return write_atomically(path, lambda target: self.savefig(target, format=kind, dpi=150))
+        buffer = io.BytesIO()
+        self.savefig(buffer, format=kind, dpi=150)
+        return write_atomically(path, buffer.getvalue())
 
 
 def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: Any) -> Any:

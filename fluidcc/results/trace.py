@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.files import write_atomically
+from fluidcc.files import refuse_special, write_netcdf
 from fluidcc.results import metrics
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
@@ -158,7 +158,7 @@ class Trace(DatasetResult):
         InputError
             If the file cannot be written.
         """
-        return write_atomically(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
+        return write_netcdf(path, self.dataset)
 
     @staticmethod
     @public()
@@ -179,6 +179,7 @@ class Trace(DatasetResult):
         InputError
             If the file is missing or no trace.
         """
+        refuse_special(path, "a file that Trace.save wrote")
         try:
             with xr.open_dataset(path, engine="h5netcdf") as dataset:
                 loaded = dataset.load()

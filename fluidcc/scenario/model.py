@@ -226,7 +226,7 @@ def _check_members(given: Any, kind: type, name: str) -> None:
         if given is None:
             return
     raise InputError(
-        f"{name}: expected a tuple of {kind.__name__}, not {repr(given)[:60]}; write ({kind.__name__}(...),)"
+        f"{name}: expected a tuple of {kind.__name__}, not {repr(given)[:60]}; write ({kind.__name__}(..),)"
     )
 
 

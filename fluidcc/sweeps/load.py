@@ -7,6 +7,7 @@ from pathlib import Path
 import xarray as xr
 
 from fluidcc.errors import InputError
+from fluidcc.files import refuse_special
 from fluidcc.results.trace import Trace
 from fluidcc.surface import public
 from fluidcc.sweeps.result import SweepResult
@@ -37,6 +38,7 @@ def load(path: str | Path) -> Trace | SweepResult:
     >>> fc.load("run.nc").summary["queue_bytes"]["mean"]  # doctest: +SKIP
     """
     expected = "give a file that Trace.save or SweepResult.save wrote"
+    refuse_special(path, "a file that Trace.save or SweepResult.save wrote")
     try:
         with xr.open_dataset(path, engine="h5netcdf") as dataset:
             loaded = dataset.load()

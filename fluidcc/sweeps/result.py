@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.files import write_atomically
+from fluidcc.files import is_special, write_atomically, write_netcdf
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
 from fluidcc.results.schema import METRICS
@@ -192,11 +192,11 @@ class SweepResult(DatasetResult):
         """
         kind = Path(path).suffix
         if kind == ".nc":
-            return write_atomically(path, lambda target: self.dataset.to_netcdf(target, engine="h5netcdf"))
-        if kind == ".csv":
+            return write_netcdf(path, self.dataset)
+        if kind == ".csv" or is_special(path):
             flat = self.dataset.drop_dims("flow").to_dataframe().reset_index()
             flat["reason"] = [self._word(number) for number in flat["reason"]]
-            return write_atomically(path, lambda target: flat.to_csv(target, index=False))
+            return write_atomically(path, flat.to_csv(index=False).encode())
         raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")
 
     @public()

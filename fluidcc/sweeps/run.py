@@ -38,7 +38,7 @@ from fluidcc.sweeps.grid import Grid, grid_of
 from fluidcc.sweeps.layout import FLOW, attributes_of, coordinates_of, variables_of
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.sweeps.signature import signature_of
-from fluidcc.sweeps.store import Store, unfinished
+from fluidcc.sweeps.store import Store, check_store, unfinished
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
@@ -112,6 +112,8 @@ def sweep(
     began = time.perf_counter()
     if resume and store is None:
         raise InputError("resume: there is no store to go on with; give the folder, for example store='sweep.zarr'")
+    if store is not None:
+        check_store(store, resume)
     most = limit(memory)
     grid = grid_of(over)
     _require_results(grid, 0, most)

@@ -7,6 +7,7 @@ sweep; a point that is not done has reason -1. The folder appears whole, Zarr wr
 
 from __future__ import annotations
 
+import os
 import shutil
 import uuid
 import warnings
@@ -17,12 +18,28 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.files import check_writable
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.blocks import Blocks
 from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.layout import FLOW, PENDING, attributes_of, coordinates_of, variables_of
 
 _ATTEMPTS = "*.partial"  # what Zarr leaves of a file that it was writing
+
+
+def check_store(path: str | Path, resume: bool) -> None:
+    """Refuse a store that exists, unless it is to be gone on with, or that cannot be made.
+
+    Raises
+    ------
+    InputError
+    """
+    found = os.path.exists(path)  # false, not an error, of a name that is too long
+    if resume and found:
+        return
+    if found:
+        raise InputError(f"store: {path} exists; add --resume to go on with it, or give another folder")
+    check_writable(path, "store")
 
 
 class Store:
@@ -61,9 +78,8 @@ class Store:
             import zarr
         except ImportError:
             raise InputError("store: needs the package zarr; install it with: pip install 'fluidcc[sweep]'") from None
-        self._path, self._variables = Path(path), variables_of(grid)
-        if self._path.exists() and not resume:
-            raise InputError(f"store: {path} exists; add --resume to go on with it, or give another folder")
+        self._path, self._variables = Path(os.path.realpath(path)), variables_of(grid)
+        check_store(path, resume)
         if not self._path.exists():
             self._create(grid, scenario, blocks, signature)
         try:

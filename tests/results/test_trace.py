@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.files import write_atomically
 from fluidcc.results import metrics
 from fluidcc.results.metrics import rate_gap, time_mean, weighted_percentile
 from fluidcc.results.trace import Trace
@@ -250,30 +249,6 @@ def test_saved_scenario_reads_back(run: Trace) -> None:
 
     scenario = scenario_file.from_toml(run.dataset.attrs["scenario"])
     assert [f.multiplicity for f in scenario.flows] == [2, 1, 1]
-
-
-def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "trace.nc"
-    path.write_text("what was there")
-
-    def half(name: str) -> None:
-        Path(name).write_text("half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(InputError, match="No space left"):
-        write_atomically(path, half)
-    assert path.read_text() == "what was there"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_an_interrupted_write_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted(name: str) -> None:
-        Path(name).write_text("half")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(tmp_path / "trace.nc", interrupted)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_unwritable_dataset_leaves_nothing(run: Trace, tmp_path: Path) -> None:

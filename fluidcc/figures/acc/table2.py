@@ -96,7 +96,7 @@ def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | N
     with Bar("simulating Table 2", len(wanted), "runs") as bar:
         for name, counts in _in_processes(missing, until):
             found[name] = counts
-            write_atomically(kept, lambda target: Path(target).write_text(json.dumps({key: found})))
+            write_atomically(kept, json.dumps({key: found}).encode())
             bar(sum(each in found for each in wanted) / len(wanted))
     return {name: found[name] for name in wanted}
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -185,20 +186,17 @@ def _verdicts(fixed_points: list[dict[str, Any]]) -> tuple[dict[str, float | boo
 
 def _write(result: SweepResult, grid: dict[str, np.ndarray], path: Path) -> Path:
     """A row per parameter, value and number of senders; SI."""
-
-    def write(target: str) -> None:
-        with open(target, "w", newline="", encoding="utf-8") as handle:
-            writer = csv.writer(handle)
-            columns = ("queue_mean_bytes", "utilisation", "rate_gap_bytes_per_s")
-            writer.writerow(["parameter", "value", "unit", "senders", *columns])
-            for name, values in grid.items():
-                lines = [_line(result, grid, name, metric).values for metric in METRICS]
-                for i, value in enumerate(values):
-                    for k, n in enumerate(SENDERS):
-                        cells = (repr(float(line[i, k])) for line in lines)
-                        writer.writerow([name, repr(float(value)), AXES[name].dimension, int(n), *cells])
-
-    return write_atomically(path, write)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    columns = ("queue_mean_bytes", "utilisation", "rate_gap_bytes_per_s")
+    writer.writerow(["parameter", "value", "unit", "senders", *columns])
+    for name, values in grid.items():
+        lines = [_line(result, grid, name, metric).values for metric in METRICS]
+        for i, value in enumerate(values):
+            for k, n in enumerate(SENDERS):
+                cells = (repr(float(line[i, k])) for line in lines)
+                writer.writerow([name, repr(float(value)), AXES[name].dimension, int(n), *cells])
+    return write_atomically(path, text.getvalue().encode())
 
 
 def _draw(result: SweepResult, grid: dict[str, np.ndarray], until: float) -> Picture:

@@ -15,7 +15,7 @@ from typing import Any
 import tomli_w
 
 from fluidcc.errors import InputError
-from fluidcc.files import write_atomically
+from fluidcc.files import read_bounded, write_atomically
 from fluidcc.scenario.model import PFC, RED, Failure, Flow, Link, Scenario, Storm, TrafficClass, resolve
 from fluidcc.scenario.parameters import Spec, specs
 from fluidcc.scenario.routing import check_paths
@@ -146,7 +146,7 @@ def save_scenario(scenario: Scenario, path: str | Path) -> None:
         If a value cannot be read or is out of range, or the file cannot be written.
     """
     text = to_toml(resolve(scenario))
-    write_atomically(path, lambda target: Path(target).write_text(text, encoding="utf-8"))
+    write_atomically(path, text.encode())
 
 
 @public()
@@ -168,12 +168,13 @@ def load_scenario(path: str | Path) -> Scenario:
         If it cannot be read or is no scenario.
     """
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise InputError(f"{path}: is larger than {_LARGEST:,} bytes; give a file that --save-scenario wrote")
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raw = read_bounded(path, _LARGEST)
+        text = "" if len(raw) > _LARGEST else raw.decode()
+    except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         raise InputError(f"{path}: cannot be read ({reason}); give a file that --save-scenario wrote") from None
+    if len(raw) > _LARGEST:
+        raise InputError(f"{path}: is larger than {_LARGEST:,} bytes; give a file that --save-scenario wrote")
     return from_toml(text, str(path))
 
 
