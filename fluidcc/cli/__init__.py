@@ -1,5 +1,19 @@
 """The command line. Heavy packages are imported by the commands that need them, never here."""
 
-from fluidcc.cli.app import main
+from __future__ import annotations
+
+import sys
+
+from fluidcc.cli import interrupt, streams
 
 __all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its status; what it is made of is imported once Ctrl-C is watched for."""
+    if not streams.prepare():
+        sys.exit(2)
+    interrupt.watch()
+    from fluidcc.cli.app import run
+
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))

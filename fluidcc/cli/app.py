@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import os
 import sys
 from typing import Annotated, Any
@@ -11,7 +10,19 @@ from typing import Annotated, Any
 import typer
 
 import fluidcc
-from fluidcc.cli import audit, crosscheck, equilibrium, interrupt, reproduce, show, simulate, stability, sweep, verify
+from fluidcc.cli import (
+    audit,
+    crosscheck,
+    equilibrium,
+    interrupt,
+    reproduce,
+    show,
+    simulate,
+    stability,
+    streams,
+    sweep,
+    verify,
+)
 from fluidcc.errors import InputError
 from fluidcc.files import rescuing
 
@@ -48,14 +59,6 @@ def _options(
     pass
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run a command and exit with its status."""
-    if not _with_streams():
-        sys.exit(2)
-    interrupt.watch()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
-
-
 def run(arguments: list[str]) -> int:
     """Run a command.
 
@@ -74,15 +77,27 @@ def run(arguments: list[str]) -> int:
             if isinstance(error.__context__, BrokenPipeError):
                 raise error.__context__ from None
             raise
+    except KeyboardInterrupt:
+        return _interrupted()
     except BrokenPipeError:
-        _drop(sys.stdout)
+        streams.drop(sys.stdout)
         return 141
     except OSError as error:  # a full disk, a folder that vanished; or standard error, where nothing can be said
-        _drop(sys.stdout)
+        streams.drop(sys.stdout)
         where = os.fsdecode(error.filename) if isinstance(error.filename, (str, bytes)) else "the answer"
         with contextlib.suppress(OSError):
             _complain(f"{where[:200]}: {error.strerror or error}; give a place that has room and can be written to")
         return 2
+    except Exception:
+        if interrupt.received():  # compiled code made another error of it
+            return _interrupted()
+        raise
+
+
+def _interrupted() -> int:
+    with contextlib.suppress(OSError):
+        interrupt.say()
+    return interrupt.STATUS
 
 
 def _run(arguments: list[str]) -> int:
@@ -112,36 +127,8 @@ def _run(arguments: list[str]) -> int:
         return _complain(error.format_message())
     except MemoryError:
         return _complain("out of memory; give fewer flows, points or samples")
-    except (KeyboardInterrupt, typer.Abort):
-        interrupt.say()
-        return interrupt.STATUS
-
-
-def _with_streams() -> bool:
-    """Whether there is an output to answer to; without standard error nothing is said.
-
-    Descriptors that are closed are opened on nothing, so that no file gets their numbers, and with them what C code
-    prints. Characters that the locale's encoding lacks are written as escapes.
-    """
-    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(handle)
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process
-    if sys.stdout is None:
-        with contextlib.suppress(OSError):
-            _complain("standard output is closed; give it a place, such as > answer.txt")
-        return False
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    return True
-
-
-def _drop(stream: Any) -> None:
-    """Send what is left in a stream's buffer nowhere, when the interpreter flushes it at exit."""
-    with contextlib.suppress(OSError, ValueError):  # ValueError: it has no descriptor
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 def _complain(message: str) -> int:

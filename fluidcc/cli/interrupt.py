@@ -9,10 +9,12 @@ import socket
 import sys
 import threading
 import time
+from types import FrameType
+from typing import NoReturn
 
 STATUS = 130
 _GRACE = 1.0  # s for the command to end by itself: to remove its temporary files, and to finish writing a chunk
-_said = threading.Event()
+_said, _received = threading.Event(), threading.Event()
 
 
 def say() -> None:
@@ -21,12 +23,33 @@ def say() -> None:
     sys.stderr.write("fluidcc: interrupted\n")
 
 
+def received() -> bool:
+    """Whether SIGINT came, so that any error may be its doing."""
+    return _received.is_set()
+
+
 def watch() -> None:
     """End the process some time after SIGINT, if the command has not ended by then; for the main thread, once."""
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # ignored, as by nohup
+        return
+    signal.signal(signal.SIGINT, _on_sigint)
+    shown = sys.unraisablehook
+    # Where an exception cannot be raised, as in callbacks of the garbage collector, it is dropped: the watch ends it.
+    sys.unraisablehook = lambda what: None if what.exc_type is KeyboardInterrupt else shown(what)
     here, there = socket.socketpair()
     there.setblocking(False)
     signal.set_wakeup_fd(there.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=_end, args=(here, there), daemon=True, name="fluidcc-interrupt").start()
+
+
+def _on_sigint(_: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, but not into an import: extension modules that are half-way crash."""
+    _received.set()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            _leave()
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def _end(here: socket.socket, there: socket.socket) -> None:
@@ -35,6 +58,11 @@ def _end(here: socket.socket, there: socket.socket) -> None:
         if not received:
             return
     time.sleep(_GRACE)
+    _leave()
+
+
+def _leave() -> NoReturn:
+    """End the process now."""
     with contextlib.suppress(OSError, ValueError):
         if sys.stderr.isatty():
             sys.stderr.write("\x1b[?25h")  # a progress bar hides the cursor

@@ -271,7 +271,7 @@ def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
     if not path:
         raise InputError(f"{where}path: it crosses no link; give at least one link index")
     for hop in path:
-        if not isinstance(hop, numbers.Integral) or isinstance(hop, bool) or not 0 <= hop < links:
+        if not isinstance(hop, numbers.Integral) or isinstance(hop, bool) or not 0 <= int(hop) < links:
             raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
     if len(set(path)) != len(path):
         raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")

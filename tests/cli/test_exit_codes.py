@@ -56,6 +56,66 @@ def test_an_interrupted_simulation_says_so() -> None:
     assert (status, err) == (130, "fluidcc: interrupted\n")
 
 
+IN_AN_IMPORT = """
+import signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == {name!r}:
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+"""
+IN_A_FINALIZER = """
+import signal
+from fluidcc import progress
+class Dropped:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+progress.Bar.__call__ = lambda self, share: Dropped() and None
+"""
+AS_ANOTHER_ERROR = """
+import signal
+from fluidcc import progress
+def call(self, share):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise RuntimeError("INTERNAL: a callback failed") from None
+progress.Bar.__call__ = call
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [IN_AN_IMPORT.format(name="typer"), IN_AN_IMPORT.format(name="jaxlib"), IN_A_FINALIZER, AS_ANOTHER_ERROR],
+    ids=["in the command's own imports", "in JAX's", "in a finalizer", "as another error"],
+)
+def test_it_says_so_wherever_the_signal_comes(code: str) -> None:
+    """Raised into an import it was a traceback, an ImportError or a crash; in a finalizer it was dropped."""
+    status, err = ended(code + MAIN, "simulate", "dcqcn", "--until", "1s", "--json")
+    assert (status, err) == (130, "fluidcc: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("redirected", "status", "lines"),
+    [
+        ("show hpcc --json >/dev/full", 2, 1),
+        ("show dcqcn >/dev/full", 2, 1),
+        ("show nothing 2>/dev/full", 2, 0),
+        ("show dcqcn >&-", 2, 1),
+        ("show dcqcn 2>&- >/dev/null", 0, 0),
+        ("show nothing 2>&-", 2, 0),
+        ("show dcqcn <&- >&- 2>&-", 2, 0),
+        ("show hpcc >/dev/null", 0, 0),  # has an ellipsis in its table
+    ],
+)
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+def test_streams_that_are_full_or_closed(redirected: str, status: int, lines: int) -> None:
+    script = f'LC_ALL=C PYTHONUTF8=0 "$0" -c "$1" {redirected}'
+    done = subprocess.run(["bash", "-c", script, sys.executable, MAIN], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", lines)
+    assert not lines or one_line(done.stderr)
+
+
 @pytest.mark.parametrize(
     ("raised", "status", "says"), [(KeyboardInterrupt, 130, "interrupted"), (MemoryError, 2, "out of memory")]
 )

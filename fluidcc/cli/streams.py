@@ -1,0 +1,36 @@
+"""Standard output and error where they are closed, full, or of an encoding that lacks a character."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from typing import Any
+
+
+def prepare() -> bool:
+    """Whether there is an output to answer to; without standard error nothing is said.
+
+    Descriptors that are closed are opened on nothing, so that no file gets their numbers, and with them what C code
+    prints. Characters that the locale's encoding lacks are written as escapes.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(handle)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process
+    if sys.stdout is None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write("fluidcc: standard output is closed; give it a place, such as > answer.txt\n")
+        return False
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    return True
+
+
+def drop(stream: Any) -> None:
+    """Send what is left in a stream's buffer nowhere, when the interpreter flushes it at exit."""
+    with contextlib.suppress(OSError, ValueError):  # ValueError: it has no descriptor
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
