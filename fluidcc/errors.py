@@ -8,6 +8,9 @@ class InputError(ValueError):
     line prints it as one line and exits with status 2.
     """
 
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split("\n")))  # what it quotes may have several lines, as arrays do
+
 
 class UnknownNameError(InputError, TypeError):
     """A keyword that a public function or class does not have; the message gives the nearest that it has."""

@@ -61,7 +61,9 @@ def mutated(draw: random.Random, text: bytes) -> bytes:
         if kind == 0:
             data[at : at + draw.randint(0, 300)] = b""
         elif kind == 1:
-            data[at:at] = draw.choice([b"{", b"}", b'"', b"\0", b"-", b"9" * 40, b"null", b"[]", b"\xff\xfe", b"nan", b"\n"])
+            data[at:at] = draw.choice(
+                [b"{", b"}", b'"', b"\0", b"-", b"9" * 40, b"null", b"[]", b"\xff\xfe", b"nan", b"\n"]
+            )
         elif kind == 2:
             data[at : at + 1] = bytes([draw.randrange(256)])
         else:
@@ -123,7 +125,9 @@ def an_analysis(draw: random.Random, folder: Path) -> None:
 
 
 def a_comparison(draw: random.Random, folder: Path) -> None:
-    command(["crosscheck", "dcqcn", *SHORT, "--seeds", draw.choice(["1", "0", "x"]), *options_of(draw), "--json"], (0, 1, 2))
+    command(
+        ["crosscheck", "dcqcn", *SHORT, "--seeds", draw.choice(["1", "0", "x"]), *options_of(draw), "--json"], (0, 1, 2)
+    )
 
 
 def a_sweep(draw: random.Random, folder: Path) -> None:
@@ -194,7 +198,7 @@ def an_object(draw: random.Random, folder: Path) -> None:
     elif kind == "simulate":
         name = draw.choice(["until", "window", "engine", "seed", "dt", "method", "dtype", "sample_interval"])
         until = junk if name == "until" else "100us"
-        if name == "until" and isinstance(junk, (int, float, np.number, np.ndarray)) or hasattr(junk, "devices"):
+        if (name == "until" and isinstance(junk, (int, float, np.number, np.ndarray))) or hasattr(junk, "devices"):
             until = "100us"  # a second and more
         options = {} if name == "until" else {name: junk}
         called(lambda: fc.simulate(fc.incast(2), until, **{"engine": "packet", **options}))

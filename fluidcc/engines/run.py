@@ -68,6 +68,9 @@ def simulate(
     >>> trace.summary["queue_bytes"]["mean"] > 0
     True
     """
+    for name, value, example in (("engine", engine, "packet"), ("method", method, "heun"), ("dtype", dtype, "float32")):
+        if not isinstance(value, str):
+            raise InputError(f"{name}: expected text, not {repr(value)[:40]}; write for example {example!r}")
     if engine not in ("fluid", "packet"):
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid or packet")
     scenario = resolve(scenario)

@@ -209,6 +209,9 @@ def resolve(scenario: Scenario) -> Scenario:
         raise InputError("scenario: it has no links; give at least one Link")
     if not scenario.flows:
         raise InputError("scenario: it has no flows; give at least one Flow")
+    for kind, parts in (("link", scenario.links), ("flow", scenario.flows)):
+        for i, part in enumerate(parts):
+            _check_names(part, f"{kind} {i} ")
     links = tuple(_resolve_link(link, f"link {i} ") for i, link in enumerate(scenario.links))
     names = [link.name or f"link {i}" for i, link in enumerate(links)]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -230,6 +233,13 @@ def _check_members(given: Any, kind: type, name: str) -> None:
     )
 
 
+def _check_names(part: Link | Flow, where: str) -> None:
+    for field in ("name", "source", "target"):
+        text = getattr(part, field)
+        if not isinstance(text, str) or text.encode(errors="ignore").decode() != text:
+            raise InputError(f"{where}{field}: {repr(text)[:60]} is no text; write for example 'switch 1'")
+
+
 def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
     pfc, classes = scenario.pfc, scenario.classes
     if pfc is not None:
@@ -248,11 +258,11 @@ def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
             )
     failures = tuple(resolve_fields(each, f"failure {i} ") for i, each in enumerate(scenario.failures))
     for i, failure in enumerate(failures):
-        if failure.link not in links:
+        if not isinstance(failure.link, str) or failure.link not in links:
             raise InputError(f"failure {i} link: {failure.link!r} names no link; write one of {', '.join(links[:8])}")
     storms = tuple(resolve_fields(each, f"storm {i} ") for i, each in enumerate(scenario.storms))
     for i, storm in enumerate(storms):
-        if storm.link not in links:
+        if not isinstance(storm.link, str) or storm.link not in links:
             raise InputError(f"storm {i} link: {storm.link!r} names no link; write one of {', '.join(links[:8])}")
     if storms and pfc is None:
         raise InputError("storms: without flow control no port can be paused; write pfc=PFC() beside them")

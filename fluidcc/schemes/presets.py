@@ -57,6 +57,6 @@ def preset(scheme: str, name: str = "paper") -> Preset:
     0.0003
     """
     known = presets(scheme)
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise InputError(f"preset: {scheme} has no {str(name)[:40]!r}; write one of {', '.join(known)}")
     return known[name]

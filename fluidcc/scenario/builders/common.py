@@ -78,7 +78,7 @@ def chosen(
     if scheme is None and preset is None:
         scheme = preset_of(registry.DEFAULT).scheme
     elif scheme is None or isinstance(scheme, str):
-        found = preset_of(scheme or registry.DEFAULT, preset or "paper")
+        found = preset_of(scheme or registry.DEFAULT, "paper" if preset is None else preset)
         scheme, marking = found.scheme, marking or found.marking_at
         if network.get("pfc") is CHAIN_PFC:
             network = {**network, "pfc": with_chains_threshold(found.network.get("pfc"))}

@@ -1,0 +1,59 @@
+"""A short run of `tests.fuzz`, and inputs that it once found: answers, or one line each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.errors import InputError
+from tests.fuzz import KINDS, fuzz
+
+COUNT, SECONDS = 12 * len(KINDS), 90
+
+
+def test_generated_inputs_are_answered() -> None:
+    tried, wrong = fuzz(iter(range(COUNT)), SECONDS)
+    assert wrong == []
+    assert len(tried) == len(set(KINDS))
+
+
+def test_it_notices_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**_: object) -> None:
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr(fc, "incast", broken)
+    assert fuzz(iter([KINDS.index(kind) for kind in KINDS if kind.__name__ == "an_object"][:1]), 10)[1]
+
+
+@pytest.mark.parametrize(
+    ("given_", "says"),
+    [
+        ({"preset": np.array([1.0, 2.0]), "scheme": "dcqcn"}, "^preset: "),
+        ({"preset": [1], "scheme": "dcqcn"}, "^preset: "),
+        ({"rate": 10**400}, "^(rate|link 0 rate): "),
+        ({"scheme": np.zeros((2, 2))}, r"^scheme: [^\n]*$"),
+    ],
+    ids=["a preset of arrays", "a preset of lists", "a rate beyond floats", "a scheme of two lines"],
+)
+def test_what_it_found_in_builders(given_: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        fc.incast(2, **given_)
+
+
+@pytest.mark.parametrize("option", ["engine", "method", "dtype"])
+def test_what_it_found_in_runs(option: str) -> None:
+    with pytest.raises(InputError, match=rf"^{option}: expected text"):
+        fc.simulate(fc.incast(2), "100us", **{option: np.array(["a", "b"])})
+
+
+@pytest.mark.parametrize(
+    "name", [np.array(2.0), fc.DCQCN(), True, "\udcff", None], ids=lambda name: type(name).__name__
+)
+def test_what_it_found_in_names(name: Any) -> None:
+    scenario = fc.incast(2)
+    link = fc.Link("40Gbps", target=name)
+    with pytest.raises(InputError, match=r"^link 0 target: .*is no text"):
+        fc.simulate(fc.Scenario((link,), scenario.flows), "100us")
