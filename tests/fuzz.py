@@ -37,19 +37,21 @@ SCHEMES = {
     each.name: each for each in (fc.DCQCN, fc.HPCC, fc.Swift, fc.ACC, fc.TIMELY, fc.DCTCP, fc.NoControl, fc.HPCCRx)
 }
 WORDS = ["", " ", "nan", "inf", "-1", "0", "1e999", "1/0", "--", "=", "٣", "0x10", "1_000", "x" * 300, "\0", "\udcff",
-         "1e-320", "99999999999999999999", "none", "auto", "on", "5KB", "1us", "40Gbps", "1/256", "1%", "a,b", "1:2"]  # fmt: skip
+         "1e-320", "99999999999999999999", "none", "auto", "on", "5KB", "1us", "40Gbps", "1/256",
+         "1%", "a,b", "1:2"]  # fmt: skip
 OPTIONS = ["--rate", "--delay", "--packet-size", "--start", "--initial-rate", "--size", "--flows", "--feedback-delay",
            "--preset", "--topology", "--from", "--port", "--set", "--save-scenario", "--bogus"]  # fmt: skip
 RUN = ["--window", "--dt", "--method", "--dtype", "--sample-interval", "--seed", "--engine", "--out", "--plot"]
 OBJECTS = [
     None, True, np.True_, math.nan, math.inf, -1, 0, 1, 2.5, 10**400, 1j, b"1us", [], [1, 2], (), {}, object, "", "1us",
-    np.array(2.0), np.array([1.0]), np.array([1.0, 2.0]), np.zeros((2, 2)), np.array([]), np.array("1us"), np.array(None),
+    np.array(2.0), np.array([1.0]), np.array([1.0, 2.0]), np.zeros((2, 2)), np.array([]), np.array("1us"),
+    np.array(None),
     np.float32(1.0), np.int64(3), jnp.array(1.0), jnp.array([1.0, 2.0]), jnp.array(True), fc.DCQCN, fc.DCQCN(),
     fc.RED, fc.PFC, lambda: 1, "x" * 300, "\0", "\udcff", float("1e308"), np.float64("nan"), np.datetime64("2020"),
 ]  # fmt: skip
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """An input that was not answered as it should be."""
 
 
@@ -78,14 +80,16 @@ def command(arguments: list[str], statuses: tuple[int, ...] = (0, 2)) -> None:
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         status = run(arguments)
     if status not in statuses:
-        raise Wrong(f"status {status}: {err.getvalue()[:200]}")
+        raise WrongError(f"status {status}: {err.getvalue()[:200]}")
     said = err.getvalue()
     if status == 2 and not (said.startswith("fluidcc: ") and said.count("\n") == 1 and len(said) > 20):
-        raise Wrong(f"not one line: {said[:300]!r}")
+        raise WrongError(f"not one line: {said[:300]!r}")
     if status != 2 and "--json" in arguments:
-        json.loads(out.getvalue(), parse_constant=lambda constant: (_ for _ in ()).throw(Wrong(f"{constant} in JSON")))
+        json.loads(
+            out.getvalue(), parse_constant=lambda constant: (_ for _ in ()).throw(WrongError(f"{constant} in JSON"))
+        )
     if status == 2 and out.getvalue():
-        raise Wrong(f"status 2 and an answer: {out.getvalue()[:100]!r}")
+        raise WrongError(f"status 2 and an answer: {out.getvalue()[:100]!r}")
 
 
 def called(make: Any, *arguments: Any, **options: Any) -> Any:
@@ -94,7 +98,7 @@ def called(make: Any, *arguments: Any, **options: Any) -> Any:
         return make(*arguments, **options)
     except InputError as error:
         if "\n" in str(error) or len(str(error)) < 15:
-            raise Wrong(f"not one line: {str(error)[:200]!r}") from None
+            raise WrongError(f"not one line: {str(error)[:200]!r}") from None
 
 
 def options_of(draw: random.Random) -> list[str]:
@@ -131,15 +135,25 @@ def a_comparison(draw: random.Random, folder: Path) -> None:
 
 
 def a_sweep(draw: random.Random, folder: Path) -> None:
-    axis = f"{draw.choice(['g', 'kmin', 'flows', 'pmax', 'bogus', ''])}={draw.choice(['1/256,1/16', '1:2:3', 'log:1:0:3', *WORDS])}"
+    name, values = (
+        draw.choice(["g", "kmin", "flows", "pmax", "bogus", ""]),
+        ["1/256,1/16", "1:2:3", "log:1:0:3", *WORDS],
+    )
+    axis = f"{name}={draw.choice(values)}"
     more = [draw.choice(["--metric", "--subject-to", "--store", "--memory", "--out", "--plot"]), draw.choice(WORDS)]
     command(["sweep", "dcqcn", *SHORT, "--over", axis, *more[: 2 * draw.randint(0, 1)], "--json"])
 
 
 def a_name(draw: random.Random, folder: Path) -> None:
     word = draw.choice([*WORDS, *SCHEMES])
-    command(draw.choice([["show", word], ["reproduce", word or "?"], ["verify", word or "?"], ["show", "dcqcn", "--preset", word],
-                         ["audit", "--sonic", word], ["verify", "--list"], ["reproduce", "list"], [word]]), (0, 2))  # fmt: skip
+    told = [[name, word or "?"] for name in ("show", "reproduce", "verify")]
+    more = [
+        ["show", "dcqcn", "--preset", word],
+        ["audit", "--sonic", word],
+        ["verify", "--list"],
+        ["reproduce", "list"],
+    ]
+    command(draw.choice([*told, *more, [word]]))
 
 
 def a_value_out_of_range(draw: random.Random, folder: Path) -> None:
@@ -155,7 +169,7 @@ def a_value_out_of_range(draw: random.Random, folder: Path) -> None:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(err):
         status = run(["equilibrium", scheme, "--set", f"{name}={value}", "--json"])
     if status != 2 or name not in err.getvalue() or err.getvalue().count("\n") != 1:
-        raise Wrong(f"--set {name}={value}: status {status}: {err.getvalue()[:200]!r}")
+        raise WrongError(f"--set {name}={value}: status {status}: {err.getvalue()[:200]!r}")
 
 
 def a_configuration(draw: random.Random, folder: Path) -> None:
@@ -220,7 +234,7 @@ def a_part(draw: random.Random, folder: Path) -> None:
     junk = draw.choice(OBJECTS)
 
     def resolved() -> Any:
-        changed = dataclasses.replace(whole, **{draw.choice(names): junk})
+        changed: Any = dataclasses.replace(whole, **{draw.choice(names): junk})
         if whole is link:
             changed = dataclasses.replace(scenario, links=(changed,))
         elif whole is flow:
@@ -239,7 +253,7 @@ def bounded(seconds: int) -> Iterator[None]:
     """An alarm, where the system has one."""
 
     def late(*_: object) -> None:
-        raise Wrong(f"no answer within {seconds} s")
+        raise WrongError(f"no answer within {seconds} s")
 
     if not hasattr(signal, "SIGALRM"):
         yield

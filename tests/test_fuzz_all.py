@@ -45,13 +45,12 @@ def test_what_it_found_in_builders(given_: dict[str, Any], says: str) -> None:
 
 @pytest.mark.parametrize("option", ["engine", "method", "dtype"])
 def test_what_it_found_in_runs(option: str) -> None:
+    run: Any = fc.simulate
     with pytest.raises(InputError, match=rf"^{option}: expected text"):
-        fc.simulate(fc.incast(2), "100us", **{option: np.array(["a", "b"])})
+        run(fc.incast(2), "100us", **{option: np.array(["a", "b"])})
 
 
-@pytest.mark.parametrize(
-    "name", [np.array(2.0), fc.DCQCN(), True, "\udcff", None], ids=lambda name: type(name).__name__
-)
+@pytest.mark.parametrize("name", [np.array(2.0), fc.DCQCN(), True, "\udcff", None], ids=lambda it: type(it).__name__)
 def test_what_it_found_in_names(name: Any) -> None:
     scenario = fc.incast(2)
     link = fc.Link("40Gbps", target=name)

@@ -14,6 +14,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.units import RATE, Rate, quantity
 
+SWITCHES: Any = np.array([True, False])
 LINK, FLOW = fc.Link("40Gbps"), fc.Flow((0,), fc.DCQCN(), "40Gbps")
 
 
@@ -29,7 +30,7 @@ REFUSED = [
     ({"scheme": fc.DCQCN(g=np.True_)}, "flow 0 g", "of type bool"),
     ({"scheme": fc.DCQCN(g=jnp.array(True))}, "flow 0 g", "of type bool"),
     ({"scheme": fc.DCQCN(fast_recovery_steps=np.array(2.5))}, "flow 0 fast_recovery_steps", "whole number"),
-    ({"scheme": fc.DCQCN(**{"hyper_increase": np.array([True, False])})}, "flow 0 hyper_increase", "off or on"),
+    ({"scheme": fc.DCQCN(hyper_increase=SWITCHES)}, "flow 0 hyper_increase", "off or on"),
     ({"scheme": fc.NoControl(schedule=np.array([1.0, 2.0]))}, "flow 0 schedule", "0:10Gbps"),
     ({"scheme": fc.NoControl(schedule=np.array(3.0))}, "flow 0 schedule", "0:10Gbps"),
     ({"scheme": fc.NoControl(repeat=np.array([1.0, 2.0]))}, "flow 0 repeat", "never"),
@@ -92,7 +93,7 @@ def test_arrays_of_one_number_are_that_number() -> None:
     arrays = fc.incast(
         2,
         rate=jnp.array(5e9, dtype=jnp.float32),
-        scheme=fc.DCQCN(g=jnp.array(1 / 256), timer=np.array(55e-6), **{"hyper_increase": np.False_}),
+        scheme=fc.DCQCN(g=jnp.array(1 / 256), timer=np.array(55e-6), hyper_increase=SWITCHES[1]),
         multiplicity=np.array([2, 3]),
         packet_size=np.array(1000),
         **red(np.array(5e3), jnp.array(2e5)),
