@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 PATIENCE = 2.0  # s
+BETWEEN_LINES = 5.0  # s
 
 
 class Bar:
@@ -26,15 +27,18 @@ class Bar:
     total : int
         Number of units, shown with their rate.
     unit : str
+    lines : bool
+        Where there is no such place, say so in lines on standard error instead, at most one in `BETWEEN_LINES`.
     """
 
-    def __init__(self, label: str, total: int, unit: str) -> None:
+    def __init__(self, label: str, total: int, unit: str, *, lines: bool = False) -> None:
         self._label, self._total, self._unit = label, total, unit
-        self._began = time.perf_counter()
+        self._began = self._said = time.perf_counter()
         self._bar: Progress | None = None
         self._console = Console(stderr=True)
         # In a notebook, rich draws with ipywidgets and only warns without it.
         self._watched = find_spec("ipywidgets") is not None if self._console.is_jupyter else self._console.is_terminal
+        self._lines = lines and not self._watched
 
     def __enter__(self) -> Bar:
         return self
@@ -47,7 +51,12 @@ class Bar:
 
     def __call__(self, share: float) -> None:
         """Report the share done, 0 to 1."""
-        elapsed = time.perf_counter() - self._began
+        now = time.perf_counter()
+        elapsed = now - self._began
+        if self._lines and share < 1 and now - self._said >= BETWEEN_LINES:
+            self._said = now
+            line = f"{self._label}: {round(share * self._total)} of {self._total}, {elapsed:.0f} s"
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         if self._bar is None:
             if not self._watched or share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
                 return

@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Rational
 from typing import Any
 
 HOLDS, CONDITIONAL = "holds", "holds-with-conditions"
-FALSE, AMBIGUOUS = "false-as-printed", "ambiguous"
+FALSE, AMBIGUOUS, UNDECIDED = "false-as-printed", "ambiguous", "undecided"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Way:
         scale = max(abs(self.first), abs(self.second)) if self.first and self.second else 1.0
         return bool(abs(self.first - self.second) <= self.tolerance * scale)
 
+    def as_dict(self) -> dict[str, Any]:
+        """The fields and whether they agree, with ``exact`` values beside where these are fractions."""
+        fields = dataclasses.asdict(self)
+        return plain(fields) | {"agrees": self.agrees} | _beside(fields)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Finding:
@@ -47,7 +53,8 @@ class Finding:
     Parameters
     ----------
     readings : dict of bool
-        Whether the claim holds, for each way to read it as printed; usually one.
+        Whether the claim holds, for each way to read it as printed; usually one. What the claim says together ("A and
+        B", "for any N") is one reading, which holds if all of it does.
     evidence : dict
         Numbers, SI with the unit in the name.
     ways : sequence of Way
@@ -59,6 +66,8 @@ class Finding:
         The statement to put in its place, and
     corrected : bool
         whether that passed its own check.
+    error : str
+        Why the check came to no end; then nothing else is known.
     """
 
     readings: Mapping[str, bool]
@@ -68,10 +77,24 @@ class Finding:
     conditions: str = ""
     correction: str = ""
     corrected: bool = True
+    error: str = ""
+
+    @property
+    def reason(self) -> str:
+        """Why there is no verdict: the check raised, read the claim in no way, or its two ways disagree; else empty."""
+        if self.error:
+            return self.error
+        if not self.readings:
+            return "no reading was checked"
+        return "; ".join(
+            f"two ways disagree: {way.what}: {way.first} against {way.second}" for way in self.ways if not way.agrees
+        )
 
     @property
     def verdict(self) -> str:
-        """Derived: holds if every reading does, else with conditions if those were checked to save it."""
+        """Derived: undecided if there is a reason; holds if every reading does, else with conditions that save it."""
+        if self.reason:
+            return UNDECIDED
         if all(self.readings.values()):
             return HOLDS
         if self.restricted:
@@ -80,8 +103,8 @@ class Finding:
 
     @property
     def agrees(self) -> bool:
-        """Whether all two ways came out the same, and correction and conditions passed their checks."""
-        return all(way.agrees for way in self.ways) and self.corrected and self.restricted is not False
+        """Whether there is a verdict, and correction and conditions passed their checks."""
+        return not self.reason and self.corrected and self.restricted is not False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,17 +142,23 @@ class Result:
     finding: Finding
 
     def as_dict(self) -> dict[str, Any]:
-        """Keys as in the CLI."""
+        """Keys as in the CLI. Numbers are numbers; ``exact`` has those beside them that are fractions, as text."""
         found = self.finding
-        return self.claim.as_dict() | {
-            "verdict": found.verdict,
-            "conditions": found.conditions if found.verdict == CONDITIONAL else "",
-            "correction": found.correction if found.verdict != HOLDS else "",
-            "agrees": bool(found.agrees),
-            "readings": _plain(found.readings),
-            "ways": [_plain(dataclasses.asdict(way)) | {"agrees": way.agrees} for way in found.ways],
-            "evidence": _plain(found.evidence),
-        }
+        decided = found.verdict not in (HOLDS, UNDECIDED)
+        return (
+            self.claim.as_dict()
+            | {
+                "verdict": found.verdict,
+                "reason": found.reason,
+                "conditions": found.conditions if found.verdict == CONDITIONAL else "",
+                "correction": found.correction if decided else "",
+                "agrees": bool(found.agrees),
+                "readings": plain(found.readings),
+                "ways": [way.as_dict() for way in found.ways],
+                "evidence": plain(found.evidence),
+            }
+            | _beside(found.evidence)
+        )
 
 
 def claim(
@@ -151,19 +180,40 @@ def claim(
     return mark
 
 
-def _plain(value: Any) -> Any:
-    """Numbers of any library as Python's; exact fractions as text."""
+def plain(value: Any, *, exact: bool = False) -> Any:
+    """What JSON can hold: numbers of any library as Python's, whatever else as text.
+
+    Parameters
+    ----------
+    value : any
+    exact : bool
+        Fractions as text such as ``"1/3"``; else the nearest float, or a whole number.
+    """
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item, exact=exact) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item, exact=exact) for item in value]
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
         return value.item()
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    return str(value)
+        return plain(value.tolist(), exact=exact)
+    if isinstance(value, Integral) or (isinstance(value, Rational) and value.denominator == 1):
+        return int(value)
+    if isinstance(value, Rational) and exact:
+        return str(value)
+    try:
+        return float(value)  # fractions, mpmath's and sympy's numbers
+    except (TypeError, ValueError, OverflowError):
+        return str(value)
+
+
+def _beside(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What of these values is not the same number in JSON, under ``exact``; nothing if all is."""
+    both = {str(key): (plain(value), plain(value, exact=True)) for key, value in values.items()}
+    found = {key: exact for key, (near, exact) in both.items() if near != exact}
+    return {"exact": found} if found else {}
 
 
 def rounds_to(value: float, printed: str) -> bool:

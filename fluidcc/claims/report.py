@@ -2,41 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from fluidcc.claims.claim import Result
+from fluidcc.claims.claim import AMBIGUOUS, CONDITIONAL, FALSE, HOLDS, UNDECIDED, Result
+
+_COLOURS = {HOLDS: "green", CONDITIONAL: "green", FALSE: "red", AMBIGUOUS: "yellow", UNDECIDED: "bold red"}
 
 
-def print_results(results: Sequence[Result]) -> None:
-    """Print verdicts with their evidence for a person."""
+def print_results(results: Iterable[Result]) -> list[Result]:
+    """Print verdicts with their evidence for a person, each as it comes, and at the end how many there are of each.
+
+    Returns
+    -------
+    list of Result
+        All of them.
+    """
     from rich.console import Console
     from rich.padding import Padding
 
     console = Console(highlight=False)
-    colours = {"holds": "green", "holds-with-conditions": "green", "false-as-printed": "red", "ambiguous": "yellow"}
+    printed = []
 
     def under(text: str) -> None:
         console.print(Padding(text, (0, 0, 0, 4)), markup=False)
 
     for result in results:
+        printed.append(result)
         claim, found, document = result.claim, result.finding, result.as_dict()
         console.print(
-            f"[{colours[found.verdict]}]{found.verdict}[/] [bold]{claim.name}[/] {claim.paper}, {claim.section}"
+            f"[{_COLOURS[found.verdict]}]{found.verdict}[/] [bold]{claim.name}[/] {claim.paper}, {claim.section}"
         )
         under(claim.text)
+        if found.reason:
+            under(f"no verdict: {found.reason}")
         if document["conditions"]:
             under(f"conditions: {found.conditions}")
         if document["correction"]:
             under(f"instead: {found.correction}" + ("" if found.corrected else " (FAILS ITS OWN CHECK)"))
         if len(found.readings) > 1:
             under("; ".join(f"{reading}: {'yes' if holds else 'no'}" for reading, holds in found.readings.items()))
-        under(", ".join(f"{key} = {_shown(value)}" for key, value in document["evidence"].items()))
-        for way in found.ways:
-            if not way.agrees:
-                under(f"THE TWO WAYS DISAGREE: {way.what}: {way.first!r} against {way.second!r}")
-    counts = {verdict: sum(r.finding.verdict == verdict for r in results) for verdict in colours}
+        if found.evidence:
+            under(", ".join(f"{key} = {_shown(value)}" for key, value in document["evidence"].items()))
+    counts = {verdict: sum(r.finding.verdict == verdict for r in printed) for verdict in _COLOURS}
     console.print(", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count))
+    return printed
 
 
 def _shown(value: Any) -> str:

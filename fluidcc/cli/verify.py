@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -15,9 +16,9 @@ def command(
     listed: Annotated[bool, typer.Option("--list", help="Only name the claims.")] = False,
     json: o.Json = False,
 ) -> int:
-    """Check the papers' claims and say which hold; exit status 1 if one is computed in two ways that disagree."""
+    """Check the papers' claims and say which hold; exit status 1 if one is undecided."""
     from fluidcc.claims.report import print_results
-    from fluidcc.claims.runner import list_claims, verify
+    from fluidcc.claims.runner import check, choose, list_claims
 
     if listed:
         known = list_claims()
@@ -27,9 +28,10 @@ def command(
             rows = [(one.name, f"{one.paper}, {one.section}: {one.text}") for one in known.values()]
             output.print_table("claims", rows)
         return 0
-    results = verify(names or ())
+    chosen = choose(names or ())
     if json:
+        results = list(check(chosen))
         output.print_json({"claims": [result.as_dict() for result in results]})
     else:
-        print_results(results)
+        results = print_results(check(chosen, progress=not sys.stdout.isatty()))
     return 0 if all(result.finding.agrees for result in results) else 1

@@ -10,11 +10,14 @@ from fractions import Fraction
 from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 import pytest
+import sympy
 
 import fluidcc.claims.runner
+import fluidcc.progress
 import fluidcc.proofs
-from fluidcc.claims.claim import Finding, Way, cut_to, rounds_to
+from fluidcc.claims.claim import Finding, Way, cut_to, plain, rounds_to
 from fluidcc.claims.runner import list_claims, verify
 from fluidcc.cli.app import run
 from fluidcc.proofs.hpcc import smt
@@ -112,6 +115,7 @@ def check(name):
     document = json.loads(json.dumps(result.as_dict(), allow_nan=False))
     assert document.keys() >= {"name", "paper", "section", "claim", "verdict", "conditions", "evidence"}
     assert document["verdict"] in VERDICTS
+    assert document["reason"] == ""
     assert document["evidence"]
     assert (document["verdict"] != "holds-with-conditions") or document["conditions"]
     # The page's table was written from the same verdict.
@@ -310,7 +314,7 @@ def test_a_false_claim_is_an_answer(capsys):
     assert (status, err) == (0, "")
     assert [row["name"] for row in found] == ["hpcc-52-rtts", "hpcc-43-flows"]
     assert found[1]["verdict"] == "false-as-printed"
-    assert found[1]["evidence"]["flows"] == "7500"
+    assert found[1]["evidence"]["flows"] == 7500
     assert found[1]["correction"]
     status, out, _ = call(capsys, "hpcc-43-flows")
     assert status == 0
@@ -318,17 +322,112 @@ def test_a_false_claim_is_an_answer(capsys):
     assert "7500" in out
 
 
-def test_two_ways_that_disagree_are_a_failure(capsys, monkeypatch):
-    wrong = dataclasses.replace(
-        CLAIMS["hpcc-52-rtts"], check=lambda: Finding({"a": True}, {"x": 1.0}, [Way("apples, pears", 1.0, 2.0, 0.1)])
-    )
-    monkeypatch.setattr(fluidcc.claims.runner, "list_claims", lambda: CLAIMS | {"hpcc-52-rtts": wrong})
+def replaced(monkeypatch, **checks):
+    """Put other checks behind names, with ``_`` for ``-``."""
+    named = {name.replace("_", "-"): check for name, check in checks.items()}
+    others = {name: dataclasses.replace(CLAIMS[name], check=check) for name, check in named.items()}
+    monkeypatch.setattr(fluidcc.claims.runner, "list_claims", lambda: CLAIMS | others)
+
+
+def test_two_ways_that_disagree_are_no_verdict(capsys, monkeypatch):
+    way = Way("apples, pears", 1.0, 2.0, 0.1)
+    replaced(monkeypatch, hpcc_52_rtts=lambda: Finding({"a": True}, {"x": 1.0}, [way], correction="none"))
     status, out, _ = call(capsys, "hpcc-52-rtts")
     assert status == 1
-    assert "DISAGREE: apples, pears: 1.0 against 2.0" in " ".join(out.split())
+    assert out.startswith("undecided hpcc-52-rtts")
+    assert "no verdict: two ways disagree: apples, pears: 1.0 against 2.0" in " ".join(out.split())
     status, out, _ = call(capsys, "hpcc-52-rtts", "--json")
     assert status == 1
-    assert json.loads(out)["claims"][0]["agrees"] is False
+    (found,) = json.loads(out)["claims"]
+    assert (found["verdict"], found["agrees"], found["correction"]) == ("undecided", False, "")
+    assert found["reason"] == "two ways disagree: apples, pears: 1.0 against 2.0"
+
+
+def raises():
+    raise RuntimeError("[bold] the\nsolver gave up")
+
+
+@pytest.mark.parametrize(
+    ("check", "reason"),
+    [
+        (raises, "the check raised RuntimeError: [bold] the solver gave up (test_verify.py:"),
+        (lambda: None, "the check raised AttributeError"),
+        (lambda: Finding({"a": True}, {}, [Way("", "1", 1)]), "the check raised TypeError"),
+        (lambda: Finding({}, {"x": 1}), "no reading was checked"),
+    ],
+)
+def test_a_check_that_comes_to_nothing_loses_no_other(capsys, monkeypatch, check, reason):
+    replaced(monkeypatch, hpcc_43_flows=check)
+    chosen = ("hpcc-52-rtts", "hpcc-43-flows", "dcqcn-4-pfc")
+    status, out, err = call(capsys, *chosen, "--json")
+    assert (status, err) == (1, "")
+    found = json.loads(out)["claims"]
+    assert [row["name"] for row in found] == list(chosen)
+    assert [row["verdict"] for row in found] == ["holds", "undecided", "holds"]
+    assert found[1]["reason"].startswith(reason)
+    assert [row["reason"] for row in found[::2]] == ["", ""]
+    status, out, _ = call(capsys, *chosen)
+    assert status == 1
+    assert f"no verdict: {reason}"[:60] in " ".join(out.split())
+    assert "2 holds, 1 undecided" in out
+    assert [result.finding.verdict for result in verify(chosen)] == ["holds", "undecided", "holds"]
+
+
+def test_verdicts_are_printed_as_they_come(capsys, monkeypatch):
+    """The second check sees the first one's verdict on standard output; the last claim's ends with an interruption."""
+    seen = []
+
+    def second():
+        seen.append(capsys.readouterr().out)
+        return Finding({"a": True}, {"x": 1})
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    replaced(monkeypatch, hpcc_43_flows=second, dcqcn_4_pfc=interrupted)
+    status, out, _ = call(capsys, "hpcc-52-rtts", "hpcc-43-flows", "dcqcn-4-pfc")
+    assert status == 130
+    assert seen[0].startswith("holds hpcc-52-rtts")
+    assert out.startswith("holds hpcc-43-flows")
+
+
+def test_progress_where_no_terminal_is(capsys, monkeypatch):
+    """Lines on standard error, while standard output stays one document; none if it does not take long."""
+    chosen = ("hpcc-52-rtts", "hpcc-43-flows", "dcqcn-4-pfc")
+    assert call(capsys, *chosen, "--json")[2] == ""
+    monkeypatch.setattr(fluidcc.progress, "BETWEEN_LINES", 0.0)
+    _, out, err = call(capsys, *chosen, "--json")
+    assert len(json.loads(out)["claims"]) == 3
+    assert err.splitlines() == ["checking claims: 1 of 3, 0 s", "checking claims: 2 of 3, 0 s"]
+
+
+def test_numbers_in_json_are_numbers_with_exact_ones_beside(capsys):
+    _, out, _ = call(capsys, "dcqcn-4-static", "hpcc-43-flows", "--json")
+    static, flows = json.loads(out)["claims"]
+    exact = Fraction(12_000_000 - 8 * 32 * 22_400, 8 * 32 * 32)
+    assert static["evidence"]["t_ecn_bytes"] == float(exact)
+    assert Fraction(static["exact"]["t_ecn_bytes"]) == exact
+    assert flows["evidence"]["flows"] == 7500
+    assert "exact" not in flows
+
+
+def test_plain_numbers():
+    nested = {
+        "a": [Fraction(1, 3), {1: Fraction(4, 2)}],
+        "b": np.float64(0.5),
+        "c": np.arange(2),
+        "d": sympy.Integer(3),
+    }
+    assert plain(nested) == {"a": [1 / 3, {"1": 2}], "b": 0.5, "c": [0, 1], "d": 3}
+    assert plain(nested, exact=True) == plain(nested) | {"a": ["1/3", {"1": 2}]}
+    assert plain({"root": sympy.sqrt(2), "x": sympy.Symbol("x"), "none": None}) == {
+        "root": 2**0.5,
+        "x": "x",
+        "none": None,
+    }
+    assert type(plain(np.int64(3))) is int
+    assert Way("", Fraction(1, 3), 1).as_dict()["exact"] == {"first": "1/3"}
+    assert "exact" not in Way("", 1, 1.0).as_dict()
 
 
 def test_bad_names(capsys):

@@ -122,9 +122,8 @@ def remedies() -> Finding:
     gaps = {name: fluid()[name]["last_gap"] for name in ("strawman", "byte_counter_10MB", "timer_55us", "red")}
     return Finding(
         {
-            "slow byte counter": gaps["byte_counter_10MB"] < gaps["strawman"],
-            "fast timer": gaps["timer_55us"] < gaps["byte_counter_10MB"],
-            "RED-like": gaps["red"] < gaps["strawman"],
+            "as printed": gaps["timer_55us"] < gaps["byte_counter_10MB"] < gaps["strawman"]
+            and gaps["red"] < gaps["strawman"]
         },
         {f"last_gap_gbps_{name}": gap for name, gap in gaps.items()}
         | {f"converges_{name}": gap < 1 for name, gap in gaps.items()},
