@@ -200,7 +200,7 @@ def plain(value: Any, *, exact: bool = False) -> Any:
     if hasattr(value, "tolist"):
         return plain(value.tolist(), exact=exact)
     if isinstance(value, Integral) or (isinstance(value, Rational) and value.denominator == 1):
-        return int(value)
+        return int(value.numerator)
     if isinstance(value, Rational) and exact:
         return str(value)
     try:

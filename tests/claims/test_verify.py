@@ -191,11 +191,64 @@ def verdict(name, **changed):
         ("hpccpp-wai", {"line": Fraction(1, 40) * 2}, "false-as-printed"),
         ("hpcc-53-slower", {"hpcc": 37.27}, "false-as-printed"),
         ("hpcc-53-residual", {"payload": 664.8}, "holds"),
+        ("vai-bank", {"bank_cap": None}, "false-as-printed"),
+        ("vai-bank", {"ai_cap": None}, "false-as-printed"),
+        ("vai-bank", {"bank_cap": 1001}, "false-as-printed"),
+        ("acc-32-ack-rate", {"hosts": 10}, "false-as-printed"),
+        ("dcqcn-61-delay", {"queue": 120_000}, "false-as-printed"),
+        ("dcqcn-33-packets", {"size": 1000}, "false-as-printed"),
     ],
 )
 def test_verdicts_follow_from_the_inputs(name, changed, expected):
     assert verdict(name) != expected
     assert verdict(name, **changed) == expected
+
+
+def module_of(name):
+    """Where a claim is checked."""
+    return sys.modules[CLAIMS[name].check.__module__]
+
+
+def test_half_of_what_is_said_together_does_not_hold(monkeypatch):
+    """A part that fails makes the claim false, not a matter of how it is read."""
+    empty = {"N_14": 0.0, "N_15": 0.1, "N_16": 0.1, "N_32_half_R_AI": 0.0}
+    monkeypatch.setattr(module_of("dcqcn-52-starvation"), "_empty", lambda name, *step: empty[name])
+    assert verdict("dcqcn-52-starvation") == "false-as-printed"
+    gaps = {"strawman": 30.0, "byte_counter_10MB": 20.0, "timer_55us": 25.0, "red": 10.0}
+    monkeypatch.setattr(
+        module_of("dcqcn-52-remedies"), "fluid", lambda *step: {name: {"last_gap": gap} for name, gap in gaps.items()}
+    )
+    assert verdict("dcqcn-52-remedies") == "false-as-printed"
+    gaps["timer_55us"] = 15.0
+    assert verdict("dcqcn-52-remedies") == "holds"
+
+
+def test_feedback_that_never_ends_is_counted():
+    """1000 flows' base_AI alone keeps the queue above Token_Thresh: tokens are made in each round trip for ever."""
+    found = CLAIMS["vai-no-feedback"].check(flows=(2, 1000))
+    assert found.agrees
+    assert found.verdict == "holds-with-conditions"
+    assert found.evidence["rtts_in_which_the_increases_made_tokens_by_flows"] == {2: 0, 1000: 3000}
+    assert "as with 2 flows, and does not with 1000" in found.conditions
+
+
+@pytest.mark.parametrize(
+    ("name", "helper", "wrong"),
+    [
+        ("dcqcn-4-pfc", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
+        ("dcqcn-4-static", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
+        ("dcqcn-33-packets", "LINE", Fraction(5_050_000_000)),
+        ("dcqcn-61-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
+        ("hpcc-52-queue-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
+        ("hpcc-54-delay", "delay_behind", lambda queue, rate: (queue + 1) / rate),
+        ("acc-32-ack-rate", "share", lambda hosts: Fraction(10**11, 8 * hosts - 10)),
+    ],
+)
+def test_second_ways_can_differ(monkeypatch, name, helper, wrong):
+    """A slip in one of the two, and there is no verdict."""
+    assert verdict(name) != "undecided"
+    monkeypatch.setattr(module_of(name), helper, wrong)
+    assert verdict(name) == "undecided"
 
 
 def test_lemma_iii_holds_where_the_proof_s_omission_does_not_matter(monkeypatch):

@@ -9,6 +9,7 @@ from fractions import Fraction
 from fluidcc.claims.claim import Finding, Way, claim, cut_to, rounds_to
 from fluidcc.claims.runner import main
 from fluidcc.papers import HPCC
+from fluidcc.proofs.queues import delay_behind
 
 ETA = Fraction(19, 20)
 
@@ -106,10 +107,13 @@ def concurrent_flows(fpga: Fraction = Fraction(5), asic: Fraction = Fraction(1, 
     # 50 flows per engine, six engines; a scan of the array takes 50 ticks.
     scan = 50 * fpga
     flows = 6 * (scan / asic)
+    ticks, time = 0, asic
+    while time <= scan:
+        ticks, time = ticks + 1, time + asic
     return Finding(
         {"as printed": rounds_to(float(flows) / 1e3, "9")},
         {"flows": flows, "clock_ratio": fpga / asic, "ratio_for_9000": Fraction(9000, 300)},
-        [Way("flows: ticks in a scan, 300 times the clocks' ratio", flows, 300 * fpga / asic)],
+        [Way("flows: quotient, one in each tick of a scan, counted", flows, 6 * ticks)],
         correction=f"{flows} flows at this ratio of clocks with six engines",
     )
 
@@ -180,13 +184,19 @@ def wai_25(printed: int = 25) -> Finding:
     return _wai(printed, 10**11, Fraction(4, 10**6), 100)
 
 
+def _behind(delay: Fraction, queue: Fraction, rate: Fraction) -> Way:
+    """A delay [us] against that of packets behind as many others."""
+    seen = 1e6 * delay_behind(float(queue), float(rate / 8))
+    return Way("us: quotient, packets behind as many others", float(delay), seen, 1e-9)
+
+
 @claim("hpcc-54-delay", HPCC, "5.4", "a 13 KB queue means 1 us of delay (100 Gb/s)")
-def delay_13() -> Finding:
-    delay = Fraction(13_000 * 8, 10**11) * 10**6
+def delay_13(queue: Fraction = Fraction(13_000), rate: Fraction = Fraction(10**11)) -> Finding:
+    delay = queue * 8 / rate * 10**6
     return Finding(
         {"as printed": rounds_to(float(delay), "1")},
         {"delay_us": delay},
-        [Way("bytes in 1 us at 100 Gb/s, and delay of 13 KB", 13_000 / 12_500, delay, 1e-12)],
+        [_behind(delay, queue, rate)],
     )
 
 
@@ -198,18 +208,24 @@ def reduction(before: float = 53.9, after: float = 2.70) -> Finding:
     return Finding(
         {"as printed": rounds_to(share, "95")},
         {"reduction_percent": share, "least_percent": low, "most_percent": high},
-        [Way("reduction: difference, quotient", share, 100 * (before - after) / before, 1e-12)],
+        [
+            Way(
+                "reduction: floats, exact",
+                share,
+                float(100 - 100 * Fraction(str(after)) / Fraction(str(before))),
+                1e-12,
+            )
+        ],
     )
 
 
 @claim("hpcc-52-queue-delay", HPCC, "1, 5.2", "22.9 KB are 7.3 us of queueing delay at 25 Gb/s")
 def queue_delay(queue: Fraction = Fraction(22_900), rate: Fraction = Fraction(25 * 10**9)) -> Finding:
     delay = queue * 8 / rate * 10**6
-    back = Fraction(73, 10) / 10**6 * rate / 8
     return Finding(
         {"as printed": rounds_to(float(delay), "7.3")},
-        {"delay_us": delay, "bytes_in_7.3_us": back},
-        [Way("and back: bytes that leave in 7.3 us", back, queue, 0.005)],
+        {"delay_us": delay, "bytes_in_7.3_us": Fraction(73, 10) / 10**6 * rate / 8},
+        [_behind(delay, queue, rate)],
     )
 
 

@@ -1,0 +1,32 @@
+"""How long bytes wait behind others, packet by packet: the second way of claims about queueing delay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def delay_behind(queue: float, rate: float, **network: Any) -> float:
+    """How much later a message arrives because one of the same size from another sender came to its link with it.
+
+    Parameters
+    ----------
+    queue : float
+        Size of each [bytes].
+    rate : float
+        Of all links [bytes/s].
+    **network
+        As in `fluidcc.incast`.
+
+    Returns
+    -------
+    float
+        Difference of the completion times of the last of two and of one alone [s].
+    """
+    import fluidcc as fc
+
+    last = []
+    for senders in (1, 2):
+        scenario = fc.incast(senders, rate=f"{rate}B/s", size=queue, scheme="none", **network)
+        run = fc.simulate(scenario, 10 * queue / rate + 1e-4, engine="packet")
+        last.append(max(run.summary["fct_s"]))
+    return last[1] - last[0]
