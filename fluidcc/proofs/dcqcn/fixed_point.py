@@ -132,10 +132,7 @@ def unique() -> Finding:
     rates = [flow["rate_bytes_per_s"] for flow in other.flows]
     apart = {"byte_counter_bytes": SMALL_B * PACKET, "timer_s": SLOW_T, "pmax": 0.1, "p": p, "rates_bytes_per_s": rates}
     return Finding(
-        {
-            "for any N": all(counts[n] == 1 and exists[n] for n in counts),
-            "for any settings": not rises(SMALL_B, SLOW_T),
-        },
+        {"for any N and settings": all(counts[n] == 1 and exists[n] for n in counts) and not rises(SMALL_B, SLOW_T)},
         at | {"alpha_N_2": alpha, "most_flows": most, "flows_at_which_p_is_pmax": meets, "unequal": apart},
         [
             *_same((2, 8, most)),

@@ -192,7 +192,7 @@ def patched() -> Finding:
         )
     few, many = (value(found["patched.queue"].rhs, **at, N=n) < own.C * own.high for n in (most - 1, most + 1))
     return Finding(
-        {"for any N": few and many, "with a rate of 0": not stays},
+        {"for any N and start": few and many and not stays},
         {
             "most_flows": most,
             "q_over_q'": {n: value(found["patched.queue"].rhs, **at, N=n) / at["qprime"] for n in (2, 10, 40)},

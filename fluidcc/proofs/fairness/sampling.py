@@ -234,7 +234,7 @@ def ratio_of_any() -> Finding:
     at = float(sampled.subs({t: 522_957, b: BETA, m: SAMPLE, low: SLOW, more: FAST - SLOW}))
     numeric = [c / (1 + BETA * c * 522_957 / SAMPLE) for c in (FAST, SLOW)]
     return Finding(
-        goes,
+        {"both": all(goes.values())},
         {"sampled_less_1": str(left), "sampled_slope": str(falls), "at_sign_change_in_fig_4": at},
         [Way("ratio at the sign change of Fig. 4: symbols, floats", at, numeric[0] / numeric[1], 1e-12)],
         restricted=goes["sampling"] and bool(left.is_positive) and bool(falls.is_negative) and per_rtt.diff(t) == 0,
