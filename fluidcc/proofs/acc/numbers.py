@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -73,7 +74,8 @@ def deadlocks(runs: int = 50, counts: tuple[int, int, int] = (0, 3, 37)) -> Find
     """Whether that many of 50 can be chance: Fisher's exact test against ACC's none, and what none leaves open."""
     from scipy import stats
 
-    chance = [float(stats.fisher_exact([[count, runs - count], [0, runs]]).pvalue) for count in counts[1:]]
+    exact: Any = stats.fisher_exact
+    chance = [float(exact([[count, runs - count], [0, runs]]).pvalue) for count in counts[1:]]
     # Hypergeometric by hand: both tails where all that happened is on one side.
     byhand = [2 * np.prod([(runs - k) / (2 * runs - k) for k in range(count)]) for count in counts[1:]]
     upper = float(stats.binomtest(counts[0], runs).proportion_ci(0.95, "exact").high)
@@ -90,8 +92,8 @@ def deadlocks(runs: int = 50, counts: tuple[int, int, int] = (0, 3, 37)) -> Find
             Way("the most that none of 50 allows: scipy, (1 - p)^50 = 0.025", upper, 1 - 0.025 ** (1 / runs), 1e-6),
         ],
         restricted=chance[1] < 0.05,
-        conditions=f"beside TIMELY; {counts[1]} of {runs} against none may be chance (p = {chance[0]:.2f}), and none of "
-        f"{runs} leaves up to {upper:.1%} open",
+        conditions=f"beside TIMELY; {counts[1]} of {runs} against none may be chance (p = {chance[0]:.2f}), and none "
+        f"of {runs} leaves up to {upper:.1%} open",
     )  # fmt: skip
 
 

@@ -85,13 +85,14 @@ def variation() -> Finding:
     oscillations = [_amplitude(f"g_1/{1 / g:.0f}") for g in GAINS]
     half = [_amplitude(f"g_1/{1 / g:.0f}", STEP / 2) for g in GAINS]
     falls = [after < before for before, after in itertools.pairwise(oscillations)]
+    last = [*falls, False].index(False)  # down to which gain it does
     return Finding(
         {"down to g = 1/1024": all(falls)},
         {f"amplitude_bytes_g_1/{1 / g:.0f}": amplitude for g, amplitude in zip(GAINS, oscillations, strict=True)},
         # Heun's method with jumps of the marking: first order in the step.
         [Way("oscillations at g = 1/256: step of 1 us, of 0.5 us", oscillations[2], half[2], 0.05)],
-        restricted=falls[0] and falls[1],
-        conditions="down to g = 1/256",
+        restricted=last > 0,
+        conditions=f"down to g = 1/{1 / GAINS[last]:.0f}",
     )
 
 

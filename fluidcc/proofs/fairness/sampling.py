@@ -94,11 +94,13 @@ def by_beta() -> Finding:
     factor = 1 / (1 + BETA)
     found = solve_ivp(lambda _, y: -BETA * y**2 / SAMPLE, (0, SAMPLE / FAST), [FAST], rtol=1e-11, atol=1e-13)
     factor_rtt = float(np.exp(-BETA))
+    left = solve_ivp(lambda _, y: -BETA * y / RTT, (0, RTT), [1.0], rtol=1e-11, atol=1e-13)
     return Finding(
         {"times beta": abs(factor - BETA) < 0.01, "times 1 - beta": abs(factor - (1 - BETA)) < 0.01},
         {"factor": factor, "factor_of_the_per_rtt_model": factor_rtt, "beta": BETA},
         [Way("rate after one interval: closed form, integration", factor, float(found.y[0, -1]) / FAST, 1e-9)],
         correction="it is multiplied by 1/(1 + beta); in the per-RTT model by e^-beta",
+        corrected=abs(float(found.y[0, -1]) / FAST - factor) < 1e-9 and abs(float(left.y[0, -1]) - factor_rtt) < 1e-9,
     )
 
 
