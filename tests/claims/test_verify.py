@@ -88,6 +88,10 @@ REACHED = {
     "acc-a-fair": "holds",
     "acc-63-utilisation": "holds-with-conditions",
     "vai-default-ai": "holds",
+    "acc-32-ack-rate": "holds",
+    "acc-64-ratios": "false-as-printed",
+    "vai-3-two-flows": "holds",
+    "vai-6-hadoop": "holds",
     "acc-42-halt-time": "holds",
     "acc-42-line-7": "holds-with-conditions",
     "acc-42-drains": "holds-with-conditions",
@@ -197,6 +201,12 @@ def verdict(name, **changed):
         ("acc-32-ack-rate", {"hosts": 10}, "false-as-printed"),
         ("dcqcn-61-delay", {"queue": 120_000}, "false-as-printed"),
         ("dcqcn-33-packets", {"size": 1000}, "false-as-printed"),
+        ("vai-6-delay", {"queue": Fraction(60_000)}, "false-as-printed"),
+        ("vai-2-swift", {"max_mdf": Fraction(3, 5)}, "false-as-printed"),
+        ("acc-5-memory", {"each": 41}, "false-as-printed"),
+        ("acc-61-increments", {"share": Fraction(1, 100)}, "undecided"),
+        ("acc-64-ratios", {"less": (23, 29)}, "holds"),
+        ("acc-63-deadlocks", {"counts": (0, 8, 37)}, "holds"),
     ],
 )
 def test_verdicts_follow_from_the_inputs(name, changed, expected):
@@ -221,6 +231,16 @@ def test_half_of_what_is_said_together_does_not_hold(monkeypatch):
     assert verdict("dcqcn-52-remedies") == "false-as-printed"
     gaps["timer_55us"] = 15.0
     assert verdict("dcqcn-52-remedies") == "holds"
+
+
+@pytest.mark.parametrize("name", ["hpcc-53-hadoop", "vai-6-hadoop", "vai-6-websearch", "acc-64-hadoop"])
+def test_shares_of_workloads_follow_from_the_tables(monkeypatch, name):
+    """With two flows of three below 1 KB and the rest above 2 MB every printed share is wrong."""
+    sizes = ((0, 0.0), (1e3, 2 / 3), (2e6, 2 / 3), (3e6, 1.0))
+    monkeypatch.setattr("fluidcc.scenario.builders.workloads.SIZES", {"hadoop": sizes, "web-search": sizes})
+    assert CLAIMS[name].check().verdict == "false-as-printed"
+    monkeypatch.setattr(module_of(name), "share_below", lambda table, size: 0.9)
+    assert CLAIMS[name].check().verdict == "undecided"
 
 
 def test_feedback_that_never_ends_is_counted():

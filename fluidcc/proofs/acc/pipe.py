@@ -37,7 +37,7 @@ def pipe() -> Finding:
     )
 
 
-@claim("acc-32-ack-rate", ACC, "3.2", "the arriving rate of F1's ACKs is around 4.7 Gb/s")
+@claim("acc-32-ack-rate", ACC, "3.2", "the arriving rate of F1's ACKs is around 4.7 Gb/s", slow=True)
 def ack_rate(hosts: int = HOSTS) -> Finding:
     rate = float(share(hosts) * 8 / 10**9)
     # Until P4 has sent what each host had there before it was paused, its queue is what came; later they take turns.
