@@ -247,7 +247,7 @@ def slower(others: float = 44.6, hpcc: float = 36.1) -> Finding:
     return Finding(
         {"as printed": rounds_to(ratio, "1.24")},
         {"ratio": ratio, "least": low, "most": high},
-        [Way("ratio within what rounding of both allows", low <= 1.245 and high >= 1.235, True)],
+        [Way("as printed, and within what rounding allows", rounds_to(ratio, "1.24"), low <= 1.245 and high >= 1.235)],
     )
 
 
