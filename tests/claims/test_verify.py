@@ -66,6 +66,7 @@ REACHED = {
     "dcqcn-52-pmax": "holds-with-conditions",
     "dcqcn-52-latency": "holds-with-conditions",
     "dcqcn-52-settles": "holds-with-conditions",
+    "dcqcn-52-g-slower": "holds-with-conditions",
     "dcqcn-63-dcqcn": "false-as-printed",
     "dcqcn-conext-monotone": "holds",
     "dcqcn-conext-margin": "false-as-printed",

@@ -152,20 +152,6 @@ def pmax() -> Finding:
     )
 
 
-@claim("dcqcn-52-g-slower", DCQCN, "5.2", "a lower g leads to slightly slower convergence", slow=True)
-def slower_gain() -> Finding:
-    gaps = [fluid()[f"g_1/{n}"]["mean_gap"] for n in GAINS]
-    times = [fluid()[f"g_1/{n}"]["converged_s"] for n in GAINS]
-    return Finding(
-        {"mean gap": gaps == sorted(gaps), "time until the gap is below 1 Gb/s": times == sorted(times)},
-        {f"mean_gap_gbps_g_1/{n}": gap for n, gap in zip(GAINS, gaps, strict=True)}
-        | {f"below_1_gbps_from_s_g_1/{n}": value for n, value in zip(GAINS, times, strict=True)},
-        [halved("g_1/256", "mean_gap", 0.01), halved("g_1/16", "mean_gap", 0.01)],
-        correction="from 1/16 to 1/1024 a lower g converges slightly faster",
-        corrected=gaps == sorted(gaps, reverse=True),
-    )
-
-
 @claim("dcqcn-52-r-ai", DCQCN, "5.2", "halving R_AI reduces the convergence speed", slow=True)
 def half_increase() -> Finding:
     whole, half = fluid()["pmax_1"], fluid()["r_ai_20"]

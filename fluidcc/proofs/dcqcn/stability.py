@@ -6,16 +6,17 @@ import functools
 from typing import Any
 
 import numpy as np
+from scipy.optimize import newton
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN, ECN_OR_DELAY
 
 from .fixed_point import KMAX, KMIN, PACKET, PMAX, R_AI, TAU, TAU_PRIME, B, C, F, T, marking, most_flows, queue
-from .settings import ABOUT, STEP, fluid, halved
+from .settings import ABOUT, GAINS, STEP, fluid, halved
 
 
-def linear(flows: int) -> tuple[np.ndarray, np.ndarray]:
+def linear(flows: int, g: float = 1 / 256) -> tuple[np.ndarray, np.ndarray]:
     """Jacobians of (6)-(9) at the fixed point, of N equal flows: by q, alpha, R_T, R_C now, and a delay ago."""
     p, R = marking(flows), C / flows
     slope = PMAX / (KMAX - KMIN) * PACKET  # of (5), per packet
@@ -33,7 +34,7 @@ def linear(flows: int) -> tuple[np.ndarray, np.ndarray]:
         return np.array(
             [
                 flows * R_C - C,  # (6)
-                (1 - keep ** (TAU_PRIME * rate) - alpha) / TAU_PRIME / 256,  # (7), g = 1/256
+                g * (1 - keep ** (TAU_PRIME * rate) - alpha) / TAU_PRIME,  # (7)
                 -(R_T - R_C) / TAU * cut  # (8)
                 + R_AI * rate * (keep ** (F * B) * bytes_ + keep ** (F * T * rate) * timer),
                 -R_C * alpha / (2 * TAU) * cut + (R_T - R_C) / 2 * rate * (bytes_ + timer),  # (9)
@@ -74,6 +75,58 @@ def critical_delay(flows: int) -> float:
     k, n = np.nonzero(np.diff(np.sign(size), axis=1))
     part = size[k, n] / (size[k, n] - size[k, n + 1])  # of the way from one frequency to the next
     return float((late[k, n] + part * (late[k, n + 1] - late[k, n])).min())
+
+
+def difference_root(flows: int, g: float, delay: float = 50e-6) -> complex:
+    """Rightmost root of what differs between flows, which leaves the queue where it is [1/s].
+
+    Without the queue, `linear` has three states left and one delayed input, R_C. The delay is short beside the roots'
+    times, so that Newton's method comes to them from the three eigenvalues without a delay.
+    """
+    now, then = (matrix[1:, 1:] for matrix in linear(flows, g))
+
+    def characteristic(root: complex) -> complex:
+        return complex(np.linalg.det(root * np.eye(3) - now - then * np.exp(-root * delay)))
+
+    found = [newton(characteristic, x0=start + 1e-3j, tol=1e-9) for start in np.linalg.eigvals(now + then)]
+    return complex(max(found, key=lambda root: root.real))
+
+
+@claim("dcqcn-52-g-slower", DCQCN, "5.2", "a lower g leads to slightly slower convergence", slow=True)
+def slower_gain() -> Finding:
+    """In the long run by the rightmost root of the flows' difference, and in the transient of Fig. 11's start."""
+    import fluidcc as fc
+
+    gaps, times = ({n: fluid()[f"g_1/{n}"][key] for n in GAINS} for key in ("mean_gap", "converged_s"))
+    roots = {n: difference_root(2, 1 / n) for n in GAINS}
+    speeds = {n: -root.real for n, root in roots.items()}
+    found = {n: fc.stability(fc.incast(2, scheme=fc.DCQCN(g=1 / n))).fairness_root or complex("nan") for n in GAINS}
+    low = max(speeds, key=lambda n: speeds[n])  # the g from which on a lower one is slower
+    below, falling = [speeds[n] for n in GAINS if n >= low], sorted(speeds.values(), reverse=True)
+    decays = ", ".join(f"{speed:.1f} /s at g = 1/{n}" for n, speed in speeds.items())
+    transient = ", ".join(f"{time * 1e3:.1f}" for time in times.values())
+    return Finding(
+        {
+            "in the long run, Fig. 12's 1/16 and 1/256": speeds[256] < speeds[16],
+            "in the long run, each g beside the one before": list(speeds.values()) == falling,
+            "mean gap from 40 and 0 Gb/s": list(gaps.values()) == sorted(gaps.values()),
+            "time from there until the gap is below 1 Gb/s": list(times.values()) == sorted(times.values()),
+        },
+        {f"fairness_root_per_s_g_1/{n}": [root.real, abs(root.imag)] for n, root in roots.items()}
+        | {f"mean_gap_gbps_g_1/{n}": gap for n, gap in gaps.items()}
+        | {f"below_1_gbps_from_s_g_1/{n}": value for n, value in times.items()},
+        [
+            *(
+                Way(f"decay at g = 1/{n}: own Jacobian less the queue, fluidcc.stability", -speed, found[n].real, 1e-6)
+                for n, speed in speeds.items()
+            ),
+            halved("g_1/256", "mean_gap", 0.01),
+            halved("g_1/16", "mean_gap", 0.01),
+        ],
+        restricted=len(below) > 2 and below == sorted(below, reverse=True) and speeds[256] < speeds[16],
+        conditions=f"in the long run, from g = 1/{low} on: differences decay by {decays}; not in the transient "
+        f"from 40 and 0 Gb/s, whose gap is below 1 Gb/s after {transient} ms",
+    )
 
 
 @claim(
