@@ -73,8 +73,14 @@ class VariableAI:
 class Sender:
     """What the mechanisms need of a sender: its reference, when it may change, and what its ACKs are counted for."""
 
-    def __init__(self, vai: VariableAI | None, sampling: int | None, draw: Callable[[], float] | None) -> None:
-        self.vai, self.sampling, self.draw = vai, sampling, draw
+    def __init__(
+        self,
+        vai: VariableAI | None,
+        sampling: int | None,
+        draw: Callable[[], float] | None,
+        costs_period: bool = False,
+    ) -> None:
+        self.vai, self.sampling, self.draw, self.costs_period = vai, sampling, draw, costs_period
         self.acks = 0
         self.last_update: int | None = None
         self.seen: Counter[str] = Counter()
@@ -95,6 +101,11 @@ class Sender:
         if due:
             self.seen["decrease" if decreases else "increase"] += 1
         return due
+
+    def ignored(self, snd_nxt: int) -> None:
+        """Begin the next period, where an ACK that is disregarded costs it."""
+        if self.costs_period:
+            self.last_update, self.acks = snd_nxt, 0
 
 
 class HPCC(Sender):
@@ -139,6 +150,7 @@ class HPCC(Sender):
         rate = min(max(rate, self.least), self.B)
         update = self.adjusts(rate, self.reference, self.B, end)
         if update is None:
+            self.ignored(snd_nxt)
             return
         self.rate = rate
         if update:
@@ -187,6 +199,7 @@ class Swift(Sender):
         elif sent >= self.cut_at:
             if self.draw is not None and self.draw() * self.W_init > self.W:
                 self.seen["disregarded"] += 1
+                self.cut_at = now if self.costs_period else self.cut_at
             else:
                 self.seen["decrease"] += 1
                 self.W, self.cut_at = self.W * cut, now
@@ -200,6 +213,7 @@ class Swift(Sender):
             return
         update = self.adjusts(new, self.reference, self.W_init, end)
         if update is None:
+            self.ignored(snd_nxt)
             return
         if update:
             self.factor(spent=True)

@@ -180,6 +180,19 @@ def test_a_small_window_is_spared_for_longer() -> None:
     assert len(found) > 8
 
 
+def test_an_ignored_update_may_cost_its_round_trip() -> None:
+    """Then one share of W_init a round trip, here 10.5 packets, adds up to 1; what exceeds it is kept."""
+    found = reductions(0.2, 10, 800, 0.5, probabilistic=True, ignored_costs="period")
+    expected, share, drawn = [], 0.2, 0.0
+    for trip in range(800 // 21):
+        drawn += share
+        if drawn >= 1:
+            expected.append(11 + 10.5 * trip)
+            drawn, share = drawn - 1, share / 1.05
+    assert found == pytest.approx(expected)
+    assert len(found) > 4
+
+
 def test_swift_s_reference() -> None:
     """At twice the target W is 0.6 of the reference, which follows every 7 ACKs; an increase comes with either."""
     scenario = resolve(fc.incast(1, rate="100Gbps", scheme=fc.Swift(sampling=7, rate_ai="50Mbps", flow_scaling=False)))

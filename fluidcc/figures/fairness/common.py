@@ -47,6 +47,11 @@ VARIANTS = {
     "default": Variant("default", "C0"),
     "gbps": Variant("1 Gbps", "C1", changes=(("rate_ai", "1Gbps"),)),
     "probabilistic": Variant("probabilistic", "C2", changes=(("probabilistic", True),)),
+    "probabilistic_period": Variant(
+        "probabilistic, an ignored update costs its round trip",
+        "C6",
+        changes=(("probabilistic", True), ("ignored_costs", "period")),
+    ),
     "vai_sf": Variant("VAI SF", "C3", "vai-sf"),
     "vai_sf_scaled": Variant("VAI SF with flow scaling", "C4", "vai-sf", (("flow_scaling", True), ("fs_max", 50.0))),
     "sf": Variant("SF alone", "C5", "vai-sf", (("vai", False),)),
@@ -147,7 +152,8 @@ def run(scenarios: list[Scenario], until: float, sampled: float, **options: Any)
 
 def run_variants(scheme: str, keys: tuple[str, ...], flows: int, seeds: int = SEEDS) -> dict[str, list[Run]]:
     """Variants of a scheme in the paper's incast, those that draw at random with several seeds."""
-    lists = {key: [staggered(scheme, key, flows)] * (seeds if key == "probabilistic" else 1) for key in keys}
+    random = {key: seeds if dict(VARIANTS[key].changes).get("probabilistic") else 1 for key in keys}
+    lists = {key: [staggered(scheme, key, flows)] * random[key] for key in keys}
     found = iter(run([scenario for several in lists.values() for scenario in several], UNTIL[flows], SAMPLED[flows]))
     return {key: [next(found) for _ in several] for key, several in lists.items()}
 

@@ -14,7 +14,6 @@ from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.fairness.common import (
     NAMES,
     NOTES,
-    SEEDS,
     UNTIL,
     VARIANTS,
     Run,
@@ -30,12 +29,14 @@ from fluidcc.progress import Bar
 
 FLOWS = 16
 FIGURES = {
-    "fairness-fig2": ("hpcc", ("default", "gbps", "probabilistic")),
-    "fairness-fig3": ("swift", ("default", "gbps", "probabilistic")),
+    "fairness-fig2": ("hpcc", ("default", "gbps", "probabilistic", "probabilistic_period")),
+    "fairness-fig3": ("swift", ("default", "gbps", "probabilistic", "probabilistic_period")),
     "fairness-fig8": ("hpcc", ("default", "vai_sf")),
     "fairness-fig9": ("swift", ("default", "vai_sf", "vai_sf_scaled")),
 }
+SEEDS = 16  # of runs with probabilistic feedback
 CLOSER = 0.5  # of the default's spread: "much closer together"
+WITHIN = 2.13  # standard errors to 95 %: Student's t of 15 degrees of freedom
 TREND = 0.5  # rank correlation that 16 flows without any have once in twenty times
 
 
@@ -46,7 +47,7 @@ TREND = 0.5  # rank correlation that 16 flows without any have once in twenty ti
 def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     scheme, keys = FIGURES[figure.name]
-    runs = run_variants(scheme, keys, FLOWS)
+    runs = run_variants(scheme, keys, FLOWS, SEEDS)
     fluid = {} if quick else _fluid(scheme, keys)
     values = _measure(runs) | _measure({f"fluid_{key}": [each] for key, each in fluid.items()})
     notes = [
@@ -55,11 +56,7 @@ def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
         f"finishes first; up to {TREND:g} either way is none, as 16 flows without any trend have more once in 20 times",
     ]
     if "probabilistic" in keys:
-        found = ", ".join(f"{each.rank_correlation:.2f}" for each in runs["probabilistic"])
-        notes += [
-            seeds_note(SEEDS),
-            f"probabilistic: rank correlations {found}: the trend is weaker, and still there; so it is by the fluid",
-        ]
+        notes += [seeds_note(SEEDS), *_readings(values)]
     if figure.name == "fairness-fig8":
         notes.append("HPCC with VAI SF: the trend is reversed, for most flows whoever starts last finishes last")
     notes += ["variants are drawn 2 us beside each other", "quick: no fluid" if quick else "crosses: fluid model"]
@@ -67,6 +64,18 @@ def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
     files = (_draw(figure.name, firsts, fluid).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(firsts, fluid), files[1])
     return Result(figure, values, _expected(keys), files, tuple(notes))
+
+
+def _readings(values: dict[str, float | bool]) -> list[str]:
+    """What is found of the two ways to ignore feedback, in words that follow from the numbers."""
+    notes = []
+    for key, costs in (("probabilistic", "its ACK"), ("probabilistic_period", "its round trip")):
+        mean, within = (float(values[f"{key}_rank_correlation_mean{end}"]) for end in ("", "_within"))
+        word = "the trend stays" if mean + within < -TREND else "no trend" if mean - within > -TREND else "undecided"
+        notes.append(
+            f"if an ignored update costs {costs}: mean rank correlation {mean:.2f}, to {within:.2f} (95 %): {word}"
+        )
+    return notes
 
 
 def _fluid(scheme: str, keys: tuple[str, ...]) -> dict[str, Run]:
@@ -90,6 +99,10 @@ def _measure(runs: dict[str, list[Run]]) -> dict[str, float | bool]:
             f"{key}_spread_s": float(np.median([each.spread for each in several])),
             f"{key}_rank_correlation": float(np.median([each.rank_correlation for each in several])),
         }
+        if len(several) > 1:
+            trends = np.array([each.rank_correlation for each in several])
+            values[f"{key}_rank_correlation_mean"] = float(trends.mean())
+            values[f"{key}_rank_correlation_mean_within"] = float(WITHIN * trends.std(ddof=1) / np.sqrt(len(trends)))
     for key in runs:
         if "default" in runs and key != "default":
             values[f"{key}_much_closer"] = bool(values[f"{key}_spread_s"] <= CLOSER * values["default_spread_s"])
@@ -127,7 +140,7 @@ def _draw(name: str, runs: dict[str, Run], fluid: dict[str, Run]) -> Any:
     picture, ((axis,),) = new_figure(1, 1, size=(WIDTH, 5.6))
     for k, (key, each) in enumerate(runs.items()):
         starts, colour = each.starts * 1e6 + 2.0 * (k - 1), VARIANTS[key].colour  # beside each other
-        axis.plot(starts, each.finish * 1e6, "os^"[k], ms=7, mfc="none", color=colour, label=VARIANTS[key].name)
+        axis.plot(starts, each.finish * 1e6, "os^D"[k], ms=7, mfc="none", color=colour, label=VARIANTS[key].name)
         if key in fluid:
             axis.plot(starts, fluid[key].finish * 1e6, "x", ms=5, color=colour)
     axis.set(xlabel=label("start", "us"), ylabel=label("finish", "us"), ylim=(0, 1700))

@@ -158,13 +158,14 @@ def jump(parameters: HPCC, state: State, progress: Progress, observed: Feedback)
     most = p.initial_window
     room = (100.0 * jnp.sum(progress.own, axis=0)) ** (1.0 / _alpha(p))
     changed = jnp.clip(changed, least, most * room)
-    ignored = jnp.zeros_like(waiting)
+    ignored = passes = jnp.zeros_like(waiting)
     if tokens is not None:
         decreases = changed[0] < s.reference_window[0]
         update = ~waiting & vai_sf.adjusts(p, tokens, decreases, update)
         share = s.reference_window[0] / p.initial_window
         ignored, tokens = vai_sf.ignores(p, tokens, progress, update & decreases, share)
         update &= ~ignored
+        passes = ignored & vai_sf.ends_period(p)
         tokens = vai_sf.adjusted(p, tokens, update)
     moves = update if p.reaction == "per-rtt" else ~waiting & ~ignored
     joined = jnp.clip(_joined(p, changed, progress.own), least, most)
@@ -178,7 +179,7 @@ def jump(parameters: HPCC, state: State, progress: Progress, observed: Feedback)
         reference_window=jnp.where(update, changed, s.reference_window),  # lines 15, 19
         utilisation=s.utilisation,
         stage=stage,
-        last_update=jnp.where(first | update, progress.sent, s.last_update),  # line 24
+        last_update=jnp.where(first | update | passes, progress.sent, s.last_update),  # line 24
         tokens=tokens,
     )
 

@@ -221,7 +221,7 @@ def compute_rate(flow: Any, me: Any, U: Any, factor: Any) -> Any:
 
 @kernel
 def compute_by_ack(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, U: Any, update: Any) -> Any:
-    """Lines 11-20 in either form, with Variable AI and Sampling Frequency; whether the reference was updated."""
+    """Lines 11-20 in either form, with Variable AI and Sampling Frequency; whether that begins a new period."""
     if me.vai or me.sampling > 0:
         vai_sf.observed(flow, me, ack, deepest_queue(me, ack), me.eta <= U)
     factor = vai_sf.increases(me)
@@ -233,7 +233,7 @@ def compute_by_ack(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any, U: An
         reference, largest = me.Wc, me.w_init
     update = vai_sf.adjusts(me, new < reference, update)
     if update and new < reference and vai_sf.ignores(core, uniforms, me, reference / largest):
-        return False
+        return me.ignored_ends_period == 1
     if me.sim:
         me.R = new
     else:

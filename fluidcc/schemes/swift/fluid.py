@@ -97,6 +97,7 @@ def jump(parameters: Swift, state: State, progress: Progress, observed: Array) -
     inflight = (progress.sent - progress.acked + newly) * per_packet
     held = (s.rate < progress.line_rate) | (inflight >= s.window)
     cut = jnp.maximum(1.0 - p.beta * (delay - target) / delay, p.max_mdf)
+    passes = jnp.zeros_like(below)
     m, cuts = s.mechanisms, ~below & (newly > 0) & (progress.acked > s.cut_end)
     if p.sampling is not None:
         assert m is not None
@@ -109,7 +110,8 @@ def jump(parameters: Swift, state: State, progress: Progress, observed: Array) -
             ai = p.ai * m.factor  # tokens are for the increases of a round trip
             ignored, tokens = vai_sf.ignores(p, tokens, progress, cuts, s.window / p.initial_window)
             cuts &= ~ignored
-            drawn = jnp.where(cuts, 0.0, tokens.drawn)
+            passes = ignored & vai_sf.ends_period(p)
+            drawn = tokens.drawn if vai_sf.ends_period(p) else jnp.where(cuts, 0.0, tokens.drawn)
             m = m._replace(tokens=vai_sf.adjusted(p, tokens, over)._replace(drawn=drawn))
         grown = W + jnp.where(held, ai * newly / progress.wire_packet / jnp.maximum(W, 1.0), 0.0)
         new = jnp.where(cuts, W * cut, jnp.where(below, grown, W))
@@ -120,7 +122,7 @@ def jump(parameters: Swift, state: State, progress: Progress, observed: Array) -
         window=new * packet,
         rtt=jnp.broadcast_to(delay, W.shape),
         target=target,
-        cut_end=jnp.where(cuts, progress.sent, s.cut_end),
+        cut_end=jnp.where(cuts | passes, progress.sent, s.cut_end),
         mechanisms=m,
     )
 
@@ -144,10 +146,11 @@ def _by_reference(
     update = moves & vai_sf.adjusts(p, tokens, decreases, trip_over)
     ignored, tokens = vai_sf.ignores(p, tokens, progress, update & decreases, m.reference / p.initial_window)
     update &= ~ignored
+    passes = ignored & vai_sf.ends_period(p)
     return jnp.where(moves & ~ignored, new, window / packet), m._replace(
         tokens=vai_sf.adjusted(p, tokens, update),
         reference=jnp.where(update, new * packet, m.reference),
-        last_update=jnp.where(first | update, progress.sent, m.last_update),
+        last_update=jnp.where(first | update | passes, progress.sent, m.last_update),
     )
 
 

@@ -110,9 +110,12 @@ def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> Non
     if me.rtt < me.target:
         if limited(core, flow, me, ack):
             me.W += me.ai * me.factor * ack.covers / max(me.W, 1.0)
-    elif ack.sent >= me.decreased and not vai_sf.ignores(core, uniforms, me, me.W * me.packet / me.w_init):
-        me.W *= cut(me)
-        me.decreased = core.now
+    elif ack.sent >= me.decreased:
+        ignored = vai_sf.ignores(core, uniforms, me, me.W * me.packet / me.w_init)
+        if not ignored:
+            me.W *= cut(me)
+        if not ignored or me.ignored_ends_period:
+            me.decreased = core.now
 
 
 @kernel
@@ -126,6 +129,8 @@ def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None
         return
     if vai_sf.adjusts(me, decreases, ack.end > me.last_update):
         if decreases and vai_sf.ignores(core, uniforms, me, me.W_reference * me.packet / me.w_init):
+            if me.ignored_ends_period:
+                me.last_update = flow.sent
             return
         me.W_reference = new
         me.last_update = flow.sent

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from fluidcc.schemes.signals import Progress
+from fluidcc.schemes.vai_sf.mechanisms import IGNORED_COSTS, VaiSf
 from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
-from fluidcc.schemes.vai_sf.mechanisms import VaiSf
 
 
 class Tokens(NamedTuple):
@@ -21,7 +21,7 @@ class Tokens(NamedTuple):
     congested: Array  # whether it asked for a decrease at any time in it
     trip_end: Array  # byte whose ACK ends the round trip; 0 before the first ACK
     acks: Array  # since the last adjustment
-    drawn: Array  # expected number of ACKs, among those that would decrease, that were not ignored
+    drawn: Array  # expected number of ACKs, among those that would decrease, that were not ignored since the last was
     factor: Array  # additive increase over its base
 
 
@@ -85,14 +85,25 @@ def adjusts(p: VaiSf, tokens: Tokens, decreases: Array, trip_over: Array) -> Arr
     return trip_over if p.sampling is None else jnp.where(decreases, tokens.acks >= p.sampling, trip_over)
 
 
+def ends_period(p: VaiSf) -> bool:
+    """Whether an update that is ignored costs its period."""
+    return p.ignored_costs == IGNORED_COSTS[1]
+
+
 def ignores(p: VaiSf, tokens: Tokens, progress: Progress, would_decrease: Array, share: Array) -> tuple[Array, Tokens]:
     """Whether the ACKs that would decrease references, these shares of the largest, are ignored so far (III-D).
 
     An ACK is heeded with probability ``share``: on average the decrease comes once the shares of the ACKs that would
-    make it add up to 1.
+    make it add up to 1. Where an ignored one costs its period, the next period's comes on top, and increases between
+    leave the sum as it is; the caller begins the next period.
     """
     if not p.probabilistic:
         return jnp.zeros_like(would_decrease), tokens
+    if ends_period(p):
+        drawn = tokens.drawn + jnp.where(would_decrease, share, 0.0)
+        heeded, again = would_decrease & (drawn >= 1.0), would_decrease & (drawn < 1.0)
+        left = jnp.where(heeded, drawn - 1.0, drawn)
+        return again, tokens._replace(drawn=left, acks=jnp.where(again, 0.0, tokens.acks))
     drawn = tokens.drawn + jnp.where(would_decrease, share * progress.newly / progress.wire_packet, 0.0)
     return would_decrease & (drawn < 1.0), tokens._replace(drawn=drawn)
 
@@ -103,7 +114,7 @@ def adjusted(p: Any, tokens: Tokens, where: Array) -> Tokens:
     t = t._replace(
         bank=jnp.where(where, jnp.maximum(t.bank - jnp.minimum(p.ai_cap, t.bank), 0.0), t.bank),
         acks=jnp.where(where, 0.0, t.acks),
-        drawn=jnp.where(where, 0.0, t.drawn),
+        drawn=t.drawn if ends_period(p) else jnp.where(where, 0.0, t.drawn),
     )
     return t._replace(factor=_factor(p, t)) if p.vai else t
 

@@ -10,6 +10,8 @@ from fluidcc.units import COUNT
 _PAPER = "Fast Convergence to Fairness"
 # What of the measured congestion becomes tokens: all of it (Algorithm 1), or what exceeds the threshold (IV-A, text).
 TOKEN_RULES = ("measured", "excess")
+# What an update that is ignored costs: its ACK, so that the next one draws again, or the period (III-D is silent).
+IGNORED_COSTS = ("ack", "period")
 # What a trace shows of either engine.
 OBSERVABLES = {
     "token_bank": ("1", "tokens in the bank"),
@@ -49,6 +51,14 @@ class VaiSf:
         default=False,
         source=f"{_PAPER} III-D",
         choices=(False, True),
+    )
+    ignored_costs: str = parameter(
+        "choice",
+        "with probabilistic: an ignored update costs its ACK, and the next one draws again, or the round trip "
+        "(with sampling: the s ACKs)",
+        default="ack",
+        source=f"{_PAPER} III-D",
+        choices=IGNORED_COSTS,
     )
     ai_cap: Any = parameter(
         COUNT, "most tokens that an increase uses", default=100.0, symbol="AI_Cap", source=f"{_PAPER} VI-A", low=0

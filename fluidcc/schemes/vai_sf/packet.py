@@ -7,7 +7,7 @@ become its reference; and `adjusted` if it did.
 What the text leaves open: a round trip ends with the first ACK of a packet sent after the last one ended; the ACKs of a
 sampling period are counted from the last adjustment of any kind; an adjustment decreases if the new reference is below
 the old one, increase included ("if the rate decreases overall"); an ACK that is ignored (III-D) leaves the next one to
-draw again.
+draw again, or, with ``ignored_costs="period"``, that of the next period.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.packet.jit import kernel
+from fluidcc.schemes.vai_sf.mechanisms import IGNORED_COSTS, TOKEN_RULES
 from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
-from fluidcc.schemes.vai_sf.mechanisms import TOKEN_RULES
 
 _I, _F = np.int64, np.float64
 
@@ -26,6 +26,7 @@ COLUMNS = [
     ("vai", _I),
     ("sampling", _I),  # 0: once per round trip
     ("probabilistic", _I),
+    ("ignored_ends_period", _I),
     ("ai_cap", _F),
     ("bank_cap", _F),
     ("ai_div", _F),
@@ -46,6 +47,7 @@ def fill(parameters: Any, me: Any, token_thresh: float) -> None:
     """Write the parameters; ``token_thresh`` is the scheme's, in its unit of congestion."""
     p = parameters
     me.vai, me.probabilistic = p.vai, p.probabilistic
+    me.ignored_ends_period = p.ignored_costs == IGNORED_COSTS[1]
     me.sampling = 0 if p.sampling is None else round(p.sampling)
     me.ai_cap, me.bank_cap, me.ai_div, me.dampener_constant = p.ai_cap, p.bank_cap, p.ai_div, p.dampener_constant
     me.token_thresh = token_thresh
@@ -101,12 +103,18 @@ def adjusts(me: Any, decreases: Any, trip_over: Any) -> Any:
 
 @kernel
 def ignores(core: Any, uniforms: Any, me: Any, share: Any) -> Any:
-    """Whether an ACK that would decrease the reference, which is this share of the largest, is ignored (III-D)."""
+    """Whether an ACK that would decrease the reference, which is this share of the largest, is ignored (III-D).
+
+    Where that ends the period, the caller begins the next one; its ACKs are counted anew here.
+    """
     if not me.probabilistic:
         return False
     draw = uniforms[core.drawn]
     core.drawn += 1
-    return share < draw
+    ignored = share < draw
+    if ignored and me.ignored_ends_period:
+        me.acks = 0
+    return ignored
 
 
 @kernel

@@ -193,7 +193,7 @@ def test_an_ack_is_ignored_unless_the_window_exceeds_the_draw() -> None:
     """III-D: at the largest window always heeded, at half of it every second time, at 0 never; one draw each."""
     draws = np.random.default_rng(5).random(20_000)
     for share, least, most in ((1.0, 0, 0), (0.5, 9_700, 10_300), (0.0, 20_000, 20_000)):
-        core, me = SimpleNamespace(drawn=0), SimpleNamespace(probabilistic=1)
+        core, me = SimpleNamespace(drawn=0), SimpleNamespace(probabilistic=1, ignored_ends_period=0)
         ignored = sum(ignores(core, draws, me, share) for _ in range(20_000))
         assert least <= ignored <= most
         assert core.drawn == 20_000
@@ -213,6 +213,8 @@ MECHANISMS = {
     "both": {"vai": True, "sampling": 30},
     "probabilistic": {"probabilistic": True},
     "all": {"vai": True, "sampling": 10, "probabilistic": True},
+    "period": {"probabilistic": True, "ignored_costs": "period"},
+    "all, period": {"vai": True, "sampling": 10, "probabilistic": True, "ignored_costs": "period"},
 }
 SEED = 3
 
@@ -289,6 +291,7 @@ def test_hpcc_follows_its_papers(name: str, rule: str, variant: str) -> None:
             reference.VariableAI(30e3, 500, rule) if "vai" in on else None,
             on.get("sampling"),
             draw if "probabilistic" in on else None,
+            on.get("ignored_costs") == "period",
         )
         for _ in range(8)
     ]  # fmt: skip
@@ -322,6 +325,7 @@ def test_swift_follows_its_papers(name: str, scaling: Any) -> None:
             reference.VariableAI(12e-6, 30e-9, "excess") if "vai" in on else None,
             on.get("sampling"),
             draw if "probabilistic" in on else None,
+            on.get("ignored_costs") == "period",
         )
         for _ in range(8)
     ]  # fmt: skip
