@@ -18,7 +18,9 @@ from fluidcc.units import TIME, quantity, show
 
 
 @public()
-def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = None, interval: Any = None) -> float:
+def time_to_fairness(
+    trace: Trace, level: float = 0.95, variable: str | None = None, interval: Any = None, *, lasting: bool = True
+) -> float:
     """Time from the last flow's start until Jain's index stays at or above a level, while all flows run [s].
 
     Parameters
@@ -28,11 +30,14 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
         In (0, 1].
     variable, interval
         As of `jain_over_time`.
+    lasting : bool
+        False: until it is there for the first time, whether it stays or not.
 
     Returns
     -------
     float
-        NaN if it is below when the first flow ends, or the trace, or if the trace ends before all have started.
+        NaN if it is below when the first flow ends, or the trace (not lasting: if it is at no time there), or if the
+        trace ends before all have started.
 
     Raises
     ------
@@ -48,7 +53,8 @@ def time_to_fairness(trace: Trace, level: float = 0.95, variable: str | None = N
         raise InputError("time_to_fairness: a flow ends before the last one starts; give them more bytes")
     index = jain_over_time(trace, variable, interval)
     index = index[(index.time.values >= last) & (index.time.values <= end)]
-    first = metrics.lasting_from(index.values >= level)
+    fair = index.values >= level
+    first = metrics.lasting_from(fair) if lasting else int(fair.argmax()) if fair.any() else None
     if first is None:
         return float("nan")
     return float(index.time[first]) - last if first else 0.0

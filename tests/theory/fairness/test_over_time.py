@@ -121,8 +121,17 @@ def test_intervals_that_are_none(interval: str) -> None:
 FAIR, UNFAIR = [1.0, 1.0], [1.0, 3.0]
 
 
-def time_to(*rates: Any, level: float = 0.95, **more: Any) -> float:
-    return fc.time_to_fairness(made(rates, **more), level)
+def time_to(*rates: Any, level: float = 0.95, lasting: bool = True, **more: Any) -> float:
+    return fc.time_to_fairness(made(rates, **more), level, lasting=lasting)
+
+
+def test_the_first_time_is_not_for_good() -> None:
+    there_and_back = [UNFAIR, FAIR, UNFAIR, FAIR, FAIR]
+    assert time_to(*there_and_back) == pytest.approx(3 * US)
+    assert time_to(*there_and_back, lasting=False) == pytest.approx(US)
+    assert time_to(FAIR, UNFAIR, lasting=False) == 0
+    assert np.isnan(time_to(UNFAIR, UNFAIR, lasting=False))
+    assert np.isnan(time_to(FAIR, FAIR, starts=[0, 5 * US], lasting=False))
 
 
 def test_times_by_hand() -> None:
