@@ -103,6 +103,7 @@ REACHED = {
     "acc-a-queue": "false-as-printed",
     "acc-a-shares": "holds",
     "acc-a-closed": "holds",
+    "acc-b-recovery": "ambiguous",
 }
 
 

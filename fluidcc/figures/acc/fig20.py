@@ -61,7 +61,7 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
     until, phases = (QUICK_UNTIL, QUICK_PHASES) if quick else (UNTIL, PHASES)
     runs = {
         (name, hosts): packet_runs(
-            [_scenario(name, hosts, BURST + k * PHASE) for k in range(phases if name == "acc" else 1)],
+            [scenario_of(name, hosts, BURST + k * PHASE) for k in range(phases if name == "acc" else 1)],
             until,
             sample_interval=SAMPLED,
         )
@@ -88,7 +88,8 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
     return Result(figure, values, _expected(), files, tuple(notes))
 
 
-def _scenario(name: str, hosts: int, start: float) -> Scenario:
+def scenario_of(name: str, hosts: int, start: float) -> Scenario:
+    """The chain with so many bursting hosts from a time on [s]."""
     if name == "dcqcn_sim":
         return bursty_chain("dcqcn", hosts, burst_start=start, scheme=_SIMULATOR)
     return bursty_chain(name, hosts, burst_start=start, scheme=settled(name))
@@ -100,7 +101,7 @@ def _utilisation(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     return trace["time"].values[EVERY::EVERY][: len(used)], used
 
 
-def _below_full(trace: Trace, full: float) -> float:
+def below_full(trace: Trace, full: float) -> float:
     """From the first 100 us below full since the bursts' start to the next that is full, or to the end [s]."""
     ends, used = _utilisation(trace)
     after = ends > BURST
@@ -117,7 +118,7 @@ def _measure(runs: dict[tuple[str, int], list[Trace]]) -> dict[str, float | bool
         here = f"{name}_N{hosts}"
         full = FULL * (0.95 if name == "hpcc" else 1.0)
         values |= {
-            f"{here}_below_full_s": float(np.median([_below_full(trace, full) for trace in traces])),
+            f"{here}_below_full_s": float(np.median([below_full(trace, full) for trace in traces])),
             f"{here}_least": float(used[ends > BURST].min()),
             f"{here}_late": float(used[ends > 10e-3].mean()),
             f"{here}_pauses_at_SW3": float(np.median([t.summary["pfc"]["pauses_received"]["SW3"] for t in traces])),

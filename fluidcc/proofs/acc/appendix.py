@@ -7,6 +7,7 @@ ones in which the queue drains, M = ceil(rN - r + 1).
 from __future__ import annotations
 
 import math
+import statistics
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -229,25 +230,59 @@ def utilisation() -> Finding:
     )
 
 
-@claim("acc-b-recovery", ACC, "B.2, Fig. 20", "full utilisation is back after about 1.5 ms (N = 10), 2 ms (N = 20)")
-def recovery(r: Fraction = Fraction(4, 100), period_us: int = 20) -> Finding:
-    """From half the line rate by R + RI (C - R)/C each period; full to what is printed, two digits."""
+@claim(
+    "acc-b-recovery",
+    ACC,
+    "B.2, Fig. 20",
+    "full utilisation is back after about 1.5 ms (N = 10), 2 ms (N = 20)",
+    slow=True,
+)
+def recovery(r: Fraction = Fraction(4, 100), period: Fraction = Fraction(20, 10**6)) -> Finding:
+    """From half the line rate by R + RI (C - R)/C each period, in which N does not occur; and in packets.
+
+    What counts as full the paper does not say, but bounds in its text: more than HPCC's 95 % (B.2), at most the 99.7 %
+    that ten flows have in equilibrium (acc-fig10). No share is chosen: those that the law has reached after the printed
+    times are compared with these bounds.
+    """
+    from fluidcc.figures.acc.fig20 import BURST, FULL, PHASE, PHASES, QUICK_UNTIL, SAMPLED, below_full, scenario_of
+    from fluidcc.figures.common import packet_runs
 
     def periods(full: float) -> int:
-        rate, count = Fraction(1, 2), 0
+        rate, count = 0.5, 0
         while rate < full:
-            rate, count = (rate + r * (1 - rate)).limit_denominator(10**15), count + 1
+            rate, count = rate + float(r) * (1 - rate), count + 1
         return count
 
-    times = {full: periods(full) * period_us / 1e3 for full in (0.98, 0.99)}
-    closed = {full: math.log((1 - full) / 0.5) / math.log(1 - float(r)) * period_us / 1e3 for full in times}
-    printed = (1.5, 2.0)  # at N = 10 and 20; the law of increase knows no N
+    def share(seconds: float) -> float:
+        """Of the line, after so long."""
+        return 1 - 0.5 * (1 - float(r)) ** (seconds / float(period))
+
+    fulls = (0.95, 0.98, 0.99, 0.997)
+    counts = {full: periods(full) for full in fulls}
+    closed = {full: math.log((1 - full) / 0.5) / math.log(1 - float(r)) for full in fulls}
+    times = {full: count * float(period) * 1e3 for full, count in counts.items()}
+    printed = {10: (1.45e-3, 1.55e-3), 20: (1.5e-3, 2.5e-3)}  # s: what is written 1.5 and 2 ms
+    reached = {hosts: [share(end) for end in ends] for hosts, ends in printed.items()}
+    low, high = (best(ends[k] for ends in reached.values()) for k, best in enumerate((max, min)))
+    took = {}
+    for hosts in printed:
+        scenarios = [scenario_of("acc", hosts, BURST + k * PHASE) for k in range(PHASES)]
+        runs = packet_runs(scenarios, QUICK_UNTIL, sample_interval=SAMPLED)
+        took[hosts] = sorted(below_full(trace, FULL) * 1e3 for trace in runs)
+    middle = {hosts: statistics.median(each) for hosts, each in took.items()}
     return Finding(
-        {f"full is {full:.0%}": all(abs(time / ms - 1) < 0.1 for ms in printed) for full, time in times.items()},
-        {f"ms_to_{full:.0%}": time for full, time in times.items()},
-        [Way(f"ms to {full:.0%}: iteration, logarithm", times[full], closed[full], 0.02) for full in times],
-        restricted=all(abs(time / ms - 1) < 0.1 for time, ms in zip(times.values(), printed, strict=True)),
-        conditions="to 98 % of the line at N = 10, to 99 % at N = 20; the law of increase itself knows no N",
+        {
+            "a share above 95 and up to 99.7 % that the law reaches at both printed times": max(low, 0.95)
+            < min(high, 0.997),
+            "longer at N = 20 than at N = 10, in packets": middle[20] > middle[10],
+        },
+        {f"ms_to_{full:.1%}": time for full, time in times.items()}
+        | {f"share_after_printed_N_{hosts}": ends for hosts, ends in reached.items()}
+        | {f"packets_ms_to_{FULL:.0%}_N_{hosts}_by_phase": each for hosts, each in took.items()},
+        [Way(f"periods to {full:.1%}: iteration, logarithm", counts[full], math.ceil(closed[full])) for full in fulls],
+        correction=f"from half the line, whatever N, {times[0.95]:.2f} ms to 95 %, {times[0.98]:.2f} to 98, "
+        f"{times[0.99]:.2f} to 99; in packets to 98 % {middle[10]:.2f} ms at N = 10, {middle[20]:.2f} at N = 20",
+        corrected=all(abs(one - times[FULL]) < 0.25 * times[FULL] for one in middle.values()),
     )
 
 
