@@ -54,6 +54,29 @@ def test_slowdown_of_a_lone_flow_is_one():
     assert late[0] == pytest.approx(1e-3 / (took[0] + packet), rel=1e-9)
 
 
+def test_runs_are_the_sample_of_a_ratio():
+    """Seeds whose means are in ratios of 0.5 and 2 leave it open which is better; 0.5, 0.51 and 0.49 do not."""
+    first, seeds = np.array([2.0, 2.0, 4.0, 4.0, 6.0, 6.0]), np.array([0, 0, 1, 1, 2, 2])
+    for factors, decided in (((0.5, 2.0, 1.0), False), ((0.5, 0.51, 0.49), True)):
+        found = np.array([first, first * np.repeat(factors, 2)])
+        middle, low, high = sensitivity.ratio_over_seeds(found, seeds)
+        assert middle == pytest.approx(np.prod(factors) ** (1 / 3))
+        logs = np.log(factors)
+        assert np.log(high / low) / 2 == pytest.approx(4.303 * logs.std(ddof=1) / 3**0.5, rel=1e-3)  # t of 2 degrees
+        values = {f"{g}_mean_ratio_{end}": x for g in sensitivity.CLASSES for end, x in (("from", low), ("to", high))}
+        assert sensitivity.undecided(values) == (
+            [] if decided else [f"{g}_better_with_last" for g in sensitivity.CLASSES]
+        )
+
+
+@pytest.mark.parametrize("name", sensitivity.CASES)
+def test_who_is_cut_short_has_no_slowdown(name):
+    """The full figures demand that all end, and run long enough after the last arrival."""
+    assert sensitivity.EXPECTED[name]()["unfinished"].holds(0.0)
+    assert not sensitivity.EXPECTED[name]()["unfinished"].holds(1.0)
+    assert sensitivity.PLAIN.until > 5 * sensitivity.PLAIN.arrivals
+
+
 def test_pauses_by_layer():
     received = {"T1": 1, "T12": 2, "L1": 4, "S1": 8, "S16": 16, "hosts": 32}
     assert sensitivity.by_layer(received) == [32, 3, 4, 24]

@@ -11,6 +11,8 @@ from fluidcc.figures.result import Check
 INSENSITIVE = 0.25  # of the default's mean slowdown: how far "not sensitive" may reach over all values
 SIMILAR = 0.15
 
+_ALL_END = {"unfinished": Check(0.0, 0.0, "a flow that is cut short has no completion time; all are run to their ends")}
+
 
 def _insensitive(group: str, what: str) -> Check:
     why = f"B.1: {group} flows are not sensitive to {what}; read as within a quarter of the default's mean"
@@ -19,7 +21,7 @@ def _insensitive(group: str, what: str) -> Check:
 
 def _halt() -> dict[str, Check]:
     similar = "6.4: similar performance without halts; read as 15 % of the mean"
-    return {
+    return _ALL_END | {
         "small_better_with_last": Check(False, 0, "6.4: small flows suffer from larger FCT without halts"),
         "medium_mean_last_over_first": Check(1.0, SIMILAR, similar),
         "large_mean_last_over_first": Check(1.0, SIMILAR, similar),
@@ -28,7 +30,7 @@ def _halt() -> dict[str, Check]:
 
 
 def _increments() -> dict[str, Check]:
-    return {
+    return _ALL_END | {
         "large_better_with_last": Check(True, 0, "B.1: a larger RI yields higher throughput for large flows"),
         "small_mean_range": _insensitive("small", "RI"),
         "medium_mean_range": _insensitive("medium", "RI"),
@@ -37,7 +39,7 @@ def _increments() -> dict[str, Check]:
 
 def _thresholds() -> dict[str, Check]:
     better = "B.1: as P_thresh increases, medium and large flows have better slowdowns"
-    return {
+    return _ALL_END | {
         "medium_better_with_last": Check(True, 0, better),
         "large_better_with_last": Check(True, 0, better),
         "large_p99_first_over_second": Check(
