@@ -1,6 +1,7 @@
 """Settings for all tests."""
 
 import gc
+import signal
 
 import pytest
 from hypothesis import settings
@@ -18,6 +19,11 @@ settings.load_profile("repeatable")
 
 # Compiling makes many objects that stay; to look through them for garbage at every 700th takes a twentieth of the time.
 gc.set_threshold(100_000, 50, 100)
+
+
+# A shell that runs the tests in the background has Ctrl-C ignored, and what they start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

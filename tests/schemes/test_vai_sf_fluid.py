@@ -61,7 +61,7 @@ def stepper(rule: str) -> Any:
         thresh, div, cap, banked, constant = numbers
         p: Any = SimpleNamespace(
             vai=True, sampling=None, probabilistic=False, token_rule=rule, token_thresh=thresh, ai_div=div, ai_cap=cap,
-            bank_cap=banked, dampener_constant=constant,
+            bank_cap=banked, dampener_constant=constant, ignored_costs="ack",
         )  # fmt: skip
 
         def step(tokens: Any, ack: Any) -> Any:

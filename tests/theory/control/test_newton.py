@@ -14,6 +14,7 @@ from fluidcc.scenario.model import Flow, Link, Scenario, resolve
 from fluidcc.theory.control.equilibrium import equilibria
 from fluidcc.theory.control.local import local
 from fluidcc.theory.control.states import NoEquilibriumError
+from fluidcc.units import Rate
 
 PATCHED = fc.TIMELY(patched=True, beta=0.008)
 
@@ -23,12 +24,12 @@ def random_network(seed: int) -> Scenario:
     rng = np.random.default_rng(seed)
     rates = rng.uniform(2, 6, 3) * 1e9
     kmax = rng.uniform(100e3, 400e3, 3)
-    links = tuple(Link(rate=rate, marking=fc.RED("5KB", k, 0.2)) for rate, k in zip(rates, kmax, strict=True))
+    links = tuple(Link(rate=Rate(rate), marking=fc.RED("5KB", k, 0.2)) for rate, k in zip(rates, kmax, strict=True))
     paths = [(0,), (0, 1), (1, 2), (2,), (0, 1, 2)]
     flows = tuple(
         Flow(
             path=path,
-            line_rate=rates.max(),
+            line_rate=Rate(rates.max()),
             multiplicity=float(rng.integers(1, 4)),
             scheme=fc.DCQCN(rate_ai=f"{rng.uniform(20, 80):.3f}Mbps", timer=f"{rng.uniform(50, 300):.2f}us"),
         )
