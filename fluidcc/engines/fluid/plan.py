@@ -26,7 +26,7 @@ STEPS_PER_TIME_SCALE = 4  # steps in the fastest time constant of a scheme
 SAMPLES = 2000  # instants that percentiles come from, equally spaced over the run
 _QUEUEING_ALLOWANCE = 4e-3  # s
 _MARGIN = 1.25  # of the bytes in flight over the windows: those of one step, and of the packet that a window always is
-_MOST_HISTORY = 1 << 31  # bytes of one point's history, if nobody allows for more; its length is a power of two
+_MOST_HISTORY = 1 << 31  # bytes of one point's history, a power of two long, if nobody allows for more
 _MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
 MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
 
