@@ -74,7 +74,8 @@ def test_conservation_and_fifo(gbps, base_us, beta, increase, queue):
     rates = np.array(gbps) * 1e9 / 8
     C = Rate(40e9 / 8)
     run = fc.theory.shared_decrease(
-        [Rate(rate) for rate in rates], C, base_rtt=base_us * 1e-6, until=60 * base_us * 1e-6, beta=beta, increase=Rate(increase * 1e9 / 8),
+        [Rate(rate) for rate in rates], C, base_rtt=base_us * 1e-6, until=60 * base_us * 1e-6, beta=beta,
+        increase=Rate(increase * 1e9 / 8),
         queue=queue, steps=20,
     )  # fmt: skip
     t, slack = run.time.values, 4 * C * run.step_s
