@@ -2,9 +2,9 @@
  *
  * Heun on a fixed step, one lag of a whole number of steps, a ring of lagged queue and rates. What the lagged
  * marks do (feedback) is evaluated once per step and shared by the two stages that stand there. Equations (5)-(9)
- * and (11) of Zhu et al., SIGCOMM 2015; queue >= 0 and rates <= line rate by projection after each step. Units are
- * bytes, seconds and bytes per second. The inner loops run over the points of a batch, and are vectorised with the
- * vector forms of exp, expm1 and log1p in libmvec.
+ * and (11) of Zhu et al., SIGCOMM 2015; queue >= 0 and rates <= line rate by projection after each stage and step.
+ * Units are bytes, seconds and bytes per second. The inner loops run over the points of a batch, and are vectorised
+ * with the vector forms of exp, expm1 and log1p in libmvec.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ int dcqcn_run(const problem *c, long points, const double *g, double *queue_out)
                 double gap = target[j] - rate[j];
                 double slope = gap * now.recovery[j] - 0.5 * rate[j] * alpha[j] * now.cut[j];
                 first += rate[j];
-                second += rate[j] + dt * slope;
+                second += fmin(fmax(rate[j] + dt * slope, 0.0), c->line_rate);
             }
             queue[i] = fmax(queue[i] + half * (first + second), 0.0);
         }
@@ -109,7 +109,8 @@ int dcqcn_run(const problem *c, long points, const double *g, double *queue_out)
                 double r1 = gap * now.recovery[o + i] - 0.5 * r[i] * a[i] * now.cut[o + i]; /* (9) */
                 double t1 = now.increase[o + i] - gap * now.cut[o + i];                     /* (8) */
                 double a1 = gain * (now.marked[o + i] - a[i]);                              /* (7) */
-                double rs = r[i] + dt * r1, ts = t[i] + dt * t1, as = a[i] + dt * a1;
+                double rs = fmin(fmax(r[i] + dt * r1, 0.0), c->line_rate);
+                double ts = fmin(fmax(t[i] + dt * t1, 0.0), c->line_rate), as = a[i] + dt * a1;
                 gap = ts - rs;
                 double r2 = gap * ahead.recovery[o + i] - 0.5 * rs * as * ahead.cut[o + i];
                 double t2 = ahead.increase[o + i] - gap * ahead.cut[o + i];

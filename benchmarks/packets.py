@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from fluidcc.engines.packet import run as packet_run
-from fluidcc.engines.packet.build import plan_of
+from fluidcc.engines.packet.build import prepare
 from fluidcc.scenario.builders import fat_tree, incast
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc import HPCC
@@ -44,7 +44,7 @@ def timed(scenario: Scenario, until: str) -> dict[str, float]:
     times = packet_run.times_of(scenario, until, None, until)
     best, core, packets = float("inf"), None, 0
     for _ in range(ROUNDS):
-        plan = plan_of(scenario, times, 0)
+        plan = prepare(scenario, times, 0)
         packet_run.warm_up(plan)
         sim, seconds = packet_run.execute(plan, 0)
         best, core, packets = min(best, seconds), sim.core[0], len(sim.packets)

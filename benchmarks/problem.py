@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.engines.fluid.engine import Outcome, execute
@@ -46,7 +48,9 @@ def network(points: int = 1, part: int = 0, parts: int = 1, case: Case = ROUGH) 
     if points == 1:
         return net
     group = net.groups[0]
-    parameters = dataclasses.replace(group.parameters, g=gains(points, part, parts)[None])
+    with jax.enable_x64(True):  # columns of JAX are in SI; arrays of NumPy must not hold rates
+        columns = jax.tree.map(jnp.asarray, group.parameters)
+    parameters = dataclasses.replace(columns, g=gains(points, part, parts)[None])
     return dataclasses.replace(net, groups=(dataclasses.replace(group, parameters=parameters),))
 
 

@@ -21,6 +21,7 @@ from fluidcc.errors import InputError
 
 LARGEST = 64 * 2**20  # bytes that are read at most
 PATIENCE = 20.0  # s in which a pipe must have given all that it holds
+_LARGEST_RATIO = 2000  # of the numbers in a dataset to its file: deflate makes a thousandth at best
 _TEMPORARY = ".fluidcc-"  # beside a file of any length of name
 
 # What to do with a line that says where something was saved in place of where it should be.
@@ -52,10 +53,51 @@ def write_atomically(path: str | Path, content: bytes) -> Path:
 
 
 def write_netcdf(path: str | Path, dataset: Any) -> Path:
-    """Write a dataset as NetCDF4, as `write_atomically`; by way of memory, because HDF5 crashes on a full disk."""
+    """Write a dataset as NetCDF4, as `write_atomically`; by way of memory, because HDF5 crashes on a full disk.
+
+    Numbers have checksums, so that a damaged file is refused when it is read.
+    """
+    arrays = [name for name, array in dataset.variables.items() if array.ndim and array.dtype.kind in "fiub"]
     buffer = io.BytesIO()
-    dataset.to_netcdf(buffer, engine="h5netcdf")
+    dataset.to_netcdf(buffer, engine="h5netcdf", encoding={name: {"fletcher32": True} for name in arrays})
     return write_atomically(path, buffer.getvalue())
+
+
+def read_netcdf(path: str | os.PathLike[str], expected: str) -> Any:
+    """Read a dataset whole.
+
+    Parameters
+    ----------
+    path : str or Path
+    expected : str
+        What to give instead, for the error message.
+
+    Returns
+    -------
+    xarray.Dataset
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is damaged, or declares more numbers than can be in a file of its size.
+    """
+    import h5py
+    import xarray as xr
+
+    refuse_special(path, expected)
+    try:
+        with open(path, "rb"):  # h5py's words for a file that is missing are for its developers
+            pass
+        with h5py.File(path, "r") as file:  # h5netcdf leaves a traceback on standard error where this cannot be read
+            dict(file.attrs)
+            declared = sum(each.nbytes for each in file.values() if isinstance(each, h5py.Dataset))
+        if declared > _LARGEST_RATIO * os.path.getsize(path):
+            raise ValueError(f"declares {declared:.3g} bytes of numbers, more than can be in it")
+        with xr.open_dataset(path, engine="h5netcdf") as dataset:
+            return dataset.load()
+    except Exception as error:  # a file may be damaged in any way
+        reason = " ".join((_reason(error) or type(error).__name__).split())[:200]
+        raise InputError(f"{str(path)[:200]}: cannot be read ({reason}); give {expected}") from None
 
 
 def check_writable(path: str | Path, option: str, endings: Sequence[str] = ()) -> None:

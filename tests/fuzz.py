@@ -51,6 +51,13 @@ OBJECTS = [
 ]  # fmt: skip
 
 
+# Of TOML: what is too long, too large, too deep or of another kind.
+VALUES = ["9" * 400, "0x7fffffffffffffffffff", "9223372036854775808", "1e308", "-1e308", "1e-320", "nan", "-inf",
+          "true", '"' + "y" * 100_000 + '"', "[" + "1," * 5_000 + "1]", "[" * 500 + "]" * 500, "{a = 1}", "1979-05-27",
+          "[]", '"\\u0000"', '"ñ雪"', '"1/0"', '"1e999Gbps"']  # fmt: skip
+LONGEST = 1500  # characters of a line that somebody is to read
+
+
 class WrongError(Exception):
     """An input that was not answered as it should be."""
 
@@ -82,7 +89,7 @@ def command(arguments: list[str], statuses: tuple[int, ...] = (0, 2)) -> None:
     if status not in statuses:
         raise WrongError(f"status {status}: {err.getvalue()[:200]}")
     said = err.getvalue()
-    if status == 2 and not (said.startswith("fluidcc: ") and said.count("\n") == 1 and len(said) > 20):
+    if status == 2 and not (said.startswith("fluidcc: ") and said.count("\n") == 1 and 20 < len(said) < LONGEST):
         raise WrongError(f"not one line: {said[:300]!r}")
     if status != 2 and "--json" in arguments:
         json.loads(
@@ -97,7 +104,7 @@ def called(make: Any, *arguments: Any, **options: Any) -> Any:
     try:
         return make(*arguments, **options)
     except InputError as error:
-        if "\n" in str(error) or len(str(error)) < 15:
+        if "\n" in str(error) or not 15 <= len(str(error)) < LONGEST:
             raise WrongError(f"not one line: {str(error)[:200]!r}") from None
 
 
@@ -186,7 +193,13 @@ def a_configuration(draw: random.Random, folder: Path) -> None:
 def a_scenario_file(draw: random.Random, folder: Path) -> None:
     path = folder / "s.toml"
     fc.save_scenario(fc.incast(2, scheme=draw.choice([*SCHEMES])), path)
-    path.write_bytes(mutated(draw, path.read_bytes()))
+    if draw.random() < 0.5:
+        path.write_bytes(mutated(draw, path.read_bytes()))
+    else:
+        lines = path.read_text().splitlines()
+        at = draw.choice([at for at, line in enumerate(lines) if " = " in line])
+        lines[at] = f"{draw.choice([lines[at].split(' = ')[0], 'x' * 3000])} = {draw.choice(VALUES)}"
+        path.write_text("\n".join(lines))
     called(fc.load_scenario, path)
     command(["simulate", "dcqcn", "--topology", str(path), *SHORT, "--engine", "packet", "--json"])
 
@@ -196,8 +209,11 @@ def a_result_file(draw: random.Random, folder: Path) -> None:
     if not whole.exists():
         fc.simulate(fc.incast(2), "100us", engine="packet").save(whole)
     text = whole.read_bytes()
-    (folder / "cut.nc").write_bytes(text[: draw.randrange(len(text))])
-    called(fc.load, folder / "cut.nc")
+    (folder / "cut.nc").write_bytes(text[: draw.randrange(len(text))] if draw.random() < 0.3 else mutated(draw, text))
+    found = called(fc.load, folder / "cut.nc")
+    if found is not None:
+        repr(found)
+        found._repr_html_()
 
 
 def an_object(draw: random.Random, folder: Path) -> None:

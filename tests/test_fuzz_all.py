@@ -9,7 +9,8 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from tests.fuzz import KINDS, fuzz
+from fluidcc.scenario.builders.toml_file import from_toml, to_toml
+from tests.fuzz import KINDS, LONGEST, fuzz
 
 COUNT, SECONDS = 12 * len(KINDS), 90
 
@@ -56,3 +57,23 @@ def test_what_it_found_in_names(name: Any) -> None:
     link = fc.Link("40Gbps", target=name)
     with pytest.raises(InputError, match=r"^link 0 target: .*is no text"):
         fc.simulate(fc.Scenario((link,), scenario.flows), "100us")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("\ng = ", "\n" + "x" * 5000 + " = ", "unknown key"),
+        ("path = [", "path = [" + "1," * 50_000 + "1,", "does not name links"),
+        ('name = "bottleneck"', "name = [" + "1," * 50_000 + "1]", "is not text"),
+        ("scheme = 0", 'scheme = "' + "y" * 100_000 + '"', "is none of the 1 written"),
+        ("scheme = 0", "scheme = false", "is none of the 1 written"),
+    ],
+    ids=["key", "path", "name", "scheme", "truth"],
+)
+def test_what_it_found_in_scenario_files(before: str, after: str, says: str) -> None:
+    """Lines as long as the file."""
+    text = to_toml(fc.incast(2))
+    assert before in text
+    with pytest.raises(InputError, match=says) as said:
+        from_toml(text.replace(before, after))
+    assert len(str(said.value)) < LONGEST

@@ -18,13 +18,17 @@ if TYPE_CHECKING:
 
 
 _MOST_SEEDS = 10_000
+_PAIRS = (("fluid", "packet"), ("hybrid", "packet"), ("fluid", "hybrid"))
 
 
 @o.takes_scenario
 def command(
     request: Request,
     save_scenario: o.Save = None,
-    seeds: Annotated[int, typer.Option(help="Runs of the packet engine, with seeds 1, 2, ...")] = 8,
+    engines: Annotated[
+        str, typer.Option(metavar="A,B", help="Which two, of fluid, hybrid and packet.")
+    ] = "fluid,packet",
+    seeds: Annotated[int, typer.Option(help="Runs of an engine that draws marks, with seeds 1, 2, ...")] = 8,
     until: o.OwnUntil = None,
     window: o.Window = None,
     dt: o.Step = None,
@@ -32,9 +36,15 @@ def command(
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw both over each other.")] = None,
     json: o.Json = False,
 ) -> int:
-    """Run a scenario as a fluid and packet by packet: do they agree? Exit status 1 if not, or if nothing was judged."""
+    """Run a scenario by two engines: do they agree? Exit status 1 if not, or if nothing was judged."""
     if not 1 <= seeds <= _MOST_SEEDS:
         raise InputError(f"--seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {seeds}")
+    pair = tuple(name.strip() for name in engines.split(","))
+    if pair not in _PAIRS:
+        known = " or ".join(",".join(each) for each in _PAIRS)
+        raise InputError(f"--engines: {engines[:40]!r} is no pair; write {known}")
+    if dt is not None and "fluid" not in pair:
+        raise InputError("--dt: belongs to the fluid, which is not among --engines; leave it out")
     output.check_outputs(plot=(plot, output.PICTURE))
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
@@ -43,9 +53,14 @@ def command(
     from fluidcc.results.comparison import compare, horizon
 
     until = until or horizon(scenario)
-    fluid = simulate(scenario, until, window=window, dt=dt, sample_interval=sample_interval)
-    packets = ensemble(scenario, until, seeds, window=window, sample_interval=sample_interval)
-    comparison = compare(fluid, packets)
+    options: dict[str, Any] = {"window": window, "sample_interval": sample_interval}
+    sides = [
+        simulate(scenario, until, dt=dt, **options)
+        if engine == "fluid"
+        else ensemble(scenario, until, seeds, engine=engine, **options)
+        for engine in pair
+    ]
+    comparison = compare(*sides)
     if plot is not None:
         comparison.plot().write(plot)
     if json:
@@ -60,7 +75,7 @@ def _print(comparison: Comparison) -> None:
     from rich.table import Table
 
     found = comparison.as_dict()
-    sides = [found[part] for part in ("fluid", "packet", "spread")]
+    sides = [found[part] for part in (*comparison.engines, "spread")]
     queues = [next(row["queue_bytes"] for row in side["links"] if row["name"] == found["link"]) for side in sides[:2]]
     place = [row["name"] for row in sides[0]["links"]].index(found["link"])
     queues.append(sides[2]["links"][place]["queue_bytes"])
@@ -82,7 +97,8 @@ def _print(comparison: Comparison) -> None:
     }
     title = f"{sides[0]['scheme']}, {sides[0]['flows']} flows, {len(sides[1]['seeds'])} seeds, queue of {found['link']}"
     table = Table(title=title, title_justify="left", box=None)
-    for column in ("", "fluid", "packets", "std of seeds", "difference", "allowed", ""):
+    names = ("packets" if engine == "packet" else engine for engine in comparison.engines)
+    for column in ("", *names, "std of seeds", "difference", "allowed", ""):
         table.add_column(column)
     for key, (name, values) in lines.items():
         off, allowed = comparison.difference[key], found["tolerance"].get(key)

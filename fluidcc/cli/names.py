@@ -41,7 +41,7 @@ def known_names(scheme: str) -> dict[str, tuple[str, str]]:
     return known
 
 
-def counted(scheme: str, name: str) -> bool:
+def takes_whole_numbers(scheme: str, name: str) -> bool:
     """Whether a parameter, known by `check_name`, takes whole numbers alone."""
     from fluidcc.scenario.model import PFC, RED, Scenario
     from fluidcc.scenario.parameters import specs

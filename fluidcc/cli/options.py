@@ -13,7 +13,10 @@ from fluidcc.cli.request import Request
 from fluidcc.errors import InputError
 
 Scheme = Annotated[str, typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.")]
-Preset = Annotated[str, typer.Option(help="Parameter set, such as paper, vendor or hpcc-sim.")]
+Preset = Annotated[
+    str | None, typer.Option(help="Parameter set, such as vendor or hpcc-sim; paper by default.", show_default=False)
+]
+NamedPreset = Annotated[str, typer.Option("--preset", help="Parameter set, such as paper, vendor or hpcc-sim.")]
 Topology = Annotated[
     str, typer.Option(help="incast, parking-lot, chain, fat-tree, or a file that --save-scenario wrote.")
 ]
@@ -57,7 +60,7 @@ Dtype = Annotated[str, typer.Option(help="float64 or float32.")]
 
 def _scenario_options(
     scheme: Scheme,
-    preset: Preset = "paper",
+    preset: Preset = None,
     topology: Topology = "incast",
     flows: Flows = None,
     rate: Rate = None,

@@ -23,7 +23,7 @@ class Request:
     """What the command line says of a scenario, before anything is computed."""
 
     scheme: str
-    preset: str = "paper"
+    preset: str | None = None
     topology: str = "incast"
     flows: int | None = None
     rate: str | None = None
@@ -71,7 +71,7 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
         raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")
     if request.topology not in TOPOLOGIES:
         return _from_file(request, swept)
-    preset = preset_of(request.scheme, request.preset)
+    preset = preset_of(request.scheme, "paper" if request.preset is None else request.preset)
     given = request.values()
     base, port = _with_sources(request, preset.scheme, given)
     values = split(request.scheme, {**given, **swept})
@@ -252,12 +252,14 @@ def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
         )
     if request.sources:
         raise InputError("--from: does not go with a scenario file; give one or the other")
+    if request.preset is not None:
+        raise InputError("--preset: a scenario file holds all parameters; leave it out, or change some by --set")
     scenario = scenario_file.load_scenario(request.topology)
     return with_values(scenario, request.scheme, {**request.values(), **swept})
 
 
 def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scenario:
-    """A scenario with some values replaced on all its links and flows.
+    """A scenario with some values replaced on all its links and flows; lists repeat over the flows.
 
     Raises
     ------
@@ -270,7 +272,8 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
         raise InputError(f"scheme: no flow of this scenario runs {scheme}; write {scenario.flows[0].scheme.name}")
     parts = split(scheme, values)
     of_link = {name: value for name, value in parts["builder"].items() if name == "rate"}
-    of_flow = {k: v for k, v in parts["builder"].items() if k in ("start", "size", "initial_rate", "line_rate")}
+    columns = ("start", "size", "initial_rate", "line_rate")
+    of_flow = {name: _entries(value, name) for name, value in parts["builder"].items() if name in columns}
     fixed = next((name for name in parts["builder"] if name not in {**of_link, **of_flow}), None)
     if fixed is not None:
         raise InputError(f"{fixed}: is fixed by the scenario file; change it there")
@@ -284,10 +287,10 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
     flows = tuple(
         dataclasses.replace(
             flow,
-            **of_flow,
+            **{name: entries[i % len(entries)] for name, entries in of_flow.items()},
             scheme=dataclasses.replace(flow.scheme, **parts["scheme"]) if flow.scheme.name == scheme else flow.scheme,
         )
-        for flow in scenario.flows
+        for i, flow in enumerate(scenario.flows)
     )
     pfc = _flow_control(scenario.pfc, parts["pfc"])
     return resolve(dataclasses.replace(scenario, links=links, flows=flows, pfc=pfc, **parts["network"]))

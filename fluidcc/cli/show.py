@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.preset import Preset
 
 
-def command(scheme: o.Scheme, preset: o.Preset = "paper", json: o.Json = False) -> None:
+def command(scheme: o.Scheme, preset: o.NamedPreset = "paper", json: o.Json = False) -> None:
     """List every parameter with its unit, default, symbol and source."""
     from fluidcc.schemes.presets import preset as preset_of
 

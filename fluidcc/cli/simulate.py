@@ -22,10 +22,8 @@ def command(
     save_scenario: o.Save = None,
     until: o.Until = "200ms",
     window: o.Window = None,
-    engine: Annotated[str, typer.Option(help="fluid or packet.")] = "fluid",
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of the packet engine's random numbers; the fluid has none.")
-    ] = None,
+    engine: Annotated[str, typer.Option(help="fluid, hybrid or packet.")] = "fluid",
+    seed: Annotated[int | None, typer.Option(help="Seed of the random numbers; the fluid has none.")] = None,
     dt: o.Step = None,
     method: o.MethodName = "heun",
     dtype: o.Dtype = "float64",
@@ -95,8 +93,12 @@ def _print(summary: dict[str, Any], step: float | None) -> None:
         rows.append(("error of the step", text))
         if error["as_expected"] is False and step is not None:
             rows.append(("", f"{output.NOT_SHRUNK}; try --dt {units.show(step / 4, units.TIME)}"))
-    counts = [(name, summary[name]) for name in ("events", "packets", "pfc_pauses", "drops") if name in summary]
-    rows += [(name.replace("pfc_pauses", "PFC pauses"), f"{count:,}") for name, count in counts]
+    counts = [(name, summary[name]) for name in ("events", "packets", "cnps", "pfc_pauses", "drops") if name in summary]
+    words = {"pfc_pauses": "PFC pauses", "cnps": "CNPs"}
+    rows += [(words.get(name, name), f"{count:,}") for name, count in counts]
+    for name, text in (("above_xoff", "time beyond PFC's XOFF"), ("above_buffer", "time beyond the buffer")):
+        if summary.get(name) is not None:
+            rows.append((text, f"{summary[name]:.2%}; the hybrid goes on without flow control and drops"))
     if summary.get("pfc"):
         rows += _flow_control(summary["pfc"])
     rows.append(("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"))

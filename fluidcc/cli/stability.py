@@ -26,7 +26,9 @@ _WIDTH = 100  # characters: a row fits
 @o.takes_scenario
 def command(
     request: Request,
-    flows: Annotated[str, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders.")] = "2",
+    flows: Annotated[
+        str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; 2, or a scenario file's.")
+    ] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw roots and margins over flows.")] = None,
     at: Annotated[
         int,
@@ -37,7 +39,7 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
-    counts = counts_of(flows)
+    counts = [None] if flows is None else counts_of(flows)
     if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
         raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")
     output.check_outputs(plot=(plot, output.PICTURE))

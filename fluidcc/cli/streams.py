@@ -6,15 +6,20 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from typing import Any
+
+from fluidcc.compiling.loop_flag import SOURCE
 
 
 def prepare() -> bool:
     """Whether there is an output to answer to; without standard error nothing is said.
 
     Descriptors that are closed are opened on nothing, so that no file gets their numbers, and with them what C code
-    prints. Characters that the locale's encoding lacks are written as escapes.
+    prints. Characters that the locale's encoding lacks are written as escapes. Warnings of our own are a line, as what
+    goes wrong is.
     """
+    warnings.formatwarning = _formatted
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(handle)
@@ -34,3 +39,12 @@ def drop(stream: Any) -> None:
     """Send what is left in a stream's buffer nowhere, when the interpreter flushes it at exit."""
     with contextlib.suppress(OSError, ValueError):  # ValueError: it has no descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _formatted(message: Any, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    if filename == SOURCE:
+        return f"fluidcc: {message}\n"
+    return _others(message, category, filename, lineno, line)
+
+
+_others = warnings.formatwarning

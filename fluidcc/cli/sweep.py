@@ -8,7 +8,7 @@ import typer
 
 from fluidcc.cli import options as o
 from fluidcc.cli import output
-from fluidcc.cli.names import SHAPES, check_name, counted
+from fluidcc.cli.names import SHAPES, check_name, takes_whole_numbers
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
@@ -34,6 +34,11 @@ def command(
             metavar="METRIC>=VALUE",
             help="What the best must keep, or <=; repeat. For a queue utilisation>=0.98 and jain>=0.9 by default.",
         ),
+    ] = None,
+    engine: Annotated[str, typer.Option(help="fluid, hybrid or packet.")] = "fluid",
+    seeds: Annotated[int | None, typer.Option(help="Runs of a point (hybrid, packet); 8 by default.")] = None,
+    precision: Annotated[
+        float | None, typer.Option(help="Standard error of the mean queue, as a share, at which seeds are enough.")
     ] = None,
     store: Annotated[str | None, typer.Option(metavar="DIR.zarr", help="Keep each chunk as it is done.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the store.")] = False,
@@ -71,6 +76,9 @@ def command(
         resume=resume,
         dask=dask,
         memory=memory,
+        engine=engine,
+        seeds=seeds,
+        precision=precision,
     )
     if out is not None:
         result.save(out)
@@ -91,13 +99,26 @@ def command(
         "subject_to": [str(each) for each in constraints],
         "feasible": int(feasible(result.dataset, constraints).sum()),
         "at_end": at_end(best, axes),
-        "discretisation_error": _step_error(attrs),
+        "discretisation_error": _step_error(attrs) if engine == "fluid" else None,
         "store": store,
     }
+    if engine != "fluid":
+        document |= {"engine": engine, "seeds": int(result["seeds"].max())}
+        if best["value"] is not None:
+            at = {name: best[name] for name in result.names}
+            found = result.dataset.sel(at, method="nearest")
+            best |= {
+                f"{name}_se": _number(found[f"{name}_se"]) for name in dict.fromkeys((metric, "utilisation", "jain"))
+            }
     if json:
         output.print_json(document)
     else:
         _print(request.scheme, document, result)
+
+
+def _number(value: Any) -> float | None:
+    """A float, or None for NaN."""
+    return None if bool(value.isnull()) else float(value)
 
 
 def at_end(best: dict[str, Any], axes: dict[str, Any]) -> list[str]:
@@ -133,7 +154,8 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
         if name in axes:
             raise InputError(f"--over: {name} is given twice; put all values in one")
         axes[name] = parse_axis(values.strip(), dimension, f"--over {name}")
-        broken = [float(value) for value in axes[name] if value % 1 != 0] if counted(request.scheme, name) else []
+        whole = takes_whole_numbers(request.scheme, name)
+        broken = [float(value) for value in axes[name] if value % 1 != 0] if whole else []
         if broken:
             raise InputError(f"--over {name}: {broken[0]:g} is no whole number; write for example --over {name}=2,4,8")
     return axes
@@ -142,7 +164,6 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
 def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
     from fluidcc.sweeps.grid import format_value
 
-    step = [output.small(document["discretisation_error"][k]) for k in ("queue_rel", "rate_rel")]
     rate = document["points_per_s"]
     rows = [
         ("points", f"{document['points']:,}, {document['failed']:,} failed"),
@@ -152,9 +173,12 @@ def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
     if document["at_end"]:
         ends = ", ".join(f"{name} = {format_value(name, document['best'][name])}" for name in document["at_end"])
         rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
+    if error := document["discretisation_error"]:
+        step = [output.small(error[k]) for k in ("queue_rel", "rate_rel")]
+        rows.append(("error of the step", f"queue {step[0]}, rates {step[1]} (16 points)"))
+        rows += [("", output.NOT_SHRUNK)] if error["as_expected"] is False else []
     rows += [
-        ("error of the step", f"queue {step[0]}, rates {step[1]} (16 points)"),
-        *([("", output.NOT_SHRUNK)] if document["discretisation_error"]["as_expected"] is False else []),
+        *([("seeds", f"{document['seeds']} of each point, {document['engine']}")] if "seeds" in document else []),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
     output.print_table(f"{scheme}, sweep over {', '.join(result.names)}", rows)
@@ -183,10 +207,15 @@ def _best(document: dict[str, Any], result: SweepResult) -> list[tuple[str, str]
         ]
         return [(title, f"no point keeps {bounds}; {', '.join(ranges)}")]
     others = [name for name in SHOWN if name != best["metric"]]
+
+    def valued(name: str, value: float) -> str:
+        error = best.get(f"{name}_se")
+        return text(name, value) + (f" +- {text(name, error)}" if error is not None else "")
+
     rows = [
-        (title, text(best["metric"], best["value"])),
+        (title, valued(best["metric"], best["value"])),
         *((f"  at {name}", format_value(name, best[name])) for name in result.names),
-        *((f"  {name}", text(name, best[name])) for name in others),
+        *((f"  {name}", valued(name, best[name])) for name in others),
     ]
     if bounds:
         rows.append(("  subject to", f"{bounds}: {document['feasible']:,} of {document['points']:,} points"))

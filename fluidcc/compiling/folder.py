@@ -17,6 +17,8 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from fluidcc.compiling.loop_flag import SOURCE
+
 _PRIVATE = 0o700
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OURS = re.compile(r"(numba|jax)-[0-9a-f]{16}|[0-9a-f]{16}")  # the last: of versions before
@@ -36,7 +38,13 @@ def say(text: str) -> None:
     """A warning of one line, once."""
     if text not in _said:
         _said.add(text)
-        warnings.warn_explicit(text, UserWarning, "fluidcc", 1)
+        warnings.warn_explicit(text, UserWarning, SOURCE, 1, module="fluidcc")
+
+
+def say_unwritten(place: Path, error: OSError) -> None:
+    """Say that nothing could be kept, on a full disk for example; not of a folder that another process threw out."""
+    if not isinstance(error, FileNotFoundError):
+        say(_UNUSABLE.format(repr(str(place)), error.strerror or str(error)))
 
 
 def root() -> Path:

@@ -12,6 +12,8 @@ import sys
 import warnings
 
 LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=100000000"
+# Where warnings come from: no file, or Python shows the first line of one that happens to have that name.
+SOURCE = "<fluidcc>"
 _OPTIONS = "xla_backend_extra_options"
 _LATE = (
     "JAX had started before fluidcc was imported, so a single fluid run takes some ten times as long as it could: "
@@ -41,7 +43,7 @@ def warn_if_late() -> None:
     global _late
     if _late:
         _late = False
-        warnings.warn_explicit(_LATE, UserWarning, "fluidcc", 1)
+        warnings.warn_explicit(_LATE, UserWarning, SOURCE, 1, module="fluidcc")
 
 
 def _started() -> bool:

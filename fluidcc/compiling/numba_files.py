@@ -32,7 +32,8 @@ class _WholeFiles(IndexDataCacheFile):
             return None
 
     def save(self, key: Any, data: Any) -> None:
-        with contextlib.suppress(OSError):  # a full disk, or a folder that another process threw out
+        place = Path(self._cache_path).parent
+        try:
             try:
                 super().save(key, data)
             except Exception as error:
@@ -40,7 +41,9 @@ class _WholeFiles(IndexDataCacheFile):
                     raise
                 self._start_anew(error)
                 super().save(key, data)
-            folder.prune(Path(self._cache_path).parent)
+            folder.prune(place)
+        except OSError as error:
+            folder.say_unwritten(place, error)
 
     def _start_anew(self, error: Exception) -> None:
         folder.say(f"the cache: {self._index_path!r} is damaged ({type(error).__name__}) and is made anew")

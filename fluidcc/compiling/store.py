@@ -147,7 +147,7 @@ def save(name: str, digest: str, made: Any) -> None:
         return
     shape = jax.tree.unflatten(out_tree, range(out_tree.num_leaves))
     content = pickle.dumps((payload, shape, bool(called)))
-    with contextlib.suppress(OSError):
+    try:
         handle, temporary = tempfile.mkstemp(dir=where, prefix=".new-")
         try:
             with open(handle, "wb") as file:
@@ -157,3 +157,5 @@ def save(name: str, digest: str, made: Any) -> None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         folder.prune(where)
+    except OSError as error:
+        folder.say_unwritten(where, error)

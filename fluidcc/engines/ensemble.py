@@ -1,4 +1,4 @@
-"""The packet engine over several seeds."""
+"""Engines that draw random numbers over several seeds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from fluidcc.surface import keywords, public
 
 
 @public(passes_on=[name for name in keywords(simulate) if name not in ("engine", "seed")])
-def ensemble(scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, **options: Any) -> list[Trace]:
-    """Run the packet engine once per seed.
+def ensemble(
+    scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, *, engine: str = "packet", **options: Any
+) -> list[Trace]:
+    """Run an engine that draws random numbers once per seed.
 
     Parameters
     ----------
@@ -24,6 +26,7 @@ def ensemble(scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, **o
         Horizon [s].
     seeds : int or sequence of int
         How many seeds, from 1, or which.
+    engine : {"packet", "hybrid"}
     **options
         As of `simulate`.
 
@@ -35,15 +38,17 @@ def ensemble(scenario: Scenario, until: Any, seeds: int | Sequence[int] = 8, **o
     Raises
     ------
     InputError
-        If there is no seed, or as of `simulate`.
+        If there is no seed, the engine draws none, or as of `simulate`.
     """
     chosen = range(1, seeds + 1) if isinstance(seeds, int) else list(seeds)
     if not chosen:
         raise InputError("seeds: there are none; give at least 1")
+    if engine not in ("packet", "hybrid"):
+        raise InputError(f"engine: {str(engine)[:20]!r} draws no random numbers; write packet or hybrid")
     traces = []
-    with Bar("simulating packets", len(chosen), "seeds") as bar:
+    with Bar(f"simulating, {engine}", len(chosen), "seeds") as bar:
         for seed in chosen:
-            traces.append(simulate(scenario, until, engine="packet", seed=seed, **options))
+            traces.append(simulate(scenario, until, engine=engine, seed=seed, **options))
             # A longer run has a bar of its own.
             if traces[-1].summary["wall_s"] < PATIENCE / 2:
                 bar(len(traces) / len(chosen))

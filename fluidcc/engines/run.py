@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidcc.engines.fluid import run as fluid
 from fluidcc.errors import InputError
+from fluidcc.results.schema import ENGINES
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
@@ -35,9 +36,10 @@ def simulate(
         Horizon [s].
     window : pair of quantity, or text "A:B"
         Interval of the summary's metrics [s]; the second half of the run by default.
-    engine : {"fluid", "packet"}
+    engine : {"fluid", "hybrid", "packet"}
+        The averaged fluid; the NIC's own algorithm on fluid queues; packets.
     seed : int
-        Of random marking (packet); the same seed gives the same run, bit for bit. 0 by default.
+        Of random marking (hybrid, packet); the same seed gives the same run, bit for bit. 0 by default.
     dt : quantity
         Step [s] (fluid); chosen from the lags and the scheme's time constants by default.
     method : {"heun", "rk4", "euler"}
@@ -45,7 +47,8 @@ def simulate(
     dtype : {"float64", "float32"}
         Fluid only.
     sample_interval : quantity
-        Spacing of the trace [s]; ``until/2000`` by default. The summary does not depend on it.
+        Spacing of the trace [s]; ``until/2000`` by default, or up to twice that in the fluid,
+        where it then divides the run. The summary does not depend on it.
     estimate_error : bool
         Whether to run again with half the step and report the difference, ``discretisation_error``, and with a third
         one to say whether that shrinks as it should (fluid).
@@ -71,17 +74,23 @@ def simulate(
     for name, value, example in (("engine", engine, "packet"), ("method", method, "heun"), ("dtype", dtype, "float32")):
         if not isinstance(value, str):
             raise InputError(f"{name}: expected text, not {repr(value)[:40]}; write for example {example!r}")
-    if engine not in ("fluid", "packet"):
-        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid or packet")
+    if engine not in ENGINES:
+        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
     scenario = resolve(scenario)
+    if engine != "fluid" and (dt is not None or method != "heun" or dtype != "float64"):
+        raise InputError(f"dt, method, dtype: belong to the fluid engine; leave them out with engine={engine!r}")
+    if engine == "hybrid":
+        if log:
+            raise InputError("log: belongs to the packet engine; leave it out, or write engine='packet'")
+        from fluidcc.engines.hybrid import run as hybrid
+
+        return hybrid.simulate(scenario, until, window=window, seed=seed, sample_interval=sample_interval)
     if engine == "packet":
-        if dt is not None or method != "heun" or dtype != "float64":
-            raise InputError("dt, method, dtype: belong to the fluid engine; leave them out with engine='packet'")
         from fluidcc.engines.packet import run  # Numba takes a second to import
 
         return run.simulate(scenario, until, window=window, seed=seed, sample_interval=sample_interval, log=log)
     if seed is not None or log:
-        raise InputError("seed, log: belong to the packet engine; leave them out, or write engine='packet'")
+        raise InputError("seed, log: belong to the other engines; leave them out, or write engine='packet'")
     return fluid.simulate(
         scenario,
         until,

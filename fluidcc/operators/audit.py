@@ -136,7 +136,7 @@ def audit(
         If a file cannot be read or understood. Settings that are merely unwise are findings.
     """
     if not isinstance(flows, int) or not 1 <= flows <= _MOST_FLOWS:
-        raise InputError(f"flows: expected a whole number from 1 to {_MOST_FLOWS:.0f}, not {flows!r}")
+        raise InputError(f"flows: expected a whole number from 1 to {_MOST_FLOWS:.0f}, not {repr(flows)[:40]}")
     refuse_special(sonic, "a switch's config_db.json")  # it is read twice
     switch = read_sonic(sonic, port)
     settings = read_nic(nic) if nic is not None else None
@@ -150,7 +150,8 @@ def audit(
     ]
     fixed_point = reached = None
     if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
-        scenario = incast(1, rate=switch.rate, scheme=scheme, marking=switch.red, multiplicity=float(flows))
+        settled = dataclasses.replace(scheme, rate_on_first_cnp=0.0)  # the fluid has no first CNP
+        scenario = incast(1, rate=switch.rate, scheme=settled, marking=switch.red, multiplicity=float(flows))
         fixed_point, late = equilibrium(scenario), checks.late(scenario)
         reached = reach(scenario, fixed_point, late["queue_bytes"])
         findings += checks.fixed_point(switch.red, fixed_point, scenario, flows, reached.words)

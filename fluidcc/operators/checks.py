@@ -203,6 +203,23 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 f"roce_cc_prio_mask = {int(mask)} leaves out priority {port.priority}",
                 f"set ROCE_CC_PRIO_MASK to {int(mask) | 1 << port.priority}",
             )
+        algorithm, shared = (int(nic.given.get(f"roce_cc_{name}", 0)) for name in ("algorithm", "cnp_moderation"))
+        if algorithm:
+            yield Finding(
+                "bad",
+                "the NIC does not run DCQCN",
+                f"ROCE_CC_ALGORITHM = {algorithm} is another algorithm; what follows is of DCQCN with its settings",
+                "set ROCE_CC_ALGORITHM to 0",
+            )
+        if shared:
+            yield Finding(
+                "warn",
+                "flows may share their CNPs",
+                f"ROCE_CC_CNP_MODERATION = {shared} may space CNPs by address or port, where the model spaces them by "
+                "flow. On the sample switch, 8 flows that shared the CNPs of a port filled its queue without end "
+                "(packets, nic_cnp_interval=4us)",
+                "set ROCE_CC_CNP_MODERATION to 0",
+            )
     cnp, alpha, timer = scheme.cnp_interval, scheme.alpha_timer, scheme.timer
     if alpha < cnp:
         yield Finding(

@@ -55,13 +55,13 @@ class MappedSetting:
     Attributes
     ----------
     nic : str
-        Canonical name of the setting (two, joined by a comma, for the CNP interval).
+        Canonical name of the setting.
     raw : str
         Its value in the NIC's unit, marked as default if the source did not give it.
     parameter : str
         Name of the field of `fluidcc.schemes.dcqcn.DCQCN`.
-    value : float
-        Value of that field in SI.
+    value : float or bool
+        Value of that field in SI; of a switch, whether it is on.
     note : str
         How it was converted, where that is not just a unit.
     """
@@ -119,7 +119,7 @@ def dcqcn_of(nic: NicSettings) -> tuple[DCQCN, list[MappedSetting]]:
     """Translate a NIC's settings to the model's parameters.
 
     What the source did not give has NVIDIA's default, as in the preset ``vendor``. Delays are those of the
-    path (``feedback_delay`` unset), and hyper increase is on, as in the NIC.
+    path (``feedback_delay`` unset), hyper increase is on and alpha moves once a slot, as in the NIC.
 
     Parameters
     ----------

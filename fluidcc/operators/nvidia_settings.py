@@ -11,6 +11,8 @@ from fluidcc.units import Rate
 _US, _MBPS, _REGISTER = 1e-6, Rate(1e6 / 8), 2.0**32 - 1
 _FIXED_POINT = 2**10  # alpha and its gain are fractions of ten bits
 _NEVER = 1e12  # bytes; 80 s at 100 Gb/s: the counter plays no part
+_FIRST = "rate_to_set_on_first_cnp"
+_EACH = 1e-9  # s; below the time of any packet: a CNP for each that is marked
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +39,9 @@ SETTINGS: dict[str, Setting] = {
     "dce_tcp_rtt": Setting(1, "us", "alpha's update period", 1, 131071, "the model divides by it"),
     "initial_alpha_value": Setting(1023, "", "the first alpha as a 10-bit fraction", 0, _FIXED_POINT - 1),
     "rate_reduce_monitor_period": Setting(4, "us", "the least time between rate cuts", 0, _REGISTER),
+    "clamp_tgt_rate": Setting(0, "", "1 if every cut lowers the target rate, else 0", 0, 1),
+    "clamp_tgt_rate_after_time_inc": Setting(1, "", "1 if a cut after an increase by the timer does too", 0, 1),
+    "rate_to_set_on_first_cnp": Setting(0, "Mb/s", "the rate on a flow's first CNP", 0, _REGISTER),
     "min_time_between_cnps": Setting(4, "us", "the least time between CNPs", 0, _REGISTER),
     "rpg_time_reset": Setting(300, "us", "the rate-increase timer", 1, _REGISTER, "the model divides by it"),
     "rpg_byte_reset": Setting(32767, "bytes", "the byte counter", 0, _REGISTER),
@@ -46,6 +51,7 @@ SETTINGS: dict[str, Setting] = {
     "rpg_gd": Setting(11, "", "the binary logarithm of the cut's divisor", 0, 15, "11 cuts the rate by alpha/2"),
     "rpg_min_dec_fac": Setting(50, "percent", "the least share of the rate that a cut leaves", 0, 100),
     "rpg_min_rate": Setting(1, "Mb/s", "the least rate", 0, _REGISTER),
+    "rpg_max_rate": Setting(0, "Mb/s", "the largest rate", 0, _REGISTER),
 }
 
 
@@ -53,31 +59,22 @@ def _always(reason: str) -> Callable[[float], str]:
     return lambda value: reason
 
 
+_LATE = (
+    "CNPs are neither lost nor kept waiting in the model; on the sample switch (8 flows, NVIDIA's defaults) feedback "
+    "that comes 20 us later raises the mean queue by a fifth, 3.6 to 4.3 MB, and utilisation from 0.783 to 0.794"
+)
+
 # Settings that belong to DCQCN but have no counterpart in the model, with the reason for a value.
 UNUSED: dict[str, Callable[[float], str]] = {
-    "clamp_tgt_rate": lambda v: (
-        "as in the model: the target rate follows the rate at every CNP, eq. (8)"
-        if v
-        else "the NIC lowers its target rate only at the first cut after an increase, the model at every cut, eq. (8)"
-    ),
-    "clamp_tgt_rate_after_time_inc": _always("the target rate follows the rate at every CNP in the model, eq. (8)"),
-    "rpg_max_rate": lambda v: (
-        "flows are limited by the line rate only" if v else "no limit but the line rate, as in the model"
-    ),
-    "rate_to_set_on_first_cnp": lambda v: (
-        "the model's first cut is by alpha, not to a set rate"
-        if v
-        else "off: the first cut is by alpha, as in the model"
-    ),
-    "cnp_dscp": _always("CNPs are never lost nor delayed by a queue in the model"),
-    "cnp_802p_prio": _always("CNPs are never lost nor delayed by a queue in the model"),
-    "cnp_prio_mode": _always("CNPs are never lost nor delayed by a queue in the model"),
+    "cnp_dscp": _always(_LATE),
+    "cnp_802p_prio": _always(_LATE),
+    "cnp_prio_mode": _always(_LATE),
     "roce_cc_prio_mask": _always("DCQCN is taken as on for the traffic modelled"),
     "roce_cc_algorithm": lambda v: (
         "the NIC does NOT run DCQCN with this choice; the model does" if v else "DCQCN, as modelled"
     ),
-    "roce_cc_cnp_moderation": _always("CNPs are spaced per flow in the model"),
-    "roce_cc_steering_ext": _always("DCQCN is modelled"),
+    "roce_cc_cnp_moderation": _always("CNPs are spaced by flow in the model; see the findings of an audit"),
+    "roce_cc_steering_ext": _always("where flows go, not how fast: no part of DCQCN"),
 }
 
 
@@ -111,16 +108,20 @@ def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple
         If the CNP interval would be zero.
     """
     raw = {name: given.get(name, setting.default) for name, setting in SETTINGS.items()}
-    interval = max(raw["min_time_between_cnps"], raw["rate_reduce_monitor_period"])
-    if interval <= 0:
+    between, period = raw["min_time_between_cnps"], raw["rate_reduce_monitor_period"]
+    if between <= 0 and period <= 0:
         raise InputError(
             f"{source}: min_time_between_cnps and rate_reduce_monitor_period are both 0; "
             "the model needs one of them at least 1 (us)"
         )
     yield "g", ("dce_tcp_g",), 1 - raw["dce_tcp_g"] / _FIXED_POINT, "g = 1 - G/1024"
     yield "alpha_timer", ("dce_tcp_rtt",), raw["dce_tcp_rtt"] * _US, ""
-    names = ("min_time_between_cnps", "rate_reduce_monitor_period")
-    yield "cnp_interval", names, interval * _US, "the longer of the two spaces the rate cuts"
+    note = "" if between > 0 else "0 sends one for each marked packet: modelled as 1 ns"
+    yield "cnp_interval", ("min_time_between_cnps",), between * _US if between > 0 else _EACH, note
+    yield "rate_decrease_interval", ("rate_reduce_monitor_period",), period * _US, ""
+    yield "clamp_tgt_rate", ("clamp_tgt_rate",), bool(raw["clamp_tgt_rate"]), ""
+    name = "clamp_tgt_rate_after_time_inc"
+    yield name, (name,), bool(raw[name]), "plays no part if clamp_tgt_rate is on" if raw["clamp_tgt_rate"] else ""
     yield "timer", ("rpg_time_reset",), raw["rpg_time_reset"] * _US, ""
     off = raw["rpg_byte_reset"] == 0
     note = "0 turns the byte counter off: modelled as 1 TB" if off else ""
@@ -131,9 +132,12 @@ def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple
     alpha = raw["initial_alpha_value"] / _FIXED_POINT
     yield "initial_alpha", ("initial_alpha_value",), alpha, "a 10-bit fraction"
     gain = 2.0 ** (10 - raw["rpg_gd"])
-    note = "a cut is by alpha 2^(10 - gd)" + (", limited to alpha" if gain > 1 else "")
-    yield "decrease_gain", ("rpg_gd",), min(gain, 1.0), note
+    yield "decrease_gain", ("rpg_gd",), gain, "a cut is by alpha 2^(10 - gd)"
     cut = 1 - raw["rpg_min_dec_fac"] / 100
     note = "100% leaves the rate uncut by any CNP" if cut == 0 else "a cut leaves at least this share of the rate"
     yield "max_decrease", ("rpg_min_dec_fac",), cut, note
     yield "min_rate", ("rpg_min_rate",), raw["rpg_min_rate"] * _MBPS, ""
+    note = "of starts alone: equilibrium, stability and the averaged fluid leave it out" if raw[_FIRST] else "off"
+    yield "rate_on_first_cnp", (_FIRST,), raw[_FIRST] * _MBPS, note
+    if raw["rpg_max_rate"] > 0:  # 0: no limit but the line rate
+        yield "max_rate", ("rpg_max_rate",), raw["rpg_max_rate"] * _MBPS, ""

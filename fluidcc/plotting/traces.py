@@ -81,7 +81,7 @@ def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float, prefix
 
 
 def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Picture:
-    """A fluid trace over the mean, the standard deviation and the range of packet traces; queue above, rates below.
+    """One engine over the mean, the standard deviation and the range of another's runs; queue above, rates below.
 
     Parameters
     ----------
@@ -94,13 +94,15 @@ def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Pict
     """
     data = comparison.dataset
     second, time_unit = units.scale_of(float(data.time[-1]), units.TIME)
-    time, seeds = data.time.values / second, data.sizes["seed"]
+    time = data.time.values / second
     picture, axes = figure(2, 1, sharex=True)
     for axis, name, text, dimension in (
         (axes[0, 0], "queue", "queue", units.SIZE),
         (axes[1, 0], "rate", "rate per flow", units.RATE),
     ):
-        fluid, packet = data[f"{name}_fluid"], data[f"{name}_packet"]
+        fluid, packet = (data[f"{name}_{engine}"] for engine in comparison.engines)
+        if "seed_first" in fluid.dims:
+            fluid = fluid.mean("seed_first")
         factor, unit = units.scale_of(float(max(fluid.max(), packet.max())), dimension)
         fluid, packet = fluid / factor, packet / factor
         if "flow" in fluid.dims and fluid.sizes["flow"] > _MOST_LINES:
@@ -109,34 +111,27 @@ def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Pict
         if "flow" not in fluid.dims:
             fluid, packet = fluid.expand_dims("flow", -1), packet.expand_dims("flow", -1)
         for k in range(fluid.sizes["flow"]):
-            _draw_ensemble(axis, time, fluid[:, k].values, packet[:, :, k].values, k, seeds)
+            _draw_ensemble(axis, time, fluid[:, k].values, packet[:, :, k].values, k, comparison.engines)
         axis.set_ylabel(label(text, unit))
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
     axes[0, 0].legend(fontsize="small", ncols=2)
     axes[1, 0].set_xlabel(label("time", time_unit))
-    shown = (
-        title if title is not None else f"{data.attrs['title'].partition(', fluid')[0]}: queue of {data.attrs['link']}"
-    )
+    shown = title if title is not None else f"{data.attrs['title'].rpartition(', ')[0]}: queue of {data.attrs['link']}"
     picture.suptitle(shown)
     return picture
 
 
-def _draw_ensemble(axis: Axes, time: np.ndarray, fluid: np.ndarray, runs: np.ndarray, k: int, seeds: int) -> None:
-    """A fluid's line over the bands and the mean of packet runs (seeds, times)."""
-    mean, std, shade = runs.mean(axis=0), runs.std(axis=0), f"C{k}"
+def _draw_ensemble(
+    axis: Axes, time: np.ndarray, line: np.ndarray, runs: np.ndarray, k: int, engines: tuple[str, str]
+) -> None:
+    """One engine's line over the bands and the mean of another's runs (seeds, times)."""
+    mean, std, shade, seeds = runs.mean(axis=0), runs.std(axis=0), f"C{k}", len(runs)
+    name = {"packet": "packets"}.get(engines[1], engines[1])
     if seeds > 1:
-        axis.fill_between(
-            time,
-            runs.min(axis=0),
-            runs.max(axis=0),
-            color=shade,
-            alpha=0.12,
-            lw=0,
-            label=f"packets, range of {seeds} seeds",
-        )
-        axis.fill_between(
-            time, mean - std, mean + std, color=shade, alpha=0.25, lw=0, label="packets, standard deviation"
-        )
-    axis.plot(time, mean, color=shade, lw=0.8, alpha=0.7, label="packets" + (", mean" if seeds > 1 else ""))
-    axis.plot(time, fluid, color="black", lw=1.0, label="fluid")
+        band = {"color": shade, "lw": 0}
+        whole = f"{name}, range of {seeds} seeds"
+        axis.fill_between(time, runs.min(axis=0), runs.max(axis=0), alpha=0.12, label=whole, **band)
+        axis.fill_between(time, mean - std, mean + std, alpha=0.25, label=f"{name}, standard deviation", **band)
+    axis.plot(time, mean, color=shade, lw=0.8, alpha=0.7, label=name + (", mean" if seeds > 1 else ""))
+    axis.plot(time, line, color="black", lw=1.0, label=engines[0])

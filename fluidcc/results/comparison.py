@@ -1,4 +1,4 @@
-"""The fluid model against packets: one fluid trace, the packet engine's over several seeds, and how they differ."""
+"""One engine against another: the fluid or the hybrid against packets, over several seeds, and how they differ."""
 
 from __future__ import annotations
 
@@ -27,33 +27,39 @@ from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
 
 _VERDICTS = {True: "within tolerance", False: "not within tolerance", None: "not judged"}
+Traces = Trace | Sequence[Trace]
 SMOOTHING = 1 / 50  # share of the run over which rates are averaged for the settling time
 
 
 @constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Comparison(DatasetResult):
-    """A fluid trace and packet traces of the same scenario.
+    """Traces of one scenario by two engines.
 
     Parameters
     ----------
     dataset : xarray.Dataset
-        On common times [s]: ``queue_fluid`` (time,) and ``queue_packet`` (seed, time) of the fluid's bottleneck
-        [bytes], ``rate_fluid`` (time, flow) and ``rate_packet`` (seed, time, flow) [bytes/s].
-    fluid, packet : dict
-        Summaries as of `simulate`; ``packet`` the means over the seeds.
+        On common times [s], of each engine ``queue_ENGINE`` (time,) of the first one's bottleneck [bytes] and
+        ``rate_ENGINE`` (time, flow) [bytes/s]; of the second with a dimension ``seed``, of the first with
+        ``seed_first`` if it draws random numbers.
+    engines : tuple of str
+        Which they are, such as ``("fluid", "packet")``.
+    first, second : dict
+        Summaries as of `simulate`, means over the seeds; also as ``fluid``, ``hybrid`` and ``packet``.
     spread : dict
-        The tree of ``packet``, with ``std`` (of the seeds themselves, not of their mean), ``min`` and ``max``.
+        The tree of ``second``, with ``std`` (of the seeds themselves, not of their mean), ``min`` and ``max``.
     difference : dict
-        Magnitudes; relative ones to the packets, the rates of flows that the scenario does not tell apart averaged.
+        Magnitudes; relative ones to the second, the rates of flows that the scenario does not tell apart averaged.
         None where there is nothing to compare, infinite where only one side has it. The queue is that of the
-        fluid's bottleneck.
+        first one's bottleneck.
     tolerance : dict of Tolerance
-        Those of the scheme's ``crosscheck`` module; its keys alone decide `within`.
+        Those of the scheme's ``crosscheck`` module; between engines that draw random numbers by the standard errors of
+        their means. Its keys alone decide `within`.
     """
 
-    fluid: dict[str, Any]
-    packet: dict[str, Any]
+    engines: tuple[str, str]
+    first: dict[str, Any]
+    second: dict[str, Any]
     spread: dict[str, Any]
     difference: dict[str, float | None]
     tolerance: dict[str, Tolerance]
@@ -63,10 +69,30 @@ class Comparison(DatasetResult):
         told = ", ".join(f"{k} {v:.3g}" for k, v in self.difference.items() if v is not None)
         return f"<Comparison, {_VERDICTS[self.within]}: {told}>"
 
-    KEPT: ClassVar[tuple[str, ...]] = ("time", "flow", "seed")
+    KEPT: ClassVar[tuple[str, ...]] = ("time", "flow", "seed", "seed_first")
+
+    @property
+    def fluid(self) -> dict[str, Any]:
+        """Summary of the fluid."""
+        return self._of("fluid")
+
+    @property
+    def hybrid(self) -> dict[str, Any]:
+        """Summary of the hybrid."""
+        return self._of("hybrid")
+
+    @property
+    def packet(self) -> dict[str, Any]:
+        """Summary of the packets."""
+        return self._of("packet")
+
+    def _of(self, engine: str) -> dict[str, Any]:
+        if engine not in self.engines:
+            raise AttributeError(f"{engine}: these are traces of {' and '.join(self.engines)}")
+        return (self.first, self.second)[self.engines.index(engine)]
 
     def _rows(self) -> list[Row]:
-        rows = [("link", name_text(str(self.dataset.attrs.get("link", "")))), ("seeds", str(self.packet.get("seeds")))]
+        rows = [("link", name_text(str(self.dataset.attrs.get("link", "")))), ("seeds", str(self.second.get("seeds")))]
         for key, value in self.difference.items():
             allowed = self.tolerance.get(key)
             limit = "" if allowed is None else f" (allowed {allowed.value:.3g})"
@@ -89,8 +115,8 @@ class Comparison(DatasetResult):
         dict
         """
         return {
-            "fluid": self.fluid,
-            "packet": self.packet,
+            **dict(zip(self.engines, (self.first, self.second), strict=True)),
+            "engines": list(self.engines),
             "spread": self.spread,
             "difference": plain(self.difference),
             "one_only": [key for key, value in self.difference.items() if value == math.inf],
@@ -102,7 +128,7 @@ class Comparison(DatasetResult):
 
     @public()
     def plot(self, *, title: str | None = None) -> Any:
-        """Queue and rates over time, the fluid over the packets' mean and spread.
+        """Queue and rates over time, the first engine over the second's mean and spread.
 
         Parameters
         ----------
@@ -116,17 +142,18 @@ class Comparison(DatasetResult):
         return draw("plot_comparison", self, title=title)
 
 
-@public()
-def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = None) -> Comparison:
-    """Compare a fluid trace with packet traces of the same scenario.
+@public(renamed={"fluid": "first", "packet": "second"})
+def compare(first: Traces, second: Traces, *, smoothing: Any = None) -> Comparison:
+    """Compare traces of the same scenario by two engines.
 
-    RED's marks are random and the fluid is their mean, so it is compared with the mean over the seeds.
+    RED's marks are random and the fluid is their mean, so what is compared are means over the seeds.
 
     Parameters
     ----------
-    fluid : Trace
-    packet : Trace or sequence of Trace
-        One per seed.
+    first : Trace or sequence of Trace
+        Of the fluid, or of the hybrid, one per seed.
+    second : Trace or sequence of Trace
+        Of the hybrid or of packets, one per seed.
     smoothing : quantity
         Interval over which rates are averaged for the settling time [s]; a fiftieth of the run by default.
 
@@ -136,13 +163,13 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
         ``drain_time`` is the first time after the bottleneck queue's peak at which it is at or below 5 % of it,
         counted from t = 0 [s]. ``settling_time`` is the first time after the widest gap between the largest and the
         smallest smoothed rate at which it is a tenth of their mean, counted from the last start [s], of long-lived
-        flows over the bottleneck; not compared if the fluid's rates are never apart. ``window`` is the mean over the
-        flows and the second half of the run.
+        flows over the bottleneck; not compared if the first one's rates are never apart. ``window`` is the mean over
+        the flows and the second half of the run.
 
     Raises
     ------
     InputError
-        If the first trace is no fluid one, or the traces are not of the same scenario, but for what parameters the
+        If the first traces are of packets, or the traces are not of the same scenario, but for what parameters the
         schemes have, and window.
 
     Examples
@@ -152,36 +179,55 @@ def compare(fluid: Trace, packet: Trace | Sequence[Trace], *, smoothing: Any = N
     >>> runs = fc.ensemble(scenario, "5ms", seeds=2)  # doctest: +SKIP
     >>> fc.compare(fc.simulate(scenario, "5ms"), runs).plot()  # doctest: +SKIP
     """
-    packets = [packet] if isinstance(packet, Trace) else list(packet)
-    if not packets:
-        raise InputError("packet: there is no trace; give one per seed")
-    if fluid.summary["engine"] == "packet":
-        raise InputError("fluid: this trace is of the packet engine; give the fluid's first, compare(fluid, packets)")
-    for trace in packets:
-        _check_same(fluid, trace)
-    scenario = scenario_file.from_toml(fluid.dataset.attrs["scenario"], "fluid trace")
-    if fluid.sizes["flow"] != len(scenario.flows) or fluid.sizes["link"] != len(fluid.summary["links"]):
+    ours, theirs = ([side] if isinstance(side, Trace) else list(side) for side in (first, second))
+    for name, side in (("first", ours), ("second", theirs)):
+        if not side:
+            raise InputError(f"{name}: there is no trace; give one per seed")
+    engines = (str(ours[0].summary["engine"]), str(theirs[0].summary["engine"]))
+    if engines[0] == "packet":
+        raise InputError("first: this trace is of the packet engine; give the other's first, compare(fluid, packets)")
+    one = ours[0]
+    for trace in (*ours[1:], *theirs):
+        _check_same(one, trace)
+    scenario = scenario_file.from_toml(one.dataset.attrs["scenario"], f"{engines[0]} trace")
+    if one.sizes["flow"] != len(scenario.flows) or one.sizes["link"] != len(one.summary["links"]):
         raise InputError("compare: the traces are parts of runs; give whole ones, as simulate returns them")
-    summaries = [trace.summary for trace in packets]
-    link = str(max(fluid.summary["links"], key=lambda row: row["queue_bytes"]["mean"] or 0.0)["name"])
-    dataset = _aligned(fluid, packets, link)
+    names = engines if engines[0] != engines[1] else (engines[0], f"{engines[1]}_2")
+    summaries = [[trace.summary for trace in side] for side in (ours, theirs)]
+    found = [_mean_summary(side) for side in summaries]
+    link = str(max(found[0]["links"], key=lambda row: row["queue_bytes"]["mean"] or 0.0)["name"])
+    dataset = _aligned(names, ours, theirs, link)
     span = float(dataset.time[-1] - dataset.time[0])
     width = span * SMOOTHING if smoothing is None else quantity(smoothing, TIME, "smoothing")
-    dataset.attrs = {"link": link, "smoothing_s": width, "title": fluid.dataset.attrs.get("title", "")}
-    found = _pooled(summaries, lambda v: v[0] if min(v) == max(v) else float(np.mean(v)))
-    found.pop("seed", None)
-    spread = _pooled(summaries, lambda v: {"std": float(np.std(v)), "min": float(min(v)), "max": float(max(v))})
-    ours = measured(scenario, dataset, fluid.summary, [fluid], "fluid", width)
-    theirs = measured(scenario, dataset, found, packets, "packet", width)
+    dataset.attrs = {"link": link, "smoothing_s": width, "title": one.dataset.attrs.get("title", "")}
+    spread = _pooled(summaries[1], lambda v: {"std": float(np.std(v)), "min": float(min(v)), "max": float(max(v))})
+    sides = [
+        measured(scenario, dataset, summary, traces, name, width)
+        for summary, traces, name in zip(found, (ours, theirs), names, strict=True)
+    ]
     more = ("drain_time_s", "settling_time_s", "window_bytes")
+    shown = [summary | {name: side[name] for name in more} for summary, side in zip(found, sides, strict=True)]
+    for summary, side in zip(shown, summaries, strict=True):
+        if "seed" in side[0] or summary is shown[1]:
+            summary["seeds"] = [each.get("seed") for each in side]
+    drawn = all("seed" in side[0] for side in summaries)
     return Comparison(
         dataset,
-        fluid.summary | {name: ours[name] for name in more},
-        found | {name: theirs[name] for name in more} | {"seeds": [summary.get("seed") for summary in summaries]},
+        names,
+        shown[0],
+        shown[1],
         spread,
-        differences(ours, theirs, scenario.wire_packet, float(dataset.time[1] - dataset.time[0])),
-        tolerances_of(scenario),
+        differences(sides[0], sides[1], scenario.wire_packet, float(dataset.time[1] - dataset.time[0])),
+        chance_tolerances(summaries[0], summaries[1], link, scenario) if drawn else tolerances_of(scenario),
     )
+
+
+def _mean_summary(summaries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means over the seeds."""
+    found = _pooled(summaries, lambda v: v[0] if min(v) == max(v) else float(np.mean(v)))
+    if len(summaries) > 1 or summaries[0]["engine"] != "fluid":
+        found.pop("seed", None)
+    return found
 
 
 def _crosscheck(scenario: Scenario) -> Crosscheck:
@@ -194,6 +240,39 @@ def _crosscheck(scenario: Scenario) -> Crosscheck:
 def tolerances_of(scenario: Scenario) -> dict[str, Tolerance]:
     """Tolerances of the scenario's scheme; none if it sets none."""
     return _crosscheck(scenario).tolerances(scenario)
+
+
+_SHARE, _PACKETS, _ERRORS, _JAIN = 0.05, 1.5, 3.0, 0.01
+
+
+def chance_tolerances(
+    ours: Sequence[dict[str, Any]], theirs: Sequence[dict[str, Any]], link: str, scenario: Scenario
+) -> dict[str, Tolerance]:
+    """Tolerances between two engines that draw random numbers: three standard errors of the difference of means.
+
+    At least 5 % or 1.5 packets of a queue, 5 % of a rate, and 0.01 of Jain's index: packets come one by one, and a run
+    of one seed has no standard error.
+    """
+
+    def error(value: Any) -> float:
+        squares = [np.var([value(s) for s in side], ddof=1) / len(side) for side in (ours, theirs) if len(side) > 1]
+        return _ERRORS * float(np.sqrt(sum(squares)))
+
+    def queue(name: str) -> Any:
+        return lambda summary: next(row["queue_bytes"][name] for row in summary["links"] if row["name"] == link)
+
+    found = {}
+    for key, name in (("queue_mean_rel", "mean"), ("queue_p95_rel", "p95")):
+        scale = max(abs(float(np.mean([queue(name)(s) for s in theirs]))), float(scenario.wire_packet))
+        least = max(_SHARE, _PACKETS * float(scenario.wire_packet) / scale)
+        found[key] = Tolerance(max(least, error(queue(name)) / scale), "5 %, 1.5 packets or three standard errors")
+    rates = np.array([[s["rate_bytes_per_s"] for s in side] for side in (theirs,)])[0]
+    if np.isfinite(rates.astype(float)).all() and rates.mean() > 0:
+        spread = max(error(lambda s, i=i: s["rate_bytes_per_s"][i]) for i in range(rates.shape[1])) / rates.mean()
+        found["rate_rel_max"] = Tolerance(max(_SHARE, float(spread)), "5 % or three standard errors, of the worst flow")
+    if all(s["jain"] is not None for s in (*ours, *theirs)):
+        found["jain_abs"] = Tolerance(max(_JAIN, error(lambda s: s["jain"])), "0.01 or three standard errors")
+    return found
 
 
 def horizon(scenario: Scenario) -> str:
@@ -225,10 +304,10 @@ def _check_scenarios(fluid: Scenario, packet: Scenario) -> None:
             raise InputError(f"compare: the traces differ in their {what}; give two runs of the same scenario")
 
 
-def _aligned(fluid: Trace, packets: Sequence[Trace], link: str) -> xr.Dataset:
-    """Queue of a link and rates of the flows at the packets' times, up to the end of the shortest trace."""
-    end = min(float(trace["time"][-1]) for trace in (fluid, *packets)) * (1 + 1e-9)
-    times = packets[0]["time"].sel(time=slice(0, end))
+def _aligned(names: tuple[str, str], ours: Sequence[Trace], theirs: Sequence[Trace], link: str) -> xr.Dataset:
+    """Queue of a link and rates of the flows at the second engine's times, up to the end of the shortest trace."""
+    end = min(float(trace["time"][-1]) for trace in (*ours, *theirs)) * (1 + 1e-9)
+    times = theirs[0]["time"].sel(time=slice(0, end))
 
     def at_times(values: xr.DataArray) -> xr.DataArray:
         values = values.drop_vars(["multiplicity", "capacity", "link"], errors="ignore")
@@ -237,15 +316,19 @@ def _aligned(fluid: Trace, packets: Sequence[Trace], link: str) -> xr.Dataset:
         ends = (float(values.time[0]), float(values.time[-1]))
         return values.interp(time=times.clip(*ends).values).assign_coords(time=times.values)
 
-    seeds = xr.DataArray([trace.summary.get("seed", i) for i, trace in enumerate(packets)], dims="seed")
-    made = {}
-    for name, place in (("queue", {"link": link}), ("rate", {})):
-        made[f"{name}_fluid"] = at_times(fluid[name].sel(place))
-        made[f"{name}_packet"] = xr.concat([at_times(trace[name].sel(place)) for trace in packets], dim="seed")
-    dataset = xr.Dataset(made).assign_coords(seed=seeds, multiplicity=fluid["multiplicity"])
+    made, coordinates = {}, {"multiplicity": ours[0]["multiplicity"]}
+    for side, traces, dim in zip(names, (ours, theirs), ("seed_first", "seed"), strict=True):
+        for name, place in (("queue", {"link": link}), ("rate", {})):
+            runs = [at_times(trace[name].sel(place)) for trace in traces]
+            drawn = dim == "seed" or "seed" in traces[0].summary
+            made[f"{name}_{side}"] = xr.concat(runs, dim=dim) if drawn else runs[0]
+            if drawn:
+                numbers = [trace.summary.get("seed", i) for i, trace in enumerate(traces)]
+                coordinates[dim] = xr.DataArray(numbers, dims=dim)
+    dataset = xr.Dataset(made).assign_coords(coordinates)
     for name, variable in dataset.data_vars.items():
         unit = "bytes" if str(name).startswith("queue") else "bytes/s"
-        variable.attrs = {"units": unit, "long_name": " of the ".join(str(name).split("_"))}
+        variable.attrs = {"units": unit, "long_name": " of the ".join(str(name).split("_", 1))}
     dataset.time.attrs = {"units": "s", "long_name": "time"}
     return dataset
 

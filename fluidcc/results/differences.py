@@ -34,14 +34,16 @@ def measured(
         Of the side, over the seeds.
     traces : sequence of Trace
         The side's.
-    side : {"fluid", "packet"}
+    side : str
+        As in the dataset's names.
     width : float
         Interval over which rates are averaged for the settling time [s].
     """
     link = next(row for row in summary["links"] if row["name"] == dataset.attrs["link"])
     queue, rate = dataset[f"queue_{side}"], dataset[f"rate_{side}"]
-    if side == "packet":
-        queue, rate = queue.mean("seed"), rate.mean("seed")
+    for seeds in ("seed", "seed_first"):
+        if seeds in queue.dims:
+            queue, rate = queue.mean(seeds), rate.mean(seeds)
     return {
         "queue": link["queue_bytes"],
         "rates": _ensemble_rates(scenario, summary["rate_bytes_per_s"]),
@@ -118,13 +120,17 @@ def differences(fluid: Measured, packet: Measured, least_queue: float, spacing: 
         scale = max(abs(theirs), least)
         return abs(ours - theirs) / scale if scale > 0 else 0.0 if ours == theirs else math.inf
 
-    rates = [relative(a, b) for a, b in zip(fluid["rates"], packet["rates"], strict=True)]
+    # Where nothing is sent in the window on either side, nothing is compared.
+    idle = not any(fluid["rates"]) and not any(packet["rates"])
+    rates = [relative(a, b) for a, b in zip(fluid["rates"], packet["rates"], strict=True) if a or b]
     jain = (fluid["jain"], packet["jain"])
     drained = (fluid["drain_time_s"], packet["drain_time_s"])
     coarse = any(time is not None and time < _RESOLVED * spacing for time in drained)
     settled = (fluid["settling_time_s"], packet["settling_time_s"])
     queues = {
-        key: relative(fluid["queue"][name], packet["queue"][name], least_queue)
+        key: None
+        if idle and name in ("mean", "p95")
+        else relative(fluid["queue"][name], packet["queue"][name], least_queue)
         for key, name in (("queue_mean_rel", "mean"), ("queue_p95_rel", "p95"), ("queue_peak_rel", "max_whole_run"))
     }
     return {

@@ -6,8 +6,8 @@ resolution. Anything else is one of these functions on a variable of a trace, fo
 
 What is reduced inside a compiled loop has its own form there, since neither JAX while it traces nor Numba can call
 these: the running statistics of the fluid (`fluidcc.engines.fluid.running_statistics`), `fluidcc.measure`, and the
-times that a packet engine's queue spends in bins (`fluidcc.engines.packet.record`), of which `binned_percentile` reads
-percentiles.
+times that a packet engine's queue spends in bins (`fluidcc.engines.packet.record`), of which `binned_percentiles`
+reads percentiles.
 """
 
 from __future__ import annotations
@@ -107,8 +107,8 @@ def weighted_percentile(signal: xr.DataArray, percent: float) -> float:
     return float(np.interp(percent / 100 * share[-1], share - weights[order] / 2, values[order]))
 
 
-def binned_percentile(spent: Array, area: Array, percent: float) -> float:
-    """Time-weighted percentile of what was counted in bins; exact where a bin holds one value.
+def binned_percentiles(spent: Array, area: Array, percents: Sequence[float]) -> list[float]:
+    """Time-weighted percentiles of what was counted in bins; exact where a bin holds one value.
 
     Parameters
     ----------
@@ -116,19 +116,20 @@ def binned_percentile(spent: Array, area: Array, percent: float) -> float:
         Time for which the value was in each bin, in order.
     area : ndarray, shape (bins,)
         Integral of the value over that time.
-    percent : float
+    percents : sequence of float
 
     Returns
     -------
-    float
+    list of float
         NaN if no time was spent.
     """
-    total = float(spent.sum())
+    so_far = np.cumsum(spent)
+    total = float(so_far[-1])
     if total <= 0:
-        return float("nan")
-    at = int(np.searchsorted(np.cumsum(spent), percent / 100 * total * (1 - 1e-12)))
-    at = min(at, len(spent) - 1)
-    return float(area[at] / spent[at]) if spent[at] > 0 else 0.0
+        return [float("nan")] * len(percents)
+    found = np.searchsorted(so_far, np.asarray(percents) / 100 * total * (1 - 1e-12))
+    places = [min(int(at), len(spent) - 1) for at in found]
+    return [float(area[at] / spent[at]) if spent[at] > 0 else 0.0 for at in places]
 
 
 def statistics(signal: xr.DataArray) -> dict[str, float]:

@@ -21,8 +21,9 @@ from fluidcc.results.metrics import PERCENTILES, most_loaded
 from fluidcc.scenario.builders import toml_file
 from fluidcc.scenario.model import Scenario
 
-FLUID, PACKET = "fluid", "packet"
-ENGINES = (FLUID, PACKET)
+FLUID, HYBRID, PACKET = "fluid", "hybrid", "packet"
+ENGINES = (FLUID, HYBRID, PACKET)
+_DRAWN = (HYBRID, PACKET)  # engines that draw random numbers
 QUEUE_STATISTICS = ("mean", "std", *(f"p{p}" for p in PERCENTILES), "min", "max", "max_whole_run")
 
 
@@ -64,7 +65,13 @@ SUMMARY: dict[str, Key] = {
         "1", "tree", "queue_rel, rate_rel: difference to half the step; as_expected: whether it shrinks so", (FLUID,)
     ),
     "fct_s": Key("s", "per finite flow", "start to last acknowledgement; None if unfinished"),
-    "events": Key("1", "count", "events executed", (PACKET,)),
+    "events": Key("1", "count", "events executed", _DRAWN),
+    "marks": Key("1", "count", "marks that were drawn; those that could change nothing are not", (HYBRID,)),
+    "cnps": Key("1", "count", "CNPs that reached their senders", (HYBRID,)),
+    "above_xoff": Key(
+        "1", "number", "share of time with a queue beyond PFC's threshold; None without flow control", (HYBRID,)
+    ),
+    "above_buffer": Key("1", "number", "share of time with a queue beyond the buffer; None if unlimited", (HYBRID,)),
     "packets": Key("1", "count", "data packets delivered", (PACKET,)),
     "acks": Key("1", "count", "ACKs sent", (PACKET,)),
     "pfc_pauses": Key("1", "count", "PAUSE frames sent", (PACKET,)),
@@ -72,7 +79,7 @@ SUMMARY: dict[str, Key] = {
     "pfc": Key("", "tree", "who was paused and how far it spread; None without flow control", (PACKET,)),
     "drops": Key("1", "count", "packets dropped", (PACKET,)),
     "buffer_bytes_max": Key("bytes", "number", "largest use of a switch's buffer", (PACKET,)),
-    "seed": Key("1", "count", "of the random numbers", (PACKET,)),
+    "seed": Key("1", "count", "of the random numbers", _DRAWN),
     "compile_s": Key("s", "number", "wall time spent compiling"),
     "wall_s": Key("s", "number", "wall time of the integration or event loop"),
 }
@@ -157,7 +164,7 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "dt_s": (FLUID,),
     "method": (FLUID,),
     "dtype": (FLUID,),
-    "seed": (PACKET,),
+    "seed": _DRAWN,
 }
 
 

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import xarray as xr
 
 from fluidcc.errors import InputError
-from fluidcc.files import refuse_special, write_netcdf
+from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.results import metrics
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.saved import problem_of_trace
 from fluidcc.results.text import label, shown
 from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
@@ -179,16 +180,10 @@ class Trace(DatasetResult):
         InputError
             If the file is missing or no trace.
         """
-        refuse_special(path, "a file that Trace.save wrote")
-        try:
-            with xr.open_dataset(path, engine="h5netcdf") as dataset:
-                loaded = dataset.load()
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(
-                f"{path}: cannot be read as a trace ({error}); give a file that Trace.save wrote"
-            ) from None
-        if "queue" not in loaded or "time" not in loaded.dims:
-            raise InputError(f"{path}: holds no queue over time; give a file that Trace.save wrote")
+        expected = "a file that Trace.save wrote"
+        loaded = read_netcdf(path, expected)
+        if (problem := problem_of_trace(loaded)) is not None:
+            raise InputError(f"{str(path)[:200]}: holds no run ({problem}); give {expected}")
         return Trace(loaded)
 
     @public()

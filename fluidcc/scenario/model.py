@@ -183,6 +183,9 @@ class Scenario:
         return self.wire_packet + flow.scheme.int_bytes
 
 
+_RESOLVED = "_resolved"  # an attribute of a scenario that has been resolved
+
+
 def resolve(scenario: Scenario) -> Scenario:
     """Convert every quantity to SI floats and check what can be checked.
 
@@ -201,6 +204,8 @@ def resolve(scenario: Scenario) -> Scenario:
         If a value cannot be read or is out of range, a path names no link or one twice, kmin exceeds kmax,
         or a flow would start faster than its NIC.
     """
+    if _RESOLVED in getattr(scenario, "__dict__", ()):
+        return scenario
     if not isinstance(scenario, Scenario):
         raise InputError(f"scenario: expected a Scenario, not {type(scenario).__name__}; make one with fluidcc.incast")
     for name, kind in (("links", Link), ("flows", Flow), ("failures", Failure), ("storms", Storm)):
@@ -216,10 +221,13 @@ def resolve(scenario: Scenario) -> Scenario:
     names = [link.name or f"link {i}" for i, link in enumerate(links)]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"link {names.index(twice)} name: {twice!r} names two links; give each its own")
-    flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links)) for i, flow in enumerate(scenario.flows))
+        raise InputError(f"link {names.index(twice)} name: {twice[:60]!r} names two links; give each its own")
+    schemes: dict[int, Any] = {}  # flows share what they run
+    flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links), schemes) for i, flow in enumerate(scenario.flows))
     scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
-    return _resolve_switches(scenario, names)
+    scenario = _resolve_switches(scenario, names)
+    object.__setattr__(scenario, _RESOLVED, True)  # what is made of it by `dataclasses.replace` is not
+    return scenario
 
 
 def _check_members(given: Any, kind: type, name: str) -> None:
@@ -274,7 +282,7 @@ def _resolve_link(link: Link, where: str) -> Link:
     return resolve_fields(dataclasses.replace(link, marking=marking), where)
 
 
-def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
+def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any]) -> Flow:
     if not isinstance(flow.path, (tuple, list)):
         raise InputError(f"{where}path: expected link indices, not {repr(flow.path)[:40]}; write for example (0,)")
     path: tuple[Any, ...] = tuple(flow.path)
@@ -282,12 +290,14 @@ def _resolve_flow(flow: Flow, where: str, links: int) -> Flow:
         raise InputError(f"{where}path: it crosses no link; give at least one link index")
     for hop in path:
         if not isinstance(hop, numbers.Integral) or isinstance(hop, bool) or not 0 <= int(hop) < links:
-            raise InputError(f"{where}path: {hop!r} names no link; the links are 0 to {links - 1}")
+            raise InputError(f"{where}path: {repr(hop)[:60]} names no link; the links are 0 to {links - 1}")
     if len(set(path)) != len(path):
         raise InputError(f"{where}path: {path} crosses a link twice; routes must be free of loops")
     if isinstance(flow.scheme, type) or not hasattr(flow.scheme, "feedback_delay"):
         raise InputError(f"{where}scheme: expected a scheme's parameters, not {repr(flow.scheme)[:40]}; write DCQCN()")
-    scheme = resolve_fields(flow.scheme, where)
+    scheme = schemes.get(id(flow.scheme))
+    if scheme is None:
+        scheme = schemes[id(flow.scheme)] = resolve_fields(flow.scheme, where)
     flow = resolve_fields(dataclasses.replace(flow, path=tuple(map(int, path)), scheme=scheme), where)
     if flow.initial_rate is None:
         flow = dataclasses.replace(flow, initial_rate=flow.line_rate)

@@ -182,11 +182,11 @@ def _range_problem(value: float, spec: Spec) -> str:
         return "is not finite"
     if spec.integer and value != round(value):
         return "is not a whole number"
-    shown = {b: units.show(b, spec.dimension) if math.isfinite(b) else "" for b in (spec.low, spec.high)}
     if value < spec.low or (spec.open_low and value == spec.low):
-        return f"is too small; it must be {'above' if spec.open_low else 'at least'} {shown[spec.low]}"
+        least = units.show(spec.low, spec.dimension)
+        return f"is too small; it must be {'above' if spec.open_low else 'at least'} {least}"
     if value > spec.high:
-        return f"is too large; it must be at most {shown[spec.high]}"
+        return f"is too large; it must be at most {units.show(spec.high, spec.dimension)}"
     return ""
 
 

@@ -87,7 +87,7 @@ def route(
     if not paths:
         lost = ", ".join(links[i].name or f"link {i}" for i in sorted(without)[:8])
         raise InputError(
-            f"{name}: no path leads from {source!r} to {target!r}"
+            f"{name}: no path leads from {source[:60]!r} to {target[:60]!r}"
             + (
                 f" without {lost}; let another link stand"
                 if lost
@@ -114,9 +114,11 @@ def check_paths(scenario: Scenario) -> None:
         for before, after in zip(flow.path, flow.path[1:], strict=False):
             left, entered = links[before].target, links[after].source
             if left and entered and left != entered:
+                names = [text[:60] for text in (links[before].name, left, links[after].name, entered)]
                 raise InputError(
-                    f"{where}: link {links[before].name!r} ends at {left!r}, and the next, {links[after].name!r}, "
-                    f"starts at {entered!r}; write links that meet"
+                    "{}: link {!r} ends at {!r}, and the next, {!r}, starts at {!r}; write links that meet".format(
+                        where, *names
+                    )
                 )
             visited.append(left or entered)
         visited = [node for node in (flow.source, *visited, links[flow.path[-1]].target) if node]
@@ -124,4 +126,4 @@ def check_paths(scenario: Scenario) -> None:
             visited.append(flow.target)
         twice = next((node for k, node in enumerate(visited) if node in visited[:k]), None)
         if twice is not None:
-            raise InputError(f"{where}: comes to {twice!r} twice; routes must be free of loops")
+            raise InputError(f"{where}: comes to {twice[:60]!r} twice; routes must be free of loops")

@@ -35,6 +35,7 @@ CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
+        "hybrid": (protocol.HybridSide,),
         "equilibrium": (protocol.SolvedByMarking, protocol.SolvedByUtilisation),
         "crosscheck": (protocol.CrosscheckSide,),
     }

@@ -221,6 +221,41 @@ class Shown(PacketSide[P_contra], Protocol):
         ...
 
 
+# -- the hybrid side: schemes/NAME/hybrid.py ---------------------------------------------------------------------
+
+
+class HybridSide(Protocol[P_contra]):
+    """A sender between fluid queues: a record of its state, and rules that are called as things happen.
+
+    Rules are decorated with ``kernel`` of `fluidcc.engines.packet.jit`, and each takes what it names: ``flow``, ``me``
+    (its row of ``STATE``), ``f`` (the flow's number), ``now`` [s], and
+
+    - ``begin``: the flow starts, at ``flow.rate``;
+    - ``notified``: a CNP reaches the sender;
+    - ``expired``: the time ``flow.timer`` [s] has come;
+    - ``counted``: ``flow.sent`` has come to ``flow.counter`` [wire bytes];
+    - ``observe(samples, row)``: write the ``OBSERVABLES``, in their order, to ``samples[row, f, 2]`` and on.
+
+    They set ``flow.rate`` [bytes/s], and ``flow.timer`` and ``flow.counter``, which are infinite at first and must come
+    to lie ahead. ``fill`` sets ``flow.cnp_interval`` [s] if the receiver is to send CNPs. A rule that is left out does
+    nothing; ``ONLY`` is that of a fluid side.
+    """
+
+    @property
+    def STATE(self) -> np.dtype[Any]:
+        """Aligned record of a flow's parameters and state; no field is named like an attribute of NumPy scalars."""
+        ...
+
+    @property
+    def OBSERVABLES(self) -> Observables:
+        """What a trace shows beside queue and rate."""
+        ...
+
+    def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
+        """Copy bound parameters into a flow's zeroed record; times in seconds."""
+        ...
+
+
 # -- fixed points: schemes/NAME/equilibrium.py -------------------------------------------------------------------
 
 
@@ -265,7 +300,8 @@ class SolvedByMarking(EquilibriumSide[P_contra], Protocol):
 class SolvedByRate(SolvedByMarking[P_contra], Protocol):
     """One that solves for the marking under a constant rate as well, by which all fixed points of a link are found.
 
-    ``single_marking(parameters)`` may say that for some parameters several markings hold a rate.
+    ``single_marking(parameters)`` may say that for some parameters several markings hold a rate, and
+    ``largest_rate(parameters, line_rate)`` that a flow stays below its line rate; all others are then given that rate.
     """
 
     def marking_at(self, parameters: P_contra, rate: Any, line_rate: float, packet: float, /) -> Any:

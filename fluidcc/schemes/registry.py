@@ -21,7 +21,7 @@ from fluidcc.surface import nearest, public
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from fluidcc.schemes.sides import Equilibrium, Fluid, Packet, Scheme
+    from fluidcc.schemes.sides import Equilibrium, Fluid, Hybrid, Packet, Scheme
 
 DEFAULT = "dcqcn"  # where no scheme is given
 ENTRY_POINTS = "fluidcc.schemes"
@@ -102,10 +102,7 @@ def fluid_of(parameters: Any) -> Fluid:
     InputError
         If it has none.
     """
-    known = scheme_of(parameters)
-    if known.fluid is None:
-        raise _without(known, "fluid", "packet")
-    return known.fluid
+    return _side(parameters, "fluid", "packet")
 
 
 def packet_of(parameters: Any) -> Packet:
@@ -116,17 +113,29 @@ def packet_of(parameters: Any) -> Packet:
     InputError
         If it has none.
     """
+    return _side(parameters, "packet", "fluid")
+
+
+def hybrid_of(parameters: Any) -> Hybrid:
+    """The hybrid side of a scheme, from its parameters.
+
+    Raises
+    ------
+    InputError
+        If it has none.
+    """
+    return _side(parameters, "hybrid", "packet")
+
+
+def _side(parameters: Any, side: str, other: str) -> Any:
+    """A side that an engine asks for; where there is none, who asks is told of another engine."""
     known = scheme_of(parameters)
-    if known.packet is None:
-        raise _without(known, "packet", "fluid")
-    return known.packet
-
-
-def _without(known: Scheme, side: str, other: str) -> InputError:
-    """What to say where a side is asked for that there is not, whoever asks."""
-    return InputError(
-        f"scheme {known.name} has no {side} side ({known.file(side)}); write one, or simulate with engine={other!r}"
-    )
+    found = getattr(known, side)
+    if found is None:
+        raise InputError(
+            f"scheme {known.name} has no {side} side ({known.file(side)}); write one, or simulate with engine={other!r}"
+        )
+    return found
 
 
 def equilibrium_of(parameters: Any) -> Equilibrium | None:

@@ -18,8 +18,8 @@ from fluidcc.schemes.protocol import Observables
 if TYPE_CHECKING:
     from fluidcc.schemes.tolerance import Tolerance
 
-# The packet engine's rules, and what each may name beside what all may.
-RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+# The compiled engines' rules, and what each may name beside what all may.
+PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "begin": (),
         "acknowledged": ("ack",),
@@ -31,7 +31,11 @@ RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "observe": ("samples", "row"),
     }
 )
-COMMON = ("sim", "core", "ports", "uniforms", "flow", "me", "f")
+HYBRID_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"begin": (), "notified": (), "expired": (), "counted": (), "observe": ("samples", "row")}
+)
+RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES}
+COMMON = {"packet": ("sim", "core", "ports", "uniforms", "flow", "me", "f"), "hybrid": ("flow", "me", "f", "now")}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +78,17 @@ class Packet:
 
 
 @dataclasses.dataclass(frozen=True)
+class Hybrid:
+    """A hybrid side; see `fluidcc.schemes.protocol.HybridSide`. ``rules`` are those that it has."""
+
+    STATE: Any
+    OBSERVABLES: Observables
+    fill: Callable[..., None]
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
 class Equilibrium:
     """An equilibrium side; see `fluidcc.schemes.protocol.EquilibriumSide`. What is None it does not have."""
 
@@ -85,6 +100,7 @@ class Equilibrium:
     marking_at: Callable[..., Any] | None = None
     fixed_point: Callable[..., protocol.FixedPoint] | None = None
     least_rate: Callable[..., float] | None = None
+    largest_rate: Callable[..., float] = lambda parameters, line_rate: line_rate
     single_marking: Callable[[Any], bool] = lambda parameters: True
     balances: Callable[..., Any] | None = None
     observables: Callable[..., dict[str, float]] | None = None
@@ -159,8 +175,15 @@ class Scheme:
         module = self.module("packet")
         if module is None:
             return None
-        rules = {name: self._rule(getattr(module, name), name) for name in RULES if hasattr(module, name)}
-        return dataclasses.replace(self._made(Packet, module, "packet"), rules=rules)
+        return dataclasses.replace(self._made(Packet, module, "packet"), rules=self._rules(module, "packet"))
+
+    @cached_property
+    def hybrid(self) -> Hybrid | None:
+        """Its hybrid side."""
+        module = self.module("hybrid")
+        if module is None:
+            return None
+        return dataclasses.replace(self._made(Hybrid, module, "hybrid"), rules=self._rules(module, "hybrid"))
 
     @cached_property
     def equilibrium(self) -> Equilibrium | None:
@@ -201,9 +224,9 @@ class Scheme:
     def _made(self, cls: Any, module: Any, side: str) -> Any:
         given = {}
         fields = [field for field in dataclasses.fields(cls) if field.name != "rules"]
-        names = [field.name for field in fields] + (list(RULES) if side == "packet" else [])
+        names = [field.name for field in fields] + list(RULES.get(side, ()))
         # A scheme that adds to another's rules may leave it to that one to write what both show.
-        shown = side != "packet" or hasattr(module, "observe") or getattr(module, "BASE", None) is not None
+        shown = side not in RULES or hasattr(module, "observe") or getattr(module, "BASE", None) is not None
         problem = checks.problem(side, module, names, shown)
         for field in fields:
             if hasattr(module, field.name):
@@ -228,12 +251,15 @@ class Scheme:
         between = " " if problem.startswith("has ") else ": "
         return InputError(f"scheme {self.name}: {self.file(side)}{between}{problem} (CONTRIBUTING.md)")
 
-    def _rule(self, rule: Any, name: str) -> Any:
-        """A packet rule, if it is compiled and names what there is."""
+    def _rules(self, module: Any, side: str) -> dict[str, Any]:
+        return {name: self._rule(getattr(module, name), name, side) for name in RULES[side] if hasattr(module, name)}
+
+    def _rule(self, rule: Any, name: str, side: str) -> Any:
+        """A rule of a compiled engine, if it is compiled and names what there is."""
         from numba.core import config
 
-        known = (*COMMON, *RULES[name])
-        where = self.file("packet")
+        known = (*COMMON[side], *RULES[side][name])
+        where = self.file(side)
         if not hasattr(rule, "py_func") and not config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
             raise InputError(f"scheme {self.name}: {where}: {name} is not compiled; write @kernel above it")
         for parameter in inspect.signature(getattr(rule, "py_func", rule)).parameters:

@@ -15,14 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.engine import execute, longest_waits
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.metrics import metrics_of
-from fluidcc.engines.fluid.network import REASONS, Network, network_of, reason_of
+from fluidcc.engines.fluid.network import REASONS, Network, network_of, parts_of, reason_of
 from fluidcc.engines.fluid.plan import Plan, history_bytes, remembered_rows
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError, both, relative, shrinks
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.scenario.parameters import specs
 from fluidcc.sweeps.grid import Grid
 
 NOT_FINITE = REASONS.index("result is not finite")
@@ -83,6 +85,7 @@ class Builder:
 
         def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:
             scenario, shape = resolve(make_scenario(**values)), self._shape
+            shape["whole"] = whole_numbers(scenario, values)
             leaves, shape["treedef"] = jax.tree.flatten(network_of(scenario))
             shape["plain"] = [None if isinstance(leaf, Tracer) else leaf for leaf in leaves]
             payload = jnp.asarray(scenario.packet_size)
@@ -94,13 +97,18 @@ class Builder:
 
         self._build = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))
 
+    @property
+    def whole(self) -> dict[str, str]:
+        """Names that are passed on as they are to parameters that are whole numbers, and these; known once called."""
+        return self._shape["whole"]
+
     def __call__(self, columns: Mapping[str, np.ndarray]) -> Batch:
         """The batch of some points, from the value of every name at each.
 
         Points whose values make no sense get a reason, and the columns of a valid point in place of theirs, so that
         they can harm neither the plan nor their neighbours.
         """
-        with jax.enable_x64(True):
+        with our_settings():
             try:
                 out = self._build({name: jnp.asarray(values) for name, values in columns.items()})
             except jax.errors.ConcretizationTypeError as error:
@@ -121,8 +129,32 @@ class Builder:
 
 
 def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
-    """Call ``make_scenario`` once, with a traced scalar per name, for all points of a grid, as `Builder` does."""
-    return Builder(make_scenario)(grid.columns())
+    """Call ``make_scenario`` once, with a traced scalar per name, for all points of a grid, as `Builder` does.
+
+    Raises
+    ------
+    InputError
+        If an axis that is passed on as it is to a parameter that is a whole number has other values.
+    """
+    builder = Builder(make_scenario)
+    batch = builder(grid.columns())
+    for name, parameter in builder.whole.items():
+        broken = [value for value in grid.axes[name].tolist() if value % 1 != 0]
+        if broken:
+            also = "" if parameter == name else f", as {parameter} must be"
+            raise InputError(f"over {name}: {broken[0]:g} is no whole number{also}; write for example [1, 2, 5]")
+    return batch
+
+
+def whole_numbers(scenario: Scenario, values: Mapping[str, Any]) -> dict[str, str]:
+    """Which traced values stand unchanged in parameters of a scenario that are whole numbers, and in which."""
+    found = {}
+    for part in parts_of(scenario):
+        for parameter, spec in specs(part).items():
+            for name, value in values.items():
+                if spec.integer and getattr(part, parameter) is value:
+                    found[name] = parameter
+    return found
 
 
 def _merged(plain: list[Any], traced: list[Any]) -> list[Any]:
@@ -179,7 +211,7 @@ def run_chunk(
             raise StoppedError
 
     wanted = bisect.bisect_left(_SEGMENTS, expected_time(network, plan, points) / _SEGMENT_TIME)
-    segments = min(_SEGMENTS[min(wanted, len(_SEGMENTS) - 1)], plan.samples)
+    segments = min(_SEGMENTS[min(wanted, len(_SEGMENTS) - 1)], plan.room)
     look(0.0)
     outcome, compile_s, wall_s = execute(network, plan, points=points, segments=segments, report=look)
     found: dict[str, Any] = metrics_of(network, plan, outcome, payload)

@@ -62,13 +62,16 @@ def grid_of(over: Mapping[str, Any]) -> Grid:
         raise InputError("over: nothing to sweep; give for example over={'kmin': ['5KB', '10KB']}")
     axes = {}
     for name, values in over.items():
-        if isinstance(values, str) or not isinstance(values, (Sequence, np.ndarray)):
-            raise InputError(f"over {name}: expected a list of values, not {values!r}; write for example [1, 2]")
+        told = " ".join(repr(values).split())[:60]
+        # JAX's arrays, and pandas' columns, are no sequences to Python.
+        listed = isinstance(values, Sequence) or (hasattr(values, "__array__") and getattr(values, "ndim", 0) == 1)
+        if isinstance(values, (str, bytes)) or not listed:
+            raise InputError(f"over {name}: expected a list of values, not {told}; write for example [1, 2]")
         numbers = _read(values, name)
         try:
             axes[name] = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
-            raise InputError(f"over {name}: {values!r} holds something that is no number") from None
+            raise InputError(f"over {name}: {told} holds something that is no number") from None
         if axes[name].ndim != 1 or not len(axes[name]):
             raise InputError(f"over {name}: expected a list of at least one value; write for example [1, 2]")
     grid = Grid(axes)

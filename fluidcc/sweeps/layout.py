@@ -15,7 +15,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.grid import Grid, unit_of
 
 PENDING = -1  # reason of a point that is not done
-FLOW = "flow"
+FLOW, SEED = "flow", "seed"
 
 
 class Variable(NamedTuple):
@@ -26,8 +26,8 @@ class Variable(NamedTuple):
     missing: Any  # what it is where nothing is known yet; of its type
 
 
-def variables_of(grid: Grid) -> dict[str, Variable]:
-    """All that is known of each point, by name.
+def variables_of(grid: Grid, seeds: int = 0) -> dict[str, Variable]:
+    """All that is known of each point, by name; with seeds each metric's standard error and its value by seed as well.
 
     Raises
     ------
@@ -39,22 +39,40 @@ def variables_of(grid: Grid) -> dict[str, Variable]:
         name: Variable(names, {"units": unit, "long_name": text}, np.float64(np.nan))
         for name, (unit, text) in METRICS.items()
     }
+    for name, (unit, text) in METRICS.items() if seeds else ():
+        error = {"units": unit, "long_name": f"{text}, standard error of the mean over seeds"}
+        found[f"{name}_se"] = Variable(names, error, np.float64(np.nan))
+        each = {"units": unit, "long_name": f"{text}, by seed"}
+        found[f"{name}_by_seed"] = Variable((*names, SEED), each, np.float64(np.nan))
+    if seeds:
+        found["seeds"] = Variable(names, {"units": "1", "long_name": "runs with different seeds"}, np.int32(0))
     rate = {"units": "bytes/s", "long_name": "mean sending rate"}
     found["rate_bytes_per_s"] = Variable((*names, FLOW), rate, np.float64(np.nan))
     meanings = {"flag_values": list(range(len(REASONS))), "flag_meanings": "; ".join(REASONS)}
     found["reason"] = Variable(names, {"units": "1", "long_name": "why a point failed", **meanings}, np.int32(PENDING))
-    taken = next((name for name in names if name in found or name == FLOW), None)
+    taken = next((name for name in names if name in found or name in (FLOW, SEED)), None)
     if taken is not None:
         raise InputError(f"over {taken}: a result has that name; give the argument of make_scenario another")
     return found
 
 
-def coordinates_of(grid: Grid, scenario: Scenario) -> dict[str, tuple[str, Any, dict[str, Any]]]:
-    """Swept values with their units, and the flows' names."""
+def with_reasons(variables: dict[str, Variable], meanings: list[str]) -> dict[str, Variable]:
+    """The same with other reasons why a point failed, in words."""
+    old = variables["reason"]
+    told = {
+        "flag_values": list(range(len(meanings))),
+        "flag_meanings": "; ".join(m.replace(";", ",") for m in meanings),
+    }
+    return variables | {"reason": old._replace(attrs=old.attrs | told)}
+
+
+def coordinates_of(grid: Grid, scenario: Scenario, seeds: int = 0) -> dict[str, tuple[str, Any, dict[str, Any]]]:
+    """Swept values with their units, the flows' names, and the seeds."""
     found: dict[str, tuple[str, Any, dict[str, Any]]] = {
         name: (name, values, {"units": unit} if (unit := unit_of(name)) else {}) for name, values in grid.axes.items()
     }
-    return found | {FLOW: (FLOW, [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)], {})}
+    found[FLOW] = (FLOW, [flow.name or f"flow {i}" for i, flow in enumerate(scenario.flows)], {})
+    return found | ({SEED: (SEED, np.arange(1, seeds + 1), {})} if seeds else {})
 
 
 def attributes_of(scenario: Scenario) -> dict[str, Any]:

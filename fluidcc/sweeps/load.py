@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import xarray as xr
-
 from fluidcc.errors import InputError
-from fluidcc.files import refuse_special
+from fluidcc.files import read_netcdf
+from fluidcc.results.saved import problem_of_sweep, problem_of_trace
 from fluidcc.results.trace import Trace
 from fluidcc.surface import public
 from fluidcc.sweeps.result import SweepResult
@@ -37,15 +36,12 @@ def load(path: str | Path) -> Trace | SweepResult:
     >>> import fluidcc as fc
     >>> fc.load("run.nc").summary["queue_bytes"]["mean"]  # doctest: +SKIP
     """
-    expected = "give a file that Trace.save or SweepResult.save wrote"
-    refuse_special(path, "a file that Trace.save or SweepResult.save wrote")
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as dataset:
-            loaded = dataset.load()
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path}: cannot be read ({error}); {expected} as .nc") from None
-    if "queue" in loaded and "time" in loaded.dims:
+    expected = "a file that Trace.save or SweepResult.save wrote"
+    loaded = read_netcdf(path, expected)
+    trace, sweep = problem_of_trace(loaded), problem_of_sweep(loaded)
+    if trace is None:
         return Trace(loaded)
-    if "reason" in loaded and "rate_bytes_per_s" in loaded:
+    if sweep is None:
         return SweepResult(loaded)
-    raise InputError(f"{path}: holds neither a run nor a sweep; {expected}")
+    problem = trace if "queue" in loaded else sweep if "reason" in loaded else "neither a queue nor reasons"
+    raise InputError(f"{str(path)[:200]}: holds neither a run nor a sweep ({problem}); give {expected}")

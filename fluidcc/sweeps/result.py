@@ -34,7 +34,9 @@ class SweepResult(DatasetResult):
     dataset : xarray.Dataset
         A dimension per swept name, in SI; a variable per metric of `fluidcc.results.schema.METRICS`, NaN where a point
         failed; ``rate_bytes_per_s`` with a further dimension ``flow``; ``reason`` says why it failed (0: it
-        did not), with the meanings in its attributes.
+        did not), with the meanings in its attributes. Of engines that draw random numbers a metric is the mean over the
+        seeds, a queue's percentile that of all of them; ``METRIC_se`` is its standard error, ``METRIC_by_seed`` has a
+        further dimension ``seed``, and ``seeds`` says how many ran.
     """
 
     def __repr__(self) -> str:
@@ -194,7 +196,7 @@ class SweepResult(DatasetResult):
         if kind == ".nc":
             return write_netcdf(path, self.dataset)
         if kind == ".csv" or is_special(path):
-            flat = self.dataset.drop_dims("flow").to_dataframe().reset_index()
+            flat = self.dataset.drop_dims(["flow", "seed"], errors="ignore").to_dataframe().reset_index()
             flat["reason"] = [self._word(number) for number in flat["reason"]]
             return write_atomically(path, flat.to_csv(index=False).encode())
         raise InputError(f"{path}: unknown ending {kind!r}; write a name that ends in .nc or .csv")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.results.memory import limit, require
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import public
 from fluidcc.sweeps.batch import (
@@ -59,6 +59,9 @@ def sweep(
     workers: int | None = None,
     estimate_error: bool = True,
     memory: Any = None,
+    engine: str = "fluid",
+    seeds: int | None = None,
+    precision: float | None = None,
 ) -> SweepResult:
     """Run a scenario at every combination of some values.
 
@@ -86,6 +89,14 @@ def sweep(
     memory : quantity
         What the results, and the histories of the points that run at a time, may take [bytes]; by default what the
         environment's ``FLUIDCC_MEMORY`` says, or half of the memory of the machine.
+    engine : {"fluid", "hybrid", "packet"}
+        The latter two draw random numbers: ``make_scenario`` is called for every point, with plain numbers, and every
+        point runs with the same seeds; ``dt``, ``method``, ``dtype``, ``estimate_error`` and ``memory`` are the
+        fluid's.
+    seeds : int
+        Runs of a point, with seeds 1, 2, ... (hybrid, packet); 8 by default.
+    precision : float
+        Standard error of the mean queue, as a share of it, at which a point needs no more seeds, of at least 4.
 
     Returns
     -------
@@ -95,8 +106,9 @@ def sweep(
     Raises
     ------
     InputError
-        If the grid, the scenario or an option makes no sense, or the memory is not enough. A point that makes none
-        is NaN in the result, with its reason.
+        If the grid, the scenario or an option makes no sense, or the memory is not enough, or if values of an axis that
+        ``make_scenario`` passes on as it is to a whole number (DCQCN's ``fast_recovery_steps``) have fractions. A point
+        that makes none, also by a fraction that ``make_scenario`` works out, is NaN in the result, with its reason.
 
     Examples
     --------
@@ -114,6 +126,16 @@ def sweep(
         raise InputError("resume: there is no store to go on with; give the folder, for example store='sweep.zarr'")
     if store is not None:
         check_store(store, resume)
+    if engine != "fluid":
+        if dt is not None or method != "heun" or dtype != "float64" or memory is not None:
+            raise InputError(f"dt, method, dtype, memory: are the fluid's; leave them out with engine={engine!r}")
+        from fluidcc.sweeps.drawn import draws_of, sweep_drawn
+
+        draws = draws_of(engine, seeds, precision, until, window)
+        given = {"store": store, "resume": resume, "dask": dask, "workers": workers}
+        return SweepResult(sweep_drawn(make_scenario, grid_of(over), draws, **given))
+    if seeds is not None or precision is not None:
+        raise InputError("seeds, precision: the fluid draws no random numbers; write engine='hybrid' or 'packet'")
     most = limit(memory)
     grid = grid_of(over)
     _require_results(grid, 0, most)

@@ -22,7 +22,7 @@ from fluidcc.files import check_writable
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.blocks import Blocks
 from fluidcc.sweeps.grid import Grid
-from fluidcc.sweeps.layout import FLOW, PENDING, attributes_of, coordinates_of, variables_of
+from fluidcc.sweeps.layout import FLOW, PENDING, SEED, Variable, attributes_of, coordinates_of, variables_of
 
 _ATTEMPTS = "*.partial"  # what Zarr leaves of a file that it was writing
 
@@ -58,6 +58,10 @@ class Store:
         What is run, by `fluidcc.sweeps.signature`; a store of another run is refused.
     resume : bool
         Whether to go on with an existing store; otherwise one must not exist.
+    variables : mapping of Variable
+        What is kept of each point; what a sweep of the fluid has, if not given.
+    seeds : int
+        Of the runs of a point.
 
     Raises
     ------
@@ -73,15 +77,17 @@ class Store:
         blocks: Blocks,
         signature: Mapping[str, str],
         resume: bool,
+        variables: Mapping[str, Variable] | None = None,
+        seeds: int = 0,
     ) -> None:
         try:
             import zarr
         except ImportError:
             raise InputError("store: needs the package zarr; install it with: pip install 'fluidcc[sweep]'") from None
-        self._path, self._variables = Path(os.path.realpath(path)), variables_of(grid)
+        self._path, self._variables = Path(os.path.realpath(path)), variables or variables_of(grid)
         check_store(path, resume)
         if not self._path.exists():
-            self._create(grid, scenario, blocks, signature)
+            self._create(grid, scenario, blocks, signature, seeds)
         try:
             group = zarr.open_group(self._path, mode="r+", use_consolidated=False)
             found: Any = group.attrs["signature"]
@@ -97,7 +103,7 @@ class Store:
         for left in self._path.rglob(_ATTEMPTS):
             left.unlink(missing_ok=True)
 
-    def _create(self, grid: Grid, scenario: Scenario, blocks: Blocks, signature: Mapping[str, str]) -> None:
+    def _create(self, grid: Grid, scenario: Scenario, blocks: Blocks, signature: Mapping[str, str], seeds: int) -> None:
         import zarr
 
         made = self._path.parent / f".{self._path.name[:100]}.{uuid.uuid4().hex[:8]}"
@@ -105,14 +111,13 @@ class Store:
             made.mkdir()
             group = zarr.open_group(made, mode="w", zarr_format=3)
             group.attrs.update({"signature": dict(signature), **attributes_of(scenario)})
-            coordinates = coordinates_of(grid, scenario)
+            coordinates = coordinates_of(grid, scenario, seeds)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # text, and metadata in one file, are no part of format 3 yet
                 for name, (dim, values, attrs) in coordinates.items():
                     group.create_array(name, data=np.asarray(values), dimension_names=[dim], attributes=attrs)
-                flows = len(coordinates[FLOW][1])
                 for name, (dims, attrs, missing) in self._variables.items():
-                    more = (flows,) if FLOW in dims else ()
+                    more = tuple(len(coordinates[dim][1]) for dim in dims if dim in (FLOW, SEED))
                     group.create_array(
                         name,
                         shape=(*grid.shape, *more),

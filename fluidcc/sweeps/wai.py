@@ -11,13 +11,13 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.fluid.engine import execute
-from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.plan import history_bytes, plan_of
 from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.memory import limit, require
 from fluidcc.results.text import shown, span
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium

@@ -140,6 +140,39 @@ def test_a_scenario_file_takes_settings_too(fluidcc, described, tmp_path):
     assert "kmax: is missing" in err
 
 
+def test_options_beside_a_scenario_file_have_their_meaning_or_are_refused(fluidcc, described, tmp_path):
+    """None is passed over in silence: --preset was, even one that does not exist."""
+    file = tmp_path / "three.toml"
+    file.write_text(scenario_file.to_toml(fc.incast(3)))
+    lists = {"start": "0,1ms", "size": "1MB,2MB", "initial_rate": "1Gbps,2Gbps"}
+    applied = {**lists, "packet_size": "500B", "feedback_delay": "20us"}
+    options = [part for name, value in applied.items() for part in (f"--{name.replace('_', '-')}", value)]
+    expected = {**applied, **{name: value.split(",") for name, value in lists.items()}}
+    assert described("dcqcn", "--topology", file, *options) == fc.incast(3, **expected)
+    assert described("dcqcn", "--topology", file, "--initial-rate", "line,1Gbps") == fc.incast(
+        3, initial_rate=[None, "1Gbps"]
+    )
+    refused = {"--preset": "paper", "--flows": "4", "--delay": "2us", "--from": EXAMPLE, "--port": "Ethernet0"}
+    for option, value in refused.items():
+        for command in ("equilibrium", "stability"):
+            status, _, err = fluidcc(command, "dcqcn", "--topology", file, option, value)
+            assert status == 2
+            assert option.lstrip("-") in err.split(":")[1], option
+    _, found, _ = fluidcc("stability", "dcqcn", "--topology", file, "--json")
+    assert [point["flows"] for point in found["points"]] == [3]
+
+
+def test_python_runs_the_package_as_the_command():
+    def version(*command):
+        done = subprocess.run(
+            [sys.executable, *command, "show", "nothing"], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    assert version("-m", "fluidcc") == version("-c", "from fluidcc.cli import main; main()")
+    assert version("-m", "fluidcc")[0] == 2
+
+
 def test_a_preset_brings_its_network(monkeypatch, described):
     network = {"header_bytes": "48B", "buffer": "2MB", "pfc": fc.PFC(alpha=1 / 4)}
     preset = Preset(fc.DCQCN(), fc.RED("100KB", "400KB", 0.2), network, "100Gbps")
@@ -428,6 +461,19 @@ def test_crosscheck_of_what_nobody_judges_is_no_success(fluidcc, tmp_path):
     status, out, _ = fluidcc("crosscheck", "dcqcn", *options)
     assert status == 1
     assert "not judged: no tolerance is set for this scenario" in out
+
+
+def test_the_hybrid_engine(fluidcc):
+    _, found, _ = fluidcc("simulate", "dcqcn", "--engine", "hybrid", "--seed", "2", "--until", "2ms", "--json")
+    assert (found["engine"], found["seed"]) == ("hybrid", 2)
+    over = ("--over", "kmin=5KB,20KB", "--until", "2ms", "--engine", "hybrid", "--seeds", "3")
+    _, swept, _ = fluidcc("sweep", "dcqcn", *over, "--json")
+    assert (swept["engine"], swept["seeds"], swept["discretisation_error"]) == ("hybrid", 3, None)
+    assert {"value", "utilisation", "jain"} <= set(swept["best"])
+    pair = ("--engines", "hybrid,packet", "--until", "4ms", "--seeds", "3")
+    _, checked, _ = fluidcc("crosscheck", "dcqcn", *pair, "--json")
+    assert checked["engines"] == ["hybrid", "packet"]
+    assert set(checked["tolerance"]) <= set(checked["difference"])
 
 
 def test_the_packet_engine(fluidcc):

@@ -95,12 +95,15 @@ def test_it_says_so_wherever_the_signal_comes(code: str) -> None:
     assert (status, err) == (130, "fluidcc: interrupted\n")
 
 
+FULL = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
+
+
 @pytest.mark.parametrize(
     ("redirected", "status", "lines"),
     [
-        ("show hpcc --json >/dev/full", 2, 1),
-        ("show dcqcn >/dev/full", 2, 1),
-        ("show nothing 2>/dev/full", 2, 0),
+        pytest.param("show hpcc --json >/dev/full", 2, 1, marks=FULL),
+        pytest.param("show dcqcn >/dev/full", 2, 1, marks=FULL),
+        pytest.param("show nothing 2>/dev/full", 2, 0, marks=FULL),
         ("show dcqcn >&-", 2, 1),
         ("show dcqcn 2>&- >/dev/null", 0, 0),
         ("show nothing 2>&-", 2, 0),
@@ -108,7 +111,6 @@ def test_it_says_so_wherever_the_signal_comes(code: str) -> None:
         ("show hpcc >/dev/null", 0, 0),  # has an ellipsis in its table
     ],
 )
-@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 def test_streams_that_are_full_or_closed(redirected: str, status: int, lines: int) -> None:
     script = f'LC_ALL=C PYTHONUTF8=0 "$0" -c "$1" {redirected}'
     done = subprocess.run(["bash", "-c", script, sys.executable, MAIN], capture_output=True, text=True, timeout=300)
@@ -173,3 +175,24 @@ def test_a_shell_s_pipe() -> None:
     script = 'set -o pipefail; "$0" -c "$1" show hpcc --json | true'
     done = subprocess.run(["bash", "-c", script, sys.executable, MAIN], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
+
+
+@pytest.mark.parametrize(
+    ("before", "begins"),
+    [
+        ("from fluidcc.cli import streams; streams.prepare()", "fluidcc: the cache: "),
+        ("", "<fluidcc>:1: UserWarning: "),
+    ],
+    ids=["the command", "the library"],
+)
+def test_a_warning_is_a_line(before: str, begins: str, tmp_path: Path) -> None:
+    """Where the script's name is that of the package, as the installed command's, Python knows its lines."""
+    script = tmp_path / "fluidcc"
+    script.write_text(
+        f"#!/bin/python\n{before}\nfrom fluidcc.compiling import folder\nfolder.folder('jax', '0' * 16)\n"
+    )
+    settings = {"PYTHONPATH": str(Path(__file__).parents[2]), "FLUIDCC_CACHE_DIR": "/dev/null/none"}
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, env=os.environ | settings)
+    assert done.stderr.startswith(begins)
+    assert done.stderr.count("\n") == 1
+    assert "cannot be used" in done.stderr

@@ -7,12 +7,16 @@ import pickle
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numba import njit
 
 from fluidcc.compiling import folder
+from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.numba_files import keep
 
 ROOT = Path(__file__).parents[2]
 DIGEST = "0123456789abcdef"
@@ -258,3 +262,33 @@ def test_processes_that_start_with_nothing_at_the_same_time_all_work(tmp_path: P
         assert out.startswith("14 21 28 "), err
         assert err == ""
     assert numba(tmp_path) == ("14 21 28 3", [])
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), FileNotFoundError(2, "gone")], ids=["full", "gone"]
+)
+@pytest.mark.parametrize("kind", ["numba", "jax"])
+def test_a_disk_that_is_full_is_said(kind: str, error: OSError, top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once, and what was compiled is used all the same; not where another process threw the folder out."""
+
+    def full(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "replace", full)
+    place = folder.folder(kind, DIGEST)
+    assert place is not None
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for step in (1, 2):
+            if kind == "jax":
+                compiled = per_shape()(lambda x, step=step: x + step)
+                compiled.function.__name__ = "added"
+                assert compiled(1.0) == 1.0 + step
+            else:
+                monkeypatch.setattr("numba.core.config.CACHE_DIR", str(place))
+                added = njit(lambda x, step=step: x + step)
+                keep(added, place)
+                assert added(1.0) == 1.0 + step
+    texts = [str(each.message) for each in said]
+    assert len(texts) == (error.errno == 28)
+    assert all("cannot be used (No space left on device); everything is compiled anew" in text for text in texts)

@@ -45,7 +45,8 @@ def test_the_sample(sample):
     assert document["settings"]["kmin_bytes"] == 1048576
     assert document["settings"]["nic"]["g"] == pytest.approx(5 / 1024)
     assert document["stability"] == fc.stability(sample.scenario(flows=1, multiplicity=8.0)).as_dict()
-    assert any("clamp_tgt_rate" in line for line in document["settings"]["ignored"])
+    assert document["settings"]["nic"]["clamp_tgt_rate"] is False
+    assert not any("clamp_tgt_rate" in line for line in document["settings"]["ignored"])
     assert severity(sample, "PFC can pause before ECN marks") == "warn"
     assert severity(sample, "not scaled") == "warn"
     assert severity(sample, "alpha's period") == "ok"

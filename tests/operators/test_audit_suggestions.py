@@ -74,7 +74,7 @@ def _base() -> Files:
     """The sample with one host port's queue, thresholds and NIC as the checks would have them."""
     config = json.loads((EXAMPLE / "config_db.json").read_text())
     nic = {"RPG_TIME_RESET": 55, "RPG_BYTE_RESET": 0, "DCE_TCP_RTT": 55, "MIN_TIME_BETWEEN_CNPS": 50}
-    made = Files(config, {**nic, "RATE_REDUCE_MONITOR_PERIOD": 4, "ROCE_CC_PRIO_MASK": 255})
+    made = Files(config, {**nic, "RATE_REDUCE_MONITOR_PERIOD": 4, "CLAMP_TGT_RATE": 1, "ROCE_CC_PRIO_MASK": 255})
     return made.profile(green_min_threshold=12500, green_max_threshold=500000, green_drop_probability=1)
 
 
@@ -229,6 +229,13 @@ CASES = [
         BASE.settings(ROCE_CC_PRIO_MASK=255 - 8),
         BASE.settings(ROCE_CC_PRIO_MASK=8),
     ),
+    Case("the NIC does not run DCQCN", "bad", BASE.settings(ROCE_CC_ALGORITHM=1), BASE.settings(ROCE_CC_ALGORITHM=0)),
+    Case(
+        "flows may share their CNPs",
+        "warn",
+        BASE.settings(ROCE_CC_CNP_MODERATION=1),
+        BASE.settings(ROCE_CC_CNP_MODERATION=0),
+    ),
     Case(
         "alpha's period is shorter than the CNP interval",
         "ok",
@@ -364,6 +371,7 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
     (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),
+    (r"set (ROCE_CC_ALGORITHM|ROCE_CC_CNP_MODERATION) to 0", [lambda f, name: f.settings(**{name: 0})]),
     (r"raise it above (\d+)", [lambda f, time: f.settings(RPG_TIME_RESET=int(time) + 1)]),
     (r"raise rpg_byte_reset to (\d+) or more", [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))]),
     (

@@ -111,17 +111,20 @@ def run(
         arrivals = sum(state[0] for state, active in zip(states, on, strict=True) if active)
         return arrivals - s.capacity, moves  # (11)
 
+    def limited(state: list[float]) -> tuple[float, float, float]:
+        rate, target = (min(max(x, 0.0), s.capacity) for x in state[:2])
+        return rate, target, state[2]
+
     for n in range(round(until / dt)):
         on = [(n + 0.5) * dt > flow.start for flow in flows]
         now = [(flow.rate, flow.target, flow.alpha) for flow in flows]
         dq, first = slopes(n, now, on)
-        guess = [tuple(x + dt * k for x, k in zip(a, b, strict=True)) for a, b in zip(now, first, strict=True)]
-        dq2, second = slopes(n + 1, guess, on)  # type: ignore[arg-type]
+        guess = [limited([x + dt * k for x, k in zip(a, b, strict=True)]) for a, b in zip(now, first, strict=True)]
+        dq2, second = slopes(n + 1, guess, on)
         queue = max(queue + dt * (dq + dq2) / 2, 0.0)
         queues.append(queue)
         for flow, k1, k2 in zip(flows, first, second, strict=True):
             new = [x + dt * (a + b) / 2 for x, a, b in zip((flow.rate, flow.target, flow.alpha), k1, k2, strict=True)]
-            flow.rate, flow.target = (min(max(x, 0.0), s.capacity) for x in new[:2])
-            flow.alpha = new[2]
+            flow.rate, flow.target, flow.alpha = limited(new)
             flow.past.append(flow.rate)
     return queues, [flow.past for flow in flows]

@@ -152,7 +152,7 @@ def test_what_only_one_side_has_differs_infinitely_and_what_none_has_not_at_all(
 
 
 def test_runs_of_other_scenarios_are_refused():
-    with pytest.raises(fc.InputError, match=r"^fluid: this trace is of the packet engine; give the fluid's first"):
+    with pytest.raises(fc.InputError, match=r"^first: this trace is of the packet engine; give the other's first"):
         fc.compare(FLUID_AS_PACKETS, FLUID)
     for scenario, what in (
         (fc.incast(2, scheme="hpcc"), "schemes"),
@@ -249,3 +249,12 @@ def test_both_engines_for_real():
     assert found.difference["queue_peak_rel"] > 0  # the seeds' marks are not the fluid's mean
     assert found.spread["queue_bytes"]["mean"]["std"] > 0
     assert json.dumps(found.as_dict())
+
+
+def test_where_nothing_is_sent_in_the_window_nothing_is_compared() -> None:
+    """Both flows ended long before: 0 against 0 is no agreement."""
+    scenario = fc.incast(2, size="1KB")
+    found = fc.compare(fc.simulate(scenario, "200us"), fc.simulate(scenario, "200us", engine="packet"))
+    assert found.difference["rate_rel_max"] is None
+    assert found.difference["queue_mean_rel"] is None
+    assert found.within is None

@@ -24,7 +24,11 @@ CONTRACT = {
     "engine", "scheme", "flows", "until_s", "window_s", "queue_bytes", "rate_bytes_per_s", "goodput_bytes_per_s",
     "jain", "utilisation", "rate_gap_bytes_per_s", "fct_s", "compile_s", "wall_s",
 }  # fmt: skip
-OWN = {"fluid": {"discretisation_error"}, "packet": {"events", "packets", "pfc_pauses", "drops"}}
+OWN = {
+    "fluid": {"discretisation_error"},
+    "hybrid": {"events", "seed"},
+    "packet": {"events", "packets", "pfc_pauses", "drops"},
+}
 QUEUE = {"mean", "std", "p5", "p50", "p95", "p99", "max", "max_whole_run"}
 
 
@@ -32,9 +36,21 @@ def plain() -> fc.Scenario:
     return fc.incast(3, rate="100Gbps", scheme=fc.HPCC(), size=["20KB", "10MB", math.inf], multiplicity=[1, 1, 2])
 
 
+def drawn(kind: str) -> fc.Scenario:
+    """What the hybrid models of each kind."""
+    more = {"pfc": fc.PFC("20KB"), "buffer": "1MB"} if kind == "lossless" else {}
+    scenario = fc.incast(3, size=["20KB", "10MB", math.inf], multiplicity=[1, 1, 2], **more)
+    if kind != "mixed":
+        return scenario
+    flows = (scenario.flows[0], *(dataclasses.replace(flow, scheme=fc.NoControl()) for flow in scenario.flows[1:]))
+    return dataclasses.replace(scenario, flows=flows)
+
+
 @functools.cache
 def run(engine: str, kind: str) -> Trace:
     """Runs of every kind: plain, with a log, with mechanisms, with other numbers."""
+    if engine == "hybrid":
+        return fc.simulate(drawn(kind), "50us", engine="hybrid")
     if kind == "log":
         return fc.simulate(plain(), "50us", engine="packet", log=True)
     if kind == "lossless":
@@ -52,7 +68,8 @@ def run(engine: str, kind: str) -> Trace:
 
 
 RUNS = [
-    *((engine, kind) for engine in schema.ENGINES for kind in ("plain", "classes", "mixed", "lossless")),
+    *((engine, kind) for engine in ("fluid", "packet") for kind in ("plain", "classes", "mixed", "lossless")),
+    *(("hybrid", kind) for kind in ("plain", "mixed", "lossless")),
     ("packet", "log"),
     ("fluid", "float32"),
 ]
@@ -92,10 +109,10 @@ def test_the_contract_is_in_the_schema() -> None:
     for engine in schema.ENGINES:
         assert CONTRACT | OWN[engine] <= set(schema.summary_keys(engine))
     assert set(schema.QUEUE_STATISTICS) >= QUEUE
-    fluid, packet = (set(schema.summary_keys(engine)) for engine in schema.ENGINES)
-    common = [name for name in schema.SUMMARY if name in fluid & packet]
-    assert [name for name in schema.summary_keys("fluid") if name in packet] == common
-    assert [name for name in schema.summary_keys("packet") if name in fluid] == common
+    common = set.intersection(*(set(schema.summary_keys(engine)) for engine in schema.ENGINES))
+    ordered = [name for name in schema.SUMMARY if name in common]
+    for engine in schema.ENGINES:
+        assert [name for name in schema.summary_keys(engine) if name in common] == ordered
 
 
 @pytest.mark.parametrize("name", schema.SUMMARY)
@@ -113,7 +130,8 @@ def test_dataset(engine: str, kind: str) -> None:
     schemes = [fc.DCQCN(), fc.ACC(), fc.HPCC()]
     shown: dict[str, Any] = {}
     for scheme in schemes:
-        shown |= getattr(scheme_of(scheme), engine).OBSERVABLES
+        side = getattr(scheme_of(scheme), engine)
+        shown |= {} if side is None else side.OBSERVABLES
     for name, values in dataset.data_vars.items():
         declared = schema.VARIABLES.get(str(name))
         if declared is not None:

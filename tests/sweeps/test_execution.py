@@ -18,9 +18,9 @@ import fluidcc as fc
 from benchmarks.killed_sweeps import finished
 from fluidcc.cli.app import run as run_command
 from fluidcc.engines.fluid.engine import execute
-from fluidcc.engines.fluid.memory import VARIABLE, limit
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import history_bytes, plan_of
+from fluidcc.results.memory import VARIABLE, limit
 from fluidcc.sweeps import batch, run
 from fluidcc.sweeps.execution import on_threads
 from fluidcc.sweeps.grid import grid_of
@@ -198,13 +198,25 @@ def test_a_point_whose_queue_outgrows_the_memory_fails_with_that_reason() -> Non
 
 def test_a_fraction_of_a_whole_number_fails_with_that_reason() -> None:
     found = fc.sweep(
-        lambda f: fc.incast(2, scheme=fc.DCQCN(fast_recovery_steps=f)),
-        {"f": [1.0, 2.5, 5.0]},
+        lambda f: fc.incast(2, scheme=fc.DCQCN(fast_recovery_steps=f / 2)),
+        {"f": [2.0, 5.0, 10.0]},
         until="200us",
         estimate_error=False,
     )
     assert found.reasons == {"not a whole number": 1}
     assert np.isnan(found["jain"].values).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("make", "where"),
+    [
+        (lambda f, g: fc.incast(2, scheme=fc.DCQCN(fast_recovery_steps=f, g=g)), "over f: 2.5 .* fast_recovery_steps"),
+        (lambda f, g: fc.incast(2, scheme=fc.DCQCN(g=g), ack_interval=f), "over f: 2.5 .* ack_interval"),
+    ],
+)
+def test_an_axis_of_whole_numbers_is_refused_with_others(make: Any, where: str) -> None:
+    with pytest.raises(fc.InputError, match=where):
+        fc.sweep(make, {"f": [1.0, 2.5, 5.0], "g": [1 / 16, 1 / 256]}, until="200us")
 
 
 @pytest.mark.parametrize("over", ["fast_recovery_steps=1:6:3", "flows=2:5:3", "ack_interval=1,1.5"])

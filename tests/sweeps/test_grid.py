@@ -1,6 +1,7 @@
 """Axes of sweeps: what is read, and what is refused."""
 
 import contextlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,3 +64,9 @@ def test_signature_tells_grids_apart():
     assert grid.signature() == Grid({"a": np.array([1.0, 2.0])}).signature()
     assert grid.signature() != Grid({"a": np.array([1.0, 3.0])}).signature()
     assert grid.signature() != Grid({"b": np.array([1.0, 2.0])}).signature()
+
+
+@pytest.mark.parametrize("values", [np.array(2.0), np.float64(2.0), np.zeros((2, 2)), np.ndarray, b"12", {1: 2}, 3])
+def test_what_is_no_list_of_values(values: Any) -> None:
+    with pytest.raises(InputError, match=r"^over g: expected a list of values, not [^\n]*; write for example "):
+        grid_of({"g": values})

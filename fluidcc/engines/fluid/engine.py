@@ -13,6 +13,7 @@ from jax import Array
 
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.loop_flag import warn_if_late
+from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid import running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.history import constant_past
@@ -39,6 +40,7 @@ class Numbers(NamedTuple):
     dt: Array
     first: Array
     last: Array
+    end: Array
     limit: Array
 
 
@@ -53,7 +55,11 @@ def numbers_of(plan: Plan) -> Numbers:
     """Scalars of a plan in its precision; call inside the precision's context."""
     real = np.dtype(plan.dtype)
     return Numbers(
-        jnp.asarray(plan.dt, real), jnp.int32(plan.first), jnp.int32(plan.last), jnp.asarray(plan.lag_limit, real)
+        dt=jnp.asarray(plan.dt, real),
+        first=jnp.int32(plan.first),
+        last=jnp.int32(plan.last),
+        end=jnp.int32(plan.steps),
+        limit=jnp.asarray(plan.lag_limit, real),
     )
 
 
@@ -66,7 +72,9 @@ def begin(
     y, z = system.start(dtype)
     loop = Loop(system, METHODS[method], numbers.dt, aligned)
     carry = loop.start(y, z, constant_past(system.remembered(y), depth, not aligned))
-    return RunState(carry, running_statistics.start(network.links, len(network.flows), points, dtype))
+    return RunState(
+        carry, running_statistics.start(network.links, len(network.flows), points, dtype, ends=network.size is not None)
+    )
 
 
 def proceed(
@@ -82,7 +90,7 @@ def proceed(
     aligned: bool,
     full: bool,
 ) -> tuple[RunState, Outcome]:
-    """Take ``samples * stride`` steps; pure and traceable.
+    """Take ``samples * stride`` steps, or as many as there are to the horizon; pure and traceable.
 
     The outcome's summary is that of the run so far, its samples are of this segment. An int as stride makes
     the loop differentiable in reverse.
@@ -104,7 +112,7 @@ def proceed(
 
     loop = Loop(system, METHODS[method], dt, aligned)
     carry, statistics, (queue, trace) = advance(
-        loop, progress.carry, progress.statistics, observe, sample, samples=samples, stride=stride
+        loop, progress.carry, progress.statistics, observe, sample, samples=samples, stride=stride, end=numbers.end
     )
     waited = None if carry.z.pauses is None else carry.z.pauses.longest
     summary = running_statistics.summarise(system, statistics, dt)._replace(waited=waited)
@@ -148,12 +156,12 @@ def execute(
         Seconds spent compiling, or loading what was compiled (0 if the process holds it), and integrating.
     """
     warn_if_late()
-    with jax.enable_x64(plan.dtype == "float64"):
+    with our_settings(double=plan.dtype == "float64"):
         network = with_points(network, np.dtype(plan.dtype))
         numbers = numbers_of(plan)
         static = {"points": points, **{name: getattr(plan, name) for name in ("depth", "method", "aligned")}}
         static["full"] = full
-        samples = -(-plan.samples // segments)
+        samples = -(-plan.room // segments)
         stride = jnp.int32(plan.stride)
         first, compile_s = _begin.ready(network, numbers, **static)
         progress = first(network, numbers)
@@ -239,12 +247,12 @@ class Continued:
         self.steps = 0
         warn_if_late()
         self.change(network)
-        with jax.enable_x64(plan.dtype == "float64"):
+        with our_settings(double=plan.dtype == "float64"):
             self._progress = _begin(self._network, numbers_of(plan), full=False, **self._static)
 
     def change(self, network: Network) -> None:
         """Go on with other numbers, of the same shapes."""
-        with jax.enable_x64(self._plan.dtype == "float64"):
+        with our_settings(double=self._plan.dtype == "float64"):
             self._network = with_points(network, np.dtype(self._plan.dtype))
 
     @property
@@ -255,7 +263,7 @@ class Continued:
     def begin_at(self, y: State) -> None:
         """Begin in a state that lasted for all time before."""
         plan, points = self._plan, self._static["points"]
-        with jax.enable_x64(plan.dtype == "float64"):
+        with our_settings(double=plan.dtype == "float64"):
             numbers = numbers_of(plan)
             system = system_of(self._network, points, numbers.limit)
             past = constant_past(system.remembered(y), plan.depth, not plan.aligned)
@@ -266,7 +274,7 @@ class Continued:
         """Make the queues longer by a share, but not where bytes in flight are counted: there it would be none's."""
         carry = self._progress.carry
         if not self._network.tracked:
-            with jax.enable_x64(self._plan.dtype == "float64"):
+            with our_settings(double=self._plan.dtype == "float64"):
                 y = carry.y._replace(queue=carry.y.queue * (1.0 + share))
             self._progress = self._progress._replace(carry=carry._replace(y=y))
 
@@ -285,9 +293,10 @@ class Continued:
         return joined, np.arange(first, self.steps) * self._plan.dt
 
     def _take(self, steps: int, samples: int, stride: int, full: bool) -> list[Outcome]:
-        with jax.enable_x64(self._plan.dtype == "float64"):
+        with our_settings(double=self._plan.dtype == "float64"):
             last = self.steps + steps - 1  # a step is observed before it is taken
-            numbers = numbers_of(self._plan)._replace(first=jnp.int32(self.steps), last=jnp.int32(last))
+            steps_of_window = {"first": jnp.int32(self.steps), "last": jnp.int32(last), "end": jnp.int32(last)}
+            numbers = numbers_of(self._plan)._replace(**steps_of_window)
             progress = self._progress._replace(statistics=running_statistics.cleared(self._progress.statistics))
             parts = []
             for _ in range(steps // (samples * stride)):

@@ -61,6 +61,9 @@ class _Equation:
     def derivative(self, clock: Clock, y: Array, z: None, feedback: tuple[Array, ...]) -> Array:
         return self.function(clock.time, y, feedback)
 
+    def limited(self, y: Array) -> Array:
+        return y
+
     def jump(self, clock: Clock, y: Array, z: None, feedback: Any) -> tuple[Array, None]:
         return y, None
 

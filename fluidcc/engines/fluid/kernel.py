@@ -88,6 +88,10 @@ class System(Protocol):
         """dy/dt."""
         ...
 
+    def limited(self, y: State) -> State:
+        """A stage's state put back within limits: one that runs along a limit is of first order without."""
+        ...
+
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
         """State after a step: projections, and whatever changes at once. ``clock`` is at the step's end."""
         ...
@@ -145,7 +149,7 @@ class Loop:
         slopes: list[State] = []
         time = n.astype(self.dt.dtype) * self.dt
         for node, row in zip(method.nodes, method.matrix, strict=True):
-            stage = _combine(y, self.dt, row, slopes)
+            stage = system.limited(_combine(y, self.dt, row, slopes)) if slopes else y
             if system.state_dependent_lags:
                 feedback = self._feedback(history, n, self._places(stage, z, node))
             else:
@@ -209,8 +213,9 @@ def advance(
     *,
     samples: int,
     stride: int | Array,
+    end: Array | None = None,
 ) -> tuple[Carry, Any, Any]:
-    """Take ``samples * stride`` steps.
+    """Take ``samples * stride`` steps, or as many as there are until the end.
 
     Parameters
     ----------
@@ -226,6 +231,8 @@ def advance(
     samples : int
     stride : int or Array
         A traced stride compiles once for every horizon, but cannot be differentiated in reverse.
+    end : Array
+        Step that is the last to be taken, if the stride is traced; samples beyond repeat the last.
 
     Returns
     -------
@@ -244,7 +251,8 @@ def advance(
         if isinstance(stride, int):
             state, _ = lax.scan(one, state, None, length=stride)
         else:
-            state = lax.fori_loop(0, stride, lambda _, s: one(s, None)[0], state)
+            ahead = stride if end is None else jnp.clip(end + 1 - state[0].step, 0, stride)
+            state = lax.fori_loop(0, ahead, lambda _, s: one(s, None)[0], state)
         return state, taken
 
     (carry, statistics), trace = lax.scan(block, (carry, statistics), None, length=samples)

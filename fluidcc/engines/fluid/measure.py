@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.engine import Numbers, RunState, begin, numbers_of, proceed
 from fluidcc.engines.fluid.network import Network, network_of, with_points
@@ -65,20 +66,21 @@ def measure(
     >>> with jax.enable_x64(True):
     ...     slope = jax.grad(queue)(5e3)
     """
-    network = network_of(resolve(scenario))
-    plan = plan_of(
-        network,
-        until=until,
-        window=window,
-        dt=dt,
-        method=method,
-        dtype=str(jnp.zeros(()).dtype),
-        samples=64,
-        longest_lag=longest_lag,
-    )
-    network = with_points(network, plan.dtype)
-    static = {name: getattr(plan, name) for name in ("depth", "method", "aligned", "samples", "stride")}
-    found = _measured(network, numbers_of(plan), **static)
+    with our_settings(double=None):
+        network = network_of(resolve(scenario))
+        plan = plan_of(
+            network,
+            until=until,
+            window=window,
+            dt=dt,
+            method=method,
+            dtype=str(jnp.zeros(()).dtype),
+            samples=64,
+            longest_lag=longest_lag,
+        )
+        network = with_points(network, plan.dtype)
+        static = {name: getattr(plan, name) for name in ("depth", "method", "aligned", "samples", "stride")}
+        found = _measured(network, numbers_of(plan), **static)
     return {name: found[name] for name in _ORDER}
 
 

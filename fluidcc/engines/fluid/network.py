@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Collection
 from typing import Any
 
 import jax
@@ -22,9 +23,9 @@ from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
 from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.parameters import fractional, out_of_range, register
+from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.schemes.bind import binder
-from fluidcc.schemes.registry import fluid_of
+from fluidcc.schemes.registry import fluid_of, scheme_of
 from fluidcc.units import is_concrete
 
 
@@ -216,11 +217,20 @@ def _refuse_packets_own(scenario: Scenario) -> None:
         raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")
     for i, flow in enumerate(scenario.flows):
         for name, modelled in fluid_of(flow.scheme).ONLY.items():
-            if getattr(flow.scheme, name) != modelled:
+            value = getattr(flow.scheme, name)
+            static = specs(flow.scheme)[name].static
+            if (not static and not is_concrete(value)) or value != modelled:  # a traced value is swept
+                engine = "packet" if name in _hybrid_only(flow.scheme) else "hybrid"
                 raise InputError(
                     f"flow {i} {name}: the fluid model of {flow.scheme.name} has only {name}={modelled}; "
-                    "write that, or engine='packet'"
+                    f"write that, or engine='{engine}'"
                 )
+
+
+def _hybrid_only(scheme: Any) -> Collection[str]:
+    """Switches of which the hybrid engine models one value too, or all if it has not the scheme."""
+    side = scheme_of(scheme).hybrid
+    return specs(scheme) if side is None else side.ONLY
 
 
 def _packets(scenario: Scenario) -> list[Any]:
@@ -269,18 +279,19 @@ REASONS = (
 )
 
 
+def parts_of(scenario: Scenario) -> list[Any]:
+    """Parameter sets that a scenario is made of."""
+    schemes = {id(flow.scheme): flow.scheme for flow in scenario.flows}.values()
+    links = (part for link in scenario.links for part in (link, link.marking) if part is not None)
+    return [*links, *scenario.flows, *schemes, scenario]
+
+
 def reason_of(scenario: Scenario) -> Array:
     """Index into `REASONS` of what is wrong with a scenario of traced values; 0 if nothing is.
 
     The traced counterpart of `fluidcc.scenario.model.resolve`.
     """
-    schemes = {id(flow.scheme): flow.scheme for flow in scenario.flows}.values()
-    parts = [
-        *(part for link in scenario.links for part in (link, link.marking) if part is not None),
-        *scenario.flows,
-        *schemes,
-        scenario,
-    ]
+    parts = parts_of(scenario)
     outside = [condition for part in parts for _, condition in out_of_range(part)]
     broken = [condition for part in parts for _, condition in fractional(part)]
     crossed = [link.marking.kmin > link.marking.kmax for link in scenario.links if link.marking is not None]

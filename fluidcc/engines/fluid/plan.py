@@ -12,10 +12,10 @@ from jax.core import Tracer
 
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.lags import needs
-from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.methods import method_named
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.errors import InputError
+from fluidcc.results.memory import limit, require
 from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import TIME, interval, quantity, show
 
@@ -41,8 +41,10 @@ class Plan:
         Step [s].
     stride : int
         Steps between samples.
-    samples : int
-        Samples taken, the first at t = 0, the last at the horizon or just beyond.
+    room : int
+        Samples for which arrays have room, the same for most horizons, so that these share compiled functions.
+    steps : int
+        Steps to the horizon, at which a run ends.
     first, last : int
         Steps at which the window of the metrics opens and closes.
     window : tuple of float
@@ -65,7 +67,8 @@ class Plan:
 
     dt: float
     stride: int
-    samples: int
+    room: int
+    steps: int
     first: int
     last: int
     window: tuple[float, float]
@@ -79,9 +82,9 @@ class Plan:
     coarsens: bool = True
 
     @property
-    def steps(self) -> int:
-        """Steps to the last sample; may pass the horizon by less than a stride."""
-        return self.stride * (self.samples - 1)
+    def samples(self) -> int:
+        """Samples taken, the first at t = 0, the last at the horizon or less than a stride before."""
+        return self.steps // self.stride + 1
 
     @property
     def lag_limit(self) -> float:
@@ -90,14 +93,13 @@ class Plan:
 
     def halved(self) -> Plan:
         """The same run with half the step."""
-        return dataclasses.replace(
-            self, dt=self.dt / 2, stride=self.stride * 2, first=self.first * 2, last=self.last * 2
-        )
+        twice = {name: 2 * getattr(self, name) for name in ("stride", "steps", "first", "last")}
+        return dataclasses.replace(self, dt=self.dt / 2, **twice)
 
     def doubled(self) -> Plan:
-        """The same run with twice the step; it may go on past the horizon, and its samples fall elsewhere."""
-        stride = -(-self.stride // 2)
-        return dataclasses.replace(self, dt=self.dt * 2, stride=stride, first=self.first // 2, last=self.last // 2)
+        """The same run with twice the step; it may go on past the horizon by one, and its samples fall elsewhere."""
+        half = {name: -(-getattr(self, name) // 2) for name in ("stride", "steps", "first", "last")}
+        return dataclasses.replace(self, dt=self.dt * 2, **half)
 
     @property
     def doubles(self) -> bool:
@@ -149,7 +151,7 @@ def plan_of(
     longest_lag : quantity
         Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
     memory : quantity
-        What the history of a point may take [bytes]; see `fluidcc.engines.fluid.memory.limit`.
+        What the history of a point may take [bytes]; see `fluidcc.results.memory.limit`.
 
     Raises
     ------
@@ -196,6 +198,8 @@ def plan_of(
             "give a shorter one, or a larger dt"
         )
     coarse = max(1, math.ceil(steps / samples))
+    # One that divides the steps, if there is one near, so that the last sample is at the horizon.
+    coarse = next((k for k in range(coarse, 2 * coarse) if steps % k == 0), coarse)
     every, thin, stride = 1, 1, coarse
     if sample_interval is not None:
         if not 0 < sample_interval < math.inf:
@@ -213,7 +217,8 @@ def plan_of(
     plan = Plan(
         dt=step,
         stride=stride,
-        samples=samples * every + 1,
+        room=samples * every + 1,
+        steps=steps,
         first=first,
         last=last,
         window=window,

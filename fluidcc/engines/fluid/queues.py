@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.engines.fluid.completion import last_bytes
+from fluidcc.engines.fluid.completion import rest, sent_by, waits
 from fluidcc.engines.fluid.history import History
 from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.marking import along_path, red
@@ -211,31 +211,28 @@ class QueueNetwork:
         if net.size is None:
             return State(nothing, tuple(states), None), Memory(nothing, None, None, wait, wait)
         sent = jnp.zeros((flows, self.points), dtype)
-        drain = jnp.full((len(self._hops), self.points), jnp.nan, dtype)
-        return State(nothing, tuple(states), sent), Memory(nothing, sent + jnp.inf, drain, wait, wait)
+        hops = jnp.zeros((len(self._hops), self.points), dtype)
+        y = State(nothing, tuple(states), sent, arrived=None if net.arrival_lag is None else hops)
+        z = Memory(nothing, sent + jnp.inf, hops + jnp.nan, wait, wait, queue=nothing)
+        return y, rest(net, self._hops, y, z)
 
-    def active(self, clock: Clock, z: Memory, lag: Array | float = 0.0) -> Array | None:
-        """Whether flows were sending a lag ago, (flows or hops, points); None if all always are.
+    def active(self, clock: Clock, z: Memory) -> Array | None:
+        """Whether flows are sending, (flows, points); None if all always are.
 
         Decided once per step, so that a start on the grid is seen as a jump between steps.
         """
-        net = self.network
-        if not net.starts and net.size is None and isinstance(lag, float):
+        if not self.network.starts and self.network.size is None:
             return None
-        on = self._began(clock, lag)
-        if z.finish is not None:
-            when = clock.step * clock.dt - lag
-            finish = z.finish if isinstance(lag, float) else rows_of(z.finish, self._hop_flows)
-            on = on & (when < finish)
-        return on
+        on = self._began(clock, self.network.start)
+        return on if z.finish is None else on & (clock.step * clock.dt < z.finish)
 
     @property
     def _hop_flows(self) -> tuple[int, ...]:
         return tuple(flow for flow, _, _ in self._hops)
 
-    def _began(self, clock: Clock, lag: Array | float) -> Array:
-        begin = self.network.start if isinstance(lag, float) else rows_of(self.network.start, self._hop_flows)
-        return (clock.step + 0.5) * clock.dt - lag > begin
+    @staticmethod
+    def _began(clock: Clock, start: Array, lag: Array | float = 0.0) -> Array:
+        return (clock.step + 0.5) * clock.dt - lag > start
 
     def observables(self, y: State) -> dict[str, Array]:
         """What the schemes show, (flows, points) each; NaN for flows whose scheme shows none of that name."""
@@ -257,6 +254,8 @@ class QueueNetwork:
         """Rate (flows, points) at which each flow of a class sends now [bytes/s]."""
         rates = self.pace(y, z)
         on = self.active(clock, z)
+        if z.left is not None:
+            rates = jnp.minimum(rates, z.left / clock.dt)  # a flow's last bytes are spread over the step
         return rates if on is None else jnp.where(on, rates, 0.0)
 
     def pace(self, y: State, z: Memory) -> Array:
@@ -278,7 +277,12 @@ class QueueNetwork:
                 move = jax.tree.map(lambda m, mine=mine: jnp.where(mine, m, 0.0), move)
             moves.append(move)
         came = None if y.came is None else arrivals
-        return State(queue, tuple(moves), None if y.sent is None else sending, came=came)
+        arrived = None if y.arrived is None else self._coming(clock, sending, z, feedback)
+        return State(queue, tuple(moves), None if y.sent is None else sending, came=came, arrived=arrived)
+
+    def limited(self, y: State) -> State:
+        """Schemes project; queues, which no derivative sees, may fall short."""
+        return y._replace(schemes=self._projected(y))
 
     def service(self, z: Memory) -> Array:
         """Rate [bytes/s] at which queues are served: their links' capacity."""
@@ -290,16 +294,19 @@ class QueueNetwork:
 
     def _arrivals(self, clock: Clock, sending: Array, z: Memory, feedback: Lagged) -> Array:
         """Arrival rate at every queue (queues, points)."""
+        counts = rows_of(self.network.multiplicity, self._hop_flows)
+        return self._at_queues(counts * self._coming(clock, sending, z, feedback))
+
+    def _coming(self, clock: Clock, sending: Array, z: Memory, feedback: Lagged) -> Array:
+        """Rate (hops, points) at which each flow of a class comes to the queues on its path [bytes/s]."""
         net = self.network
         if feedback.arrivals is None:
-            hops = rows_of(net.multiplicity * sending, self._hop_flows)
-        else:
-            per_hop = len(self._reads[-1].rows) == len(self._hops)
-            there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
-            reached = self.active(clock, z, net.arrival_lag)
-            arriving = there if reached is None else jnp.where(reached, there, 0.0)
-            hops = rows_of(net.multiplicity, self._hop_flows) * arriving
-        return self._at_queues(hops)
+            return rows_of(sending, self._hop_flows)
+        per_hop = len(self._reads[-1].rows) == len(self._hops)
+        there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
+        if z.due is not None:
+            there = jnp.minimum(there, z.due / clock.dt)  # what is sent arrives, and no more
+        return jnp.where(self._began(clock, rows_of(net.start, self._hop_flows), net.arrival_lag), there, 0.0)
 
     def _at_queues(self, hops: Array) -> Array:
         """Sums (queues, points) of something of every hop."""
@@ -316,15 +323,18 @@ class QueueNetwork:
         schemes = self._jumped(y, z, feedback, clock.dt)
         queue = jnp.maximum(y.queue, 0.0)
         z = self._waited(clock, z._replace(idle=z.idle + self.unused(clock, z, queue - y.queue)), feedback)
-        y = y._replace(queue=queue, schemes=schemes)
-        if net.size is None or y.sent is None or z.finish is None or z.drain is None:
+        filled, y = y.queue, y._replace(queue=queue, schemes=schemes)
+        if net.size is None:
             return y, z
-        wait = jnp.where(queue > 0, queue / jnp.maximum(self.service(z), 1e-300), 0.0)
-        finish, drain = last_bytes(net, self._hops, clock, y.sent, self.pace(y, z), wait, z.finish, z.drain)
-        return y, z._replace(finish=finish, drain=drain)
+        finish = sent_by(clock, net.size, y, z, self.pace(y, z))
+        drain = waits(net, self._hops, clock, z, filled, self.service(z))
+        return y, rest(net, self._hops, y, z._replace(finish=finish, drain=drain))
 
     def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
         """States of the schemes after a step."""
+        return self._projected(y)
+
+    def _projected(self, y: State) -> tuple[Any, ...]:
         return tuple(
             fluid.project(group.parameters, state, group.line_rate)
             for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True)

@@ -9,13 +9,13 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
-from fluidcc.engines.fluid.memory import limit, require
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error
 from fluidcc.progress import Bar
 from fluidcc.results import schema
+from fluidcc.results.memory import limit, require
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, base_rtt
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
@@ -82,8 +82,8 @@ def simulate(
 def _require_trace(network: Network, plan: Plan) -> None:
     """Refuse more samples than fit in memory: once as they come in, once as the dataset."""
     shown = [len(group.flows) * (2 + len(fluid_of(group.parameters).OBSERVABLES)) for group in network.groups]
-    needed = 2 * 8 * plan.samples * (2 * network.queues + sum(shown))
-    require(needed, limit(), f"sample interval: {plan.samples:,} samples take", "give a longer one, or fewer flows")
+    needed = 2 * 8 * plan.room * (2 * network.queues + sum(shown))
+    require(needed, limit(), f"sample interval: {plan.room:,} samples take", "give a longer one, or fewer flows")
 
 
 def _summary(

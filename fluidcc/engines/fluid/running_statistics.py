@@ -28,13 +28,16 @@ class RunningStatistics(NamedTuple):
     rate: Array  # sum of weight * sending rate
     idle_before: Array  # idle bytes when the window opened
     idle: Array  # idle bytes when it closed
+    sent_before: Array | None  # (flows, points) bytes sent when it opened; None if no flow ends
+    sent: Array | None  # and when it closed
 
 
-def start(links: int, flows: int, points: int, dtype: jnp.dtype) -> RunningStatistics:
-    """RunningStatistics before the first step."""
+def start(links: int, flows: int, points: int, dtype: jnp.dtype, *, ends: bool) -> RunningStatistics:
+    """RunningStatistics before the first step; ``ends`` says whether bytes of flows are counted."""
     link = jnp.zeros((links, points), dtype)
     rate = jnp.zeros((flows, points), dtype)
-    return RunningStatistics(jnp.zeros((), dtype), link, link, link + jnp.inf, link, link, rate, link, link)
+    sent = rate if ends else None
+    return RunningStatistics(jnp.zeros((), dtype), link, link, link + jnp.inf, link, link, rate, link, link, sent, sent)
 
 
 def cleared(statistics: RunningStatistics) -> RunningStatistics:
@@ -64,7 +67,14 @@ def observe(
         rate=statistics.rate + weight * rate,
         idle_before=jnp.where(n <= first, z.idle, statistics.idle_before),
         idle=jnp.where(n <= last, z.idle, statistics.idle),
+        sent_before=_until(n <= first, y.sent, statistics.sent_before),
+        sent=_until(n <= last, y.sent, statistics.sent),
     )
+
+
+def _until(still: Array, now: Array, kept: Array | None) -> Array | None:
+    """The value of now while ``still`` holds and the one kept after; None where nothing is kept."""
+    return None if kept is None else jnp.where(still, now, kept)
 
 
 class Summary(NamedTuple):
@@ -85,12 +95,17 @@ def summarise(system: QueueNetwork, statistics: RunningStatistics, dt: Array) ->
     mean = statistics.queue / statistics.weight
     variance = jnp.maximum(statistics.queue_squared / statistics.weight - mean**2, 0.0)
     capacity = system.network.link_capacity * statistics.weight * dt
+    rate = statistics.rate / statistics.weight
+    if statistics.sent is not None and statistics.sent_before is not None:
+        # Of a flow that ends, bytes: a trapezoid halves what is sent in a step at the window's edge.
+        sent = (statistics.sent - statistics.sent_before) / (statistics.weight * dt)
+        rate = jnp.where(jnp.isinf(system.network.size), rate, sent)
     return Summary(
         queue_mean=mean,
         queue_std=jnp.where(variance > 0, jnp.sqrt(jnp.where(variance > 0, variance, 1.0)), 0.0),
         queue_min=statistics.queue_min,
         queue_max=statistics.queue_max,
         queue_max_whole_run=statistics.queue_max_whole_run,
-        rate_mean=statistics.rate / statistics.weight,
+        rate_mean=rate,
         utilisation=1.0 - (statistics.idle - statistics.idle_before) / capacity,
     )

@@ -15,6 +15,7 @@ class State(NamedTuple):
     sent: Array | None  # (flows, points) [bytes]; None if all flows are long-lived and none is tracked
     traffic: Array | None = None  # (2 queues, points) rates of sending and of arrivals [bytes/s]; None if not tracked
     came: Array | None = None  # (queues, points) bytes that reached queues; None without classes
+    arrived: Array | None = None  # (hops, points) bytes of a flow that came there; None if none ends, or without lags
     counts: Counts | None = None  # None without flow control
 
 
@@ -58,6 +59,9 @@ class Memory(NamedTuple):
     arriving: Array | None = None  # (queues, points) rate of arrivals in the step [bytes/s]; None if not tracked
     service: Array | None = None  # (queues, points) rate of sending in the step [bytes/s]; None if it is the link's
     pauses: Pauses | None = None  # None without flow control
+    left: Array | None = None  # (flows, points) bytes still to be sent when the step begins; None if no flow ends
+    due: Array | None = None  # (hops, points) of a flow, still to arrive there; None as `State.arrived`
+    queue: Array | None = None  # (queues, points) when the step begins [bytes]; None if no flow ends
 
 
 class Lagged(NamedTuple):

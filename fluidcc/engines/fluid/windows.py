@@ -203,8 +203,8 @@ class WindowNetwork(QueueNetwork):
         y, z = super().start(dtype)
         queues, flows = self._count
         nothing = jnp.zeros((flows, self.points), dtype)
-        y = y._replace(sent=nothing, traffic=jnp.zeros((2 * queues, self.points), dtype))
-        z = z._replace(pace=jnp.broadcast_to(self.rates(y), nothing.shape), acked=nothing, newly=nothing)
+        y = y._replace(sent=nothing, traffic=jnp.zeros((2 * queues, self.points), dtype), arrived=None)
+        z = z._replace(pace=jnp.broadcast_to(self.rates(y), nothing.shape), acked=nothing, newly=nothing, due=None)
         if self.network.arrival_lag is None:
             return y, z
         return y, z._replace(reached=jnp.zeros_like(y.queue), arriving=jnp.zeros_like(y.queue))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.packet import dispatch, layout, loop
+from fluidcc.engines.packet.bounds import LARGEST_PACKET, check_bounds
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
@@ -23,9 +24,7 @@ from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import packet_of
 from fluidcc.units import SIZE, show
 
-_LARGEST_PACKET = 1 << 16
 _NUMBERS = 1 << 16  # random numbers at a time
-_MOST_FLOWS = 1 << 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +63,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     InputError
         If the packet engine cannot run it.
     """
+    check_bounds(scenario)
     members = _members(scenario)
     run = loop.run()  # after all schemes have been looked up
     _check_sizes(scenario)
@@ -145,8 +145,6 @@ def _members(scenario: Scenario) -> list[int]:
                     "engine='fluid'"
                 )
         members += [i] * round(flow.multiplicity)
-    if len(members) > _MOST_FLOWS:
-        raise InputError(f"flows: {len(members)} are more than the packet engine takes ({_MOST_FLOWS})")
     return members
 
 
@@ -168,10 +166,10 @@ def ack_size(scenario: Scenario, flow: Flow) -> int:
 
 
 def _check_sizes(scenario: Scenario) -> None:
-    if not 1 <= scenario.packet_size <= _LARGEST_PACKET or scenario.packet_size != round(scenario.packet_size):
+    if not 1 <= scenario.packet_size <= LARGEST_PACKET or scenario.packet_size != round(scenario.packet_size):
         raise InputError(
             f"packet_size: {show(scenario.packet_size, SIZE)} is no packet; write a whole number of bytes from 1 B to "
-            f"{_LARGEST_PACKET} B"
+            f"{LARGEST_PACKET} B"
         )
     largest = max(_sizes(scenario))
     if scenario.buffer < largest:
@@ -244,9 +242,9 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
     core.free = -1
     first = sim.starts[0]
     events = [
+        (times.opens, layout.OPEN, 0),  # before what is sent at that instant
         (int(sim.flows[first].start), layout.START, int(first)),
         (0, layout.SAMPLE, 0),
-        (times.opens, layout.OPEN, 0),
         (times.closes, layout.CLOSE, 0),
     ]
     for i, failure in enumerate(scenario.failures):

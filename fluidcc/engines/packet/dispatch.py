@@ -1,33 +1,30 @@
-"""Which scheme's rule applies to a flow: a plain chain on the scheme's number, so that the compiled loop can be cached.
+"""Which scheme's rule applies to a flow, packet by packet: see `fluidcc.engines.compiled.chains`.
 
-The chains are generated, as text, from the packet sides of all schemes that are known (`fluidcc.schemes.protocol`):
-what is built in first, in the order of names, then what was registered. (Passing functions would be shorter and defeats
-the cache of machine code.) `fluidcc.engines.packet.loop` imports this module anew when a scheme has come since.
+What is built in comes first, in the order of names, then what was registered. `fluidcc.engines.packet.loop` imports
+this module anew when a scheme has come since.
 """
 
 from __future__ import annotations
 
-import inspect
-import linecache
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fluidcc.engines.compiled.chains import Chain, field, made
 from fluidcc.engines.packet import jit
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
 from fluidcc.schemes import registry
 from fluidcc.schemes.sides import Packet
 
-# Of each rule: how it is compiled, what it is given, and what it says of a flow whose scheme has none.
 _CHAINS = {
-    "begin": ("kernel", "sim, f", "", "A flow starts."),
-    "acknowledged": ("inlined", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
-    "arrived": ("kernel", "sim, f, k, nic", "False", "Data reaches a receiver; whether it should answer now."),
-    "granting": ("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
-    "notified": ("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),
-    "expired": ("kernel", "sim, f, which", "", "A flow's timer runs out."),
-    "sent": ("inlined", "sim, f, size", "", "A flow's packet leaves."),
-    "observe": ("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
+    "begin": Chain("kernel", "sim, f", "", "A flow starts."),
+    "acknowledged": Chain("inlined", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
+    "arrived": Chain("kernel", "sim, f, k, nic", "False", "Data reaches a receiver; whether it should answer now."),
+    "granting": Chain("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
+    "notified": Chain("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),
+    "expired": Chain("kernel", "sim, f, which", "", "A flow's timer runs out."),
+    "sent": Chain("inlined", "sim, f, size", "", "A flow's packet leaves."),
+    "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
 # What a rule may name, as the chain has it.
 _GIVEN = {
@@ -82,10 +79,6 @@ def home(name: str) -> str:
     return name if base is None else base
 
 
-def _field(name: str) -> str:
-    return name.replace("-", "_")
-
-
 def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
     """By rule and table the function that follows it."""
     found: dict[str, dict[str, Callable[..., Any]]] = {rule: {} for rule in _CHAINS}
@@ -95,35 +88,7 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
     return found
 
 
-def _text(rules: dict[str, dict[str, Callable[..., Any]]]) -> str:
-    """Source of the chains."""
-    lines = ['"""Generated from the registry of schemes by fluidcc.engines.packet.dispatch."""', ""]
-    for rule, (how, given, nothing, text) in _CHAINS.items():
-        lines += ["", f"@{how}", f"def {rule}({given}):", f'    """{text}"""', "    flow = sim.flows[f]"]
-        for i, (name, function) in enumerate(rules[rule].items()):
-            me = f"sim.senders.{_field(name)}[flow.row]"
-            taken = inspect.signature(getattr(function, "py_func", function)).parameters
-            arguments = ", ".join({"me": me, **_GIVEN}.get(argument, argument) for argument in taken)
-            call = f"{_field(name)}_{rule}({arguments})"
-            lines += [f"    {'elif' if i else 'if'} flow.scheme == {NUMBER[name]}:  # {name}"]
-            lines += [f"        {'return ' if nothing else ''}{call}"]
-        lines += [f"    return {nothing}", ""] if nothing else [""]
-    return "\n".join(lines)
-
-
-def _made() -> dict[str, Any]:
-    """The chains, compiled; tracebacks and debuggers see their text."""
-    rules = _rules()
-    text, name = _text(rules), f"<fluidcc packet dispatch of {', '.join(SIDES)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    space: dict[str, Any] = {"kernel": jit.kernel, "inlined": jit.inlined, "__name__": __name__}
-    for rule, functions in rules.items():
-        space |= {f"{_field(scheme)}_{rule}": function for scheme, function in functions.items()}
-    exec(compile(text, name, "exec"), space)  # our own text, made of checked names
-    return space
-
-
-_chains = _made()
+_chains = made("packet", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
 begin: Any = _chains["begin"]
 acknowledged: Any = _chains["acknowledged"]
 arrived: Any = _chains["arrived"]
@@ -134,7 +99,7 @@ sent: Any = _chains["sent"]
 observe: Any = _chains["observe"]
 
 # A table of states for each scheme; a flow's `row` is in its own scheme's.
-Senders: Any = NamedTuple("Senders", [(_field(name), Any) for name in MODULES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in MODULES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
 Senders.__module__ = __name__  # where the cache of machine code looks for it
 
 

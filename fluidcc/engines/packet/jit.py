@@ -33,7 +33,12 @@ def sources() -> list[Path]:
     """Files that the machine code depends on."""
     here = Path(__file__).parent
     schemes = [*map(registry.scheme, registry.built_in()), *registry.outside()]
-    return [*sorted(here.glob("*.py")), *sources_of([scheme.package for scheme in schemes])]
+    engines = [
+        *sorted(here.glob("*.py")),
+        *sorted((here.parent / "hybrid").glob("*.py")),
+        *sorted((here.parent / "compiled").glob("*.py")),
+    ]
+    return [*engines, *sources_of([scheme.package for scheme in schemes])]
 
 
 def cache_folder() -> str:
@@ -80,8 +85,8 @@ def inlined(function: _F) -> _F:
 
 
 def entry(function: _F) -> _F:
-    """Compile what Python calls, and keep it in the cache folder."""
-    made = numba.njit(**_OPTIONS)(function)
+    """Compile what Python calls, and keep it in the cache folder; it runs without Python's lock, so in threads."""
+    made = numba.njit(**_OPTIONS, nogil=True)(function)
     if cache_folder() and not config.DISABLE_JIT:
         with _cache_here():
             numba_files.keep(made, Path(cache_folder()))

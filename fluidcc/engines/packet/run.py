@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.engines.compiled.outcome import Outcome, QueueMoments
 from fluidcc.engines.packet import dispatch, layout
+from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.jit import compiled
@@ -18,14 +20,14 @@ from fluidcc.engines.packet.layout import LOGGED, PS, Sim
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
-from fluidcc.results.metrics import PERCENTILES, binned_percentile, jain, rate_gap
+from fluidcc.results.memory import limit, require
+from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, interval, quantity, show
 
 SAMPLES = 2000
 _MOST_SAMPLED = 20_000_000  # numbers kept of all flows
-_MOST_TIME = 1e6  # s; picoseconds are int64
 _AT_ONCE = 1 << 18  # events between reports
 _LOG = 1 << 16  # lines to begin with
 _KINDS = ("data", "ack", "cnp", "pause", "resume")
@@ -47,9 +49,7 @@ def simulate(
     InputError
         If the scenario or an option makes no sense.
     """
-    seed = 0 if seed is None else seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
-        raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
+    seed = seed_of(seed)
     times = times_of(scenario, until, window, sample_interval)
     plan = prepare(scenario, times, _LOG if log else 0)
     before = compiled(plan.run)
@@ -64,9 +64,43 @@ def simulate(
     return Trace(_dataset(scenario, plan, sim, summary))
 
 
+def seed_of(seed: int | None) -> int:
+    """A seed, 0 by default.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    seed = 0 if seed is None else seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
+        raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
+    return seed
+
+
 def warm_up(plan: PreparedRun) -> None:
     """Compile the loop, or load it from the cache: a call that executes nothing."""
     plan.run(plan.sim, -1, 0)
+
+
+def horizon_and_window(until: Any, window: Any) -> tuple[float, float, float]:
+    """Horizon, and the window's edges [s]; its second half by default.
+
+    Raises
+    ------
+    InputError
+        If one of them makes no sense.
+    """
+    seconds, edges = quantity(until, TIME, "until"), interval(window, "window")
+    if not 0 < seconds <= MOST_TIME:
+        raise InputError(f"until: {show(seconds, TIME)} is no horizon; write for example 10ms")
+    opens, closes = edges or (seconds / 2, seconds)
+    if not 0 <= opens < closes <= seconds * (1 + 1e-9):
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(seconds, TIME)}; "
+            f"write for example {show(seconds / 2, TIME)}:{show(seconds, TIME)}"
+        )
+    return seconds, opens, closes
 
 
 def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) -> Times:
@@ -77,15 +111,7 @@ def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) 
     InputError
         If one of them makes no sense.
     """
-    seconds, edges = quantity(until, TIME, "until"), interval(window, "window")
-    if not 0 < seconds <= _MOST_TIME:
-        raise InputError(f"until: {show(seconds, TIME)} is no horizon; write for example 10ms")
-    opens, closes = edges or (seconds / 2, seconds)
-    if not 0 <= opens < closes <= seconds * (1 + 1e-9):
-        raise InputError(
-            f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(seconds, TIME)}; "
-            f"write for example {show(seconds / 2, TIME)}:{show(seconds, TIME)}"
-        )
+    seconds, opens, closes = horizon_and_window(until, window)
     numbers = sum(round(f.multiplicity) for f in scenario.flows) * sampled_of_flows(scenario)
     numbers += 2 * len(scenario.links) * (1 + sampled_classes(scenario))
     most = max(2, _MOST_SAMPLED // numbers)
@@ -105,11 +131,22 @@ def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) 
 
 
 def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | None = None) -> tuple[Sim, float]:
-    """Run a plan to its horizon; the memory at the end, and the seconds that the loop took."""
+    """Run a plan to its horizon; the memory at the end, and the seconds that the loop took.
+
+    Raises
+    ------
+    InputError
+        If it takes more memory than may be taken.
+    """
     sim, until = plan.sim, plan.times.until
     generator = np.random.default_rng(seed)
     sim.uniforms[:] = generator.random(len(sim.uniforms))
-    core, wall = sim.core[0], 0.0
+    core, wall, most = sim.core[0], 0.0, limit()
+
+    def require_twice(array: Any, what: str) -> None:
+        """Room for an array of twice the length beside this one."""
+        require(3 * array.nbytes, most, f"{what} take", "give a shorter horizon, shorter delays or slower links")
+
     while True:
         began = time.perf_counter()
         status = plan.run(sim, until, _AT_ONCE)
@@ -118,10 +155,13 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
             core.now = until  # also where nothing happens at the end
             break
         if status == layout.GROW_PACKETS:
+            require_twice(sim.packets, f"{len(sim.packets)} packets under way")
             sim = grown_packets(sim, len(sim.packets))
         elif status == layout.GROW_HEAP:
+            require_twice(sim.heap, f"{len(sim.heap)} events to come")
             sim = sim._replace(heap=np.concatenate([sim.heap, np.zeros_like(sim.heap)]))
         elif status == layout.GROW_LOG:
+            require_twice(sim.log, f"{len(sim.log)} lines of the log")
             log = layout.records(layout.LOG, 2 * len(sim.log))
             log[: len(sim.log)] = sim.log
             sim = sim._replace(log=log)
@@ -135,49 +175,33 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
     return sim, wall
 
 
-def link_statistics(sim: Sim, times: Times) -> list[dict[str, Any]]:
-    """Exact, time-weighted statistics of every link's queue over the window [bytes], and its utilisation."""
-    span = (times.closes - times.opens) / PS
-    found: list[dict[str, Any]] = []
-    for link in sim.links:
-        mean = float(link.area / span)
-        rate = sim.ports[link.port].rate
-        found.append(
-            {
-                "queue_bytes": {
-                    "mean": mean,
-                    "std": math.sqrt(max(link.area2 / span - mean * mean, 0.0)),
-                    **{f"p{p}": binned_percentile(link.time, link.area_in, p) for p in PERCENTILES},
-                    "min": float(link.least_in_window),
-                    "max": float(link.most_in_window),
-                    "max_whole_run": float(link.most),
-                },
-                "utilisation": float((link.sent_close - link.sent_open) / (rate * span)),
-            }
+def outcome_of(plan: PreparedRun, sim: Sim) -> Outcome:
+    """Exact, time-weighted moments of every link's queue over the window, and the flows' rates."""
+    span = (plan.times.closes - plan.times.opens) / PS
+    links = [
+        QueueMoments(
+            span,
+            float(link.area),
+            float(link.area2),
+            float(link.least_in_window),
+            float(link.most_in_window),
+            float(link.most),
+            float((link.sent_close - link.sent_open) / (sim.ports[link.port].rate * span)),
+            link.time.copy(),
+            link.area_in.copy(),
         )
-    return found
-
-
-def _classes(plan: PreparedRun) -> tuple[Any, Any]:
-    """First flow of each class of the scenario, and how many it has."""
-    _, starts, counts = np.unique(plan.members, return_index=True, return_counts=True)
-    return starts, counts
-
-
-def _by_class(plan: PreparedRun, values: Any) -> Any:
-    """Mean over the flows of each class; the flows' axis is the last."""
-    starts, counts = _classes(plan)
-    return np.add.reduceat(values, starts, axis=-1) / counts
+        for link in sim.links
+    ]
+    rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
+    goodput = (sim.flows["acked_close"] - sim.flows["acked_open"]) / span
+    return Outcome(links, plan.members, rates, goodput, int(sim.flows["cnps"].sum()))
 
 
 def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, Any]) -> dict[str, Any]:
     """Metrics of the window, as `fluidcc.results.schema.SUMMARY` has them; ``more`` is what the loop does not know."""
-    times, core = plan.times, sim.core[0]
-    span = (times.closes - times.opens) / PS
-    starts, counts = _classes(plan)
-    rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
-    goodput = (sim.flows["acked_close"] - sim.flows["acked_open"]) / span
-    mean_rates = _by_class(plan, rates)
+    times, core, found = plan.times, sim.core[0], outcome_of(plan, sim)
+    _, starts, counts = np.unique(plan.members, return_index=True, return_counts=True)
+    mean_rates = found.by_class(found.rates)
     unfinished = np.maximum.reduceat(sim.flows["finish"] < 0, starts)
     took = np.add.reduceat((sim.flows["finish"] - sim.flows["start"]) / PS, starts) / counts
     fct = [
@@ -189,8 +213,8 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
         "until_s": times.until / PS,
         "window_s": (times.opens / PS, times.closes / PS),
         "rate_bytes_per_s": mean_rates,
-        "goodput_bytes_per_s": _by_class(plan, goodput),
-        "jain": jain(rates),
+        "goodput_bytes_per_s": found.by_class(found.goodput),
+        "jain": jain(found.rates),
         "rate_gap_bytes_per_s": rate_gap(mean_rates),
         "fct_s": fct,
         "events": int(core.events),
@@ -203,7 +227,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
         "buffer_bytes_max": float(sim.nodes["used_max"].max()),
         **more,
     }
-    return schema.summary(schema.PACKET, scenario, link_statistics(sim, times), values)
+    return schema.summary(schema.PACKET, scenario, [link.statistics() for link in found.links], values)
 
 
 def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
@@ -234,7 +258,8 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
             observables[variable] = texts
     links = sim.link_samples[:rows]
     arrays = {"queue": links[:, :, 0], "sent": links[:, :, 1]}
-    arrays |= {variable: _by_class(plan, values) for variable, values in shown.items()}
+    found = outcome_of(plan, sim)
+    arrays |= {variable: found.by_class(values) for variable, values in shown.items()}
     if sampled_classes(scenario):
         classes = sim.class_samples[:rows]
         arrays |= {"class_queue": classes[..., 0], "class_sent": classes[..., 1]}

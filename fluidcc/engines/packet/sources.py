@@ -13,7 +13,7 @@ def sources_of(packages: Iterable[str]) -> list[Path]:
     packages = list(packages)
     roots = tuple(dict.fromkeys(("fluidcc.schemes", *packages)))
     found: dict[str, Path] = {}
-    waiting = [f"{package}.packet" for package in packages]
+    waiting = [f"{package}.{side}" for package in packages for side in ("packet", "hybrid")]
     while waiting:
         name = waiting.pop()
         path = None if name in found else _file(name)

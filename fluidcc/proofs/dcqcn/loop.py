@@ -15,6 +15,7 @@ import sympy
 import fluidcc as fc
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.compiling.settings import our_settings
 from fluidcc.papers import ECN_OR_DELAY
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.dcqcn import fluid as model
@@ -135,7 +136,7 @@ def by_jax(flows: int) -> tuple[Any, ...]:
 
     at, own = fixed_point(flows, marking(flows)), fc.DCQCN()
     scheme = resolve(fc.incast(1, scheme=own)).flows[0].scheme
-    with jax.enable_x64(True):
+    with our_settings():
 
         def moves(state: Any, rate: Any, marks: Any) -> Any:
             def one(number: Any) -> Any:

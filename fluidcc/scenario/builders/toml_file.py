@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,9 @@ def _values(part: Any) -> dict[str, Any]:
     def text(value: Any, spec: Spec) -> Any:
         if value is None:
             return spec.none_word
-        return f"{float(value)!r}B/s" if spec.dimension == RATE and not isinstance(value, str) else value
+        if spec.dimension != RATE or isinstance(value, str) or math.isinf(value):
+            return value
+        return f"{float(value)!r}B/s"
 
     return {name: text(getattr(part, name), spec) for name, spec in specs(part).items()}
 
@@ -209,7 +212,7 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
     if unknown:
         near = nearest(unknown[0], known)
         hint = f"did you mean {near}?" if near else f"known are {', '.join(known)}"
-        raise InputError(f"{where}: unknown key {unknown[0]!r}; {hint}")
+        raise InputError(f"{where}: unknown key {_told(unknown[0])}; {hint}")
     missing = [
         f.name
         for f in dataclasses.fields(cls)
@@ -223,6 +226,12 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
         if known[key].dimension == RATE:
             refuse_bare_rate(value, f"{where} {key}")
     return cls(**table, **given)
+
+
+def _told(value: Any) -> str:
+    """A value of a file, in a message: it may be of any length."""
+    told = repr(value)
+    return told if len(told) <= 60 else f"{told[:56]} ..."
 
 
 def _example(cls: Any, name: str) -> str:
@@ -244,7 +253,7 @@ def _texts(table: dict[str, Any], where: str) -> dict[str, str]:
 def _text(table: dict[str, Any], key: str, where: str) -> str:
     text = table.pop(key, "")
     if not isinstance(text, str):
-        raise InputError(f"{where}: {key} {text!r} is not text; write it in quotes")
+        raise InputError(f"{where}: {key} {_told(text)} is not text; write it in quotes")
     return text
 
 
@@ -260,8 +269,9 @@ def _scheme(table: dict[str, Any], where: str) -> Any:
 def _flow(table: dict[str, Any], links: list[str], schemes: list[Any], where: str) -> Flow:
     path, index = table.pop("path", None), table.pop("scheme", 0)
     if not isinstance(path, list) or not all(hop in links for hop in path):
-        raise InputError(f"{where}: path {path!r} does not name links; write a list of {', '.join(links)}")
-    if not isinstance(index, int) or not 0 <= index < len(schemes):
-        raise InputError(f"{where}: scheme {index!r} is none of the {len(schemes)} written; count from 0")
+        some = ", ".join(_told(name) for name in links[:10]) + (", ..." if len(links) > 10 else "")
+        raise InputError(f"{where}: path {_told(path)} does not name links; write a list of {some}")
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(schemes):
+        raise InputError(f"{where}: scheme {_told(index)} is none of the {len(schemes)} written; count from 0")
     hops = tuple(links.index(hop) for hop in path)
     return _made(Flow, table, where, path=hops, scheme=schemes[index], **_texts(table, where))

@@ -13,10 +13,11 @@ __all__ = ["DCQCN", "PRESETS", "Parameters"]
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
     from fluidcc.schemes import protocol
-    from fluidcc.schemes.dcqcn import crosscheck, equilibrium, fluid, packet
+    from fluidcc.schemes.dcqcn import crosscheck, equilibrium, fluid, hybrid, packet
 
     _parameters: type[protocol.Parameters] = DCQCN
     _fluid: protocol.Projecting[DCQCN, fluid.State, fluid.Feedback] = fluid
     _packet: protocol.PacketSide[DCQCN] = packet
+    _hybrid: protocol.HybridSide[DCQCN] = hybrid
     _equilibrium: protocol.SolvedByRate[DCQCN] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -5,6 +5,9 @@ Written in NumPy, apart from the fluid model, so that each checks the other.
 At a rate R the growth (R_T - R) recovery falls with the marking, and the cut R depth cut rises: one marking holds it.
 The other way round one marking may hold several rates, where a faster flow grows faster (section 5.2: a small byte
 counter beside a slow timer). Flows that are marked alike may then differ for good.
+
+Of NVIDIA's NICs the means are those of the fluid model. A cut that keeps its target leaves a larger gap R_T - R to
+recover: at the fixed point it is increase/fall, and the fall is (1-p)^m/2 of the cuts, m packets to an increase.
 """
 
 from __future__ import annotations
@@ -35,6 +38,11 @@ class FixedPoint(NamedTuple):
         return {"alpha": self.alpha, "target_rate_bytes_per_s": self.target_rate}
 
 
+def largest_rate(parameters: DCQCN, line_rate: float) -> float:
+    """Largest rate of a flow that has a line rate [bytes/s]."""
+    return line_rate if parameters.max_rate is None else min(parameters.max_rate, line_rate)
+
+
 def least_rate(parameters: DCQCN, line_rate: float) -> float:
     """Least rate of a flow that has a line rate [bytes/s]."""
     return min(max(parameters.min_rate, _LEAST_RATE * line_rate), line_rate)
@@ -52,6 +60,7 @@ def solve_equilibrium(parameters: DCQCN, marking: float, line_rate: float, packe
     line_rate, packet : float
         NIC's rate [bytes/s], packet on the wire [bytes].
     """
+    line_rate = largest_rate(parameters, line_rate)
     if marking <= 0:
         return FixedPoint(line_rate, line_rate, 0.0)
     low, hazard = least_rate(parameters, line_rate), -math.log1p(-min(marking, 1 - 2.0**-53))
@@ -71,6 +80,7 @@ def solve_equilibrium(parameters: DCQCN, marking: float, line_rate: float, packe
 
 def fixed_point(parameters: DCQCN, rate: float, marking: float, line_rate: float, packet: float) -> FixedPoint:
     """State of a flow that a marking holds at a rate."""
+    line_rate = largest_rate(parameters, line_rate)
     if marking <= 0:
         return FixedPoint(rate, line_rate, 0.0)
     hazard = -math.log1p(-min(marking, 1 - 2.0**-53))
@@ -107,8 +117,14 @@ def marking_at(parameters: DCQCN, rate: Any, line_rate: float, packet: float) ->
 
 
 def single_marking(parameters: DCQCN) -> bool:
-    """Whether `marking_at` is the only one: increase events fall with the marking, hyper increases give no less."""
-    return not parameters.hyper_increase or bool(parameters.rate_hai >= parameters.rate_ai)
+    """Whether `marking_at` is the only one: increase events fall with the marking, hyper increases give no less.
+
+    And where cuts may keep their target, the growth of targets falls no slower with the marking than the share of cuts
+    that lower them: (1-p)^(F m) against (1-p)^m, with the same m if increases by the timer count.
+    """
+    p = parameters
+    grows = not p.hyper_increase or bool(p.rate_hai >= p.rate_ai)
+    return grows and (p.clamp_tgt_rate or (p.clamp_tgt_rate_after_time_inc and bool(p.fast_recovery_steps >= 1)))
 
 
 def _balance(p: DCQCN, hazard: Any, rate: Any, line_rate: float, packet: float) -> tuple[Any, Any, Any]:
@@ -121,7 +137,12 @@ def _balance(p: DCQCN, hazard: Any, rate: Any, line_rate: float, packet: float) 
         r, rate_ai, rate_hai = (x / packet for x in (rate, p.rate_ai, p.rate_hai))
         counter, timer = p.byte_counter / packet, p.timer * r
         log_p, steps = np.log(-np.expm1(-hazard)), p.fast_recovery_steps
-        a = -np.expm1(-p.cnp_interval * r * hazard)
+        apart = max(p.cnp_interval, p.rate_decrease_interval)
+        a = -np.expm1(-apart * r * hazard)
+        log_kept = np.log(apart / a)  # for how long the target keeps what it grows by
+        if not p.clamp_tgt_rate:  # ours: cuts before which an increase came lower it, by the half of the gap left then
+            first = np.minimum(counter, timer) if p.clamp_tgt_rate_after_time_inc else counter
+            log_kept = log_kept + first * hazard + np.log(2.0)
         log_b, log_d = (log_p - n * hazard - np.log(-np.expm1(-n * hazard)) for n in (counter, timer))
         log_c, log_e = (log - steps * n * hazard for log, n in ((log_b, counter), (log_d, timer)))
         both = np.logaddexp(log_b, log_d)
@@ -131,13 +152,12 @@ def _balance(p: DCQCN, hazard: Any, rate: Any, line_rate: float, packet: float) 
             more = np.log(abs(rate_hai - rate_ai) * r) + both_through
             less = np.log1p(-np.minimum(np.exp(more - log_increase), 1.0))
             log_increase = np.logaddexp(log_increase, more) if rate_hai >= rate_ai else log_increase + less
-        gap = np.minimum(packet * np.exp(log_increase) * p.cnp_interval / a, line_rate - rate)  # R_T <= line rate
-        share = p.alpha_timer / p.cnp_interval
-        alpha = share * a if share < 1 else -np.expm1(-p.alpha_timer * r * hazard)
+        log_gap = np.minimum(log_increase + log_kept, np.log((line_rate - rate) / packet))  # R_T <= line rate
+        alpha = -np.expm1(-max(p.cnp_interval, p.alpha_timer) * r * hazard)
+        alpha = min(p.alpha_timer / p.cnp_interval, 1.0) * alpha
         depth = np.minimum(p.decrease_gain * alpha, p.max_decrease)
-        log_gap = np.minimum(log_increase + np.log(p.cnp_interval / a), np.log((line_rate - rate) / packet))
-        surplus = log_gap + both - np.log(2.0) - np.log(depth * a / p.cnp_interval)
-    return np.nan_to_num(surplus, nan=-1e300, posinf=1e300, neginf=-1e300), gap, alpha
+        surplus = log_gap + both - np.log(2.0) - np.log(depth * a / apart)
+    return np.nan_to_num(surplus, nan=-1e300, posinf=1e300, neginf=-1e300), packet * np.exp(log_gap), alpha
 
 
 MOVES = State._fields

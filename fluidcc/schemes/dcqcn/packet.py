@@ -2,6 +2,9 @@
 
 The congestion point is the switch's marking, the notification point the host's CNP timer. A flow's timers run
 from its start, so that a flow that starts below line rate recovers, and alpha decays as in the fluid model.
+What NVIDIA's NICs do otherwise is chosen by parameters: a cut may keep the target (``clamp_tgt_rate``), wait for the
+end of a period (``rate_decrease_interval``), and use an alpha that moves once in each slot (``alpha_update``). A period
+or a slot that ends as a CNP comes ends first; a cut that is due as the increase timer runs out takes its place.
 ``variant="hpcc-sim"`` is the reaction point of the HPCC authors' public simulator: it observes marks on ACKs and
 looks at them at slots of its own, has no byte counter, and keeps its target over consecutive cuts.
 """
@@ -14,13 +17,16 @@ import numpy as np
 
 from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
-from fluidcc.engines.packet.layout import TIMER
+from fluidcc.engines.packet.layout import NEVER, TIMER
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 ALPHA, INCREASE, DECREASE = range(3)  # timers
+EVERY_CUT, ANY_INCREASE, ANY_BY_BYTES, LAST_BY_BYTES = range(4)  # what makes a cut lower the target
+UE, CE = 1, 2  # what a CNP tells
 _TIMERS = 4
 _NANOSECOND = 1000
+_SIMULATOR_SLOT = 50e-6  # s
 _I, _F = np.int64, np.float64
 
 STATE = np.dtype(
@@ -36,6 +42,10 @@ STATE = np.dtype(
         ("decrease_gain", _F),
         ("max_decrease", _F),
         ("min_rate", _F),
+        ("ceiling", _F),  # of R_C and R_T
+        ("first_rate", _F),  # 0: the first CNP cuts
+        ("lowers", _I),  # what makes a cut lower the target
+        ("slotted", _I),
         ("ue_gain", _F),
         ("hyper", _I),
         ("sim", _I),
@@ -49,7 +59,14 @@ STATE = np.dtype(
         ("bytes", _F),
         ("alpha_due", _I),
         ("increase_due", _I),
-        ("observed", _I),  # hpcc-sim: a first mark has come
+        ("increased", _I),  # the last increase since the last cut: 0 none, 1 by the timer, 2 by bytes
+        ("cut_due", _I),  # when the cut that waits is made
+        ("cut_kind", _I),  # UE or CE
+        ("next_cut", _I),  # end of the period that the last cut opened
+        ("observed", _I),  # a first CNP has come; hpcc-sim: a first mark
+        ("slots_from", _I),  # slotted alpha: when the slots began,
+        ("slot", _I),  # in which of them alpha was that,
+        ("slot_hit", _I),  # and whether a CNP came in it
         ("alpha_mark", _I),  # hpcc-sim: a mark came in the present slot
         ("decrease_mark", _I),
     ],
@@ -62,12 +79,21 @@ OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "ra
 def fill(parameters: DCQCN, flow: Any, me: Any) -> None:
     """Write a flow's parameters and first state."""
     p = parameters
+    most = flow.line_rate if p.max_rate is None else p.max_rate
     me.g, me.rate_ai, me.rate_hai, me.byte_counter = p.g, p.rate_ai, p.rate_hai, p.byte_counter
     me.timer, me.alpha_timer = round(p.timer * 1e12), round(p.alpha_timer * 1e12)
-    me.decrease_interval = round(p.rate_decrease_interval * 1e12)
     me.steps, me.hyper, me.sim = round(p.fast_recovery_steps), p.hyper_increase, p.variant == "hpcc-sim"
+    interval = _SIMULATOR_SLOT if me.sim and p.rate_decrease_interval == 0 else p.rate_decrease_interval
+    me.decrease_interval, me.cut_due = round(interval * 1e12), NEVER
     me.decrease_gain, me.max_decrease, me.min_rate = p.decrease_gain, p.max_decrease, p.min_rate
-    me.alpha = p.initial_alpha
+    me.ceiling, me.first_rate = min(flow.line_rate, most), p.rate_on_first_cnp
+    me.alpha, me.slotted = p.initial_alpha, p.alpha_update == "slotted"
+    if p.clamp_tgt_rate:
+        me.lowers = EVERY_CUT
+    elif p.clamp_tgt_rate_after_time_inc:
+        me.lowers = ANY_INCREASE
+    else:
+        me.lowers = LAST_BY_BYTES if p.clamp_looks_at == "last-increase" else ANY_BY_BYTES
     me.win, me.base_rtt = p.win, p.base_rtt if p.win else 0.0
     me.ue_gain, flow.ternary = p.ue_gain, p.tcd
     if p.variant == "paper":
@@ -78,12 +104,14 @@ def fill(parameters: DCQCN, flow: Any, me: Any) -> None:
 def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
     """R_C = R_T = the rate at start."""
     core = sim.core[0]
+    flow.rate = min(flow.rate, me.ceiling)
     me.target = flow.rate
     follow(flow, me)
     if not me.sim:
         me.alpha_due = core.now + me.alpha_timer
         me.increase_due = core.now + me.timer
-        schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        if not me.slotted:
+            schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
         schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
 
 
@@ -96,19 +124,79 @@ def follow(flow: Any, me: Any) -> None:
 
 @kernel
 def notified(sim: Any, f: Any, flow: Any, me: Any, cnp: Any) -> None:
-    """A CNP: eq. (1), CutRate of Fig. 7; gentler if it tells of UE only."""
+    """A CNP: CutRate of Fig. 7, now or at the end of the period that the last cut opened; gentler if it tells of UE."""
     core = sim.core[0]
-    me.target = flow.rate
-    cut = min(me.decrease_gain * me.alpha, me.max_decrease)
-    flow.rate = max(flow.rate * (1.0 - (me.ue_gain * cut if cnp.undetermined else cut)), me.min_rate)
-    me.alpha = (1.0 - me.g) * me.alpha + me.g
-    me.by_timer = me.by_bytes = 0
+    if me.cut_due <= core.now:
+        cut(core, flow, me)
+    kind = UE if cnp.undetermined else CE
+    first = me.observed == 0
+    me.observed = 1
+    if me.slotted and first:  # sets alpha, which stands at its first value, and is not counted again
+        me.slots_from = core.now
+    elif me.slotted:
+        settle(core, me)
+        me.slot_hit = 1
+    if first and me.first_rate > 0.0:
+        me.target = flow.rate = max(min(flow.rate, me.first_rate), me.min_rate)
+        restart(core, flow, me)
+    elif core.now >= me.next_cut:
+        me.cut_kind = kind
+        cut(core, flow, me)
+    else:
+        me.cut_kind = max(me.cut_kind, kind)
+        if me.cut_due == NEVER:
+            me.cut_due = me.next_cut
+            schedule(core, sim.heap, me.cut_due, TIMER, f * _TIMERS + DECREASE)
+    if not me.slotted:
+        me.alpha = (1.0 - me.g) * me.alpha + me.g  # (1)
+        me.alpha_due = core.now + me.alpha_timer  # the pending timer event finds that it is early and waits on
+
+
+@kernel
+def cut(core: Any, flow: Any, me: Any) -> None:
+    """Lower the target, if this cut does, and the rate by (1)."""
+    if (
+        me.lowers == EVERY_CUT
+        or (me.lowers == ANY_INCREASE and me.increased > 0)
+        or (me.lowers == ANY_BY_BYTES and me.by_bytes > 0)
+        or (me.lowers == LAST_BY_BYTES and me.increased == 2)
+    ):
+        me.target = flow.rate
+    if me.slotted:
+        settle(core, me)
+    share = min(me.decrease_gain * me.alpha, me.max_decrease)
+    flow.rate = max(flow.rate * (1.0 - (me.ue_gain * share if me.cut_kind == UE else share)), me.min_rate)
+    restart(core, flow, me)
+
+
+@kernel
+def restart(core: Any, flow: Any, me: Any) -> None:
+    """After a cut: Fig. 7's timer and counters begin anew, and a period without another."""
+    me.by_timer = me.by_bytes = me.increased = 0
     me.bytes = 0.0
-    # The pending timer events find that they are early and wait on.
-    me.alpha_due = core.now + me.alpha_timer
-    me.increase_due = core.now + me.timer
+    me.increase_due = core.now + me.timer  # the pending timer event finds that it is early and waits on
+    me.next_cut = core.now + me.decrease_interval
+    me.cut_due, me.cut_kind = NEVER, 0
     follow(flow, me)
     repace(core, flow)
+
+
+@kernel
+def settle(core: Any, me: Any) -> None:
+    """Bring a slotted alpha to the present slot."""
+    me.alpha = slotted_alpha(core, me)
+    slot = (core.now - me.slots_from) // me.alpha_timer
+    if slot > me.slot:
+        me.slot, me.slot_hit = slot, 0
+
+
+@kernel
+def slotted_alpha(core: Any, me: Any) -> Any:
+    """A slotted alpha now: what the slots that have ended since it was last looked at make of it."""
+    over = (core.now - me.slots_from) // me.alpha_timer - me.slot
+    if me.observed == 0 or over == 0:
+        return me.alpha
+    return ((1.0 - me.g) * me.alpha + me.g * me.slot_hit) * (1.0 - me.g) ** float(over - 1)
 
 
 @kernel
@@ -124,8 +212,13 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
             me.alpha_due = core.now + me.alpha_timer
         schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
         return
+    if me.cut_due <= core.now:
+        cut(core, flow, me)
+    if which == DECREASE:
+        return
     if core.now >= me.increase_due:
         me.by_timer += 1
+        me.increased = 1
         increase(flow, me)
         repace(core, flow)
         me.increase_due = core.now + me.timer
@@ -141,6 +234,7 @@ def sent(flow: Any, me: Any, size: Any) -> None:
     if me.bytes >= me.byte_counter:
         me.bytes -= me.byte_counter
         me.by_bytes += 1
+        me.increased = 2
         increase(flow, me)
 
 
@@ -149,7 +243,7 @@ def increase(flow: Any, me: Any) -> None:
     """Fig. 7: fast recovery (3) for F events, then additive (4), then, if on, hyper increase."""
     if max(me.by_timer, me.by_bytes) > me.steps:
         hyper = me.hyper and min(me.by_timer, me.by_bytes) > me.steps
-        me.target = min(me.target + (me.rate_hai if hyper else me.rate_ai), flow.line_rate)
+        me.target = min(me.target + (me.rate_hai if hyper else me.rate_ai), me.ceiling)
     flow.rate = (me.target + flow.rate) / 2
     follow(flow, me)
 
@@ -196,7 +290,7 @@ def simulator_expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
             return
         if me.by_timer >= me.steps:
             me.target += me.rate_ai if me.by_timer == me.steps else me.rate_hai
-            me.target = min(me.target, flow.line_rate)
+            me.target = min(me.target, me.ceiling)
         flow.rate = whole_bits((me.target + flow.rate) / 2)
         me.by_timer += 1
         me.increase_due = core.now + me.timer
@@ -211,7 +305,7 @@ def whole_bits(rate: Any) -> Any:
 
 
 @kernel
-def observe(me: Any, samples: Any, row: Any, f: Any) -> None:
+def observe(core: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
     """In the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.target
-    samples[row, f, 4] = me.alpha
+    samples[row, f, 4] = slotted_alpha(core, me) if me.slotted else me.alpha

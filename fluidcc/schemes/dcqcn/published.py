@@ -213,7 +213,8 @@ def _check(own: DCQCN, red: RED) -> None:
         If anything of it is set.
     """
     plain = DCQCN()
-    for name in ("hyper_increase", "decrease_gain", "max_decrease", "min_rate", "win", "variant"):
+    nics = ("clamp_tgt_rate", "rate_decrease_interval", "rate_on_first_cnp", "max_rate")
+    for name in ("hyper_increase", "decrease_gain", "max_decrease", "min_rate", "win", "variant", *nics):
         if getattr(own, name) != getattr(plain, name):
             raise InputError(
                 f"published: the published equations have no {name} = {getattr(own, name)!r}; "

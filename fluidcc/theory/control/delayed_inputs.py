@@ -19,7 +19,8 @@ from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.errors import InputError
 
-_LATE = Clock(jnp.int32(2**30), jnp.float32(2.0**30), jnp.float32(1.0))  # every flow has started
+# Every flow has started. Of NumPy's numbers: JAX's own would be made as the user has set JAX.
+_LATE = Clock._make((np.int32(2**30), np.float32(2.0**30), np.float32(1.0)))
 
 
 class DelayedInput(NamedTuple):

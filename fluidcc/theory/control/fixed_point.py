@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.compiling.settings import our_settings
 from fluidcc.results.identity import Comparable
 from fluidcc.results.text import label, listed, shown
 from fluidcc.scenario import html
@@ -125,7 +125,7 @@ def _rows(places: Sequence[Mapping[str, Any]]) -> tuple[list[list[str]], list[st
 def described(scenario: Scenario, found: Local) -> Equilibrium:
     """The equilibrium of a single point, whose network was made of the scenario."""
     network = found.states.system.network
-    with jax.enable_x64(True):
+    with our_settings():
         states = States(found.states.system)
         x = jnp.asarray(found.slopes.x[0])[:, None]
         y = states.state(x)

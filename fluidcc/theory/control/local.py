@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import Network, with_points
 from fluidcc.theory.control.newton import jacobian, moved, solve_equilibrium
@@ -175,7 +176,7 @@ def local(network: Network, points: int = 1) -> Local:
     NoEquilibriumError
         If a scheme changes its state in jumps.
     """
-    with jax.enable_x64(True):
+    with our_settings():
         network = _spread(network, points)
         states = _states(network, points)
         best = _from(network, STARTS[0], points, states)
@@ -190,7 +191,7 @@ def local(network: Network, points: int = 1) -> Local:
 
 def multi_start(network: Network) -> list[Local]:
     """Where the search ends from each of `STARTS`, of a single point, with or without an equilibrium."""
-    with jax.enable_x64(True):
+    with our_settings():
         network = _spread(network, 1)
         states = _states(network, 1)
         ends = [_from(network, start, 1, states) for start in STARTS]
@@ -199,7 +200,7 @@ def multi_start(network: Network) -> list[Local]:
 
 def near(network: Network, given: Mapping[str, float]) -> Local:
     """Search from a state of a single point; ``given`` has rows by name, what it lacks is of the first start."""
-    with jax.enable_x64(True):
+    with our_settings():
         network = _spread(network, 1)
         states = _states(network, 1)
         return Local(states, _from(network, STARTS[0], 1, states, given))
@@ -207,7 +208,7 @@ def near(network: Network, given: Mapping[str, float]) -> Local:
 
 def movement(network: Network, given: Mapping[str, float]) -> float | None:
     """How much a single point moves in a state, of itself in the shortest delay; None if ``given`` lacks a row."""
-    with jax.enable_x64(True):
+    with our_settings():
         network = _spread(network, 1)
         rows = _rows(_states(network, 1), given)
         if np.isnan(rows).any():

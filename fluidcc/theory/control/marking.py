@@ -71,12 +71,15 @@ def marked_equilibria(scenario: Scenario, sides: list[Equilibrium]) -> Solutions
     bound = [*map(binder(scenario), scenario.flows)]
     packets = [scenario.wire_packet_of(flow) for flow in scenario.flows]
     each = zip(sides, bound, scenario.flows, packets, strict=True)
-    senders = [Sender(side, parameters, flow.line_rate, packet) for side, parameters, flow, packet in each]
+    senders = [
+        Sender(side, parameters, side.largest_rate(parameters, flow.line_rate), packet)
+        for side, parameters, flow, packet in each
+    ]
     if any(side.marking_at is None for side in sides):
         return Solutions([_iterated(scenario, senders)], None, None)
     classes, _ = merged(scenario)
     alone = len(scenario.links) == 1 and len(classes.flows) == 1
-    if alone and _overloaded(scenario.links[0], 0, _at_line_rate(scenario)):
+    if alone and _overloaded(scenario.links[0], 0, _at_line_rate(scenario, senders)):
         return _shared(scenario, senders[0])
     found = _iterated(scenario, senders)
     ranges = "; ".join(dict.fromkeys(sender.searched for sender in senders))
@@ -164,9 +167,10 @@ def _determined(scenario: Scenario, senders: list[Sender], found: Solution) -> b
     return bool(np.linalg.matrix_rank(A[full][:, free]) == full.sum()) if full.any() else True
 
 
-def _at_line_rate(scenario: Scenario) -> float:
-    """Load of one link by all flows at their line rates, over its capacity, less 1."""
-    return sum(flow.multiplicity * flow.line_rate for flow in scenario.flows) / scenario.links[0].rate - 1.0
+def _at_line_rate(scenario: Scenario, senders: list[Sender]) -> float:
+    """Load of one link by all flows at their largest rates, over its capacity, less 1."""
+    load = sum(flow.multiplicity * sender.line_rate for flow, sender in zip(scenario.flows, senders, strict=True))
+    return load / scenario.links[0].rate - 1.0
 
 
 def along(marks: list[float], path: tuple[int, ...]) -> float:

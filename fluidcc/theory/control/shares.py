@@ -40,7 +40,7 @@ class Sender:
     parameters : object
         Bound.
     line_rate, packet : float
-        [bytes/s], [bytes] on the wire
+        Its largest rate [bytes/s], [bytes] on the wire
     """
 
     side: Equilibrium

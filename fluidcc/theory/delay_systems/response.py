@@ -240,7 +240,9 @@ class DelayLoop:
         try:
             from control import frd  # pyright: ignore[reportMissingImports, reportAttributeAccessIssue]
         except ImportError:
-            raise InputError("to_control: python-control is not installed; pip install control") from None
+            raise InputError(
+                "to_control: needs python-control; install it with: pip install 'fluidcc[control]'"
+            ) from None
         frequency = np.asarray(frequency, float)
         return frd(self.response(frequency), frequency)
 

@@ -30,6 +30,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row
@@ -182,7 +183,7 @@ def shared_decrease(
         )
         return np.asarray(found).transpose(2, 0, 1)
 
-    with jax.enable_x64(True):
+    with our_settings():
         states, finer = states_of(1), states_of(2)
     flows = len(initial)
     dt = base / int(steps)

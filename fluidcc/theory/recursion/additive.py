@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.settings import our_settings
 from fluidcc.surface import public
 from fluidcc.theory.recursion.checks import Array, incidence, positive, scalar, whole, whole_numbers
 from fluidcc.theory.recursion.result import Rates
@@ -78,7 +79,7 @@ def additive_increase(
     capacities, rates = positive("C", C, links, "link"), positive("R0", R0, paths, "path")
     every = whole_numbers("periods", periods, paths, least=1)
     ages = every - 1 if delays is None else whole_numbers("delays", delays, paths, least=0)
-    with jax.enable_x64(True):
+    with our_settings():
         found = _run(
             matrix,
             capacities,
@@ -122,7 +123,7 @@ def single_link_modes(flows: int, *, increase: float, target: float = 0.95, capa
     C = np.array([scalar("capacity", capacity)])
     A = np.ones((1, N))
     at_equilibrium = np.full(N, Ut * C[0] / N + a)  # N R = U C and R = a / (1 - Ut / U)
-    with jax.enable_x64(True):
+    with our_settings():
         jacobian = jax.jacfwd(lambda R: _updated(A, R, (A @ R / C)[:, None], a, Ut))(jnp.asarray(at_equilibrium))
     return np.linalg.eigvalsh(np.asarray(jacobian))
 

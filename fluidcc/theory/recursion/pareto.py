@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.settings import our_settings
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 from fluidcc.theory.recursion.checks import Array, Numbers, incidence, positive, rational, whole
@@ -91,7 +92,7 @@ def pareto(A: ArrayLike, C: Numbers, R0: Numbers, steps: int = 64, exact: bool =
         capacities, rates = rational("C", C, links, "link"), rational("R0", R0, paths, "path")
         return Pareto(matrix, capacities, trajectory(matrix, capacities, rates, steps), "HPCC (5)-(6)")
     capacities, rates = positive("C", C, links, "link"), positive("R0", R0, paths, "path")
-    with jax.enable_x64(True):
+    with our_settings():
         found = _trajectory(matrix, capacities, rates, steps=steps)
     return Pareto(matrix, capacities, np.asarray(found), "HPCC (5)-(6)")
 
@@ -147,7 +148,7 @@ def pareto_batch(A: ArrayLike, C: ArrayLike, R0: ArrayLike, steps: int = 64) -> 
         flat = np.concatenate([flat, np.repeat(flat[-1:], padded - count, axis=0)])
         return np.moveaxis(flat.reshape(-1, min(_CHUNK, padded), *own), 1, -1)
 
-    with jax.enable_x64(True):
+    with our_settings():
         R, U = _ends(chunks(matrix, (links, paths)), chunks(capacities, (links,)), chunks(rates, (paths,)), steps=steps)
     return Batch(*(np.moveaxis(np.asarray(v), -1, 1).reshape(padded, -1)[:count].reshape(*shape, -1) for v in (R, U)))
 

@@ -9,6 +9,7 @@ from jax.scipy.special import logsumexp
 from numpy.typing import ArrayLike
 
 from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.settings import our_settings
 from fluidcc.surface import public
 from fluidcc.theory.recursion.additive import noisy
 from fluidcc.theory.recursion.checks import Array, incidence, positive, scalar, whole
@@ -69,7 +70,7 @@ def alpha_fair(
     matrix = incidence(A)
     links, paths = matrix.shape
     capacities, rates = positive("C", C, links, "link"), positive("R0", R0, paths, "path")
-    with jax.enable_x64(True):
+    with our_settings():
         found = _run(
             matrix,
             capacities,

@@ -265,6 +265,16 @@ def test_samples_are_as_far_apart_as_asked(interval: float) -> None:
     assert np.diff(trace.dataset.time.values) == pytest.approx(interval, abs=STEP / 2)
 
 
+@pytest.mark.parametrize("steps", [100, 1999, 2001, 5000, 20000])
+def test_a_run_ends_at_its_horizon(steps: int) -> None:
+    """However few its steps are: two flows without control fill their queue until then, at the rate of the link."""
+    trace = run(fc.incast(2, scheme=fc.NoControl(), rate="40Gbps"), steps * STEP)
+    assert trace.dataset.time.values[-1] == pytest.approx(steps * STEP, rel=1e-12)
+    filled = pytest.approx(C * (steps - 1) * STEP, rel=1e-9)  # the first bytes come after a microsecond
+    assert trace["queue"].values[-1, 0] == filled
+    assert trace.summary["queue_bytes"]["max_whole_run"] == filled
+
+
 def test_late_starters_are_frozen() -> None:
     scenario = fc.incast(3, start=["0", "500us", "1200.3us"], initial_rate=["30Gbps", "20Gbps", "10Gbps"])
     trace = run(scenario, "2ms", sample_interval=STEP)
@@ -315,7 +325,7 @@ def test_two_flows_at_line_rate_wait_for_each_other() -> None:
 
 def test_sizes_that_end_within_a_step() -> None:
     times, rtt = completion(2, 1.0021e6, DCQCN(), "1us")
-    assert times == pytest.approx([2.0042e6 / C + rtt] * 2, abs=STEP)  # the queue is that of the step's end
+    assert times == pytest.approx([2.0042e6 / C + rtt] * 2, rel=1e-9)
 
 
 @pytest.mark.parametrize("delay", ["1us", "100us"])
@@ -333,7 +343,7 @@ def test_finite_flows_leave_the_rest_to_others() -> None:
     done = trace.dataset.time.values > times[0]
     assert (trace["rate"].values[done, 0] == 0).all()
     sent = cumulated(trace["rate"].values[:, 0], STEP)[-1]
-    assert sent == pytest.approx(2e6, abs=C * STEP)  # what a step sends beyond the size
+    assert sent == pytest.approx(2e6, abs=C * STEP)  # trapezoids see half of the jumps at both ends
     assert trace["rate"].values[-1, 1] > 1.1 * trace["rate"].values[done, 1][0]
 
 
@@ -537,6 +547,28 @@ def test_methods_agree_in_the_limit() -> None:
     euler = error("euler", STEP)
     assert euler < 0.02
     assert euler / error("euler", STEP / 2) == pytest.approx(2, abs=0.2)
+
+
+@pytest.mark.parametrize("method", ["heun", "rk4"])
+def test_a_limit_that_holds_costs_no_order(method: str) -> None:
+    """A slow NIC beside fast ones: its R_T stays at its line rate, where stages would pass it by h dR_T/dt."""
+    scenario = fc.incast(
+        3,
+        scheme=DCQCN(feedback_delay="50us"),
+        line_rate=["2Gbps", "40Gbps", "40Gbps"],
+        initial_rate=["2Gbps", "15Gbps", "15Gbps"],
+        marking=RED("5KB", "20MB", 1.0),  # smooth: the queue stays far below kmax
+    )
+
+    def rate(dt: float) -> float:
+        trace = run(scenario, "10ms", window=("2ms", "10ms"), dt=dt, method=method)
+        assert (trace["target_rate"].values[100:, 0] == 2 * GBPS).all()
+        return trace.summary["rate_bytes_per_s"][0]
+
+    exact = rate(STEP / 16)
+    errors = [abs(rate(dt) / exact - 1) for dt in (4 * STEP, 2 * STEP)]
+    assert errors[0] < SMOOTH
+    assert errors[1] < errors[0] / 2  # better than first order; when the limit is reached is not located
 
 
 def test_single_precision_is_close() -> None:

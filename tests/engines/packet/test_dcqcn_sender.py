@@ -4,6 +4,9 @@ The replay shares nothing with the package. Of a run it is told when packets lef
 each ACK, R_C, R_T and alpha at each sample, and when each packet leaves are what it works out itself. Tolerances were
 stated before anything was measured: rates and alpha to 1e-9 (rounding of some hundred steps), times to 2 ps (two times
 are rounded to whole picoseconds).
+
+Further senders do what NVIDIA's NICs do: cuts that keep the target, an alpha that moves once a slot, cuts that wait
+for the end of a period, a rate on the first CNP and a largest rate.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ PS = 10**12
 HEADER = 48
 LINE = 3 * GIGABIT
 ROUNDING, ROUNDED = 1e-9, 2  # relative; ps
+NEVER = 1 << 62
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +45,14 @@ class Settings:
     most: float = 1.0  # largest share that a CNP takes off (rpg_min_dec_fac)
     least: float = 0.0  # rate (rpg_min_rate)
     rtt: float | None = None  # HPCC 5.1's DCQCN+win: R_C times this is a window
+    # NVIDIA's, in the order of its page; see `fluidcc show dcqcn`
+    slotted: bool = False
+    first: float = 0.0
+    period: int = 0
+    clamp: bool = True
+    after_time: bool = True
+    last: bool = False  # without clamp and after_time: whether the last increase must have been by bytes, or any
+    largest: float = float("inf")
 
     def scheme(self) -> fc.DCQCN:
         return fc.DCQCN(
@@ -59,6 +71,13 @@ class Settings:
             cnp_interval="10us",
             win=self.rtt is not None,
             base_rtt=self.rtt,
+            alpha_update="slotted" if self.slotted else "restarted",
+            rate_on_first_cnp=self.first,
+            rate_decrease_interval=self.period / PS,
+            clamp_tgt_rate=self.clamp,
+            clamp_tgt_rate_after_time_inc=self.after_time,
+            clamp_looks_at="last-increase" if self.last else "any-increase",
+            max_rate=Rate(self.largest) if self.largest < LINE else "line",
         )
 
 
@@ -67,26 +86,33 @@ class Sender:
 
     def __init__(self, s: Settings, start: int, rate: float) -> None:
         self.s, self.seen = s, Counter[str]()
-        self.R_C = self.R_T = rate
+        self.R_C = self.R_T = min(rate, s.largest)
         self.alpha = s.alpha
+        self.increases = ""  # since the last cut: t by the timer, b by bytes
+        self.cut_at, self.free = NEVER, start  # a cut that waits; from when on none must
+        self.hit = self.marked = False  # a CNP in this slot; ever
         self.by_timer = self.by_bytes = self.counted = 0  # T and BC of Fig. 7, and bytes of the next BC
-        self.restart_timers(start)
+        self.alpha_at = NEVER if s.slotted else start + s.alpha_timer
+        self.timer_at = start + s.timer
         self.left: tuple[int, int] | None = None  # when the last packet left, and its bytes
         self.goes = start  # when the pacer lets the next one go
 
-    def restart_timers(self, now: int) -> None:
-        self.alpha_at, self.timer_at = now + self.s.alpha_timer, now + self.s.timer
-
     def until(self, now: int, leaves: bool) -> None:
         """Timers that run out before something happens; one that raises the rate may let a packet go at once."""
-        while (due := min(self.alpha_at, self.timer_at)) < now + leaves:
+        while (due := min(self.alpha_at, self.timer_at, self.cut_at)) < now + leaves:
             if due == self.alpha_at:
-                self.seen["alpha decays"] += 1
-                self.alpha = (1 - self.s.g) * self.alpha  # (2)
+                self.seen["alpha rises in a slot" if self.hit else "alpha decays"] += 1
+                self.alpha = (1 - self.s.g) * self.alpha + self.s.g * self.hit  # (2), or once in a slot
+                self.hit = False
                 self.alpha_at += self.s.alpha_timer
-            if due == self.timer_at:
+            if due == self.cut_at:
+                self.seen["cut that waited"] += 1
+                self.cut(due)
+                self.pace(due)
+            elif due == self.timer_at:
                 self.seen["by timer"] += 1
                 self.by_timer += 1
+                self.increases += "t"
                 self.timer_at += self.s.timer
                 self.increase()
                 self.pace(due)
@@ -99,8 +125,9 @@ class Sender:
             hyper = s.hyper and self.by_timer > s.steps and self.by_bytes > s.steps
             self.seen["hyper" if hyper else "additive"] += 1
             raised = self.R_T + (s.rate_hai if hyper else s.rate_ai)
-            self.seen["at line rate"] += raised > LINE
-            self.R_T = raised if raised < LINE else LINE
+            most = min(LINE, s.largest)
+            self.seen["at line rate" if most == LINE else "at largest rate"] += raised > most
+            self.R_T = raised if raised < most else most
         else:
             self.seen["recovery"] += 1
         self.R_C = (self.R_T + self.R_C) / 2
@@ -114,6 +141,7 @@ class Sender:
             self.seen["by bytes"] += 1
             self.counted -= self.s.byte_counter
             self.by_bytes += 1
+            self.increases += "b"
             self.increase()
 
     def pace(self, now: int) -> None:
@@ -122,7 +150,38 @@ class Sender:
             self.goes = max(now, self.left[0] + round(self.left[1] / self.R_C * PS))
 
     def notified(self, now: int) -> None:
-        """(1), and Fig. 7: timers and counters begin anew."""
+        """A cut, now or when the period is over; and alpha."""
+        s = self.s
+        if s.first > 0 and not self.marked:
+            self.seen["first rate"] += 1
+            self.R_C = self.R_T = min(self.R_C, s.first)
+            self.anew(now)
+        elif now >= self.free:
+            self.cut(now)
+        else:
+            self.seen["CNPs that wait"] += 1
+            self.cut_at = self.free
+        if not s.slotted:
+            self.alpha = (1 - s.g) * self.alpha + s.g
+            self.alpha_at = now + s.alpha_timer
+        elif not self.marked:
+            self.alpha_at = now + s.alpha_timer
+        else:
+            self.hit = True
+        self.marked = True
+        self.pace(now)
+
+    def lowers(self) -> bool:
+        """Whether this cut lowers the target."""
+        s = self.s
+        if s.clamp:
+            return True
+        if s.after_time:
+            return self.increases != ""
+        return self.increases[-1:] == "b" if s.last else "b" in self.increases
+
+    def cut(self, now: int) -> None:
+        """(1)."""
         s = self.s
         cut = s.gain * self.alpha
         if cut > s.most:
@@ -130,14 +189,22 @@ class Sender:
             self.seen["largest cut"] += 1
         self.seen["stages forgotten"] += self.by_timer > s.steps or self.by_bytes > s.steps
         self.seen["bytes forgotten"] += self.counted > 0
-        self.R_T = self.R_C
+        if self.lowers():
+            self.seen["target lowered"] += not s.clamp
+            self.R_T = self.R_C
+        else:
+            self.seen["target kept"] += 1
         rate = self.R_C * (1 - cut)
         self.seen["least rate"] += rate < s.least
         self.R_C = rate if rate > s.least else s.least
-        self.alpha = (1 - s.g) * self.alpha + s.g
+        self.anew(now)
+
+    def anew(self, now: int) -> None:
+        """Fig. 7: timer and counters begin anew."""
         self.by_timer = self.by_bytes = self.counted = 0
-        self.restart_timers(now)
-        self.pace(now)
+        self.increases = ""
+        self.timer_at = now + self.s.timer
+        self.cut_at, self.free = NEVER, now + self.s.period
 
 
 # Settings, start [us], size [bytes] and initial rate of each flow. The first three stay, and have room for their line
@@ -156,24 +223,45 @@ FLOWS: list[tuple[Settings, float, float, float]] = [
 ]  # fmt: skip
 
 
+_NIC = Settings(9_000_587, 1_000_177, 40_300, 1, slotted=True, clamp=False, most=0.5, hyper=True)
+NICS: list[tuple[Settings, float, float, float]] = [
+    (dataclasses.replace(_NIC, g=5 / 1024, period=14_000_233, byte_counter=70_100), 0, float("inf"), LINE),
+    (dataclasses.replace(_NIC, after_time=False, timer=15_000_551, largest=0.6 * LINE), 0.0003, float("inf"), LINE),
+    (dataclasses.replace(_NIC, after_time=False, last=True, byte_counter=30_700), 0.0007, float("inf"), LINE),
+    (dataclasses.replace(_NIC, slotted=False, period=23_000_911, first=0.4 * LINE), 0.0011, float("inf"), LINE),
+    (dataclasses.replace(_NIC, first=0.2 * LINE, alpha_timer=3_000_061, period=9_000_043), 700.0011, 300e3, LINE),
+]  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def ran() -> fc.Trace:
+    """The paper's senders."""
+    return run(FLOWS)
+
+
+@pytest.fixture(scope="module")
+def ran_nics() -> fc.Trace:
+    """NVIDIA's."""
+    return run(NICS)
+
+
+def run(flows: list[tuple[Settings, float, float, float]]) -> fc.Trace:
     """10 Gb/s, marking cut off at 20 KB."""
     scenario = fc.incast(
-        len(FLOWS),
+        len(flows),
         rate="10Gbps",
         line_rate=LINE,
         scheme=fc.DCQCN(),
         marking=fc.RED("20KB", "20KB", 1.0),
-        start=[start * 1e-6 for _, start, _, _ in FLOWS],
-        size=[size for _, _, size, _ in FLOWS],
-        initial_rate=[rate for _, _, _, rate in FLOWS],
+        start=[start * 1e-6 for _, start, _, _ in flows],
+        size=[size for _, _, size, _ in flows],
+        initial_rate=[rate for _, _, _, rate in flows],
         header_bytes=HEADER,
     )
-    flows = tuple(
-        dataclasses.replace(flow, scheme=s.scheme()) for flow, (s, *_) in zip(scenario.flows, FLOWS, strict=True)
+    senders = tuple(
+        dataclasses.replace(flow, scheme=s.scheme()) for flow, (s, *_) in zip(scenario.flows, flows, strict=True)
     )
-    scenario = dataclasses.replace(scenario, flows=flows)
+    scenario = dataclasses.replace(scenario, flows=senders)
     return fc.simulate(scenario, "2ms", engine="packet", sample_interval="2.99901us", log=True)
 
 
@@ -195,9 +283,9 @@ def happened(trace: fc.Trace, f: int, start: int) -> list[tuple[int, str, int, A
     return sorted(found + samples, key=lambda each: each[0])
 
 
-def replayed(trace: fc.Trace, f: int) -> Sender:
+def replayed(trace: fc.Trace, flows: list[tuple[Settings, float, float, float]], f: int) -> Sender:
     """Compare all that a run shows of a sender."""
-    s, started, total, rate = FLOWS[f]
+    s, started, total, rate = flows[f]
     start = round(started * 1e6)
     sender = Sender(s, start, rate)
     sent = acked = compared = 0
@@ -229,12 +317,17 @@ def replayed(trace: fc.Trace, f: int) -> Sender:
 
 @pytest.mark.parametrize("flow", range(len(FLOWS)))
 def test_a_sender_follows_its_paper(ran: fc.Trace, flow: int) -> None:
-    replayed(ran, flow)
+    replayed(ran, FLOWS, flow)
+
+
+@pytest.mark.parametrize("flow", range(len(NICS)))
+def test_a_sender_follows_its_nic(ran_nics: fc.Trace, flow: int) -> None:
+    replayed(ran_nics, NICS, flow)
 
 
 def test_all_of_it_happens(ran: fc.Trace) -> None:
     """Each of what a sender can do, five times at least in all, so that the replay says something."""
-    seen = sum((replayed(ran, f).seen for f in range(len(FLOWS))), Counter[str]())
+    seen = sum((replayed(ran, FLOWS, f).seen for f in range(len(FLOWS))), Counter[str]())
     kinds = {
         "alpha decays", "by timer", "by bytes", "recovery", "additive", "hyper", "at line rate", "largest cut",
         "least rate", "stages forgotten", "bytes forgotten",
@@ -242,3 +335,14 @@ def test_all_of_it_happens(ran: fc.Trace) -> None:
     assert {kind for kind in kinds if seen[kind] >= 5} == kinds
     done = ran.summary["fct_s"]
     assert all(took is not None for took in done)
+
+
+def test_all_of_the_nic_happens(ran_nics: fc.Trace) -> None:
+    """Likewise; a first CNP comes once to each flow."""
+    seen = sum((replayed(ran_nics, NICS, f).seen for f in range(len(NICS))), Counter[str]())
+    kinds = {
+        "target lowered", "target kept", "CNPs that wait", "cut that waited", "alpha rises in a slot", "alpha decays",
+        "hyper", "at largest rate",
+    }  # fmt: skip
+    assert {kind for kind in kinds if seen[kind] >= 5} == kinds
+    assert seen["first rate"] == 2

@@ -1,0 +1,137 @@
+"""What a run by chance leaves behind, whichever engine ran: exact moments of its queues, and the bytes of its flows.
+
+Both engines count the time that a queue spends in bins. Runs with several seeds are pooled by adding up these times, so
+that a percentile is one of all of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.results.metrics import PERCENTILES, binned_percentiles, jain, most_loaded, rate_gap
+
+Array = np.ndarray[Any, Any]
+_NAMES = [f"p{percent}" for percent in PERCENTILES]
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueMoments:
+    """One link over the window.
+
+    Parameters
+    ----------
+    span : float
+        Length of the window [s]; of all together, if runs are pooled.
+    area, area2 : float
+        Integrals of the queue and of its square [bytes s, bytes^2 s].
+    least, most, most_whole_run : float
+        [bytes]
+    utilisation : float
+    spent, area_in : ndarray, shape (bins,)
+        Time in each bin [s], and the integral of the queue over it.
+    """
+
+    span: float
+    area: float
+    area2: float
+    least: float
+    most: float
+    most_whole_run: float
+    utilisation: float
+    spent: Array
+    area_in: Array
+
+    def statistics(self) -> dict[str, Any]:
+        """``queue_bytes``, as `fluidcc.results.schema.QUEUE_STATISTICS` has it, and ``utilisation``."""
+        mean = float(self.area / self.span)
+        return {
+            "queue_bytes": {
+                "mean": mean,
+                "std": math.sqrt(max(self.area2 / self.span - mean * mean, 0.0)),
+                **dict(zip(_NAMES, binned_percentiles(self.spent, self.area_in, PERCENTILES), strict=True)),
+                "min": float(self.least),
+                "max": float(self.most),
+                "max_whole_run": float(self.most_whole_run),
+            },
+            "utilisation": float(self.utilisation),
+        }
+
+
+def pooled(runs: Sequence[QueueMoments]) -> QueueMoments:
+    """The same link over several runs."""
+    return QueueMoments(
+        sum(each.span for each in runs),
+        sum(each.area for each in runs),
+        sum(each.area2 for each in runs),
+        min(each.least for each in runs),
+        max(each.most for each in runs),
+        max(each.most_whole_run for each in runs),
+        sum(each.utilisation * each.span for each in runs) / sum(each.span for each in runs),
+        np.sum([each.spent for each in runs], axis=0),
+        np.sum([each.area_in for each in runs], axis=0),
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """One run.
+
+    Parameters
+    ----------
+    links : list of QueueMoments
+    members : sequence of int
+        Flow class of each flow.
+    rates, goodput : ndarray, shape (flows,)
+        Mean sending rate, and of acknowledged payload, over the window [bytes/s].
+    cnps : int
+        Sent in the whole run.
+    """
+
+    links: list[QueueMoments]
+    members: Sequence[int]
+    rates: Array
+    goodput: Array
+    cnps: int
+
+    def by_class(self, values: Array) -> Array:
+        """Mean over the flows of each class; the flows' axis is the last."""
+        _, starts, counts = np.unique(self.members, return_index=True, return_counts=True)
+        return np.add.reduceat(values, starts, axis=-1) / counts
+
+
+def metrics_of(runs: Sequence[Outcome]) -> tuple[dict[str, float], dict[str, Array], Array]:
+    """Metrics of several runs of one scenario, by the names of `fluidcc.results.schema.METRICS`.
+
+    Returns
+    -------
+    together : dict of float
+        Queues of the link with the largest mean, all runs pooled; the rest means over the runs.
+    each : dict of ndarray, shape (runs,)
+        The same of every run, of that link.
+    rates : ndarray, shape (classes,)
+        Mean sending rates [bytes/s].
+    """
+    links = [pooled(link) for link in zip(*(run.links for run in runs), strict=True)]
+    at = int(most_loaded([link.area / link.span for link in links]))
+
+    def flat(link: QueueMoments) -> dict[str, float]:
+        found = link.statistics()
+        return {f"queue_bytes.{k}": v for k, v in found["queue_bytes"].items()} | {"utilisation": found["utilisation"]}
+
+    rows = [
+        flat(run.links[at])
+        | {
+            "jain": float(jain(run.rates)),
+            "rate_gap_bytes_per_s": float(rate_gap(run.by_class(run.rates))),
+            "goodput_bytes_per_s": float(run.goodput.sum()),
+        }
+        for run in runs
+    ]
+    each = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    together = {name: float(values.mean()) for name, values in each.items()} | flat(links[at])
+    return together, each, np.mean([run.by_class(run.rates) for run in runs], axis=0)

@@ -1,0 +1,266 @@
+"""Filling the memory of a run from a scenario."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
+from fluidcc.engines.hybrid.tree import leaves
+from fluidcc.engines.packet.build import ack_size
+from fluidcc.engines.packet.network import Topology, single_flows, topology_of
+from fluidcc.engines.packet.switch import CONTROL_BYTES
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.schemes.bind import binder
+from fluidcc.schemes.registry import hybrid_of
+
+_MOST_FLOWS = 1 << 16
+
+
+@dataclasses.dataclass(frozen=True)
+class Times:
+    """Horizon, window and spacing of the samples [s]; an infinite spacing takes none."""
+
+    until: float
+    opens: float
+    closes: float
+    interval: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Prepared:
+    """A run that is laid out; each seed runs in a copy of its memory."""
+
+    sim: Sim
+    members: list[int]  # flow class of each flow
+    times: Times
+
+    def seeded(self, seed: int) -> Sim:
+        """Memory of a run of its own."""
+        sim = Sim(*(_copy(part) for part in self.sim))
+        sim.core[0].seed = seed
+        return sim
+
+
+def _copy(part: Any) -> Any:
+    return type(part)(*map(_copy, part)) if isinstance(part, tuple) else part.copy()
+
+
+def prepare(scenario: Scenario, times: Times) -> Prepared:
+    """Lay out a resolved scenario in memory.
+
+    Raises
+    ------
+    InputError
+        If it has what this engine does not model.
+    """
+    members = check(scenario)
+    single = single_flows(scenario)
+    topology = topology_of(single)
+    flows = records(layout.FLOW, len(members))
+    hops = np.array([len(single.flows[f].path) for f in range(len(members))])
+    flows["first"], flows["hops"] = np.cumsum(hops) - hops, hops
+    seats = records(layout.SEAT, int(hops.sum()))
+    links = records(layout.LINK, len(scenario.links))
+    senders = dispatch.tables([scenario.flows[m].scheme.name for m in members])
+    _flows(scenario, topology, members, flows, seats, senders)
+    seats_at, nodes = _links(scenario, topology, flows, seats, links)
+    instants, kinds, rows = _instants(times)
+    width = max(int(links["seats"].max()), 1) if links["reading"].any() else 1
+    ring = RING if links["reading"].any() else 1
+    columns = layout.OBSERVED + max((len(hybrid_of(flow.scheme).OBSERVABLES) for flow in scenario.flows), default=0)
+    samples = int((kinds == 0).sum())
+    sim = Sim(
+        core=records(layout.CORE, 1),
+        flows=flows,
+        seats=seats,
+        links=links,
+        calendar=np.full(2 * leaves(len(flows) + len(links) + 1), NEVER),
+        seats_at=seats_at,
+        trees=np.full((3, nodes), NEVER),
+        sums=np.zeros(nodes),
+        cnps=np.zeros((len(flows), RING)),
+        output_times=np.zeros((len(links), ring)),
+        output_rates=np.zeros((len(links), ring, width)),
+        transit_times=np.zeros((len(links), ring)),
+        transit_seats=np.zeros((len(links), ring), np.int64),
+        looks=instants,
+        kinds=kinds,
+        rows=rows,
+        link_samples=np.zeros((samples, len(links), 2)),
+        flow_samples=np.full((samples, len(flows), columns), np.nan),
+        senders=senders,
+    )
+    core = sim.core[0]
+    core.until = times.until + float(flows["ahead"].max())
+    core.opens, core.closes = times.opens, times.closes
+    core.leaves = leaves(len(flows) + len(links) + 1)
+    return Prepared(sim, members, times)
+
+
+def grown(sim: Sim, status: int) -> Sim:
+    """The same run with twice the room in the ring that is nearly full."""
+    if status == layout.GROW_CNPS:
+        cnps = np.zeros((len(sim.flows), 2 * sim.cnps.shape[1]))
+        for f, flow in enumerate(sim.flows):
+            cnps[f] = _unrolled(sim.cnps[f], flow.head)
+            flow.head = 0
+        return sim._replace(cnps=cnps)
+    output = status == layout.GROW_OUTPUT
+    names = ("output_times", "output_rates") if output else ("transit_times", "transit_seats")
+    heads = sim.links["head" if output else "transit_head"]
+    new = {}
+    for name in names:
+        new[name] = np.stack([_unrolled(row, head) for row, head in zip(getattr(sim, name), heads, strict=True)])
+    heads[:] = 0
+    return sim._replace(**new)
+
+
+def _unrolled(ring: Any, head: int) -> Any:
+    """A ring from its head on, with as much room again behind."""
+    return np.concatenate([np.roll(ring, -int(head), axis=0), np.zeros_like(ring)])
+
+
+def check(scenario: Scenario) -> list[int]:
+    """Flow class of each single flow of a scenario that this engine models.
+
+    Raises
+    ------
+    InputError
+        If it has what this engine does not model.
+    """
+    members: list[int] = []
+    for i, flow in enumerate(scenario.flows):
+        if flow.multiplicity != round(flow.multiplicity):
+            raise InputError(
+                f"flow {i} multiplicity: {flow.multiplicity:g} is no whole number; the hybrid engine has single flows"
+            )
+        for name, modelled in hybrid_of(flow.scheme).ONLY.items():
+            if getattr(flow.scheme, name) != modelled:
+                word = {True: "on", False: "off"}.get(modelled, modelled)
+                raise InputError(
+                    f"flow {i} {name}: the hybrid model of {flow.scheme.name} has only {name}={word}; write that, or "
+                    "engine='packet'"
+                )
+        members += [i] * round(flow.multiplicity)
+    _refuse(scenario)
+    if len(members) > _MOST_FLOWS:
+        raise InputError(f"flows: {len(members)} are more than the hybrid engine takes ({_MOST_FLOWS})")
+    return members
+
+
+def _refuse(scenario: Scenario) -> None:
+    """Name what only packets model."""
+    for name, given in (("failures", scenario.failures), ("storms", scenario.storms)):
+        if given:
+            raise InputError(f"{name}: the hybrid's links neither fail nor pause; leave them out, or engine='packet'")
+    if len(scenario.classes) > 1:
+        raise InputError("classes: the hybrid's links have one queue; leave them out, or write engine='packet'")
+    if scenario.timing != "exact":
+        raise InputError("timing: the hybrid's times are exact; write timing='exact', or engine='packet'")
+    for i, link in enumerate(scenario.links):
+        if link.marking is not None and link.marking.max_on is not None:
+            raise InputError(f"link {i} max_on: the hybrid has no TCD; write max_on=off, or engine='packet'")
+    hosts: dict[str, int] = {}
+    for f, flow in enumerate(scenario.flows):
+        if flow.source and hosts.setdefault(flow.source, f) != f:
+            raise InputError(
+                f"flow {f} source: host {flow.source!r} sends flow {hosts[flow.source]} too, and the hybrid gives each "
+                "flow a NIC of its own; name another host, or write engine='packet'"
+            )
+
+
+def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: Any, seats: Any, senders: Any) -> None:
+    bind = binder(scenario)
+    bound = {m: bind(scenario.flows[m]) for m in dict.fromkeys(members)}
+    rows = dict.fromkeys(dispatch.NUMBER, 0)
+    alike: dict[Any, int] = {}  # the first flow of each kind, whose numbers the others share
+    for f, m in enumerate(members):
+        flow, row = scenario.flows[m], flows[f]
+        name = flow.scheme.name
+        first, hops, at = int(row.first), int(row.hops), rows[name]
+        rows[name] += 1
+        table = getattr(senders, name.replace("-", "_"))
+        kind = (id(flow.scheme), flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.size)
+        same = alike.setdefault(kind, f)
+        if same == f:
+            row.scheme = dispatch.NUMBER[name]
+            _way(scenario, topology, flow, f, row)
+            dispatch.SIDES[name].fill(bound[m], row, table[at])
+        else:
+            table[at] = table[flows[same].row]
+            flows[f] = flows[same]
+            row = flows[f]
+        row.first, row.hops, row.row = first, hops, at
+        row.start, row.initial_rate = flow.start + row.ahead, flow.initial_rate
+        here = slice(first, first + hops)
+        seats["flow"][here], seats["link"][here], seats["last"][first + hops - 1] = f, flow.path, 1
+        seats["packet"][here] = scenario.wire_packet_of(flow)
+
+
+def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -> None:
+    """What the way there and back is, and how much goes it."""
+    packet = scenario.wire_packet_of(flow)
+    route = [topology.ports[i] for i in topology.routes[topology.forward[f]]]
+    back = [topology.ports[i] for i in topology.routes[topology.backward[f]]]
+    row.ahead = packet / route[0].rate + route[0].delay
+    row.beyond = sum(packet / port.rate + port.delay for port in route[len(flow.path) :])
+    row.answer = sum(ack_size(scenario, flow) / port.rate + port.delay for port in back)
+    row.back = sum(CONTROL_BYTES / port.rate + port.delay for port in back) + row.ahead
+    row.share = scenario.packet_size / packet
+    packets = math.ceil(flow.size / scenario.packet_size - 1e-9) if math.isfinite(flow.size) else 0
+    row.total = flow.size + packets * (packet - scenario.packet_size)
+    row.line_rate = flow.line_rate
+    row.timer = row.counter = row.finish = NEVER
+
+
+def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links: Any) -> tuple[Any, int]:
+    """Fill the links; the seats of each in a row, and the length of their trees."""
+    order = np.argsort(seats["link"], kind="stable")
+    counts = np.bincount(seats["link"], minlength=len(links))
+    links["seats"], links["first"] = counts, np.cumsum(counts) - counts
+    room = [2 * leaves(int(count)) for count in counts]
+    packet = max(scenario.wire_packet_of(flow) for flow in scenario.flows)
+    for i, (link, given) in enumerate(zip(links, scenario.links, strict=True)):
+        mine = order[link.first : link.first + link.seats]
+        seats["place"][mine] = np.arange(len(mine))
+        link.number, link.rate, link.tree, link.leaves = i, given.rate, sum(room[:i]), room[i] // 2
+        link.kmin = link.kmax = NEVER
+        if given.marking is not None:
+            link.kmin, link.kmax, link.pmax = given.marking.kmin, given.marking.kmax, given.marking.pmax
+            link.on_departure = given.marking.mark_on == "departure"
+        link.after = packet / given.rate + given.delay
+        link.onward = bool((seats["last"][mine] == 0).any())
+        link.reading = link.onward or link.on_departure
+        feeders = {
+            topology.routes[topology.forward[seats["flow"][s]]][s - flows["first"][seats["flow"][s]]] for s in mine
+        }
+        link.xoff, link.room = _levels(scenario, len(feeders))
+        link.watch = NEVER
+    return order, sum(room)
+
+
+def _levels(scenario: Scenario, feeders: int) -> tuple[float, float]:
+    """Queue from which a switch pauses its senders, if all that it holds is this and evenly theirs, and its buffer."""
+    if scenario.pfc is None:
+        return NEVER, scenario.buffer
+    if scenario.pfc.xoff is not None:
+        return scenario.pfc.xoff * feeders, scenario.buffer
+    share = scenario.pfc.alpha * feeders
+    return share * scenario.buffer / (1.0 + share) if math.isfinite(scenario.buffer) else NEVER, scenario.buffer
+
+
+def _instants(times: Times) -> tuple[Any, Any, Any]:
+    """Instants at which something is looked at, what for, and rows of the samples."""
+    count = int(times.until / times.interval * (1 + 1e-12)) + 1 if math.isfinite(times.interval) else 0
+    samples = np.arange(count) * times.interval if count else np.zeros(0)
+    looks = np.concatenate([[times.opens], samples, [times.closes]])
+    kinds = np.concatenate([[1], np.zeros(count, np.int64), [2]])
+    rows = np.concatenate([[0], np.arange(count), [0]])
+    order = np.argsort(looks, kind="stable")
+    return looks[order], kinds[order], rows[order]

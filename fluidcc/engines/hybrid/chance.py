@@ -1,0 +1,102 @@
+"""Chance: the marking hazard of a queue that is a straight line, and the numbers that it is held against.
+
+Each packet is marked with probability p, so that n packets pass unmarked with (1 - p)^n = exp(-n h), where
+h = -log(1 - p): the next mark is at the first packet at or after the moment at which the integral of h over packets
+reaches an exponential number. On the ramp p is a straight line in time while the queue is, and the integral of h is
+
+    G(p) = (1 - p) log(1 - p) + p,
+
+by which a wait is found without a step. The numbers are a function of seed, seat and count alone (SplitMix64: Steele,
+Lea, Flood, OOPSLA 2014), and do not depend on what else runs: two settings that share a seed share their chance.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.packet.jit import kernel
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S11 = (np.uint64(n) for n in (30, 27, 31, 11))
+_UNIT = 2.0**-53
+_NARROW = 1e-4  # change of p over which h is taken in the middle: (1e-4)^2/24 beside G's cancellation
+_NEARLY = 1.0 - 1e-12  # the largest p from which Newton starts: h is infinite at 1
+_SMALL = 1e-4  # p below which G is its series
+
+
+@kernel
+def mixed(x: Any) -> Any:
+    """SplitMix64's finaliser."""
+    x = (x ^ (x >> _S30)) * _MIX_1
+    x = (x ^ (x >> _S27)) * _MIX_2
+    return x ^ (x >> _S31)
+
+
+@kernel
+def uniform(seed: Any, seat: Any, count: Any) -> Any:
+    """A number in (0, 1] for each seed, seat and count."""
+    stream = mixed(mixed(np.uint64(seed) + _GOLDEN) + np.uint64(seat + 1) * _GOLDEN)
+    bits = mixed(stream + np.uint64(count + 1) * _GOLDEN) >> _S11
+    return (np.float64(bits) + 1.0) * _UNIT
+
+
+@kernel
+def exponential(seed: Any, seat: Any, count: Any) -> Any:
+    """An exponential number of mean 1."""
+    return -math.log(uniform(seed, seat, count))
+
+
+@kernel
+def hazard(p: Any) -> Any:
+    """Hazard h = -log(1 - p) of a packet."""
+    return -math.log1p(-p) if p < 1.0 else math.inf
+
+
+@kernel
+def antiderivative(p: Any) -> Any:
+    """G(p), the integral of h from 0 to p."""
+    if p < _SMALL:
+        return p * p * (0.5 + p * (1.0 / 6.0 + p / 12.0))
+    return (1.0 - p) * math.log1p(-p) + p if p < 1.0 else 1.0
+
+
+@kernel
+def gained(p: Any, q: Any, span: Any) -> Any:
+    """Integral of h over a time in which the probability goes from p to q on a straight line."""
+    change = q - p
+    if abs(change) < _NARROW:
+        return span * hazard(0.5 * (p + q))
+    return span * (antiderivative(q) - antiderivative(p)) / change
+
+
+@kernel
+def wait_for(p: Any, pace: Any, wanted: Any, end: Any) -> Any:
+    """Time until the integral of h is what is wanted, p changing at a pace; infinite if not before p is ``end``."""
+    if wanted <= 0.0:
+        return 0.0
+    now = hazard(p)
+    rough = wanted / now if now > 0.0 else math.inf
+    if abs(pace) * rough < _NARROW * (1.0 - p):  # h t + h' pace t^2/2, h' = 1/(1 - p)
+        root = now * now + 2.0 * pace * wanted / (1.0 - p)
+        wait = 2.0 * wanted / (now + math.sqrt(max(root, 0.0)))
+        return wait if (p + pace * wait - end) * pace <= 0.0 else math.inf
+    goal = (now * (p - 1.0) + p if p >= _SMALL else antiderivative(p)) + pace * wanted
+    if goal <= 0.0:  # it falls to Kmin before
+        return math.inf
+    # Newton from above, where G is convex: it falls to the root without passing it. h only grows with p, and G > p^2/2.
+    at = min(end, p + pace * rough, math.sqrt(2.0 * goal), _NEARLY) if pace > 0.0 else p
+    for i in range(100):
+        slope = hazard(at)
+        over = (slope * (at - 1.0) + at if at >= _SMALL else antiderivative(at)) - goal
+        if i == 0 and over < 0.0:  # not even at the end
+            return math.inf
+        step = over / slope
+        at -= step
+        if abs(step) <= 1e-12 * at:
+            break
+    return max((at - p) / pace, 0.0)

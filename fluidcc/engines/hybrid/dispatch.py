@@ -1,0 +1,73 @@
+"""Which scheme's rule applies to a flow between fluid queues: see `fluidcc.engines.compiled.chains`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from fluidcc.engines.compiled.chains import Chain, field, made
+from fluidcc.engines.hybrid.layout import records
+from fluidcc.engines.packet import jit
+from fluidcc.schemes import registry
+from fluidcc.schemes.sides import Hybrid
+
+_CHAINS = {
+    "begin": Chain("kernel", "sim, f", "", "A flow starts."),
+    "notified": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
+    "expired": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
+    "counted": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
+    "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
+}
+_GIVEN = {"now": "sim.core[0].now", "samples": "sim.flow_samples"}
+
+
+def _known() -> dict[str, Hybrid]:
+    """Hybrid sides by scheme; those of outside schemes come last. One that breaks its contract harms no other."""
+    found: dict[str, Hybrid] = {}
+    for scheme in (*map(registry.scheme, registry.built_in()), *registry.outside()):
+        try:
+            if scheme.hybrid is not None:
+                found[scheme.name] = scheme.hybrid
+        except Exception as error:
+            if scheme.name in registry.built_in():
+                raise
+            REFUSED[scheme.name] = error
+    return found
+
+
+REFUSED: dict[str, Exception] = {}  # outside schemes that are left out, and why
+SIDES = _known()
+NUMBER = {name: number for number, name in enumerate(SIDES)}
+
+
+def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
+    return {rule: {name: s.rules[rule] for name, s in SIDES.items() if rule in s.rules} for rule in _CHAINS}
+
+
+_chains = made("hybrid", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
+begin: Any = _chains["begin"]
+notified: Any = _chains["notified"]
+expired: Any = _chains["expired"]
+counted: Any = _chains["counted"]
+observe: Any = _chains["observe"]
+
+# A table of states for each scheme; a flow's `row` is in its own scheme's.
+Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SIDES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+Senders.__module__ = __name__  # where the cache of machine code looks for it
+
+
+def tables(names: list[str]) -> Any:
+    """Empty tables with a row for each flow of a scheme.
+
+    Raises
+    ------
+    Exception
+        That of an outside scheme whose side breaks the contract.
+    """
+    for name in names:
+        if name in REFUSED:
+            raise REFUSED[name]
+    return Senders(*(records(side.STATE, max(1, names.count(name))) for name, side in SIDES.items()))
+
+
+KNOWN = registry.outside()  # what was registered as this was made

@@ -1,0 +1,147 @@
+"""The event loop: flows, links and the instants at which something is looked at take turns, the soonest first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.hybrid import dispatch, links, seats
+from fluidcc.engines.hybrid.calendar import schedule
+from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, RUNNING, START, TIMER
+from fluidcc.engines.hybrid.statistics import bin_of
+from fluidcc.engines.hybrid.tree import least, put_least
+from fluidcc.engines.packet.jit import entry, inlined
+
+
+@entry
+def run(sim: Any, most: Any) -> Any:
+    """Execute events, at most so many, until the horizon or until a ring must grow; says which."""
+    core = sim.core[0]
+    core.status = RUNNING
+    if core.begun == 0:
+        core.begun = 1
+        prime(sim)
+    flows, count = len(sim.flows), len(sim.flows) + len(sim.links)
+    for _ in range(most):
+        time = sim.calendar[1]
+        if time > core.until:
+            return DONE
+        core.now = time
+        core.events += 1
+        i = least(sim.calendar, 0, core.leaves)
+        if i < flows:
+            act(sim, i)
+        elif i < count:
+            links.happen(sim, sim.links[i - flows])
+        else:
+            look(sim)
+        if core.status != RUNNING:
+            return core.status
+    return RUNNING
+
+
+@inlined
+def prime(sim: Any) -> None:
+    """Enter the first of everything in the calendar."""
+    core = sim.core[0]
+    for f in range(len(sim.flows)):
+        flow = sim.flows[f]
+        link = sim.links[sim.seats[flow.first + flow.hops - 1].link]
+        for edge in (core.opens, core.closes):
+            leaves = edge - flow.answer - flow.beyond
+            if leaves > 0.0:
+                link.watch = min(link.watch, leaves)
+        schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
+    put_least(sim.calendar, 0, core.leaves, len(sim.flows) + len(sim.links), sim.looks[0])
+
+
+@inlined
+def act(sim: Any, f: Any) -> None:
+    """A flow does what it was to do now."""
+    core, flow = sim.core[0], sim.flows[f]
+    flow.sent += flow.rate * (core.now - flow.at)
+    flow.at = core.now
+    before, todo = flow.rate, flow.todo
+    if todo == LOOK:
+        watch(sim, f)
+    elif todo == START:
+        flow.state = 1
+        flow.rate = flow.initial_rate
+        dispatch.begin(sim, f)
+        begin(sim, f)
+    elif todo == TIMER:
+        dispatch.expired(sim, f)
+    elif todo == COUNTER:
+        flow.sent = flow.counter
+        dispatch.counted(sim, f)
+    elif todo == END:
+        flow.sent = flow.total
+        flow.state = 2
+        flow.rate = 0.0
+    elif todo == CNP:
+        flow.head = flow.head + 1 if flow.head + 1 < sim.cnps.shape[1] else 0
+        flow.waiting -= 1
+        core.cnps += 1
+        flow.cnps += 1
+        dispatch.notified(sim, f)
+    if flow.rate != before:
+        link = sim.links[sim.seats[flow.first].link]
+        links.settle(sim, link, core.now)
+        seats.arrive(sim.flows, sim.seats, sim.trees, sim.sums, link, flow.first, flow.rate)
+        links.changed(sim, link)
+    schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
+
+
+@inlined
+def begin(sim: Any, f: Any) -> None:
+    """A flow whose receiver tells of marks: its seats begin to listen."""
+    flow = sim.flows[f]
+    if flow.cnp_interval <= 0.0:
+        return
+    for s in range(flow.first, flow.first + flow.hops):
+        link = sim.links[sim.seats[s].link]
+        if link.kmin < NEVER:
+            links.settle(sim, link, sim.core[0].now)
+            seats.listen(sim, link, s)
+
+
+@inlined
+def watch(sim: Any, f: Any) -> None:
+    """Look at a flow: at an instant by its own clock."""
+    flow = sim.flows[f]
+    kind = sim.kinds[flow.look]
+    if kind == 1:
+        flow.sent_open = flow.sent
+    elif kind == 2:
+        flow.sent_close = flow.sent
+    elif len(sim.flow_samples) > 0:
+        row = sim.rows[flow.look]
+        sim.flow_samples[row, f, 0] = flow.sent
+        sim.flow_samples[row, f, 1] = flow.rate
+        if flow.state > 0:
+            dispatch.observe(sim, f, row)
+    flow.look += 1
+
+
+@inlined
+def look(sim: Any) -> None:
+    """Look at all links at an instant."""
+    core = sim.core[0]
+    kind = sim.kinds[core.look]
+    for i in range(len(sim.links)):
+        link = sim.links[i]
+        links.settle(sim, link, core.now)
+        if kind == 1:
+            link.sent_open = link.sent
+            link.bin = bin_of(link.queue)
+            link.least_in_window = link.most_in_window = link.queue
+        elif kind == 2:
+            link.sent_close = link.sent
+        else:
+            sim.link_samples[sim.rows[core.look], i, 0] = link.queue
+            sim.link_samples[sim.rows[core.look], i, 1] = link.sent
+    if kind > 0:
+        core.watching = kind == 1
+    core.look += 1
+    more = core.look < len(sim.looks)
+    at = sim.looks[core.look] if more else NEVER
+    put_least(sim.calendar, 0, core.leaves, len(sim.flows) + len(sim.links), at)

@@ -1,0 +1,239 @@
+"""What happens at a link: its mixture changes, its queue crosses a threshold, a mark falls due, something leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.hybrid import seats
+from fluidcc.engines.hybrid.chance import wait_for
+from fluidcc.engines.hybrid.layout import (
+    CROSSING,
+    GROW_OUTPUT,
+    HAZARDS,
+    JOIN,
+    LEAVE,
+    MARK,
+    NEVER,
+    NOTHING,
+    PACKET,
+    PACKETS,
+    RAMP,
+    TRANSIT,
+    WAKE,
+    WAKES,
+)
+from fluidcc.engines.hybrid.queue import advance, busy, cross, departure, steer, until_crossing
+from fluidcc.engines.hybrid.tree import least, put_least
+from fluidcc.engines.packet.jit import inlined, kernel
+
+_SLACK = 4
+
+
+@inlined
+def settle(sim: Any, link: Any, time: Any) -> None:
+    """Bring a link to a time."""
+    if link.watch < NEVER and departure(link, time) >= link.watch:
+        count_acknowledged(sim, link, time)
+    advance(sim.core[0], link, time)
+
+
+@kernel
+def count_acknowledged(sim: Any, link: Any, time: Any) -> None:
+    """Bytes whose ACKs are back at an edge of the window, of each flow that leaves the network here."""
+    core = sim.core[0]
+    since, until = departure(link, link.at), departure(link, time)
+    link.watch = NEVER
+    for i in range(link.seats):
+        seat = sim.seats[sim.seats_at[link.first + i]]
+        flow = sim.flows[seat.flow]
+        if not seat.last:
+            continue
+        for edge in range(2):
+            leaves = (core.closes if edge else core.opens) - flow.answer - flow.beyond
+            if leaves > until:
+                link.watch = min(link.watch, leaves)
+            elif leaves > since:
+                joined = link.at + (leaves - since) / (until - since) * (time - link.at)
+                bytes_ = seat.came + seat.rate * (joined - seat.at)
+                if edge:
+                    flow.acked_close = bytes_
+                else:
+                    flow.acked_open = bytes_
+
+
+@inlined
+def changed(sim: Any, link: Any) -> None:
+    """The mixture that arrives at a link has changed: its queue goes another way, and so does what leaves."""
+    steer(link)
+    if link.reading:
+        write_output(sim, link)
+    plan(sim.core[0], link, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))
+
+
+@kernel
+def write_output(sim: Any, link: Any) -> None:
+    """At what rates flows leave, from when on what joins now does."""
+    full = busy(link)
+    if full and link.arriving <= 0.0:  # nothing joins
+        return
+    ring = sim.output_times.shape[1]
+    at = (link.head + link.stored) % ring
+    sim.output_times[link.number, at] = departure(link, link.at)
+    share = link.rate / link.arriving if full else 1.0
+    for i in range(link.seats):
+        sim.output_rates[link.number, at, i] = sim.seats[sim.seats_at[link.first + i]].rate * share
+    link.stored += 1
+    if link.stored > ring - _SLACK:
+        sim.core[0].status = GROW_OUTPUT
+
+
+@kernel
+def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar: Any, flows: Any) -> None:
+    """Find what a link does next, and enter it in the calendar."""
+    todo, soonest = NOTHING, NEVER
+    after = until_crossing(link)
+    if link.at + after < soonest:
+        todo, soonest = CROSSING, link.at + after
+    base = link.tree + 1
+    if link.zone == RAMP and trees[HAZARDS, base] < NEVER:
+        per_byte = link.pmax / (link.kmax - link.kmin)
+        end = link.pmax if link.slope > 0.0 else 0.0
+        wanted = trees[HAZARDS, base] - link.hazard
+        time = link.at + wait_for(link.chance, link.slope * per_byte, wanted, end)
+        if time < soonest:
+            todo, soonest = MARK, time
+    if trees[PACKETS, base] < soonest:
+        todo, soonest = PACKET, trees[PACKETS, base]
+    if trees[WAKES, base] < NEVER:
+        time = waking(link, trees[WAKES, base])
+        if time < soonest:
+            todo, soonest = WAKE, time
+    if link.reading:
+        ring = outputs.shape[1]
+        if link.on_departure and link.stored > link.left:
+            time = outputs[link.number, (link.head + link.left) % ring]
+            if time < soonest:
+                todo, soonest = LEAVE, time
+        if link.onward and link.stored > 0:
+            time = outputs[link.number, link.head] + link.after
+            if time < soonest:
+                todo, soonest = JOIN, time
+    if link.transit > 0 and transits[link.number, link.transit_head] < soonest:
+        todo, soonest = TRANSIT, transits[link.number, link.transit_head]
+    link.todo = todo
+    put_least(calendar, 0, core.leaves, flows + link.number, max(soonest, core.now))
+
+
+@kernel
+def waking(link: Any, leaves: Any) -> Any:
+    """When what joins the queue, or leaves it if marks are set there, does so as late as a time of departure."""
+    if link.on_departure:
+        return leaves
+    now = departure(link, link.at)
+    if leaves <= now:
+        return link.at
+    if not busy(link):
+        return leaves
+    return link.at + (leaves - now) * link.rate / link.arriving if link.arriving > 0.0 else NEVER
+
+
+@inlined
+def happen(sim: Any, link: Any) -> None:
+    """Do what a link was to do now."""
+    settle(sim, link, sim.core[0].now)
+    if link.todo == CROSSING:
+        was = link.zone
+        cross(link)
+        before = link.slope
+        steer(link)
+        if link.slope != before and link.reading:  # it has run empty
+            write_output(sim, link)
+        seats.rezone(sim, link, was)
+    elif link.todo == MARK:
+        s = sim.seats_at[link.first + least(sim.trees[HAZARDS], link.tree, link.leaves)]
+        link.hazard = max(link.hazard, sim.trees[HAZARDS, link.tree + 1])
+        seats.ripen(sim, link, s)
+    elif link.todo == PACKET:
+        s = sim.seats_at[link.first + least(sim.trees[PACKETS], link.tree, link.leaves)]
+        seats.mark(sim, link, s)
+    elif link.todo == WAKE:
+        s = sim.seats_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
+        seats.listen(sim, link, s)
+    elif link.todo == LEAVE:
+        leave(sim, link)
+    elif link.todo == JOIN:
+        join(sim, link)
+    elif link.todo == TRANSIT:
+        carry_on(sim, link)
+    plan(sim.core[0], link, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))
+
+
+@inlined
+def leave(sim: Any, link: Any) -> None:
+    """Another mixture leaves, of whose packets some are marked."""
+    at = (link.head + link.left) % sim.output_times.shape[1]
+    for i in range(link.seats):
+        s, rate = sim.seats_at[link.first + i], sim.output_rates[link.number, at, i]
+        seats.candidates(sim.flows, sim.seats, sim.trees, link, s, rate)
+    link.left += 1
+    if not link.onward:
+        forget(sim, link)
+
+
+@kernel
+def forget(sim: Any, link: Any) -> None:
+    """The oldest of what was written down has been read by all."""
+    link.head = (link.head + 1) % sim.output_times.shape[1]
+    link.stored -= 1
+    link.left = max(link.left - 1, 0)
+
+
+@inlined
+def join(sim: Any, link: Any) -> None:
+    """Another mixture joins the next queues."""
+    at = link.head
+    for i in range(link.seats):
+        s = sim.seats_at[link.first + i]
+        if not sim.seats[s].last:
+            onward = sim.links[sim.seats[s + 1].link]
+            settle(sim, onward, sim.core[0].now)
+            rate = sim.output_rates[link.number, at, i]
+            seats.arrive(sim.flows, sim.seats, sim.trees, sim.sums, onward, s + 1, rate)
+    forget(sim, link)
+    for i in range(link.seats):  # once each
+        s = sim.seats_at[link.first + i]
+        if not sim.seats[s].last and first_to(sim, link, i):
+            changed(sim, sim.links[sim.seats[s + 1].link])
+
+
+@kernel
+def first_to(sim: Any, link: Any, place: Any) -> Any:
+    """Whether a seat is its link's first that leads to some next link."""
+    following = sim.seats[sim.seats_at[link.first + place] + 1].link
+    for i in range(place):
+        s = sim.seats_at[link.first + i]
+        if not sim.seats[s].last and sim.seats[s + 1].link == following:
+            return False
+    return True
+
+
+@inlined
+def carry_on(sim: Any, link: Any) -> None:
+    """A packet that is marked already joins the next queue, or leaves the last one."""
+    ring = sim.transit_times.shape[1]
+    time, s = sim.transit_times[link.number, link.transit_head], sim.transit_seats[link.number, link.transit_head]
+    link.transit_head = (link.transit_head + 1) % ring
+    link.transit -= 1
+    seat = sim.seats[s]
+    if seat.link == link.number:  # it has waited here
+        seats.received(sim, link, s, time - link.after)
+        return
+    following = sim.links[seat.link]
+    leaves = departure(following, time)
+    if seat.last and not following.on_departure:
+        seats.received(sim, following, s, leaves)
+    elif seat.last:
+        seats.send_on(sim, following, s, leaves)  # marks that are set as packets leave come in between
+    else:
+        seats.send_on(sim, following, s + 1, leaves)
+    plan(sim.core[0], following, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))

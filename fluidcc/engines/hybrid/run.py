@@ -1,0 +1,167 @@
+"""Running the hybrid engine, and its trace."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.engines.compiled.outcome import Outcome, QueueMoments
+from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
+from fluidcc.engines.hybrid.engine import run
+from fluidcc.engines.hybrid.layout import Sim
+from fluidcc.engines.hybrid.statistics import distribution
+from fluidcc.engines.packet.jit import compiled
+from fluidcc.engines.packet.run import horizon_and_window, seed_of, times_of
+from fluidcc.progress import Bar, waiting
+from fluidcc.results import schema
+from fluidcc.results.metrics import jain, rate_gap
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import Scenario
+from fluidcc.units import TIME, show
+
+_AT_ONCE = 1 << 19  # events between reports
+
+
+def simulate(
+    scenario: Scenario, until: Any, *, window: Any = None, seed: int | None = None, sample_interval: Any = None
+) -> Trace:
+    """Run a resolved scenario from event to event; see `fluidcc.simulate` for the parameters.
+
+    Raises
+    ------
+    InputError
+        If the scenario or an option makes no sense.
+    """
+    seed = seed_of(seed)
+    prepared = prepare(scenario, times_in_seconds(scenario, until, window, sample_interval))
+    before = compiled(run)
+    began = time.perf_counter()
+    with waiting("preparing the hybrid engine (the first time it is compiled: some 10 s)"):
+        warm_up(prepared)
+    compile_s = time.perf_counter() - began if compiled(run) > before else 0.0
+    with Bar(f"simulating {show(prepared.times.until, TIME)}", round(prepared.times.until * 1e12), "ps") as bar:
+        sim, wall_s = execute(prepared, seed, report=bar)
+    summary = summary_of(scenario, prepared, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
+    return Trace(_dataset(scenario, prepared, sim, summary))
+
+
+def warm_up(prepared: Prepared) -> None:
+    """Compile the loop, or load it from the cache: a call that executes nothing."""
+    run(prepared.seeded(0), 0)
+
+
+def times_in_seconds(scenario: Scenario, until: Any, window: Any, sample_interval: Any) -> Times:
+    """Horizon, window and spacing of the samples.
+
+    Raises
+    ------
+    InputError
+        If one of them makes no sense.
+    """
+    found = times_of(scenario, until, window, sample_interval)
+    return Times(*(value * 1e-12 for value in (found.until, found.opens, found.closes, found.interval)))
+
+
+def unsampled(until: Any, window: Any) -> Times:
+    """Horizon and window of a run of which no samples are taken.
+
+    Raises
+    ------
+    InputError
+        If one of them makes no sense.
+    """
+    seconds, opens, closes = horizon_and_window(until, window)
+    return Times(seconds, opens, closes, math.inf)
+
+
+def execute(prepared: Prepared, seed: int, *, report: Callable[[float], None] | None = None) -> tuple[Sim, float]:
+    """Run to the horizon; the memory at the end, and the seconds that the loop took."""
+    sim, wall = prepared.seeded(seed), 0.0
+    while True:
+        began = time.perf_counter()
+        status = run(sim, _AT_ONCE)
+        wall += time.perf_counter() - began
+        if status == layout.DONE:
+            return sim, wall
+        if status != layout.RUNNING:
+            sim = grown(sim, status)
+        if report is not None:
+            report(min(float(sim.core[0].now) / prepared.times.until, 1.0))
+
+
+def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:
+    """Exact, time-weighted moments of every link's queue over the window, and the flows' rates."""
+    span, flows = prepared.times.closes - prepared.times.opens, sim.flows
+    links = [
+        QueueMoments(
+            span,
+            float(link.area),
+            float(link.area2),
+            float(link.least_in_window),
+            float(link.most_in_window),
+            float(link.most),
+            float((link.sent_close - link.sent_open) / (link.rate * span)),
+            *distribution(link),
+        )
+        for link in sim.links
+    ]
+    rates = (flows["sent_close"] - flows["sent_open"]) / span
+    goodput = flows["share"] * (flows["acked_close"] - flows["acked_open"]) / span
+    return Outcome(links, prepared.members, rates, goodput, int(sim.flows["cnps"].sum()))
+
+
+def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str, Any]) -> dict[str, Any]:
+    """Metrics of the window, as `fluidcc.results.schema.SUMMARY` has them; ``more`` is what the loop does not know."""
+    times, core, flows = prepared.times, sim.core[0], sim.flows
+    span, found = times.closes - times.opens, outcome_of(prepared, sim)
+    mean_rates = found.by_class(found.rates)
+    finish = np.where(flows["finish"] <= times.until, flows["finish"], np.nan)
+    took = found.by_class(finish - flows["start"] + flows["ahead"])
+    values = {
+        "flows": len(flows),
+        "until_s": times.until,
+        "window_s": (times.opens, times.closes),
+        "rate_bytes_per_s": mean_rates,
+        "goodput_bytes_per_s": found.by_class(found.goodput),
+        "jain": jain(found.rates),
+        "rate_gap_bytes_per_s": rate_gap(mean_rates),
+        "fct_s": [float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)],
+        "events": int(core.events),
+        "marks": int(core.marks),
+        "cnps": int(core.cnps),
+        "above_xoff": float(sim.links["above_xoff"].max() / span) if scenario.pfc is not None else None,
+        "above_buffer": float(sim.links["above_room"].max() / span) if math.isfinite(scenario.buffer) else None,
+        **more,
+    }
+    return schema.summary(schema.HYBRID, scenario, [link.statistics() for link in found.links], values)
+
+
+def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
+    times = prepared.times
+    samples = sim.flow_samples
+    sent = samples[:, :, 0]
+    steps = np.diff(sent, axis=0) / times.interval
+    shown = {
+        # The rate of a sample is that of the interval before it; the first shows the interval after.
+        "rate": np.concatenate([steps[:1], steps]) if len(sent) > 1 else np.zeros_like(sent),
+        "pacing_rate": samples[:, :, 1],
+    }
+    observables: dict[str, tuple[str, str]] = {}
+    for name, side in dispatch.SIDES.items():
+        mine = sim.flows["scheme"] == dispatch.NUMBER[name]
+        if not mine.any():
+            continue
+        for column, (variable, texts) in enumerate(side.OBSERVABLES.items(), layout.OBSERVED):
+            shown[variable] = np.where(mine[None], samples[:, :, column], shown.get(variable, np.nan))
+            observables[variable] = texts
+    found = outcome_of(prepared, sim)
+    arrays = {"queue": sim.link_samples[:, :, 0], "sent": sim.link_samples[:, :, 1]}
+    arrays |= {variable: found.by_class(values) for variable, values in shown.items()}
+    instants = np.arange(len(samples)) * times.interval
+    return schema.dataset(schema.HYBRID, scenario, instants, arrays, observables, summary, {"seed": summary["seed"]})

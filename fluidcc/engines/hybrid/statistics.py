@@ -1,0 +1,94 @@
+"""What a queue that is made of straight lines was like over the window: exact moments, and its distribution in bins.
+
+A line from one length to another spends its time evenly over the lengths between; midpoints of segments would put the
+95th percentile off by a tenth. Whole bins that a line crosses share one density, kept as two steps of it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.hybrid.layout import BINS
+from fluidcc.engines.packet.jit import kernel
+
+_FINE = 128.0  # bytes in a bin up to _KNEE
+_KNEE = 65536.0  # bytes; beyond, each doubling has 128 bins
+_LINEAR = 512
+_PER_DOUBLING = 128
+_AT = np.arange(BINS + 1 - _LINEAR)
+_EDGES = np.concatenate(  # as of `edge`
+    [_FINE * np.arange(_LINEAR), _KNEE * 2.0 ** (_AT // _PER_DOUBLING) * (1 + _AT % _PER_DOUBLING / _PER_DOUBLING)]
+)
+_WIDTHS, _CENTRES = np.diff(_EDGES), (_EDGES[1:] + _EDGES[:-1]) / 2
+
+
+@kernel
+def bin_of(queue: Any) -> Any:
+    """Bin of a queue length [bytes]: 128 B wide up to 64 KiB, then 0.4 to 0.8 %."""
+    if queue < _KNEE:
+        return int(queue / _FINE)
+    share, doublings = math.frexp(queue / _KNEE)  # share in [1/2, 1)
+    return min(_LINEAR + _PER_DOUBLING * (doublings - 1) + int((2.0 * share - 1.0) * _PER_DOUBLING), BINS - 1)
+
+
+@kernel
+def edge(i: Any) -> Any:
+    """Lower edge of a bin."""
+    if i <= _LINEAR:
+        return _FINE * i
+    doubling = (i - _LINEAR) // _PER_DOUBLING
+    return math.ldexp(_KNEE * (1.0 + (i - _LINEAR) % _PER_DOUBLING / _PER_DOUBLING), int(doubling))
+
+
+@kernel
+def account(link: Any, start: Any, stop: Any, span: Any) -> None:
+    """Count a straight line from one length of the queue to another."""
+    link.area += span * 0.5 * (start + stop)
+    link.area2 += span * (start * start + start * stop + stop * stop) / 3.0
+    link.least_in_window = min(link.least_in_window, stop)
+    link.most_in_window = max(link.most_in_window, stop)
+    was, now = link.bin, bin_of(stop)
+    link.bin = now
+    if was == now:
+        link.mass[now] += span
+        if start == 0.0 and stop == 0.0:
+            link.empty += span
+        elif now == 0:
+            link.lowest += span * 0.5 * (start + stop)
+    else:
+        density = span / abs(stop - start)
+        low, high, first, last = (start, stop, was, now) if stop > start else (stop, start, now, was)
+        top, bottom = edge(first + 1), edge(last)
+        link.mass[first] += density * (top - low)
+        link.mass[last] += density * (high - bottom)
+        if first == 0:
+            link.lowest += density * 0.5 * (top * top - low * low)
+        link.density[first + 1] += density
+        link.density[last] -= density
+    link.above_xoff += span * share_above(start, stop, link.xoff)
+    link.above_room += span * share_above(start, stop, link.room)
+
+
+@kernel
+def share_above(start: Any, stop: Any, level: Any) -> Any:
+    """Share of a straight line that is above a level."""
+    low, high = min(start, stop), max(start, stop)
+    if low >= level:
+        return 1.0
+    return (high - level) / (high - low) if high > level else 0.0
+
+
+def distribution(link: Any) -> tuple[Any, Any]:
+    """Time spent empty and in each bin [s], and the integral of the queue over it, both (1 + bins,)."""
+    density = np.cumsum(link.density[:BINS])
+    density[np.abs(density) < 1e-12 * np.abs(link.density).max(initial=0.0)] = (
+        0.0  # what steps up and down leaves behind
+    )
+    spent = np.maximum(link.mass + density * _WIDTHS, 0.0)
+    area = spent * _CENTRES
+    area[0] = link.lowest  # much of it may be of a queue that is nearly empty
+    spent[0] = max(spent[0] - link.empty, 0.0)
+    return np.concatenate([[link.empty], spent]), np.concatenate([[0.0], area])

@@ -1,0 +1,61 @@
+"""How far the packet engine counts: picoseconds, bytes and numbers are int64, with room for sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.parameters import specs
+from fluidcc.units import COUNT, RATE, SIZE, TIME, show
+
+MOST_TIME = 1e6  # s
+MOST_FLOWS = 1 << 20
+LARGEST_PACKET = 1 << 16  # bytes
+_MOST = {TIME: MOST_TIME, SIZE: 1e18, COUNT: 1e18}
+
+
+def check_bounds(scenario: Scenario) -> None:
+    """Refuse a scenario with a number that the engine cannot count to; infinity has a meaning of its own.
+
+    Raises
+    ------
+    InputError
+    """
+    for where, part in _parts(scenario):
+        for name, spec in specs(part).items():
+            most, value = _MOST.get(spec.dimension), getattr(part, name)
+            if most is not None and isinstance(value, (int, float)) and most < abs(value) < math.inf:
+                raise InputError(
+                    f"{where}{name}: {show(value, spec.dimension)} is more than the packet engine counts to "
+                    f"({show(most, spec.dimension)}); write less, or engine='fluid'"
+                )
+    for i, link in enumerate(scenario.links):
+        if LARGEST_PACKET / link.rate > MOST_TIME:
+            raise InputError(
+                f"link {i} rate: {show(link.rate, RATE)} is too slow for the packet engine, which counts to "
+                f"{show(MOST_TIME, TIME)}; write more, or engine='fluid'"
+            )
+    flows = sum(flow.multiplicity for flow in scenario.flows)
+    if flows > MOST_FLOWS:
+        raise InputError(f"flows: {flows:.7g} are more than the packet engine takes ({MOST_FLOWS})")
+
+
+def _parts(scenario: Scenario) -> Iterator[tuple[str, Any]]:
+    yield "", scenario
+    if scenario.pfc is not None:
+        yield "pfc ", scenario.pfc
+    several = (("class", scenario.classes), ("failure", scenario.failures), ("storm", scenario.storms))
+    for kind, parts in (*several, ("link", scenario.links), ("flow", scenario.flows)):
+        for i, part in enumerate(parts):
+            yield f"{kind} {i} ", part
+    for i, link in enumerate(scenario.links):
+        if link.marking is not None:
+            yield f"link {i} ", link.marking
+    seen: set[int] = set()  # flows share their schemes
+    for i, flow in enumerate(scenario.flows):
+        if id(flow.scheme) not in seen:
+            seen.add(id(flow.scheme))
+            yield f"flow {i} ", flow.scheme

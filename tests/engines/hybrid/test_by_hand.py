@@ -1,0 +1,181 @@
+"""Runs whose course is known: no marks, every packet marked, scripted senders, two links."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.engines.hybrid import run as hybrid
+from fluidcc.scenario.model import resolve
+
+GBPS = 1e9 / 8
+NEVER_MARKS = fc.RED("1GB", "2GB", 1.0)
+
+
+def test_a_lone_sender_recovers_by_its_timer_alone() -> None:
+    """From 10 of 40 Gb/s: R_T stays for F = 5 increases, then grows by R_AI with each (Fig. 7)."""
+    scheme = fc.DCQCN(timer="50us", byte_counter="1GB", rate_ai="400Mbps")
+    scenario = fc.incast(1, scheme=scheme, marking=NEVER_MARKS, initial_rate="10Gbps")
+    trace = fc.simulate(scenario, "1ms", engine="hybrid", sample_interval="10us")
+    target, rate = 10 * GBPS, 10 * GBPS
+    for k in range(1, 20):
+        if k > 5:
+            target += 0.4 * GBPS
+        rate = (target + rate) / 2
+        assert float(trace["pacing_rate"].sel(time=k * 50e-6 + 20e-6, method="nearest")[0]) == pytest.approx(
+            rate, rel=1e-12
+        )
+        assert float(trace["target_rate"].sel(time=k * 50e-6 + 20e-6, method="nearest")[0]) == pytest.approx(
+            target, rel=1e-12
+        )
+    assert trace.summary["cnps"] == 0
+    assert trace.summary["queue_bytes"]["max_whole_run"] == 0
+
+
+def test_its_byte_counter_counts_what_it_sends() -> None:
+    scheme = fc.DCQCN(timer="1s", byte_counter="125KB", rate_ai="800Mbps", fast_recovery_steps=0)
+    scenario = fc.incast(1, scheme=scheme, marking=NEVER_MARKS, initial_rate="10Gbps")
+    trace = fc.simulate(scenario, "1ms", engine="hybrid", sample_interval="1us")
+    at, target, rate = 0.0, 10 * GBPS, 10 * GBPS
+    for _ in range(8):
+        at += 125e3 / rate
+        target += 0.8 * GBPS
+        rate = (target + rate) / 2
+        seen = float(trace["pacing_rate"].sel(time=at + 2e-6, method="nearest")[0])
+        assert seen == pytest.approx(rate, rel=1e-12)
+
+
+def test_where_every_packet_is_marked_a_cnp_goes_each_interval() -> None:
+    """Kmin = Kmax = 0 marks all that waits: cuts come tau apart, and alpha follows (1)."""
+    scheme = fc.DCQCN(
+        cnp_interval="50us", timer="1s", byte_counter="1GB", g=1 / 16, min_rate="10Gbps", alpha_timer="55us"
+    )
+    scenario = fc.incast(2, scheme=scheme, marking=fc.RED(0, 0, 1.0), rate="10Gbps", initial_rate="10Gbps")
+    trace = fc.simulate(scenario, "2ms", engine="hybrid", sample_interval="5us", window="0:2ms")
+    alpha = trace["alpha"].values[:, 0]
+    cuts = np.flatnonzero(np.diff(trace["alpha"].values[:, 0]) != 0)
+    assert trace.summary["cnps"] in (2 * 39, 2 * 40)  # the last may be on its way
+    assert np.allclose(np.diff(trace["time"].values[cuts]), 50e-6, atol=6e-6) or len(cuts) == 0
+    assert alpha[-1] == 1.0  # (1 - g) 1 + g: it starts at 1 and is never updated by its timer
+
+
+def test_scripted_senders_fill_and_empty_a_queue_on_straight_lines() -> None:
+    script = fc.NoControl(schedule="0:10Gbps,1ms:30Gbps,2ms:5Gbps", repeat="3ms")
+    scenario = fc.incast(2, scheme=script, rate="40Gbps", marking=None)
+    found = fc.simulate(scenario, "9ms", engine="hybrid", window="3ms:9ms").summary
+    # 20 Gb/s too much for 1 ms: 2.5 MB, then 30 Gb/s too little for 2/3 ms.
+    mean = (2.5e6 * 1e-3 / 2 + 2.5e6 * (2 / 3) * 1e-3 / 2) / 3e-3
+    square = (2.5e6**2 * 1e-3 / 3 + 2.5e6**2 * (2 / 3) * 1e-3 / 3) / 3e-3
+    assert found["queue_bytes"]["max"] == pytest.approx(2.5e6, rel=1e-9)
+    assert found["queue_bytes"]["mean"] == pytest.approx(mean, rel=1e-6)
+    assert found["queue_bytes"]["std"] == pytest.approx(math.sqrt(square - mean**2), rel=1e-6)
+    # Lengths are uniform over the 5/9 of the time in which there is a queue.
+    assert found["queue_bytes"]["p95"] == pytest.approx(2.5e6 * (0.95 - 4 / 9) / (5 / 9), rel=5e-3)
+    assert found["utilisation"] == pytest.approx(25 / 40 * 1.0 + 0.0, rel=0.25)
+    assert sum(found["goodput_bytes_per_s"]) == pytest.approx(30 * GBPS, rel=1e-3)
+
+
+def test_a_second_link_hears_what_the_first_lets_through() -> None:
+    """20 + 20 Gb/s over 30: 15 each, of which one goes on over 12; FIFO shares, delayed by the wait."""
+    flows = [
+        fc.Flow((0, 1), fc.NoControl(), "20Gbps", source="a", target="x", egress_delay="1us"),
+        fc.Flow((0,), fc.NoControl(), "20Gbps", source="b", target="y", egress_delay="1us"),
+    ]
+    links = (
+        fc.Link("30Gbps", "1us", source="s", target="t", name="first"),
+        fc.Link("12Gbps", "1us", source="t", target="u", name="second"),
+    )
+    scenario = fc.Scenario(links, tuple(flows))
+    trace = fc.simulate(scenario, "1ms", engine="hybrid", sample_interval="10us", window="0:1ms")
+    first, second = (trace["queue"].sel(link=name) for name in ("first", "second"))
+    packet = 1000.0
+    arrives = packet / (20 * GBPS) + 1e-6
+    onward = arrives + packet / (30 * GBPS) + 1e-6
+    for at in (100e-6, 500e-6, 900e-6):
+        assert float(first.sel(time=at, method="nearest")) == pytest.approx(10 * GBPS * (at - arrives), rel=1e-6)
+        assert float(second.sel(time=at, method="nearest")) == pytest.approx(3 * GBPS * (at - onward), rel=1e-6)
+
+
+def test_a_queue_empties_before_what_it_held_goes_on() -> None:
+    """A burst leaves the first link at its rate, and comes to the second one stretched."""
+    script = fc.NoControl(schedule="0:40Gbps,100us:0bps")
+    flows = [fc.Flow((0, 1), script, "40Gbps", source=f"h{i}", target=f"r{i}", egress_delay="1us") for i in range(2)]
+    links = tuple(
+        fc.Link(rate, "1us", source=f"s{i}", target=f"s{i + 1}", name=f"l{i}")
+        for i, rate in enumerate(("40Gbps", "30Gbps"))
+    )
+    found = fc.simulate(fc.Scenario(links, tuple(flows)), "1ms", engine="hybrid", window="0:1ms").summary
+    first, second = (row["queue_bytes"]["max"] for row in found["links"])
+    assert first == pytest.approx(40 * GBPS * 100e-6, rel=1e-9)
+    assert second == pytest.approx(10 * GBPS * 200e-6, rel=1e-9)  # 40 into 30 for as long as the first is busy
+    assert [row["utilisation"] for row in found["links"]] == pytest.approx([0.2, 0.2 * 40 / 30], rel=1e-9)
+
+
+def test_a_finite_flow_sends_its_size_and_ends_as_its_last_ack_is_back() -> None:
+    scenario = resolve(fc.incast(1, scheme=fc.NoControl(), rate="40Gbps", size="1MB", marking=None))
+    found = fc.simulate(scenario, "1ms", engine="hybrid", window="0:1ms").summary
+    packets = fc.simulate(scenario, "1ms", engine="packet", window="0:1ms").summary
+    assert found["fct_s"][0] == pytest.approx(packets["fct_s"][0], rel=1e-6)
+    assert found["goodput_bytes_per_s"][0] * 1e-3 == pytest.approx(1e6, rel=1e-9)
+    assert found["rate_bytes_per_s"][0] * 1e-3 == pytest.approx(1e6, rel=1e-9)
+
+
+def test_nothing_is_lost_on_the_way() -> None:
+    """What flows send is what links let through, or hold; what is acknowledged has been sent."""
+    scenario = resolve(fc.incast(6, start=["0", "1ms", "2ms"], rate="25Gbps"))
+    prepared = hybrid.prepare(scenario, hybrid.unsampled("20ms", "0:20ms"))
+    sim, _ = hybrid.execute(prepared, 3)
+    sent, held = sim.flows["sent_close"].sum(), float(sim.links[0].queue)
+    way = float((sim.flows["rate"] * sim.flows["ahead"]).sum())  # on its way to the queue, about
+    assert sim.links[0].sent_close + held == pytest.approx(sent, rel=1e-4, abs=2 * way)
+    assert (sim.flows["acked_close"] <= sim.flows["sent_close"]).all()
+    assert (sim.flows["acked_close"] >= sim.flows["acked_open"]).all()
+
+
+@pytest.mark.parametrize("mark_on", ["arrival", "departure"])
+def test_rings_grow_behind_long_queues(mark_on: str) -> None:
+    """Marks wait behind megabytes, a hundred CNP intervals long; none may be lost."""
+    scheme = fc.DCQCN(cnp_interval="4us", rate_ai="40Gbps", timer="10us", min_rate="5Gbps", feedback_delay=None)
+    marking = fc.RED("1MB", "1MB", 1.0, mark_on=mark_on)
+    scenario = resolve(fc.incast(8, scheme=scheme, marking=marking, rate="20Gbps"))
+    prepared = hybrid.prepare(scenario, hybrid.unsampled("5ms", None))
+    sim, _ = hybrid.execute(prepared, 0)
+    assert sim.cnps.shape[1] > prepared.sim.cnps.shape[1] or mark_on == "departure"
+    assert int(sim.flows["cnps"].sum()) == int(sim.core[0].cnps)
+    packets = fc.simulate(scenario, "5ms", engine="packet").summary
+    found = hybrid.outcome_of(prepared, sim).links[0].statistics()
+    assert found["queue_bytes"]["mean"] == pytest.approx(packets["queue_bytes"]["mean"], rel=0.05)
+
+
+def test_seeds_differ_and_repeat() -> None:
+    scenario = fc.incast(4)
+    runs = [fc.simulate(scenario, "20ms", engine="hybrid", seed=seed) for seed in (1, 1, 2)]
+    assert runs[0].identical(runs[1])
+    assert runs[0].summary["queue_bytes"]["mean"] != runs[2].summary["queue_bytes"]["mean"]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"scheme": fc.HPCC()}, "hpcc has no hybrid side"),
+        ({"scheme": fc.DCQCN(win=True)}, "win: the hybrid model of dcqcn has only win=off"),
+        ({"scheme": fc.DCQCN(tcd=True)}, "tcd: the hybrid model of dcqcn has only tcd=off"),
+        ({"scheme": fc.DCQCN(variant="hpcc-sim")}, "variant: the hybrid model of dcqcn has only variant=paper"),
+        ({"classes": (fc.TrafficClass(), fc.TrafficClass())}, "classes: "),
+        ({"multiplicity": 1.5}, "whole number"),
+    ],
+)
+def test_what_it_does_not_model_is_refused_by_name(change: dict, word: str) -> None:
+    with pytest.raises(fc.InputError, match=word):
+        fc.simulate(fc.incast(2, **change), "1ms", engine="hybrid")
+
+
+def test_a_nic_of_two_flows_is_refused() -> None:
+    scenario = fc.incast(2)
+    flows = tuple(dataclasses.replace(flow, source="a") for flow in scenario.flows)
+    with pytest.raises(fc.InputError, match=r"flow 1 source: host 'a' sends flow 0 too"):
+        fc.simulate(dataclasses.replace(scenario, flows=flows), "1ms", engine="hybrid")

@@ -1,0 +1,59 @@
+"""Packets and hybrid on the sample leaf switch: a kept target turns an idle link into megabytes of queue.
+
+8 flows with NVIDIA's defaults, Kmin 1 MiB, Kmax 2 MiB, Pmax 5 %; starts drawn within 20 us. With targets lowered at
+every cut both engines agree to the noise. With targets kept the queue swings over the whole of a cycle of milliseconds,
+in which flows fall silent. When a nearly silent flow sends its next packet is the engines' own: packets wait for the
+newest rate's gap since the last one, the hybrid's fluid remembers all rates since. Its flows keep less in step, and at
+times fall out of it for good (8 of 60 runs with 16 flows, none with a least rate of 1 Kb/s; no packet run of 42). So
+15 % is claimed of the queue, set after 8 to 10 % were measured, 0.03 of the utilisation, and of medians over seeds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.operators import dcqcn_of, read_nic, read_sonic
+
+LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g"
+NIC = dcqcn_of(read_nic(LEAF / "nic.txt"))[0]
+PORT = read_sonic(LEAF / "config_db.json")
+
+
+def runs(engine: str, flows: int, clamp: bool, seeds: int) -> tuple[float, float, float]:
+    """Utilisation, mean queue and its 95th percentile [bytes]: medians over seeds."""
+    scheme = dataclasses.replace(NIC, clamp_tgt_rate=clamp)
+    found = []
+    for seed in range(1, seeds + 1):
+        start = np.random.default_rng(seed).uniform(0, 20e-6, flows).tolist()
+        scenario = fc.incast(flows, rate=PORT.rate, scheme=scheme, marking=PORT.red, start=start)
+        summary = fc.simulate(scenario, "100ms", engine=engine, seed=seed).summary
+        queue = summary["queue_bytes"]
+        found.append((summary["utilisation"], queue["mean"], queue["p95"]))
+    used, mean, p95 = np.median(found, axis=0)
+    return float(used), float(mean), float(p95)
+
+
+def test_a_kept_target_fills_the_queue() -> None:
+    """0.36 of the link and 100 KB become 0.8 and megabytes, in the hybrid; a packet run is in the slow test."""
+    used, mean, p95 = runs("hybrid", 8, True, 5)
+    assert used == pytest.approx(0.356, abs=0.01)
+    assert mean == pytest.approx(102e3, rel=0.05)
+    kept, filled, high = runs("hybrid", 8, False, 11)
+    assert kept == pytest.approx(0.79, abs=0.03)
+    assert 3e6 < filled < 5e6
+    assert high > 8 * p95
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flows", [2, 8, 16])
+@pytest.mark.parametrize("clamp", [True, False])
+def test_packets_and_hybrid(flows: int, clamp: bool) -> None:
+    packets = runs("packet", flows, clamp, 5)
+    hybrid = runs("hybrid", flows, clamp, 24)
+    assert hybrid[0] == pytest.approx(packets[0], abs=0.03)
+    assert hybrid[1:] == pytest.approx(packets[1:], rel=0.15)

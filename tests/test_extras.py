@@ -1,0 +1,47 @@
+"""Without an extra, what needs it says which one to install, and the rest does without."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.errors import InputError
+from fluidcc.theory.delay_systems.delay_system import DelaySystem
+from fluidcc.theory.delay_systems.response import DelayLoop
+
+
+def sweep(**options: Any) -> Any:
+    return fc.sweep(
+        lambda kmin: fc.incast(2, marking=fc.RED(kmin, "200KB")), over={"kmin": ["5KB"]}, until="100us", **options
+    )
+
+
+def to_control() -> Any:
+    system = DelaySystem(np.zeros((1, 1)), np.zeros((0, 1, 1)), np.zeros(0))
+    return DelayLoop(system, np.ones((1, 1)), np.zeros(1), np.ones(1)).to_control([1.0])
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "call"),
+    [
+        ("zarr", "sweep", lambda: sweep(store="none.zarr")),
+        ("distributed", "sweep", lambda: sweep(dask="tcp://127.0.0.1:1")),
+        ("control", "control", to_control),
+    ],
+)
+def test_it_names_the_extra(
+    package: str, extra: str, call: Callable[[], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=re.escape(f"pip install 'fluidcc[{extra}]'")) as said:
+        call()
+    assert "\n" not in str(said.value)
+    assert list(tmp_path.iterdir()) == []
