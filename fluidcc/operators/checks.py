@@ -288,7 +288,7 @@ def behaviour(summary: dict[str, Any], flows: int) -> Iterator[Finding]:
             "warn",
             "the simulation does not stay finite",
             "some setting is out of the model's reach",
-            "set rpg_ai_rate and rpg_hai_rate nearer to the defaults, 5 and 50",
+            "compare the NIC's settings with the defaults: fluidcc show dcqcn --preset vendor",
         )
         return
     text = (

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.operators.checks import behaviour
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 PORT = "Ethernet0"  # 100 Gb/s; the paper's thresholds scale to 12.5 KB and 500 KB
@@ -271,12 +272,6 @@ CASES = [
         BASE.profile(green_drop_probability=2),
     ),
     Case("the link is left idle", "warn", BASE.settings(RPG_AI_RATE=470), BASE.settings(RPG_AI_RATE=455)),
-    Case(
-        "the simulation does not stay finite",
-        "warn",
-        BASE.settings(RPG_AI_RATE=2**32 - 1),
-        BASE.settings(RPG_AI_RATE=10**9),
-    ),
 ]
 
 
@@ -379,10 +374,6 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, size: f.settings(RPG_BYTE_RESET=int(size))],
     ),
     (r"raise the drop probability to (\d+) %", [lambda f, percent: f.profile(green_drop_probability=percent)]),
-    (
-        r"set rpg_ai_rate and rpg_hai_rate nearer to the defaults, (\d+) and (\d+)",
-        [lambda f, ai, hai: f.settings(RPG_AI_RATE=int(ai), RPG_HAI_RATE=int(hai))],
-    ),
     # Two directions, of which a long step is taken: four times the ramp, or a third of the probability.
     (
         r"a larger Kmax - Kmin or a lower drop probability damps it; sweep both",
@@ -502,8 +493,17 @@ def test_every_kind_of_finding_has_its_cases() -> None:
     kinds = kinds_in_the_source()
     assert len(kinds) > 15  # the source was read
     covered = {case.kind: case.severity for case in CASES}
-    assert covered.keys() == kinds.keys()
+    assert covered.keys() == kinds.keys() - {UNREACHED}
     assert all(covered[kind] in severities for kind, severities in kinds.items())
+
+
+# No file is known that brings it about since rates are kept within their limits.
+UNREACHED = "the simulation does not stay finite"
+
+
+def test_a_summary_without_numbers_is_a_finding() -> None:
+    (found,) = behaviour({"utilisation": None, "queue_bytes": {"mean": None}}, 2)
+    assert (found.severity, found.what) == ("warn", UNREACHED)
 
 
 def test_every_rule_is_used(ask: Callable[[Files], Any]) -> None:

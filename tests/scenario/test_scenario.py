@@ -414,7 +414,7 @@ def test_any_text_reads_or_is_refused(text: str) -> None:
         ('name = "dcqcn"', "name = 3", "in quotes"),
         ("g = 0.00390625", "gee = 1", "unknown key 'gee'"),
         ("scheme = 0", "scheme = 7", "count from 0"),
-        ('path = [\n    "link 1",\n]', 'path = ["link 9"]', "link 1, link 2"),
+        ('path = [\n    "link 1",\n]', 'path = ["link 9"]', "'link 1', 'link 2'"),
         ('path = [\n    "link 1",\n]', "path = 3", "write a list"),
         ("packet_size = 1000.0", "packet_size = 0", "packet_size"),
         ("packet_size = 1000.0", "packet_size = [1]", "packet_size"),

@@ -268,7 +268,8 @@ class Continued:
             system = system_of(self._network, points, numbers.limit)
             past = constant_past(system.remembered(y), plan.depth, not plan.aligned)
             carry = Loop(system, METHODS[plan.method], numbers.dt, plan.aligned).start(y, self._progress.carry.z, past)
-            self._progress = self._progress._replace(carry=carry)
+            # The compiled loop is given its buffers away: no two of them may be one.
+            self._progress = self._progress._replace(carry=jax.tree.map(jnp.array, carry))
 
     def perturb(self, share: float) -> None:
         """Make the queues longer by a share, but not where bytes in flight are counted: there it would be none's."""

@@ -233,6 +233,7 @@ def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links
         link.kmin = link.kmax = NEVER
         if given.marking is not None:
             link.kmin, link.kmax, link.pmax = given.marking.kmin, given.marking.kmax, given.marking.pmax
+            link.draining = link.kmax / link.rate
             link.on_departure = given.marking.mark_on == "departure"
         link.after = packet / given.rate + given.delay
         link.onward = bool((seats["last"][mine] == 0).any())

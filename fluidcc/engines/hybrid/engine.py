@@ -86,7 +86,8 @@ def act(sim: Any, f: Any) -> None:
     if flow.rate != before:
         link = sim.links[sim.seats[flow.first].link]
         links.settle(sim, link, core.now)
-        seats.arrive(sim.flows, sim.seats, sim.trees, sim.sums, link, flow.first, flow.rate)
+        seats.pace(link, sim.seats[flow.first], flow.rate)
+        seats.arrive(core, sim.flows, sim.seats, sim.trees, sim.sums, link, flow.first, flow.rate)
         links.changed(sim, link)
     schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
 

@@ -25,8 +25,8 @@ RUNNING, DONE, GROW_CNPS, GROW_OUTPUT, GROW_TRANSIT = range(5)
 LOOK, START, TIMER, COUNTER, END, CNP = map(np.int64, range(6))
 # What a link does next.
 NOTHING, CROSSING, MARK, PACKET, WAKE, LEAVE, JOIN, TRANSIT = map(np.int64, range(8))
-# What a seat waits for: nothing, its hazard, its next packet (which is marked), or a packet that matters.
-IDLE, LISTENING, RIPE, DEAF = map(np.int64, range(4))
+# What a seat waits for: nothing, its hazard, its next packet (which is marked), a packet that matters, or each packet.
+IDLE, LISTENING, RIPE, DEAF, SINGLY = map(np.int64, range(5))
 # Where a queue is: up to Kmin, on the ramp, above Kmax.
 BELOW, RAMP, ABOVE = map(np.int64, range(3))
 # Trees of a link's seats: hazards due, packet times, and departures from which marks matter again.
@@ -123,6 +123,7 @@ LINK = np.dtype(
         ("kmax", _F),
         ("pmax", _F),
         ("on_departure", _I),
+        ("draining", _F),  # time from Kmax to an empty queue
         ("after", _F),  # from leaving the queue to joining the next: serialisation and propagation
         ("first", _I),  # its seats are `seats_at[first : first + seats]`
         ("seats", _I),

@@ -155,7 +155,7 @@ def happen(sim: Any, link: Any) -> None:
         seats.ripen(sim, link, s)
     elif link.todo == PACKET:
         s = sim.seats_at[link.first + least(sim.trees[PACKETS], link.tree, link.leaves)]
-        seats.mark(sim, link, s)
+        seats.packet(sim, link, s)
     elif link.todo == WAKE:
         s = sim.seats_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
         seats.listen(sim, link, s)
@@ -174,7 +174,7 @@ def leave(sim: Any, link: Any) -> None:
     at = (link.head + link.left) % sim.output_times.shape[1]
     for i in range(link.seats):
         s, rate = sim.seats_at[link.first + i], sim.output_rates[link.number, at, i]
-        seats.candidates(sim.flows, sim.seats, sim.trees, link, s, rate)
+        seats.candidates(sim.core[0], sim.flows, sim.seats, sim.trees, link, s, rate)
     link.left += 1
     if not link.onward:
         forget(sim, link)
@@ -198,7 +198,7 @@ def join(sim: Any, link: Any) -> None:
             onward = sim.links[sim.seats[s + 1].link]
             settle(sim, onward, sim.core[0].now)
             rate = sim.output_rates[link.number, at, i]
-            seats.arrive(sim.flows, sim.seats, sim.trees, sim.sums, onward, s + 1, rate)
+            seats.arrive(sim.core[0], sim.flows, sim.seats, sim.trees, sim.sums, onward, s + 1, rate)
     forget(sim, link)
     for i in range(link.seats):  # once each
         s = sim.seats_at[link.first + i]

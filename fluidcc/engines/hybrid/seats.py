@@ -1,8 +1,9 @@
 """A flow at one link: at what rate it arrives there, and which of its packets is the next that is marked and matters.
 
 A seat listens until the marking clock of its queue has gone far enough, and its next packet is marked then; above Kmax
-every next packet is. After a mark that settles what its receiver will do, it is deaf: it waits for the first packet
-that comes after the end of the receiver's interval.
+every next packet is. Where a packet takes longer to come than the queue to drain, the clock would mark packets of a
+queue that is long gone: they are drawn one by one, as they join. After a mark that settles what its receiver will do,
+a seat is deaf: it waits for the first packet that comes after the end of the receiver's interval.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from fluidcc.engines.hybrid import receiver
 from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.chance import exponential, hazard
+from fluidcc.engines.hybrid.chance import exponential, hazard, uniform
 from fluidcc.engines.hybrid.layout import (
     ABOVE,
     DEAF,
@@ -25,6 +26,7 @@ from fluidcc.engines.hybrid.layout import (
     PACKETS,
     RAMP,
     RIPE,
+    SINGLY,
     WAKES,
 )
 from fluidcc.engines.hybrid.queue import departure
@@ -32,13 +34,14 @@ from fluidcc.engines.hybrid.tree import put_least, put_sum
 from fluidcc.engines.packet.jit import inlined, kernel
 
 _WHOLE = 1e-9  # of a packet: a boundary that has just been passed
+_NOW = 1e-6  # of a packet: what is left of one that goes at once
 _BYTE = 0.5
 _SLACK = 4  # places that a ring keeps free, more than an event can fill
 _MOST = 1.0 - 1e-12
 
 
 @kernel
-def arrive(flows: Any, seats: Any, trees: Any, sums: Any, link: Any, s: Any, rate: Any) -> None:
+def arrive(core: Any, flows: Any, seats: Any, trees: Any, sums: Any, link: Any, s: Any, rate: Any) -> None:
     """A flow arrives at another rate from now on, at a link that has been brought to now."""
     seat = seats[s]
     seat.came += seat.rate * (link.at - seat.at)
@@ -49,7 +52,22 @@ def arrive(flows: Any, seats: Any, trees: Any, sums: Any, link: Any, s: Any, rat
     put_sum(sums, link.tree, link.leaves, seat.place, rate)
     link.arriving = sums[link.tree + 1]
     if not link.on_departure:
-        candidates(flows, seats, trees, link, s, rate)
+        candidates(core, flows, seats, trees, link, s, rate)
+
+
+@kernel
+def pace(link: Any, seat: Any, rate: Any) -> None:
+    """A sender's next packet goes the newest rate's gap after its last one, whatever the rates were since.
+
+    So what counts as come of that packet is the time since the last one at the newest rate; the fluid is as it is.
+    Where marks are set on departure, and at later links, packets stay as far into the fluid as they are.
+    """
+    seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
+    seat.mark_at = link.at
+    if seat.mark_rate > 0.0 and not link.on_departure:
+        last = boundary(seat) - seat.packet
+        begun = max(seat.mark_came - last, 0.0) * rate / seat.mark_rate
+        seat.mark_came = last + min(begun, (1.0 - _NOW) * seat.packet)
 
 
 @kernel
@@ -61,7 +79,7 @@ def complete(link: Any, seat: Any, flow: Any) -> None:
 
 
 @kernel
-def candidates(flows: Any, seats: Any, trees: Any, link: Any, s: Any, rate: Any) -> None:
+def candidates(core: Any, flows: Any, seats: Any, trees: Any, link: Any, s: Any, rate: Any) -> None:
     """The packets that may be marked come at another rate from now on."""
     seat = seats[s]
     if seat.wait == LISTENING:
@@ -70,7 +88,29 @@ def candidates(flows: Any, seats: Any, trees: Any, link: Any, s: Any, rate: Any)
     seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
     seat.mark_at = link.at
     seat.mark_rate = rate
+    if seat.wait == SINGLY:
+        if not rare(link, seat):
+            hear(core, link, seat, s)
+    elif (seat.wait == LISTENING or seat.wait == RIPE) and rare(link, seat):
+        seat.wait = SINGLY
     retime(flows, seats, trees, link, s)
+
+
+@kernel
+def rare(link: Any, seat: Any) -> Any:
+    """Whether a packet takes longer to come than the queue from Kmax to nothing."""
+    return 0.0 < seat.mark_rate * link.draining < seat.packet
+
+
+@kernel
+def hear(core: Any, link: Any, seat: Any, s: Any) -> None:
+    """Draw how far the marking clock goes until the next mark."""
+    seat.wait = LISTENING
+    seat.hazard = link.hazard
+    seat.left = exponential(core.seed, s, seat.draws)
+    seat.draws += 1
+    if link.zone == RAMP:
+        catch_up(link, seat)
 
 
 @kernel
@@ -83,7 +123,7 @@ def retime(flows: Any, seats: Any, trees: Any, link: Any, s: Any) -> None:
     elif seat.mark_rate > 0.0 and seat.wait != IDLE:
         if seat.wait == LISTENING:
             due = seat.hazard + max(seat.left, 0.0) * seat.packet / seat.mark_rate
-        if seat.wait == RIPE or link.zone == ABOVE:
+        if seat.wait == RIPE or seat.wait == SINGLY or link.zone == ABOVE:
             packet = seat.mark_at + (boundary(seat) - seat.mark_came) / seat.mark_rate
     put_least(trees[HAZARDS], link.tree, link.leaves, seat.place, due)
     put_least(trees[PACKETS], link.tree, link.leaves, seat.place, packet)
@@ -102,12 +142,10 @@ def listen(sim: Any, link: Any, s: Any) -> None:
     seat = sim.seats[s]
     seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
     seat.mark_at = link.at
-    seat.wait = LISTENING
-    seat.hazard = link.hazard
-    seat.left = exponential(sim.core[0].seed, s, seat.draws)
-    seat.draws += 1
-    if link.zone == RAMP:
-        catch_up(link, seat)
+    if rare(link, seat):
+        seat.wait = SINGLY
+    else:
+        hear(sim.core[0], link, seat, s)
     retime(sim.flows, sim.seats, sim.trees, link, s)
 
 
@@ -148,12 +186,15 @@ def ripen(sim: Any, link: Any, s: Any) -> None:
 
 
 @inlined
-def mark(sim: Any, link: Any, s: Any) -> None:
-    """A packet of a flow is marked now."""
+def packet(sim: Any, link: Any, s: Any) -> None:
+    """A packet of a flow comes now, and is marked; or may be, if they are drawn one by one."""
     core, seat = sim.core[0], sim.seats[s]
-    core.marks += 1
     seat.mark_came = boundary(seat)
     seat.mark_at = link.at
+    if seat.wait == SINGLY and not drawn(core, link, seat, s):
+        retime(sim.flows, sim.seats, sim.trees, link, s)
+        return
+    core.marks += 1
     leaves = link.at if link.on_departure else departure(link, link.at)
     if seat.last:
         received(sim, link, s, leaves)
@@ -161,6 +202,15 @@ def mark(sim: Any, link: Any, s: Any) -> None:
         send_on(sim, link, s + 1, leaves)
     if seat.wait != DEAF:
         listen(sim, link, s)
+
+
+@kernel
+def drawn(core: Any, link: Any, seat: Any, s: Any) -> Any:
+    """Whether chance marks a packet that comes now."""
+    if link.zone != RAMP:
+        return link.zone == ABOVE
+    seat.draws += 1
+    return uniform(core.seed, s, seat.draws - 1) <= link.chance
 
 
 @kernel

@@ -89,7 +89,8 @@ def difference_root(flows: int, g: float, delay: float = 50e-6) -> complex:
         return complex(np.linalg.det(root * np.eye(3) - now - then * np.exp(-root * delay)))
 
     found = [newton(characteristic, x0=start + 1e-3j, tol=1e-9) for start in np.linalg.eigvals(now + then)]
-    return complex(max(found, key=lambda root: root.real))
+    root = max(found, key=lambda root: root.real)
+    return complex(root.real, abs(root.imag))  # of a pair the one above the axis
 
 
 @claim("dcqcn-52-g-slower", DCQCN, "5.2", "a lower g leads to slightly slower convergence", slow=True)

@@ -63,6 +63,60 @@ def test_where_every_packet_is_marked_a_cnp_goes_each_interval() -> None:
     assert alpha[-1] == 1.0  # (1 - g) 1 + g: it starts at 1 and is never updated by its timer
 
 
+@pytest.mark.parametrize("engine", ["hybrid", "packet"])
+def test_a_packet_waits_for_the_newest_rates_gap_since_the_last_one(engine: str) -> None:
+    """Every packet is marked and halves the rate: from the second cut to the third are 4 gaps of the first rate.
+
+    Were what came at the old rate kept as a share of the packet, it would be less by the way of the mark and the CNP.
+    """
+    scheme = fc.DCQCN(cnp_interval="1us", timer="1s", byte_counter="1GB", alpha_timer="1s")
+    senders = [(scheme, "80Mbps"), (fc.NoControl(), "40Gbps"), (fc.NoControl(), "100Mbps")]  # these keep the queue
+    flows = [
+        fc.Flow((0,), sender, "40Gbps", initial_rate=rate, source=f"h{i}", target=f"r{i}", egress_delay="12us")
+        for i, (sender, rate) in enumerate(senders)
+    ]
+    link = fc.Link("40Gbps", "12us", source="s", target="t", marking=fc.RED(0, 0, 1.0))
+    trace = fc.simulate(fc.Scenario((link,), tuple(flows)), "1.2ms", engine=engine, sample_interval="500ns")
+    rate = trace["pacing_rate"].values[:, 0]
+    cuts = trace["time"].values[1:][np.diff(rate) < 0]
+    gap = 1000 / (80e6 / 8)
+    assert np.diff(cuts)[:2] == pytest.approx([2 * gap, 4 * gap], abs=3e-6)
+
+
+def test_a_rare_packet_is_marked_by_the_queue_that_it_joins() -> None:
+    """And not by one that was there since the packet before: all CNPs come as the bursts' queue drains."""
+    scheme = fc.DCQCN(cnp_interval="1us", timer="1s", byte_counter="1GB", alpha_timer="1s", min_rate="8Mbps", g=1 / 64)
+    scheme = dataclasses.replace(scheme, initial_alpha=0.0)
+    period, burst = 500e-6, 20e-6
+    script = [step for k in range(32) for step in ((k * period, "40Gbps"), (k * period + burst, "0bps"))]
+    senders = [scheme, *[fc.NoControl(schedule=script)] * 2]
+    link = fc.Link("40Gbps", "1us", source="s", target="t", marking=fc.RED("2KB", "100KB", 1.0))
+    phases = []
+    for seed, start in enumerate(np.linspace(0, period, 24, endpoint=False)):
+        flows = [
+            fc.Flow(
+                (0,),
+                sender,
+                "40Gbps",
+                initial_rate="40Gbps" if i else "8Mbps",
+                source=f"h{i}",
+                target=f"r{i}",
+                egress_delay="1us",
+                start=0.0 if i else start,
+            )
+            for i, sender in enumerate(senders)
+        ]
+        trace = fc.simulate(
+            fc.Scenario((link,), tuple(flows)), 32 * period, engine="hybrid", seed=seed, sample_interval="2us"
+        )
+        steps = np.flatnonzero(np.diff(trace["alpha"].values[:, 0]) > 0)
+        phases += list(trace["time"].values[steps + 1] % period)
+    # 15 packets each; p is 0.5 on average while the queue rises and falls, 39 of 500 us.
+    expected = 24 * 15 * 39 / 500 / 2
+    assert len(phases) == pytest.approx(expected, abs=4 * np.sqrt(expected))
+    assert max(phases) < 2 * burst + burst + 6e-6  # the queue, its wait, the way
+
+
 def test_scripted_senders_fill_and_empty_a_queue_on_straight_lines() -> None:
     script = fc.NoControl(schedule="0:10Gbps,1ms:30Gbps,2ms:5Gbps", repeat="3ms")
     scenario = fc.incast(2, scheme=script, rate="40Gbps", marking=None)
