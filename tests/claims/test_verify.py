@@ -1,5 +1,6 @@
 """The proofs run, their two ways agree, their verdicts follow from what they compute; the command's contract."""
 
+import ast
 import dataclasses
 import json
 import re
@@ -358,6 +359,41 @@ def test_verdict(readings, restricted, expected):
     found = Finding(readings, {}, restricted=restricted)
     assert found.verdict == expected
     assert found.agrees is (restricted is not False)
+
+
+def test_no_condition_or_correction_is_a_fixed_sentence():
+    """Each is made with values that its check computed: none is a plain string in the source."""
+    fixed = []
+    for path in Path(fluidcc.proofs.__file__).parent.rglob("*.py"):
+        calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+        for call_ in (each for each in calls if getattr(each.func, "id", "") == "Finding"):
+            said = [word for word in call_.keywords if word.arg in ("conditions", "correction", "missing")]
+            fixed += [f"{path.name}:{word.value.lineno}" for word in said if isinstance(word.value, ast.Constant)]
+    assert fixed == []
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "said"),
+    [
+        ("acc-41-states", {"acks": 50}, "more than 45 of 50 ACKs with it: with 1 to 45"),
+        ("acc-44-halves", {"periods": 7}, "7 leave 1/64 of the rate; as printed no lines do, and 1 is left"),
+        ("hpcc-43-inequality", {"eps": Fraction(1, 50)}, "at eps = 2%; as printed no pairs"),
+    ],
+)
+def test_conditions_follow_from_the_inputs(name, changed, said):
+    for expected, inputs in ((False, {}), (True, changed)):
+        found = CLAIMS[name].check(**inputs)
+        assert (said in found.conditions + found.correction) is expected
+
+
+def test_conditions_follow_from_the_printed_lines(monkeypatch):
+    """Algorithm 1 with a line that clears halt and one that resets N_u: the sentences count them."""
+    lines = sys.modules[CLAIMS["acc-43-decrease"].check.__module__]
+    more = lines.ALGORITHM_1.replace("    R_s = R;\n", "    R_s = R;\n    halt = false;\n    N_u = 0;\n")
+    assert "as printed no lines do" in CLAIMS["acc-43-decrease"].check().conditions
+    monkeypatch.setattr(lines, "ALGORITHM_1", more)
+    assert "as printed 1 lines do" in CLAIMS["acc-43-decrease"].check().conditions
+    assert "as printed 1 lines do" in CLAIMS["acc-45-consecutive"].check().conditions
 
 
 def test_what_is_not_testable_says_what_it_would_take(capsys):
