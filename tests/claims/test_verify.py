@@ -22,8 +22,8 @@ from fluidcc.claims.claim import Finding, Way, cut_to, plain, rounds_to
 from fluidcc.claims.runner import list_claims, verify
 from fluidcc.cli.app import run
 from fluidcc.proofs.hpcc import smt
+from fluidcc.proofs.table import BEGIN, END, PAGE, row
 
-ROOT = Path(__file__).parents[2]
 CLAIMS = list_claims()
 VERDICTS = {"holds", "holds-with-conditions", "false-as-printed", "ambiguous", "not-testable-here"}
 
@@ -126,11 +126,8 @@ def check(name):
     assert bool(document["reason"]) is (found.verdict == "not-testable-here")
     assert document["evidence"]
     assert (document["verdict"] != "holds-with-conditions") or document["conditions"]
-    # The page's table was written from the same verdict.
-    row = next(
-        line for line in (ROOT / "docs" / "verify.md").read_text().splitlines() if line.startswith(f"| `{name}` ")
-    )
-    assert f"| {found.verdict} |" in row
+    # The page's row is what is made of it now: verdict, conditions, correction, each with its numbers.
+    assert row(result) in PAGE.read_text().splitlines()
     return found
 
 
@@ -168,6 +165,18 @@ def test_claim(name):
 @pytest.mark.parametrize("name", names(slow=True))
 def test_slow_claim(name):
     check(name)
+
+
+def test_the_page_is_current():
+    """The table has the claims that there are, in order, the page every verdict's meaning, the README every file."""
+    page = PAGE.read_text()
+    rows = re.findall(r"^\| `([\w.-]+)` \|", page.partition(BEGIN)[2].partition(END)[0], re.MULTILINE)
+    papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))
+    assert rows == [name for paper in papers for name, claim in CLAIMS.items() if claim.paper == paper]
+    assert {*VERDICTS, "undecided"} <= set(re.findall(r"^([\w-]+)\n: ", page, re.MULTILINE))
+    readme = (Path(fluidcc.proofs.__file__).parent / "README.md").read_text()
+    for module in {claim.check.__module__ for claim in CLAIMS.values()}:
+        assert f"`{module.removeprefix('fluidcc.proofs.').replace('.', '/')}.py`" in readme
 
 
 def test_there_are_enough_claims_and_every_reached_verdict_is_among_them():

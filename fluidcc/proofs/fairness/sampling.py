@@ -244,7 +244,7 @@ def ratio_of_any() -> Finding:
         {"sampled_less_1": str(left), "sampled_slope": str(falls), "at_sign_change_in_fig_4": at},
         [Way("ratio at the sign change of Fig. 4: symbols, floats", at, numeric[0] / numeric[1], 1e-12)],
         restricted=goes["sampling"] and bool(left.is_positive) and bool(falls.is_negative) and per_rtt.diff(t) == 0,
-        conditions=f"with sampling, by {falls} throughout; a decrease per RTT leaves {per_rtt} for ever",
+        conditions=f"with sampling, whose slope {falls} is negative; a decrease per RTT leaves {per_rtt} for ever",
     )
 
 
