@@ -13,7 +13,8 @@ from numbers import Integral, Rational
 from typing import Any
 
 HOLDS, CONDITIONAL = "holds", "holds-with-conditions"
-FALSE, AMBIGUOUS, UNDECIDED = "false-as-printed", "ambiguous", "undecided"
+FALSE, AMBIGUOUS = "false-as-printed", "ambiguous"
+UNTESTABLE, UNDECIDED = "not-testable-here", "undecided"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,8 @@ class Finding:
         The statement to put in its place, and
     corrected : bool
         whether that passed its own check.
+    missing : str
+        What a check of the claim would take and does not have here, from its numbers; then there is no reading.
     error : str
         Why the check came to no end; then nothing else is known.
     """
@@ -77,6 +80,7 @@ class Finding:
     conditions: str = ""
     correction: str = ""
     corrected: bool = True
+    missing: str = ""
     error: str = ""
 
     @property
@@ -84,7 +88,7 @@ class Finding:
         """Why there is no verdict: the check raised, read the claim in no way, or its two ways disagree; else empty."""
         if self.error:
             return self.error
-        if not self.readings:
+        if not self.readings and not self.missing:
             return "no reading was checked"
         return "; ".join(
             f"two ways disagree: {way.what}: {way.first} against {way.second}" for way in self.ways if not way.agrees
@@ -92,9 +96,14 @@ class Finding:
 
     @property
     def verdict(self) -> str:
-        """Derived: undecided if there is a reason; holds if every reading does, else with conditions that save it."""
+        """Derived: undecided if there is a reason; holds if every reading does, else with conditions that save it.
+
+        Not testable here if something is missing, whatever was read.
+        """
         if self.reason:
             return UNDECIDED
+        if self.missing:
+            return UNTESTABLE
         if all(self.readings.values()):
             return HOLDS
         if self.restricted:
@@ -144,12 +153,12 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the CLI. Numbers are numbers; ``exact`` has those beside them that are fractions, as text."""
         found = self.finding
-        decided = found.verdict not in (HOLDS, UNDECIDED)
+        decided = found.verdict not in (HOLDS, UNTESTABLE, UNDECIDED)
         return (
             self.claim.as_dict()
             | {
                 "verdict": found.verdict,
-                "reason": found.reason,
+                "reason": found.reason or found.missing,
                 "conditions": found.conditions if found.verdict == CONDITIONAL else "",
                 "correction": found.correction if decided else "",
                 "agrees": bool(found.agrees),

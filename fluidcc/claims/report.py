@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fluidcc.claims.claim import AMBIGUOUS, CONDITIONAL, FALSE, HOLDS, UNDECIDED, Result
+from fluidcc.claims.claim import AMBIGUOUS, CONDITIONAL, FALSE, HOLDS, UNDECIDED, UNTESTABLE, Result
 
-_COLOURS = {HOLDS: "green", CONDITIONAL: "green", FALSE: "red", AMBIGUOUS: "yellow", UNDECIDED: "bold red"}
+_COLOURS = {
+    HOLDS: "green",
+    CONDITIONAL: "green",
+    FALSE: "red",
+    AMBIGUOUS: "yellow",
+    UNTESTABLE: "yellow",
+    UNDECIDED: "bold red",
+}
 
 
 def print_results(results: Iterable[Result]) -> list[Result]:
@@ -36,6 +43,8 @@ def print_results(results: Iterable[Result]) -> list[Result]:
         under(claim.text)
         if found.reason:
             under(f"no verdict: {found.reason}")
+        elif found.missing:
+            under(f"missing: {found.missing}")
         if document["conditions"]:
             under(f"conditions: {found.conditions}")
         if document["correction"]:

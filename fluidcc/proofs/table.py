@@ -15,7 +15,11 @@ def row(result: Result) -> str:
     """One claim."""
     claim, found = result.claim, result.finding
     document = result.as_dict()
-    notes = [found.reason, document["conditions"], f"instead: {found.correction}" if document["correction"] else ""]
+    notes = [
+        document["reason"],
+        document["conditions"],
+        f"instead: {found.correction}" if document["correction"] else "",
+    ]
     cells = (f"`{claim.name}`", claim.section, claim.text, found.verdict, "; ".join(filter(None, notes)))
     return "| " + " | ".join(cell.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*") for cell in cells) + " |"
 

@@ -56,7 +56,7 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     if not quick:
         stops["long"] = first_queue
     times = np.arange(0.0, UNTIL, STEP)
-    traces = packet_runs([_scenario(hosts, stop) for stop in stops.values()], UNTIL, log=True)
+    traces = packet_runs([scenario_of(hosts, stop) for stop in stops.values()], UNTIL, log=True)
     logs = [(FlowLog(trace, 0), FlowLog(trace, 1)) for trace in traces]
     queued = np.array([[log.backlog(times, P3) for log in pair] for pair in logs])
     values = _measure(dict(zip(stops, zip(traces, queued, strict=True), strict=True)), times)
@@ -84,7 +84,7 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     return Result(figure, values, _expected(hosts, values), files, tuple(notes))
 
 
-def _scenario(hosts: int, stop: float | None) -> Scenario:
+def scenario_of(hosts: int, stop: float | None) -> Scenario:
     """The chain; F1 stops for so long once it is congested, or follows DCQCN."""
     scenario = bursty_chain("dcqcn", hosts, scheme=section_3_dcqcn())
     if stop is None:

@@ -71,7 +71,7 @@ def make_rx(figure: Figure, folder: Path, quick: bool) -> Result:
         until = part * case.length
         schemes = {"hpcc": HPCC(base_rtt="9us", rate_ai=case.rate_ai), "rx": HPCCRx(base_rtt="9us", np_period=PERIOD)}
         for name, scheme in schemes.items():
-            scenario = _scenario(case, scheme, until)
+            scenario = scenario_of(case, scheme, until)
             run = simulate(scenario, until, engine="packet", window=(0, until), sample_interval=SAMPLED)
             traces[f"{key} {name}"] = run
             values |= {f"{key}_{name}_{what}": value for what, value in _read(run).items()}
@@ -95,7 +95,7 @@ def make_rx(figure: Figure, folder: Path, quick: bool) -> Result:
     return Result(figure, values, expected, tuple(files), notes)
 
 
-def _scenario(case: Case, scheme: Any, until: float) -> Scenario:
+def scenario_of(case: Case, scheme: Any, until: float) -> Scenario:
     """Four ToRs under four leaves: the slides' two stages. Senders are at three ToRs, the receiver at the fourth."""
     senders = [(1 + i % 3) * HOSTS + i // 3 for i in range(case.flows)]
     rows = [(sender, 0) for sender in senders]

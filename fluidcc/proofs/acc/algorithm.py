@@ -6,6 +6,7 @@ Rates over C, bytes over C T, times over T. x is the excess of the sum of the ra
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +19,7 @@ from fluidcc.papers import ACC
 from .sender import REPAIRS, Link, Sender, share
 
 F = Fraction
+PERIODS = 40  # of the runs from line rate
 ALGORITHM_1 = """
 function CONGESTED(recvNum, snd_nxt_start, snd_una)
   if halt == false and snd_una > snd_nxt_start then
@@ -63,7 +65,13 @@ def run(
 
 def line_rate(*repairs: str, flows: int = 4, **options: bool) -> tuple[list[Sender], Link]:
     """Flows that start at line rate: x = N - 1, and T_i cannot send more than T_{i-1}."""
-    return run([F(1)] * flows, F(1, 4), repairs, periods=40, **options)
+    return run([F(1)] * flows, F(1, 4), repairs, periods=PERIODS, **options)
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Values in words, each once: "2", or "2.1, 3.2 and 4.2"."""
+    texts = list(dict.fromkeys(f"{float(value):g}" for value in values))
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 def resumed(link: Link, after: int) -> tuple[Fraction, Fraction]:
@@ -88,7 +96,8 @@ def states(acks: int = 20) -> Finding:
         {"acks": acks, "markings": len(found), "markings_of_no_state": len(none)},
         [Way("markings of no state: enumerated, 0 < CE <= 90 %", len(none), sum(acks + 1 - ce for ce in few))],
         restricted=all(len(names) == 1 for (ce, _), names in found.items() if ce not in few),
-        conditions="no CE, or more than 90 % of it: in between no state is said, nor what to do",
+        conditions=f"no CE, or more than {max(none)} of {acks} ACKs with it: with {min(none)} to {max(none)} no state "
+        f"is said, nor what to do ({len(none)} of {len(found)} markings)",
     )
 
 
@@ -117,6 +126,7 @@ def line_7() -> Finding:
     excess = F(1) - F(1, 4)  # a flow sends 1 in T_i and is served 1/4
     r = {name: flows[0].of("extend")[0] * flows[0].R for name, flows in (("printed", printed), ("kept", kept))}
     _, left = resumed(link, 3)
+    peak = max(link.queue)
     return Finding(
         {"line 4 first, as printed": r["printed"] == excess},
         {"excess_of_a_flow": excess, "r_printed": r["printed"], "r_kept": r["kept"], "queue_left_C_T": left},
@@ -125,8 +135,8 @@ def line_7() -> Finding:
             Way("queue left as the flows resume: run, N times the excess", left, 4 * excess),
         ],
         restricted=r["kept"] == excess,
-        conditions="R_s is the rate from before line 4, which makes it R: as printed r = dS - dS R/R = 0, and half of "
-        "the queue is left",
+        conditions=f"R_s is the rate from before line 4, and r = {r['kept']} C T; line 4 makes it R, and as printed "
+        f"r = {overwritten}, with {left / peak} of the queue left",
     )
 
 
@@ -140,24 +150,28 @@ def drains() -> Finding:
         end[name], left[name] = resumed(link, 3)
         busy[name] = all(served == link.tick for served in link.served)
     # x below 1: t_Halt is over before the extension comes, and the flows send meanwhile.
-    senders, link = run([F(1, 2)] * 2, F(1, 4), ("keep", "once", "halt", "N_u"))
+    rates, RI = [F(1, 2)] * 2, F(1, 4)
+    senders, link = run(rates, RI, ("keep", "once", "halt", "N_u"))
+    x = sum(rate + (1 - rate) * RI for rate in rates) - 1
     late = resumed(link, int(next(time for time, kind, _ in senders[0].log if kind == "halt")))[1]
     mapped = acc_map([F(1)] * 4, form="algorithm", r=F(1, 4), r_high=F(1, 4), steps=40, exact=True)
     lasts = mapped.time[3] - mapped.time[2]
+    halted = end["repaired"] - 2
     S, total = sympy.symbols("S Sigma", positive=True)
     R = S / total
     both = sympy.simplify((S - R) / R + (S - S * R / S) / R - 2 * (total - 1)) == 0
     return Finding(
         {"as printed": left["printed"] == 0 and busy["printed"]},
         {f"queue_left_{name}_C_T": queue for name, queue in left.items()}
-        | {"halt_periods": end["repaired"] - 2, "queue_left_repaired_x_below_1_C_T": late},
+        | {"halt_periods": halted, "queue_left_repaired_x_below_1_C_T": late},
         [
-            Way("halt: Algorithm 1 run line by line, fluidcc.theory.acc_map", end["repaired"] - 2, lasts),
+            Way("halt: Algorithm 1 run line by line, fluidcc.theory.acc_map", halted, lasts),
             Way("utilisation: fluidcc.theory.acc_map, a busy link", mapped.utilization, 1),
         ],
         restricted=left["repaired"] == 0 < late and busy["repaired"] and bool(both),
-        conditions="line 7 with the R_s of before line 4, one extension, and this before t_Halt is over: t_Halt + "
-        "t_extend = 2x, just as long as the queue of T_{i-1} and T_i takes",
+        conditions=f"line 7 with the R_s of before line 4 (as printed {left['printed']} C T are left), one extension, "
+        f"and this before t_Halt is over (else {late} C T are left, at x = {x}): from line rate t_Halt + t_extend = "
+        f"{halted} periods, just as long as the queue of T_{{i-1}} and T_i takes",
     )
 
 
@@ -173,13 +187,15 @@ def extends() -> Finding:
         idle = max(idle, end - sum(link.served[: round(end / link.tick)]))
     once, link = line_rate("keep", "once", stale=True)
     longest = halted["dS of T_{i-1}"]
+    ended = resumed(link, 3)[0] - 2
     return Finding(
         {name: time == 6 for name, time in halted.items()},
         {"needed_periods": 6, "halt_periods": longest, "idle_periods": idle, "extensions": list(extensions.values())},
         [Way("idle link: served, halt beyond 2x", idle, longest - 6)],
-        restricted=resumed(link, 3)[0] - 2 == 6 and len(once[0].of("extend")) == 1,
-        conditions="once in a halt; as printed the branch runs at the end of each period with CE, and with the dS of "
-        "T_{i-1} that it was given it extends each time",
+        restricted=ended == 6 and len(once[0].of("extend")) == 1,
+        conditions=f"once in a halt, which then takes {ended} periods; as printed the branch runs at the end of each "
+        f"period with CE, with the dS of T_{{i-1}} that it was given it extends "
+        f"{extensions['dS of T_{i-1}']} times, to {longest} periods, {idle} of them idle",
     )
 
 
@@ -206,8 +222,9 @@ def same_rate() -> Finding:
             Way("cycle: run, fluidcc.theory.acc_map(raised=True)", halts[2] - halts[1], mapped.cycle),
         ],
         restricted=first[0] == first[1] and bool(starts),
-        conditions="flows at line rate; others raise it once more at the end of T_{i-1}, where no ACK of it is back, "
-        "and the queue peaks at (3 - r) times the appendix's",
+        conditions=f"flows at line rate; others raise it once more at the end of T_{{i-1}}, where no ACK of it is "
+        f"back: at r = {r} their sum goes from {before} to {during} C, and the queue peaks at "
+        f"{peak / (before - 1)} = 3 - r times the appendix's",
     )
 
 
@@ -219,12 +236,12 @@ def decrease() -> Finding:
     cleared = sum(value != "true" for value in assigned("halt"))
     return Finding(
         {"as printed": falls["printed"] > 1},
-        {"decreases_printed": falls["printed"], "decreases_repaired": falls["repaired"], "periods": 40}
+        {"decreases_printed": falls["printed"], "decreases_repaired": falls["repaired"], "periods": PERIODS}
         | {"rate_at_end_printed": printed[0].R_s, "fair_rate": F(1, 4)},
         [Way("decreases after the first: run, assignments that clear halt", falls["printed"] - 1, cleared)],
         restricted=falls["repaired"] > 2,
-        conditions="the end of a halt clears the flag; as printed nothing does, line 2 fails for ever and no rate "
-        "falls again",
+        conditions=f"the end of a halt clears the flag: {falls['repaired']} decreases in {PERIODS} periods; as printed "
+        f"{cleared or 'no'} lines do, line 2 fails for ever, and decreases: {falls['printed']}",
     )
 
 
@@ -246,14 +263,14 @@ def consecutive() -> Finding:
 
     printed, repaired = raises("keep", "once", "halt", "at once"), raises(*REPAIRS)
     resets = sum(value != "N_u + 1" for value in assigned("N_u"))
-    low = sum(F(1, 25) == RI for group in printed[1:] for RI in group)
+    low, high = (sum(each == RI for group in printed[1:] for RI in group) for each in (F(1, 25), F(2, 5)))
     return Finding(
         {"as printed": gradual(printed)},
         {"halts_printed": len(printed) - 1, "rises_with_RI_Low_after_the_first_halt": low},
         [Way("rises with RI_Low after the first halt: run, 2 for each assignment that resets N_u", low, 2 * resets)],
         restricted=gradual(repaired) and len(repaired) > 2,
-        conditions="congestion resets N_u; as printed it counts all uncongested periods, and RI is RI_High from the "
-        "third on",
+        conditions=f"congestion resets N_u; as printed {resets or 'no'} lines do, it counts all uncongested periods, "
+        f"and of {high + low} rises after the first halt {low or 'none'} have RI_Low",
     )
 
 
@@ -270,7 +287,8 @@ def halves(periods: int = 5, P_thresh: int = 1) -> Finding:
         {"rate_printed": sender.R_s, "rate_counted": counted.R_s, "periods_with_UE": periods},
         [Way("N_v: run, assignments in Algorithm 1", sender.N_v, written)],
         restricted=counted.R_s == F(1, 2 ** (periods - P_thresh)),
-        conditions="each such period adds 1 to N_v, which no line does",
+        conditions=f"each such period adds 1 to N_v, and {periods} leave {counted.R_s} of the rate; as printed "
+        f"{written or 'no'} lines do, and {sender.R_s} is left",
     )
 
 
@@ -280,6 +298,7 @@ def model() -> Finding:
     from fluidcc.schemes.acc.period_map import acc_maps
 
     ways, same, instead, evidence = [], [], [], {}
+    peaks, used, cycles = [], [], ([], [])
     for r, flows in ((F(1, 250), 2), (F(10, 250), 32), (F(1, 5), 64)):
         start = [F(k + 1, flows) for k in range(flows)]
         printed, algorithm = acc_maps(start, r=r, r_high=r, steps=150, exact=True)
@@ -300,6 +319,10 @@ def model() -> Finding:
         ]
         ways.append(Way(f"algorithm's peak over C T, N = {flows}, r = {r}: map, 2r(N-1)", algorithm.peak, 2 * x))
         ways.append(Way(f"appendix's peak over C T, N = {flows}, r = {r}: map, r(N-1)", printed.peak, x))
+        peaks.append(algorithm.peak / printed.peak)
+        used.append(algorithm.utilization)
+        for each, one in zip(cycles, (printed, algorithm), strict=True):
+            each.append(one.cycle)
         run_: Any
         for run_ in (printed, algorithm):
             evidence[f"utilisation_{run_.form}_r_{r}_N_{flows}"] = F(run_.utilization)
@@ -308,8 +331,9 @@ def model() -> Finding:
         {"as printed": all(same)},
         evidence,
         ways,
-        correction="its shares, cycle by cycle, alone: Algorithm 1's queue peaks at twice the appendix's, its link is "
-        "never idle, and a cycle takes 4 + 2r(N-1) periods instead of 1 + ceil(r(N-1))",
+        correction=f"its shares, cycle by cycle, alone: Algorithm 1's queue peaks at {listed(peaks)} times the "
+        f"appendix's, its link is used to {listed(used)}, and a cycle takes 4 + 2r(N-1) periods, "
+        f"{listed(cycles[1])}, in place of {listed(cycles[0])}",
         corrected=all(instead),
     )
 

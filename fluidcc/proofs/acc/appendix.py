@@ -18,6 +18,8 @@ from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import ACC
 
+from .algorithm import listed
+
 CASES = ((Fraction(1, 250), 2), (Fraction(1, 100), 10), (Fraction(10, 250), 32), (Fraction(1, 5), 64))  # r and N
 
 
@@ -76,8 +78,8 @@ def proposition_1() -> Finding:
         {"sums_sent_appendix": sorted(set(sent))[:3], "periods_until_recorded_Algorithm_1": late[0]},
         [Way("sum recorded after a period: (2), fluidcc.theory.acc_map", Fraction(1), recorded[0])],
         restricted=bool(identity) and set(recorded) == {1} and set(late) == {2},
-        conditions="rates as recorded in the appendix; those that it sends are 0 while the flows halt and 1 + r(N-1) "
-        "after, never C, and Algorithm 1 records them at the end of T_i, after two periods",
+        conditions=f"rates as recorded in the appendix; those that it sends are {listed(sorted(set(sent)))} C, never C "
+        f"itself: 0 while the flows halt, 1 + r(N-1) after; and Algorithm 1 records them after {listed(late)} periods",
     )
 
 
@@ -104,8 +106,9 @@ def proposition_2() -> Finding:
             Way("share of the NIC of 5 C: map, L/sum L", nics[2], 5 / 8, 1e-9),
         ],
         restricted=bool(apart < 1e-9),
-        conditions="recorded rates, and one RI for all: flows that stay at different N_u come to different shares, and "
-        "flows of different NICs, with RI in proportion, to shares in proportion to the NICs' rates",
+        conditions=f"recorded rates, and one RI for all: flows with C/250 and C/25, by different N_u, come to "
+        f"{own[0]:.2f} and {own[1]:.2f}, and of NICs of 1, 2 and 5 C, with RI in proportion, to "
+        + ", ".join(f"{one:.3f}" for one in nics),
     )
 
 
@@ -129,7 +132,7 @@ def queue() -> Finding:
         {"as printed": all(value == 0 for value in printed.values())},
         printed,
         ways,
-        correction="ended at 0, where (3) and (7) go on below it unless r(N-1) is a whole number; and R_i = 0 until "
+        correction=f"ended at 0, where (3) and (7) go on to {listed(sorted(printed.values()))} C T; and R_i = 0 until "
         "the queue is empty: with (3)'s R_i = phi_i C it would not drain",
         corrected=all(corrected),
     )

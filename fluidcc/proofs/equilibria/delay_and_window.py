@@ -125,8 +125,8 @@ def continuum(flows: int = 3) -> Finding:
             ),
         ],
         restricted=moves[True] < 1e-12,
-        conditions="the increase only at g < 0; at g <= 0, as printed, rates grow by delta/tau* at each of these, "
-        "and there is no fixed point",
+        conditions="the increase only at g < 0; at g <= 0, as printed, rates grow by delta/tau*, here "
+        f"{grows / own.C:.3g} C/s, at each of these, and there is no fixed point",
     )
 
 

@@ -99,7 +99,8 @@ def by_beta() -> Finding:
         {"times beta": abs(factor - BETA) < 0.01, "times 1 - beta": abs(factor - (1 - BETA)) < 0.01},
         {"factor": factor, "factor_of_the_per_rtt_model": factor_rtt, "beta": BETA},
         [Way("rate after one interval: closed form, integration", factor, float(found.y[0, -1]) / FAST, 1e-9)],
-        correction="it is multiplied by 1/(1 + beta); in the per-RTT model by e^-beta",
+        correction=f"it is multiplied by 1/(1 + beta), here {factor:.4f}; in the per-RTT model by e^-beta, "
+        f"{factor_rtt:.4f}",
         corrected=abs(float(found.y[0, -1]) / FAST - factor) < 1e-9 and abs(float(left.y[0, -1]) - factor_rtt) < 1e-9,
     )
 
@@ -126,7 +127,8 @@ def ratio() -> Finding:
             Way("ratio per RTT: closed form, integration", per_rtt[0] / per_rtt[1], found[0] / found[1], 1e-6),
         ],
         restricted=bool(sampled[0] / sampled[1] < 1.05),
-        conditions="with sampling only: a decrease per RTT never changes the ratio of two rates, which (2) hides",
+        conditions=f"with sampling only, from {before:g} to {sampled[0] / sampled[1]:.3f} in {end / 1e6:g} ms: a "
+        f"decrease per RTT leaves {per_rtt[0] / per_rtt[1]:g}, which (2) hides",
     )
 
 
@@ -162,7 +164,8 @@ def interval(acks: int = 30, mtu: float = 1000.0) -> Finding:
         {"its unit is 1/s": unit == 1 / second},
         {"unit": str(unit), "f_ns_in_fig_4": acks * mtu / FAST},
         [Way("ns between decreases: f, packet by packet", acks * mtu / FAST, float(between.mean()), 1e-12)],
-        correction="f is the interval between decreases, with which S' = -beta S/f is right; the frequency is 1/f",
+        correction=f"f, in {unit}s, is the interval between decreases, with which S' = -beta S/f is right; the "
+        "frequency is 1/f",
         corrected=unit == second,
     )
 
@@ -207,7 +210,8 @@ def once(settings: int = 200) -> Finding:
             Way("time of the change: worst of root over grid, 1", 1 + apart, 1.0, 0.002),  # the grid: 0.1 % apart
         ],
         restricted=all(steps.values()),
-        conditions="up to one time, for any settings; after it, and always without the condition, (2) is negative",
+        conditions=f"up to one time, as in {changes} of {settings} settings, the {expected} in which the condition is "
+        "met; after it, and always without the condition, (2) is negative",
     )
 
 
@@ -240,7 +244,7 @@ def ratio_of_any() -> Finding:
         {"sampled_less_1": str(left), "sampled_slope": str(falls), "at_sign_change_in_fig_4": at},
         [Way("ratio at the sign change of Fig. 4: symbols, floats", at, numeric[0] / numeric[1], 1e-12)],
         restricted=goes["sampling"] and bool(left.is_positive) and bool(falls.is_negative) and per_rtt.diff(t) == 0,
-        conditions="with sampling, falling throughout; a decrease per RTT leaves C1/C0 as it is for ever",
+        conditions=f"with sampling, whose slope {falls} is negative; a decrease per RTT leaves {per_rtt} for ever",
     )
 
 

@@ -118,7 +118,8 @@ def dead_store() -> Finding:
         {"states": states, "states_in_which_it_matters": differ},
         [Way("line 1 is never read: by running with and without it, by the syntax tree",
              int(differ == 0), int(overwritten(algorithm_2, "tokens")))],
-        correction="line 1 can go: nothing reads it; that the increase is at least base_AI is line 7's doing",
+        correction=f"line 1 can go: it matters in {differ} of {states} states; that the increase is at least base_AI "
+        "is line 7's doing",
         corrected=differ == 0,
     )  # fmt: skip
 
@@ -267,7 +268,8 @@ def reset() -> Finding:
         },
         [Way("RTTs to reset: algorithm, Bank_Cap/AI_Cap and one", len(kept), BANK_CAP // AI_CAP + 1)],
         restricted=idle.dampener == 40 and len(kept) == BANK_CAP // AI_CAP + 1,
-        conditions="line 9 only; line 11 takes it there by ones in milder congestion; a token unspent keeps it",
+        conditions=f"line 9 only; line 11 takes it there by ones in milder congestion, from 3 in {steps} RTTs; and a "
+        f"token unspent keeps it, after 1000 RTTs at {idle.dampener}",
     )
 
 
@@ -284,7 +286,8 @@ def at_threshold() -> Finding:
         {"every congestion acts": all(acts.values())},
         {"acts_at_49_50_51_kb": list(acts.values())},
         [Way("dampener after 50 KB, as it was", after(THRESH)[1], Fraction(5))],
-        correction="at Token_Thresh neither acts, tokens and dampener stay; a plain else in line 10 closes the gap",
+        correction=f"at Token_Thresh neither acts, (tokens, dampener) stay ({', '.join(map(str, after(THRESH)))}); a "
+        "plain else in line 10 closes the gap",
         corrected=beside and not acts[str(THRESH)],
     )
 

@@ -239,7 +239,8 @@ def homogeneous(runs: int = 30_000) -> Finding:
         },
         [Way("mean work of ten equal streams: simulation, ballot formula", equal, exact, 0.03)],
         restricted=unequal < equal,
-        conditions="among mixes of the same number of streams; with more streams, unequal ones can need more",
+        conditions=f"among mixes of the same number of streams, of {sources} at {load:.0%} load {unequal:.2f} packets "
+        f"against {equal:.2f} of equal ones; {2 * sources} unequal ones need {mixed:.2f}",
     )
 
 

@@ -144,7 +144,8 @@ def finite() -> Finding:
             Way("its rate of convergence: F/C, fluidcc.theory.recursion", float(ratio), again.asymptotic_rate, 1e-12),
             *ways,
         ],
-        correction="R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it",
+        correction=f"R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it: "
+        f"{len(failing)} of {len(family())} small networks are not there after I steps",
         corrected=all(rates[j] < limit for rates in run[1:]) and closed[-1] < limit,
     )
 
@@ -257,7 +258,8 @@ def corrected_rate() -> Finding:
         ],
         correction=(
             "1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), with m_j the highest U on path j, rho_j = R_j(1) / max C on"
-            " j; asymptotically by the largest, over saturated k, of (load on k of paths that end elsewhere) / C_k"
+            " j; asymptotically by the largest, over saturated k, of (load on k of paths that end elsewhere) / C_k:"
+            f" {np.median(formula):.2f} in the median of {BATCH} networks, {max(formula):.2f} at most"
         ),
         corrected=hold,
     )
@@ -320,9 +322,9 @@ def removal() -> Finding:
             Way("networks with the same end here and in fluidcc.theory.recursion", sum(same), len(same)),
             *ways,
         ],
-        correction=(
-            "with residual capacities (C less the removed paths' load) it is so: Pareto in at most min(I, J) steps"
-        ),
+        correction="with residual capacities (C less the removed paths' load) it is so: Pareto in at most min(I, J) "
+        f"steps, here {max(steps for *_, steps in repaired)}; as printed {stalled} of {len(repaired)} small networks "
+        "have a step without one",
         corrected=optimal and margin <= 0 and all(larger),
     )
 

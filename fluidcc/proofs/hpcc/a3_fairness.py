@@ -119,7 +119,8 @@ def rule_of_thumb() -> Finding:
         {"utilisation_at_share_of_N": at},
         [Way("U* with N flows: algebra, iteration", at["1"], found, 1e-12)],
         restricted=at["15/16"] < 1,
-        conditions="fewer than N flows: with N the rule sits exactly on the boundary, U* = 1",
+        conditions=f"fewer than N flows: with N the rule sits exactly on the boundary, U* = {at['1']:g}; with 15 of "
+        f"16 it is {at['15/16']:.4f}",
     )
 
 
@@ -154,8 +155,9 @@ def beyond(flows: int = 16, w_ai: float = 300.0) -> Finding:
         },
         [Way("queue: N W_AI - (1 - eta) B T, iteration", predicted, queue, 1e-9)],
         restricted=(at_equilibrium and runs[1]["queue_bytes"]["max"] < product) or None,
-        conditions="at equilibrium; packets' queue is bounded, but cycles and runs empty: less is used than "
-        "within the rule",
+        conditions="at equilibrium; packets' queue is bounded, by "
+        f"{runs[1]['queue_bytes']['max'] / 1e3:.1f} KB, but cycles and runs empty: {used[1]:.1%} are used, and within "
+        f"the rule {used[0]:.1%}",
     )
 
 
@@ -244,7 +246,8 @@ def fluctuations(noise: float = 0.005, steps: int = 60_000) -> Finding:
             Way(f"deviation at a = {a}: linear theory, simulation", e, f, 0.1)
             for a, e, f in zip(sizes, expected, found, strict=True)
         ],
-        correction="noise e in U moves rates by e lambda sqrt(1/N + (1-1/N)/(1-lambda^2)), relatively: more as a falls",
+        correction="noise e in U moves rates by e lambda sqrt(1/N + (1-1/N)/(1-lambda^2)), relatively: more as a "
+        f"falls, {expected[0]:.2%} at a = {sizes[0]:g}, {expected[1]:.2%} at {sizes[1]:g}",
         corrected=expected[1] > expected[0],
     )
 
@@ -300,7 +303,8 @@ def alpha_fair(a: float = 0.01) -> Finding:
         {"alphas": [0.5, 1.0, 2.0, 8.0], "idle_link_utilisation": used[1], "idle_register_growth_per_rtt": ratio},
         ways,
         restricted=all(apart),
-        conditions="every link has U_i > U_target; registers of others have no equilibrium, growing by U_target/U_i",
+        conditions="every link has U_i > U_target; registers of others have no equilibrium, growing by U_target/U_i, "
+        f"{ratio:.2f} times per RTT at U_i = {used[1]:.2f}",
     )
 
 

@@ -98,10 +98,9 @@ def sees_peak() -> Finding:
             Way("queue after one round trip: fluid, packets", expected.peak, found.by_emitted_after_one_trip, 0.01),
         ],
         # The windows of the existing flows bound what can be behind it; some are on their way.
-        correction=(
-            "it sees what came behind it, at most the existing flows' windows; packets emitted one RTT after the start "
-            "see the peak"
-        ),
+        correction=f"it sees what came behind it, {found.at_emission:.2f} BDP, at most the existing flows' windows; "
+        f"packets emitted one RTT after the start see {found.by_emitted_after_one_trip:.1f} BDP, the peak being "
+        f"{found.peak:.1f}",
         corrected=found.at_emission <= expected.at_emission
         and found.by_emitted_after_one_trip >= (1 - ABOUT) * found.peak,
     )

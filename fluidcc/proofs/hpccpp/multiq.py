@@ -200,7 +200,8 @@ def between(share: Fraction = Fraction(1, 2)) -> Finding:
             Way("settles with what is unused counted: recursion, packets", True, amplitude["spare"] < 0.05),
         ],
         restricted=kept and all(periods.values()),
-        conditions="A = w B, all others backlogged; for w B/eta < A < eta B/(2 - eta) there are cycles",
+        conditions="A = w B, all others backlogged; for w B/eta < A < eta B/(2 - eta) there are cycles, of "
+        f"{min(periods.values())} to {max(periods.values())} steps at w = {share}",
     )
 
 

@@ -43,8 +43,8 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
 
     For DCQCN: every flow settles where (7)-(9) vanish, and on each link the rates sum to its capacity (6), or
     it is not loaded and marks nothing. A rate is held by one marking, but where a faster flow grows faster a marking
-    may hold several rates: equal flows of one link may then keep unequal ones, which are searched for in two groups
-    of equal rates (``others``). Delays, starts and g do not enter. What is found is checked on the fluid's own
+    may hold several rates: equal flows of one link may then keep unequal ones, which are searched for in two and three
+    groups of equal rates (``others``). Delays, starts and g do not enter. What is found is checked on the fluid's own
     right-hand side.
 
     For HPCC: R = a/(1 - eta/U), links filled from the lowest rate on (A.3); queues are those of windows that hold more

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from fluidcc.schemes.bind import binder
 from fluidcc.schemes.protocol import FixedPoint
 from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.control.merging import merged
-from fluidcc.theory.control.shares import Sender, pairs, sizes
+from fluidcc.theory.control.shares import MOST_TRIPLES, Sender, pairs, sizes, triples
 
 _ROUNDS = 500  # of the iteration over links; two or three do for one link
 _SMALLEST, _LARGEST = 1e-15, 1 - 1e-12  # marking probabilities searched
@@ -104,18 +104,24 @@ def _shared(scenario: Scenario, sender: Sender) -> Solutions:
     equal = _solution(scenario, sender, p, [(flows, fair)])
     if sender.falls:
         return Solutions([equal], True, f"{sender.searched}: the marking that holds a rate falls with it")
-    found = [
-        _solution(scenario, sender, float(sender.marking(high)), [(n, low), (flows - n, high)])
-        for n, low, high in pairs(sender, flows, link.rate)
-    ]
-    tried, most = len(sizes(flows)), math.ceil(flows) - 1
+    two = pairs(sender, flows, link.rate)
+    three = triples(sender, flows, link.rate)
+    shares = [[(n, low), (flows - n, high)] for n, low, high in two] + three
+    found = [_solution(scenario, sender, float(sender.marking(groups[-1][1])), groups) for groups in shares]
+    tried, most, held = len(sizes(flows)), math.ceil(flows) - 1, len(sender.pieces)
     of = f"1 to {most}" if tried == most else f"{tried} of the numbers from 1 to {most}"
     slower = "a flow" if most == 1 else f"{of} flows"
-    searched = f"{sender.searched}: two groups of equal rates, {slower} in the slower"
-    return Solutions([equal, *found], not found if found or tried == most else None, searched)
+    more = ""
+    if flows > 2:
+        more = f"; one marking holds up to {held} rates: " + {2: "no more groups"}.get(held, "three groups too")
+        more += f", of which the first {len(three)} are given" if len(three) == MOST_TRIPLES else ""
+        more += ", not more" if held > 3 else ""
+    searched = f"{sender.searched}: two groups of equal rates, {slower} in the slower{more}"
+    whole = tried == most and (flows <= 2 or held <= 3)
+    return Solutions([equal, *found], not found if found or whole else None, searched)
 
 
-def _solution(scenario: Scenario, sender: Sender, p: float, groups: list[tuple[float, float]]) -> Solution:
+def _solution(scenario: Scenario, sender: Sender, p: float, groups: Sequence[tuple[float, float]]) -> Solution:
     """Of one link: groups of so many flows with a rate each, taken from the scenario's flows in their order."""
     assert sender.side.fixed_point is not None
     members, states, left = [], [], list(groups)

@@ -3,19 +3,21 @@
 A flow at a rate R is held there by one marking, P(R). Where P falls with R throughout, one marking means one rate, and
 the flows can but share equally: for any number of flows and, since R is then the demand at a price -ln(1-p) that adds
 up along a path (a concave programme), for any network. Where P rises somewhere, flows that are marked alike may keep
-different rates: n at R_1 and N - n at R_2 with P(R_1) = P(R_2) and n R_1 + (N - n) R_2 = C.
+different rates: n at R_1 and N - n at R_2 with P(R_1) = P(R_2) and n R_1 + (N - n) R_2 = C. As many rates have one P
+as P has monotone pieces, at most: DCQCN's falls, rises and falls, so that there may be a third group too.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.optimize import root_scalar
+from scipy.optimize import minimize_scalar, root_scalar
 
 from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.delay_systems.delay_system import Array
@@ -27,6 +29,10 @@ _FLAT = 1e-9  # of P: what rounding may raise it by
 _RATES = 400  # of a group, for each size
 _SIZES = 200  # sizes of the groups that are tried, at most
 _SAME = 1e-6  # relative: rates of groups that are one
+_MARKINGS = 150  # looked at, of those that hold three rates
+_HALVINGS = 45  # of a piece, until P there is one of them
+MOST_TRIPLES = 20  # of three groups that are solved for; of many flows there are thousands
+_STEPS, _ASIDE, _SOLVED = 20, 1e-6, 1e-12  # of Newton's method; of a rate, for P'; relative differences of P left
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +85,33 @@ class Sender:
         _, P = self.curve
         return self.side.single_marking(self.parameters) and bool((np.diff(P) <= _FLAT * P[:-1]).all())
 
+    @cached_property
+    def pieces(self) -> list[tuple[float, float]]:
+        """Ranges of rates in which P falls or rises, in turn; as many rates, at most, have one P."""
+        R, P = self.curve
+        change = np.diff(P)
+        moving = np.flatnonzero(np.abs(change) > _FLAT * P[:-1])
+        signs = np.sign(change[moving])
+        edges = [float(R[0])]
+        for k, sign in zip(moving[1:][np.diff(signs) != 0], signs[1:][np.diff(signs) != 0], strict=True):
+            between = float(R[k - 1]), float(R[k + 1])
+            turn: Any = minimize_scalar(
+                lambda rate, sign=sign: float(sign * self.marking(rate)), bounds=between, method="bounded"
+            )
+            edges.append(float(turn.x))
+        return list(itertools.pairwise([*edges, float(R[-1])]))
+
+    def rates_at(self, marking: Array) -> Array:
+        """Of each piece the rate at markings (markings, pieces); its nearer end where a marking is beyond it."""
+        ends = np.array(self.pieces)
+        low, high = (np.tile(end, (len(marking), 1)) for end in ends.T)
+        rising = self.marking(ends[:, 1]) > self.marking(ends[:, 0])
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            beyond = (self.marking(middle) > marking[:, None]) != rising  # the rate is further up
+            low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+        return 0.5 * (low + high)
+
     @property
     def searched(self) -> str:
         """The range of rates in words."""
@@ -128,6 +161,66 @@ def pairs(sender: Sender, flows: float, capacity: float) -> list[tuple[int, floa
                 R = float(root_scalar(gap, bracket=ends, xtol=1e-15 * most, rtol=1e-15).root)
                 found.append((n, R, float(other(R))))
     return found
+
+
+def triples(sender: Sender, flows: float, capacity: float) -> list[tuple[tuple[float, float], ...]]:
+    """Unequal shares of a link in three groups of equal rates, of a P that has three pieces.
+
+    Parameters
+    ----------
+    sender, flows, capacity
+        As of `pairs`.
+
+    Returns
+    -------
+    list of ((n_1, R_1), (n_2, R_2), (n_3, R_3))
+        From the slowest on; of more than 20 the first.
+    """
+    if len(sender.pieces) != 3 or flows <= 2:
+        return []
+    (_, first), (_, second), _ = sender.pieces
+    if first + second + (flows - 2) * sender.least > capacity:  # a rate beyond each turn, and the others at the least
+        return []
+    # P falls, rises, falls: what holds three rates lies between its turns; at more than P(least) that rate stays.
+    bottom, top = (float(sender.marking(edge)) for edge in (first, second))
+    angle = np.linspace(0, math.pi, _MARKINGS + 2)[1:-1]  # close to the turns, where rates change most
+    markings = bottom + (top - bottom) * 0.5 * (1 - np.cos(angle))
+    rates = sender.rates_at(markings)
+    found: list[tuple[tuple[float, float], ...]] = []
+    for n in sizes(flows):
+        others = np.array([m for m in sizes(flows) if n + m < flows], float)
+        groups = np.stack([np.full(len(others), float(n)), others, flows - n - others])
+        over = rates @ groups > capacity
+        for k, m in zip(*np.nonzero(over[1:] != over[:-1]), strict=True):
+            solved = _solved(sender, groups[:, m], rates[k : k + 2].mean(axis=0), capacity)
+            if solved is not None:
+                members = n, int(others[m]), float(groups[2, m])
+                found.append(tuple(zip(members, solved.tolist(), strict=True)))
+            if len(found) == MOST_TRIPLES:
+                return found
+    return found
+
+
+def _solved(sender: Sender, groups: Array, rates: Array, capacity: float) -> Array | None:
+    """Rates of three groups that have one P and fill the link, by Newton's method from near ones; None if none are."""
+    R, free = rates.copy(), np.array([rates[0] > (1 + _SAME) * sender.least, True, True])
+    R[~free] = sender.least
+    for _ in range(_STEPS):
+        with np.errstate(divide="ignore", invalid="ignore"):  # at the line rate nothing is marked
+            P, up, down = np.log(sender.marking(np.outer([1, 1 + _ASIDE, 1 - _ASIDE], R)))
+        slope = (up - down) / (2 * _ASIDE * R)
+        # A rate that is free has the third's P; all fill the link.
+        jacobian = np.vstack([np.diag(slope)[:2] - [[0, 0, slope[2]]] * 2, groups])
+        wrong = np.append(P[:2] - P[2], groups @ R - capacity)
+        if not free[0]:
+            jacobian[0], wrong[0] = [1, 0, 0], 0.0
+        if max(np.abs(wrong[:2]).max(), abs(wrong[2]) / capacity) < _SOLVED:
+            inside = all(low <= rate <= high for rate, (low, high) in zip(R, sender.pieces, strict=True))
+            return R if inside and (free[0] or P[0] <= P[2]) else None
+        if not np.isfinite(jacobian).all() or abs(np.linalg.det(jacobian)) == 0:
+            return None
+        R = np.clip(R - np.linalg.solve(jacobian, wrong), 0.5 * R, 2 * R)
+    return None
 
 
 def sizes(flows: float) -> list[int]:

@@ -14,11 +14,13 @@ import pytest
 import fluidcc as fc
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, resolve
+from fluidcc.schemes.bind import binder
 from fluidcc.schemes.dcqcn import equilibrium as side
+from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
 from fluidcc.theory.control.fixed_point import state_of
 from fluidcc.theory.control.local import movement
-from fluidcc.theory.control.shares import sizes
+from fluidcc.theory.control.shares import Sender, sizes
 from fluidcc.theory.control.states import NoEquilibriumError
 from tests.oracles import dcqcn_reference as reference
 
@@ -176,6 +178,80 @@ def test_what_is_unique_says_where_was_searched() -> None:
         assert found.unique
         assert found.searched is not None
         assert said in found.searched
+
+
+# Two in the second group and a third that only the slower NIC can have: P turns at 4.1 and at 19.6 Gb/s.
+THREE = dataclasses.replace(FAST_COUNTER, byte_counter="2KB")
+
+
+def three_groups(flows: int, line_rate: str = "20Gbps", **changes: Any) -> Scenario:
+    scheme = dataclasses.replace(THREE, **changes)
+    marking = RED("5KB", "200KB", "20%")
+    return fc.incast(1, multiplicity=flows, line_rate=line_rate, marking=marking, scheme=scheme)
+
+
+def test_three_groups_of_rates() -> None:
+    """1, 2 and 1 of four flows keep three rates: one marking, a full link, still on the fluid's right-hand side."""
+    scenario = three_groups(4)
+    found = fc.equilibrium(scenario)
+    (three,) = (one for one in found.others if len(one.flows) == 3)
+    members, rates = ([row[what] for row in three.flows] for what in ("multiplicity", "rate_bytes_per_s"))
+    assert members == [1, 2, 1]
+    assert np.dot(members, rates) == pytest.approx(40 * GBPS, rel=1e-12)
+    assert moved(scenario, three) < STILL
+    assert found.unique is False
+    assert "one marking holds up to 3 rates: three groups too" in str(found.searched)
+
+
+def test_a_table_of_p_has_no_other_triples() -> None:
+    """P at 20 000 rates, the three that have each of 3000 markings, all sizes of groups: as many fill the link."""
+    scenario = resolve(three_groups(5, "25Gbps"))
+    known = [one for one in fc.equilibrium(scenario).others if len(one.flows) == 3]
+    R = np.linspace(0.01, 24.99, 20_000)
+    P = sender_of(scenario).marking(R * GBPS)
+    held = []
+    for p in np.linspace(0.07, 0.148, 3000):
+        held.append(R[:-1][np.diff(p < P)])
+    rates = np.array([three for three in held if len(three) == 3])
+    assert len(rates) > 2000
+    found = [
+        tuple(rates[k])
+        for a in (1, 2, 3)
+        for b in range(1, 5 - a)
+        for k in np.flatnonzero(np.diff(rates @ [a, b, 5 - a - b] > 40))
+    ]
+    assert len(known) == len(found) == 2
+    for one, three in zip(known, found, strict=True):
+        assert [row["rate_bytes_per_s"] / GBPS for row in one.flows] == pytest.approx(three, abs=0.15)
+
+
+def sender_of(scenario: Scenario) -> Sender:
+    flow = scenario.flows[0]
+    parameters = binder(scenario)(flow)
+    side_of_it = equilibrium_of(flow.scheme)
+    assert side_of_it is not None
+    return Sender(side_of_it, parameters, flow.line_rate, scenario.wire_packet_of(flow))
+
+
+def test_more_than_three_rates_at_one_marking_are_not_called_unique(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hyper increases below R_AI give P five pieces: where no groups are found, nothing is claimed."""
+    changes = {"rate_ai": "186Mbps", "rate_hai": "7.7Mbps", "hyper_increase": True, "byte_counter": "1134B"}
+    scenario = three_groups(3, "40Gbps", timer="3.13ms", cnp_interval="62us", alpha_timer="106.7us", **changes)
+    assert len(sender_of(resolve(scenario)).pieces) == 5
+    for search in ("pairs", "triples"):
+        monkeypatch.setattr(f"fluidcc.theory.control.marking.{search}", lambda *_: [])
+    found = fc.equilibrium(scenario)
+    assert found.unique is None
+    assert fc.equilibrium(three_groups(3)).unique  # three pieces: the searches are all there is
+    assert "up to 5 rates: three groups too, not more" in str(found.searched)
+
+
+def test_a_link_too_narrow_for_three_groups() -> None:
+    """With the counter of 5 KB a rate beyond each turn of P is more than 40 Gb/s: two groups are all there are."""
+    found = fc.equilibrium(shared(3))
+    assert found.unique
+    (_, first), (_, second), _ = sender_of(resolve(shared(3))).pieces
+    assert first + second > 40 * GBPS
 
 
 def test_sizes_of_groups() -> None:
