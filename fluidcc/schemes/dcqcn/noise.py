@@ -1,11 +1,11 @@
 """What chance does to a DCQCN flow that is marked with a constant probability: the spectrum of its rate and alpha.
 
-CNPs come at least tau apart (Fig. 6): one that is due at the end of an interval in which a mark came, else with the next
-mark. So they are a renewal process, and no Poisson one. Every CNP sets R_T to R_C and starts timer and byte counter
-anew: between two CNPs the rate follows one curve (Fig. 7), cut short by the next. From CNP to CNP the flow then adds up
-independent pieces of it, whose spectrum is known at every frequency (Cox and Lewis 1966, section 4.6; of a count, at
-frequency 0, sigma^2/mean^3). It has all jumps of the flow, those of timers and counters too, whose number depends on the
-gap: a long one regains more than the mean.
+CNPs come at least tau apart (Fig. 6): at the end of an interval in which a mark came, else with the next mark. So they
+are a renewal process, and no Poisson one. Every CNP sets R_T to R_C and starts timer and byte counter anew: between two
+CNPs the rate follows one curve (Fig. 7), cut short by the next. From CNP to CNP the flow then adds up independent
+pieces of it, whose spectrum is known at every frequency; of a count of CNPs it is, at frequency 0, sigma^2/mean^3 (Cox
+1962, Renewal Theory). It has all jumps of the flow, those of timers and counters too, whose number depends on the gap:
+a long one regains more than the mean.
 
 A piece begins at R_T = R_C and alpha of the equilibrium, so R_C and R_T move alike by it: what is recovered within a
 gap is in the piece, and must not be recovered once more by the linear system that it drives.
