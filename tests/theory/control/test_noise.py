@@ -94,6 +94,25 @@ def test_more_flows_at_a_fixed_share_average_it_out() -> None:
     assert many / 128 == pytest.approx(few / 8 / 4, rel=1e-6)
 
 
+def test_at_an_equilibrium_that_is_given() -> None:
+    scenario = dcqcn(32)
+    found = fc.stability(scenario, at=fc.equilibrium(scenario)).queue_std_bytes
+    assert found == pytest.approx(fc.stability(scenario).queue_std_bytes, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_classes_add_their_noise() -> None:
+    """24 and 8 flows whose NICs differ, which plays no part at their share: as 32 equal ones, to 1e-6."""
+    scenario = dcqcn(32)
+    (flow,) = scenario.flows
+    parts = (24.0, flow.line_rate), (8.0, fc.units.Rate(2 * flow.line_rate))
+    apart = tuple(dataclasses.replace(flow, multiplicity=many, line_rate=rate) for many, rate in parts)
+    found = fc.stability(dataclasses.replace(scenario, flows=apart))
+    assert found.noise is not None
+    assert len(found.noise.sources) == 2
+    assert found.queue_std_bytes == pytest.approx(fc.stability(scenario).queue_std_bytes, rel=1e-6)
+
+
 def test_the_hybrid_is_as_noisy_as_predicted() -> None:
     """32 flows, an equilibrium 3.5 predicted deviations above an empty queue: within 25 %, stated before it was run.
 
