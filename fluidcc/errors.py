@@ -17,4 +17,4 @@ class UnknownNameError(InputError, TypeError):
 
 
 class NoClosedFormError(Exception):
-    """A scheme's own solution of its fixed point does not cover this scenario; another way must be taken."""
+    """A scheme's own formula does not cover this scenario: another way must be taken, or its result is none."""

@@ -100,7 +100,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
     from rich.table import Table
 
     table = Table(title=f"{scheme}: stability of the fixed point", box=None, title_justify="left")
-    for name in ("flows", "stable", "root [1/s]", "phase", "published", "gain", "delay", "critical"):
+    for name in ("flows", "stable", "root [1/s]", "phase", "published", "gain", "delay", "critical", "queue std"):
         table.add_column(name, justify="right", no_wrap=True)
     for point in points:
         root = point.rightmost_root
@@ -113,6 +113,7 @@ def _print(scheme: str, points: list[Stability]) -> None:
             _number(point.gain_margin, " dB"),
             _time(point.delay_margin),
             _time(point.critical_feedback_delay),
+            _deviation(point),
         )
     console = Console(width=max(Console().width, _WIDTH))
     console.print(table)
@@ -120,13 +121,25 @@ def _print(scheme: str, points: list[Stability]) -> None:
         console.print(
             "phase, gain, delay: margins of the loop cut at the queue; critical: feedback delay that is too much"
         )
+    if any(point.queue_std_bytes is not None for point in points):
+        console.print("queue std: the standard deviation that the chance of marks keeps up, to first order")
     if any(not point.on_ramp and point.stable is not None for point in points):
         console.print("* no fixed point on the RED ramp: values are those of its line extended beyond kmax")
     for state in dict.fromkeys(point.state for point in points if point.state != "ok"):
         counts = ", ".join(f"{point.flows:g}" for point in points if point.state == state)
         console.print(f"flows {counts}: {state}")
+    for why in dict.fromkeys(point.queue_std_state for point in points if point.stable is not None):
+        counts = ", ".join(f"{point.flows:g}" for point in points if point.queue_std_state == why)
+        if why != "ok":
+            console.print(f"flows {counts}: {'' if why.startswith('in doubt') else 'no '}queue std: {why}")
     if any(point.rightmost_root is None for point in points):
         console.print(f"where a run ends: fluidcc equilibrium {scheme}, with the same options")
+
+
+def _deviation(point: Stability) -> str:
+    if point.queue_std_bytes is None:
+        return ""
+    return units.show(point.queue_std_bytes, units.SIZE) + ("" if point.queue_std_state == "ok" else "?")
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -36,7 +36,7 @@ CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "fluid": (protocol.Comparing, protocol.Windowed, protocol.Halting),
         "packet": (protocol.Shown,),
         "hybrid": (protocol.HybridSide,),
-        "equilibrium": (protocol.SolvedByMarking, protocol.SolvedByUtilisation),
+        "equilibrium": (protocol.SolvedByMarking, protocol.SolvedByUtilisation, protocol.Random),
         "crosscheck": (protocol.CrosscheckSide,),
     }
 )

@@ -331,6 +331,34 @@ class SolvedByUtilisation(EquilibriumSide[P_contra], Protocol):
         ...
 
 
+class Noise(Protocol):
+    """What chance adds to a flow's moving states, as a stationary process."""
+
+    def __call__(self, frequency: np.ndarray[Any, Any], /) -> np.ndarray[Any, Any]:
+        """Its spectral density at w > 0 [rad/s], (frequencies, m, m) for the m ``MOVES``; two-sided.
+
+        Of the process n in x' = A x + n, for a flow alone: the integral of the density over all w, by 2 pi, is the
+        variance of n.
+        """
+        ...
+
+
+class Random(EquilibriumSide[P_contra], Protocol):
+    """An equilibrium side of a scheme whose feedback is random, as marks are."""
+
+    def noise(self, parameters: P_contra, state: Mapping[str, float], marking: float, packet: float, /) -> Noise:
+        """Noise of a flow at an equilibrium: of ``MOVES`` by name, marked with a probability along its path.
+
+        The packet is that on the wire [bytes].
+
+        Raises
+        ------
+        NoClosedFormError
+            If it is not known for these parameters; the message says why.
+        """
+        ...
+
+
 # -- the two engines against each other: schemes/NAME/crosscheck.py ----------------------------------------------
 
 

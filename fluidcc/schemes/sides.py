@@ -102,6 +102,7 @@ class Equilibrium:
     least_rate: Callable[..., float] | None = None
     largest_rate: Callable[..., float] = lambda parameters, line_rate: line_rate
     single_marking: Callable[[Any], bool] = lambda parameters: True
+    noise: Callable[..., protocol.Noise] | None = None
     balances: Callable[..., Any] | None = None
     observables: Callable[..., dict[str, float]] | None = None
 

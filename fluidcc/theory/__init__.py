@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.acc.period_map import acc_maps as acc_maps
     from fluidcc.schemes.dcqcn.published import published as published
     from fluidcc.theory import queueing as queueing
+    from fluidcc.theory.control.noise import QueueNoise as QueueNoise
     from fluidcc.theory.delay_systems.critical import critical_delay as critical_delay
     from fluidcc.theory.delay_systems.delay_system import DelaySystem as DelaySystem
     from fluidcc.theory.delay_systems.response import DelayLoop as DelayLoop
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "DelayLoop": "fluidcc.theory.delay_systems.response",
     "DelaySystem": "fluidcc.theory.delay_systems.delay_system",
+    "QueueNoise": "fluidcc.theory.control.noise",
     "abscissa": "fluidcc.theory.delay_systems.roots",
     "acc_map": "fluidcc.schemes.acc.period_map",
     "acc_maps": "fluidcc.schemes.acc.period_map",

@@ -20,4 +20,5 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     _packet: protocol.PacketSide[DCQCN] = packet
     _hybrid: protocol.HybridSide[DCQCN] = hybrid
     _equilibrium: protocol.SolvedByRate[DCQCN] = equilibrium
+    _random: protocol.Random[DCQCN] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

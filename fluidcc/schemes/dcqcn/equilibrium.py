@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import root_scalar
 
 from fluidcc.schemes.dcqcn.fluid import State
+from fluidcc.schemes.dcqcn.noise import noise as noise
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 _LEAST_RATE = 1e-9  # of the line rate, where there is no other limit

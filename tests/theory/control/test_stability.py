@@ -101,6 +101,8 @@ def test_hpccs_rates_have_no_queue_to_cut_at() -> None:
     assert found.phase_margin is None
     assert found.critical_feedback_delay is not None
     assert found.paper_phase_margin is None
+    assert found.queue_std_bytes is None
+    assert found.queue_std_state == "hpcc has no random feedback, or says nothing of it"
 
 
 @pytest.mark.parametrize("increase", [0.06, 0.1, 0.3])
