@@ -102,7 +102,7 @@ def test_at_an_equilibrium_that_is_given() -> None:
 
 @pytest.mark.slow
 def test_classes_add_their_noise() -> None:
-    """24 and 8 flows whose NICs differ, which plays no part at their share: as 32 equal ones, to 1e-6."""
+    """24 and 8 flows whose NICs differ, which plays no part here: as 32 equal ones, to the integral's 5e-4."""
     scenario = dcqcn(32)
     (flow,) = scenario.flows
     parts = (24.0, flow.line_rate), (8.0, fc.units.Rate(2 * flow.line_rate))
@@ -110,7 +110,7 @@ def test_classes_add_their_noise() -> None:
     found = fc.stability(dataclasses.replace(scenario, flows=apart))
     assert found.noise is not None
     assert len(found.noise.sources) == 2
-    assert found.queue_std_bytes == pytest.approx(fc.stability(scenario).queue_std_bytes, rel=1e-6)
+    assert found.queue_std_bytes == pytest.approx(fc.stability(scenario).queue_std_bytes, rel=5e-4)
 
 
 def test_the_hybrid_is_as_noisy_as_predicted() -> None:
