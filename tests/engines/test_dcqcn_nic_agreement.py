@@ -2,10 +2,9 @@
 
 8 flows with NVIDIA's defaults, Kmin 1 MiB, Kmax 2 MiB, Pmax 5 %; starts drawn within 20 us. With targets lowered at
 every cut both engines agree to the noise. With targets kept the queue swings over the whole of a cycle of milliseconds,
-in which flows fall silent. When a nearly silent flow sends its next packet is the engines' own: packets wait for the
-newest rate's gap since the last one, the hybrid's fluid remembers all rates since. Its flows keep less in step, and at
-times fall out of it for good (8 of 60 runs with 16 flows, none with a least rate of 1 Kb/s; no packet run of 42). So
-15 % is claimed of the queue, set after 8 to 10 % were measured, 0.03 of the utilisation, and of medians over seeds.
+in which flows fall silent, and what the few packets of silent flows do decides: before they went as in packets, and
+were marked by the queue that they join, 8 of 60 runs with 16 flows ran away. 10 % is claimed of the queue, set after 2
+to 4 % were measured, 0.02 of the utilisation, and of medians over seeds.
 """
 
 from __future__ import annotations
@@ -55,5 +54,5 @@ def test_a_kept_target_fills_the_queue() -> None:
 def test_packets_and_hybrid(flows: int, clamp: bool) -> None:
     packets = runs("packet", flows, clamp, 5)
     hybrid = runs("hybrid", flows, clamp, 24)
-    assert hybrid[0] == pytest.approx(packets[0], abs=0.03)
-    assert hybrid[1:] == pytest.approx(packets[1:], rel=0.15)
+    assert hybrid[0] == pytest.approx(packets[0], abs=0.02)
+    assert hybrid[1:] == pytest.approx(packets[1:], rel=0.1)
