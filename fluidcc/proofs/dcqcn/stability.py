@@ -88,8 +88,9 @@ def difference_root(flows: int, g: float, delay: float = 50e-6) -> complex:
     def characteristic(root: complex) -> complex:
         return complex(np.linalg.det(root * np.eye(3) - now - then * np.exp(-root * delay)))
 
-    found = [newton(characteristic, x0=start + 1e-3j, tol=1e-9) for start in np.linalg.eigvals(now + then)]
-    root = max(found, key=lambda root: root.real)
+    starts = np.linalg.eigvals(now + then)
+    found = np.array([newton(characteristic, x0=start + 1e-3j, tol=1e-9) for start in starts], complex)
+    root = found[np.argmax(found.real)]
     return complex(root.real, abs(root.imag))  # of a pair the one above the axis
 
 
