@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 NEVER = math.inf
-BINS = 512 + 128 * 16  # of the distribution of a queue
+BINS = 512 + 128 * 32  # of the distribution of a queue; the last one at 281 TB
 RING = 16  # entries of a ring to begin with
 OBSERVED = 2  # columns of a flow's samples that every scheme has: sent, and rate
 

@@ -18,7 +18,7 @@ UNLIMITED = 1 << 60  # size of a long-lived flow
 QUEUES = 8  # of a port: 0 for control frames, above all others; 1 to 7 for traffic classes
 HOPS = 8  # switches on a path that telemetry has room for
 DEPTHS = 16  # of trees of paused ports that are told apart
-BINS = 1280  # of the distribution of a queue
+BINS = 2048  # of the distribution of a queue; the last one at 306 GB
 OBSERVED = 4  # a scheme's own variables in a trace
 
 # Constants are int64 rather than literals, for each of which Numba would compile a called function anew.

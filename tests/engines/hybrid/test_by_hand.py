@@ -117,6 +117,16 @@ def test_a_rare_packet_is_marked_by_the_queue_that_it_joins() -> None:
     assert max(phases) < 2 * burst + burst + 6e-6  # the queue, its wait, the way
 
 
+@pytest.mark.parametrize("engine", ["hybrid", "packet"])
+def test_percentiles_of_a_queue_without_bounds(engine: str) -> None:
+    """It grows on a straight line to a gigabyte: its lengths are uniform. Packets lumped all above 142 MB together."""
+    scenario = fc.incast(3, scheme=fc.NoControl(), rate="400Gbps", packet_size="9KB")
+    queue = fc.simulate(scenario, "10ms", engine=engine).summary["queue_bytes"]
+    assert queue["max"] == pytest.approx(1e9, rel=0.01)
+    for percent in (5, 50, 95):
+        assert queue[f"p{percent}"] == pytest.approx(queue["max"] * (0.5 + percent / 200), rel=0.01)
+
+
 def test_scripted_senders_fill_and_empty_a_queue_on_straight_lines() -> None:
     script = fc.NoControl(schedule="0:10Gbps,1ms:30Gbps,2ms:5Gbps", repeat="3ms")
     scenario = fc.incast(2, scheme=script, rate="40Gbps", marking=None)
