@@ -334,6 +334,25 @@ class QueueNetwork:
         """States of the schemes after a step."""
         return self._projected(y)
 
+    # -- steps of each point's own (`fluid.adaptive`) --------------------------------------------------------
+
+    @property
+    def lags_move(self) -> bool:
+        """Whether lags have queueing delays in them."""
+        return self.network.queueing
+
+    def bounded(self, y: State) -> State:
+        """Empty queues are empty, and schemes project."""
+        return y._replace(queue=jnp.maximum(y.queue, 0.0), schemes=self._projected(y))
+
+    def paced(self, z: Memory, ratio: Array) -> Memory:
+        """Waits grow as fast as in the last step."""
+        return z if z.wait_growth is None else z._replace(wait_growth=z.wait_growth * ratio)
+
+    def settle(self, clock: Clock, z: Memory, stopped: State, feedback: Lagged) -> Memory:
+        """Waits follow, and what queues lacked to fall any further their links could have sent."""
+        return self._waited(clock, z._replace(idle=z.idle + self.network.by_link(stopped.queue)), feedback)
+
     def _projected(self, y: State) -> tuple[Any, ...]:
         return tuple(
             fluid.project(group.parameters, state, group.line_rate)
