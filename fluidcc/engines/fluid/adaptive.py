@@ -13,13 +13,11 @@ from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
 
 from fluidcc.engines.fluid.history import hermite
 from fluidcc.engines.fluid.kernel import Clock, Lagged, Memory, State, System
 from fluidcc.engines.fluid.knots import Interval, Knots, constant_past, nothing
-from fluidcc.engines.fluid.methods import RK4
 
 LEAST_STEP = 1e-12  # s: taken whatever its error; a state that is not finite then stops its point
 _FIRST_STEP = 1e-7  # s
@@ -28,8 +26,15 @@ _SAFETY, _SHRINK, _GROW = 0.9, 0.15, 4.0  # of the next step over this one
 PASSED = 1e-13  # relative: an instant this little ahead has been reached
 
 _NODES = (0.5, 1.0)  # instants of a step at which lagged signals are read; at its start they are known
-_AT = (0, 0, 0, 1, 1)  # of the stages, and of the end (that of the start is not read)
-_WEIGHTS = np.array([[*row, *[0.0] * (4 - len(row))] for row in (*RK4.matrix, RK4.weights)])
+# Of the four stages, and of the slope at the end: where they stand; of the slope before and of the mean slope, how much
+# leads there; of their own, its share of the mean, and of that in the middle.
+_STAGES = (
+    (0.0, 0.0, 0.0, 1 / 6, 0.0),
+    (0.5, 0.5, 0.0, 1 / 3, 0.5),
+    (0.5, 0.5, 0.0, 1 / 3, 0.5),
+    (1.0, 1.0, 0.0, 1 / 6, 0.0),
+    (1.0, 0.0, 1.0, 0.0, 0.0),
+)
 
 
 class Adaptable(System, Protocol):
@@ -86,6 +91,17 @@ class Step(NamedTuple):
     z: Memory
     right: State  # slopes there, from within the step
     left: State  # and at its end
+
+
+class _Stage(NamedTuple):
+    """What one stage hands to the next: no more than that, as XLA copies it each time."""
+
+    slope: State  # its own, within limits
+    total: State  # weighed sums of slopes: within limits,
+    free: State  # and as the equations have them
+    first: State  # slope at the step's start
+    middle: State  # mean of those in its middle
+    y: State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,29 +165,36 @@ class Adaptive:
         feedbacks = jax.tree.map(lambda now, later: jnp.concatenate([now[None], later]), s.feedback, feedbacks)
         clock = Clock(s.time / h, s.time, h)
 
-        def stage(state: tuple[State, State, State], k: Array) -> tuple[tuple[State, State, State], None]:
-            slopes, stopped, _ = state
-            row = jnp.asarray(_WEIGHTS, h.dtype)[k]
+        def stage(state: _Stage, k: Array) -> tuple[_Stage, None]:
+            node, before, whole, weight, middle = jnp.asarray(_STAGES, h.dtype)[k]
             y = system.bounded(
-                jax.tree.map(lambda base, ks: base + h * sum(row[m] * ks[m] for m in range(4)), s.y, slopes)
+                jax.tree.map(lambda base, a, b: base + h * (before * a + whole * b), s.y, state.slope, state.total)
             )
-            which = jnp.where(k == 0, 0, 1 + jnp.asarray(_AT, jnp.int32)[k])
-            heard = jax.tree.map(lambda f: lax.dynamic_index_in_dim(f, which, 0, False), feedbacks)
-            free = system.derivative(clock._replace(time=s.time + h * jnp.asarray((0.0, 0.5, 0.5, 1.0, 1.0))[k]), y, z, heard)
+            heard = jax.tree.map(lambda f: lax.dynamic_index_in_dim(f, (2.0 * node).astype(int), 0, False), feedbacks)
+            free = system.derivative(clock._replace(time=s.time + node * h), y, z, heard)
             # A state at a limit, which its slope would leave, stays: an empty queue, a rate at the line's.
             on = system.bounded(jax.tree.map(lambda a, b: a + h * b, y, free))
             slope = jax.tree.map(lambda a, b, c: jnp.where(a == b, 0.0, c), on, y, free)
-            slopes = jax.tree.map(lambda ks, new: lax.dynamic_update_index_in_dim(ks, new, k, 0), slopes, slope)
-            weight = h * jnp.asarray([*RK4.weights, 0.0], h.dtype)[k]
-            stopped = jax.tree.map(lambda total, a, b: total + weight * (a - b), stopped, slope, free)
-            return (slopes, stopped, y), None
 
-        none = jax.tree.map(lambda leaf: jnp.zeros((5, *leaf.shape), leaf.dtype), s.y)
+            def add(share: Array, totals: State, values: State) -> State:
+                return jax.tree.map(lambda a, b: a + share * b, totals, values)
+
+            return _Stage(
+                slope=slope,
+                total=add(weight, state.total, slope),
+                free=add(weight, state.free, free),
+                first=jax.tree.map(lambda a, b: jnp.where(k == 0, a, b), slope, state.first),
+                middle=add(middle, state.middle, slope),
+                y=y,
+            ), None
+
         still = jax.tree.map(jnp.zeros_like, s.y)
-        (slopes, stopped, new), _ = lax.scan(stage, (none, still, s.y), jnp.arange(5, dtype=jnp.int32))
+        begun = _Stage(still, still, still, still, still, s.y)
+        (end, total, free, right, middle, new), _ = lax.scan(stage, begun, jnp.arange(5, dtype=jnp.int32))
+        stopped = jax.tree.map(lambda a, b: h * (a - b), total, free)
         here = jax.tree.map(lambda f: f[-1], feedbacks)
         settled = system.settle(Clock((s.time + h) / h, s.time + h, h), z, stopped, here)
-        error = self._error(s, h, slopes, new)
+        error = self._error(s, h, (right, middle, end), new)
         if system.lags_move:
             error = jnp.maximum(error, self._lag_error(s.y, z, settled, h))
 
@@ -188,9 +211,7 @@ class Adaptive:
         def pick(new: Any, old: Any) -> Any:
             return jax.tree.map(lambda a, b: jnp.where(took, a, b), new, old)
 
-        right, end = (jax.tree.map(lambda ks, i=i: ks[i], slopes) for i in (0, 4))
         interval = Interval(*map(system.remembered, (s.y, right, new, end)))
-        middle = jax.tree.map(lambda ks: 0.5 * (ks[1] + ks[2]), slopes)
         lost = s.lost | (live & self._forgotten(s, knots))
         dead = lost | (took & least & ~finite)
         y = jax.tree.map(lambda leaf: jnp.where(dead, jnp.nan, leaf), pick(new, s.y))
@@ -221,7 +242,7 @@ class Adaptive:
         ]
         return functools.reduce(jnp.logical_or, found)
 
-    def _error(self, s: Steps, h: Array, slopes: State, new: State) -> Array:
+    def _error(self, s: Steps, h: Array, slopes: tuple[State, State, State], new: State) -> Array:
         """Estimated error of a step over what is tolerated, (points,): the largest of all quantities.
 
         The less of two: by the second difference of slopes over the step, and by the third one, which reaches back into
@@ -229,17 +250,18 @@ class Adaptive:
         """
         back = jnp.where(s.before > 0, s.before, 1.0)
 
-        def rows(y: Array, y_new: Array, ks: Array, before: Array, largest: Array) -> list[Array]:
-            middle = 0.5 * (ks[1] + ks[2])
-            second = jnp.abs(ks[0] - 2.0 * middle + ks[4]) * (h / 6.0)
-            rise, fall = (middle - ks[0]) / (0.5 * h), (ks[4] - middle) / (0.5 * h)
-            bend = (rise - (ks[0] - before) / (0.5 * back)) / (0.5 * (h + back))
+        def rows(
+            y: Array, y_new: Array, right: Array, middle: Array, left: Array, before: Array, largest: Array
+        ) -> list[Array]:
+            second = jnp.abs(right - 2.0 * middle + left) * (h / 6.0)
+            rise, fall = (middle - right) / (0.5 * h), (left - middle) / (0.5 * h)
+            bend = (rise - (right - before) / (0.5 * back)) / (0.5 * (h + back))
             third = jnp.abs((fall - rise) / h - bend) / (h + 0.5 * back) * (h**4 / 8.0)
             estimate = jnp.where(s.before > 0, jnp.minimum(second, third), second)
             scale = jnp.maximum(jnp.maximum(jnp.abs(y), jnp.abs(y_new)), _FLOOR * largest)
             return list(estimate / (self.rtol * jnp.where(scale > 0, scale, 1.0)))
 
-        found = jax.tree.map(rows, s.y, new, slopes, s.middle, s.largest)
+        found = jax.tree.map(rows, s.y, new, *slopes, s.middle, s.largest)
         return functools.reduce(jnp.maximum, jax.tree.leaves(found))
 
     def _lag_error(self, y: State, z: Memory, settled: Memory, h: Array) -> Array:

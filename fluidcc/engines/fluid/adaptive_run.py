@@ -86,8 +86,8 @@ def shortest_lag(network: Network) -> Array:
 def numbers_of(plan: Plan) -> Numbers:
     """Numbers of a plan with a tolerance."""
     times = (plan.stride * plan.dt, plan.first * plan.dt, plan.last * plan.dt, plan.steps * plan.dt)
-    spacing, opens, closes, end = map(jnp.float64, times)
-    return Numbers(jnp.float64(plan.rtol), spacing, jnp.int32(plan.samples), opens, closes, end)
+    spacing, opens, closes, end = map(np.float64, times)
+    return jax.device_put(Numbers(np.float64(plan.rtol), spacing, np.int32(plan.samples), opens, closes, end))
 
 
 def begin(network: Network, numbers: Numbers, *, points: int, depth: int, room: int, full: bool) -> Progress:
@@ -127,7 +127,7 @@ def proceed(
         ahead = jnp.min(jnp.where(to_come, stops, numbers.end), axis=0)
         steps, step = stepper.attempt(now.steps, ahead)
         sums = _observe(system, numbers, now.sums, step, steps)
-        sampled, samples = _sample(system, numbers, now, step, steps, room, full)
+        sampled, samples = _sample(system, numbers, now, step, steps, full)
         return Progress(steps, sums, sampled, samples)
 
     progress = lax.while_loop(going, attempt, progress)
@@ -225,11 +225,10 @@ def _shown(system: QueueNetwork, clock: Clock, y: State, z: Memory, full: bool) 
 
 
 def _sample(
-    system: QueueNetwork, numbers: Numbers, now: Progress, step: Step, steps: Steps, room: int, full: bool
+    system: QueueNetwork, numbers: Numbers, now: Progress, step: Step, steps: Steps, full: bool
 ) -> tuple[Array, dict[str, Array]]:
     """Take the samples that lie in a step."""
     end = step.time + step.width
-    columns = jnp.arange(end.shape[0])
     last = end >= numbers.end * (1.0 - PASSED)
 
     def due(sampled: Array) -> Array:
@@ -244,16 +243,21 @@ def _sample(
         y = within(system, step, steps.y, theta)
         z = step.z._replace(idle=step.z.idle + theta * (steps.z.idle - step.z.idle))
         shown = _shown(system, Clock(step.time / step.width, step.time, step.width), y, z, full)
-        at = jnp.where(wanted, sampled, room)
-        kept = {
-            name: buffer.at[at[None, :], jnp.arange(buffer.shape[1])[:, None], columns[None, :]].set(
-                shown[name], mode="drop"
-            )
-            for name, buffer in kept.items()
-        }
+        kept = {name: _put(buffer, sampled, wanted, shown[name]) for name, buffer in kept.items()}
         return sampled + wanted, kept
 
     return lax.while_loop(lambda state: jnp.any(due(state[0])), take, (now.sampled, now.samples))
+
+
+def _put(buffer: Array, at: Array, wanted: Array, values: Array) -> Array:
+    """Write values (rows, points), if wanted, to places (points,) of a buffer (room, rows, points)."""
+    if len(at) == 1:  # a scatter copies the buffer, each time
+        place = jnp.minimum(at[0], buffer.shape[0] - 1)
+        old = lax.dynamic_index_in_dim(buffer, place, 0, keepdims=False)
+        return lax.dynamic_update_index_in_dim(buffer, jnp.where(wanted, values, old), place, 0)
+    rows, points = (jnp.arange(size) for size in buffer.shape[1:])
+    place = jnp.where(wanted, at, buffer.shape[0])
+    return buffer.at[place[None, :], rows[:, None], points[None, :]].set(values, mode="drop")
 
 
 _begin = per_shape()(begin)
@@ -280,7 +284,7 @@ def execute(
         static = {"points": points, "depth": plan.depth, "room": plan.room, "full": full}
         first, compile_s = _begin.ready(columns, numbers, **static)
         progress = first(columns, numbers)
-        attempts = jnp.int32(max(64, min(_ATTEMPTS, _POINT_ATTEMPTS // points)))
+        attempts = jax.device_put(np.int32(max(64, min(_ATTEMPTS, _POINT_ATTEMPTS // points))))
         then, more_s = _proceed.ready(columns, numbers, progress, attempts, **static)
         compile_s += more_s
         began = time.perf_counter()

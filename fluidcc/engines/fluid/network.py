@@ -263,9 +263,9 @@ def with_points(network: Network, dtype: Any) -> Network:
     def whole(column: Any) -> Any:
         # Of plain numbers in NumPy: in JAX each shape would be compiled.
         column = jnp.asarray(column, dtype) if isinstance(column, Tracer) else np.asarray(column, dtype)
-        return jnp.asarray(column[:, None] if column.ndim == 1 else column)
+        return column[:, None] if column.ndim == 1 else column
 
-    return jax.tree.map(whole, network)
+    return jax.device_put(jax.tree.map(whole, network))  # all at once: one by one they take longer than a short run
 
 
 REASONS = (

@@ -67,6 +67,8 @@ class Plan:
         Whether the lags allow twice the step too; if not, and if asked for, the history holds a quarter of it.
     rtol : float or None
         Tolerance of steps of each point's own; ``dt`` is then the grid of the samples and the window alone.
+    estimates : bool
+        Whether each point of a sweep to a tolerance is run again, to ten times of it.
     """
 
     dt: float
@@ -85,6 +87,7 @@ class Plan:
     dtype: str
     coarsens: bool = True
     rtol: float | None = None
+    estimates: bool = False
 
     @property
     def samples(self) -> int:
@@ -95,6 +98,11 @@ class Plan:
     def lag_limit(self) -> float:
         """Longest lag that the history holds [s]."""
         return (self.depth - 3) * self.dt
+
+    def to_tolerance(self, factor: float) -> Plan:
+        """The same run to another tolerance."""
+        assert self.rtol is not None
+        return dataclasses.replace(self, rtol=factor * self.rtol, estimates=False)
 
     def halved(self) -> Plan:
         """The same run with half the step."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from fluidcc.engines.fluid.completion import rest, sent_by, waits
@@ -109,7 +110,7 @@ class QueueNetwork:
         if len(columns) == 1:
             return columns[0]
         order = [i for group in self.network.groups for i in group.flows]
-        return jnp.concatenate(columns)[jnp.argsort(jnp.asarray(order))]
+        return jnp.concatenate(columns)[np.argsort(order)]
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
         """Lags of `reads`: propagation, and what the packets waited."""
@@ -236,15 +237,18 @@ class QueueNetwork:
 
     def observables(self, y: State) -> dict[str, Array]:
         """What the schemes show, (flows, points) each; NaN for flows whose scheme shows none of that name."""
-        found: dict[str, Array] = {}
-        for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
+        # Joined, not written in: XLA compiles no loop with a scatter in it as one function.
+        found: dict[str, list[Array]] = {}
+        for g, (group, fluid, state) in enumerate(zip(self.network.groups, self._fluid, y.schemes, strict=True)):
             for name, values in fluid.observables(state).items():
                 if name not in fluid.OBSERVABLES:
                     where, known = group.parameters.name, ", ".join(fluid.OBSERVABLES) or "nothing"
                     raise InputError(f"scheme {where}: observables gives {name!r}; OBSERVABLES has {known}")
-                nothing = jnp.full((self._count[1], self.points), jnp.nan, values.dtype)
-                found[name] = found.get(name, nothing).at[jnp.asarray(group.flows)].set(values)
-        return found
+                if name not in found:
+                    nothing = [jnp.full((len(each.flows), self.points), jnp.nan) for each in self.network.groups]
+                    found[name] = [column.astype(values.dtype) for column in nothing]
+                found[name][g] = jnp.broadcast_to(values, found[name][g].shape)
+        return {name: self._in_order(columns) for name, columns in found.items()}
 
     def shown(self, y: State, z: Memory) -> dict[str, Array]:
         """What else the network shows, (queues or links, points) each."""
