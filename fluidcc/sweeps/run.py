@@ -178,7 +178,9 @@ def sweep(
         chunk = chunk_size(batch, plan, grid.points, threads, room)
         blocks, keep = blocks_of(grid.shape, chunk), None
         if store is not None:
-            keep = Store(store, grid, batch.scenario, blocks, signature_of(batch, plan, grid), resume, variables=variables)
+            keep = Store(
+                store, grid, batch.scenario, blocks, signature_of(batch, plan, grid), resume, variables=variables
+            )
             blocks, parts = keep.blocks, keep.blocks.parts()
             chunk = blocks.points
         else:

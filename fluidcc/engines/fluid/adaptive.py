@@ -137,7 +137,15 @@ class Adaptive:
         )  # fmt: skip
 
     def _look(
-        self, knots: Knots, turn: Array, cursors: tuple[Array, ...], time: Array, h: Array, z: Memory, y: State, node: Any
+        self,
+        knots: Knots,
+        turn: Array,
+        cursors: tuple[Array, ...],
+        time: Array,
+        h: Array,
+        z: Memory,
+        y: State,
+        node: Any,
     ) -> tuple[Lagged, tuple[Array, ...]]:
         """Feedback at an instant of the step, and the cursors there."""
         found, lagged = [], []
@@ -266,11 +274,10 @@ class Adaptive:
 
     def _lag_error(self, y: State, z: Memory, settled: Memory, h: Array) -> Array:
         """By how much lags were not what they were taken for, as an error of what changes within a lag."""
-        pairs = zip(self.system.lags(y, z, 1.0), self.system.lags(y, settled, 0.0), strict=True)
-        rows = [
-            jnp.abs(a - b) * h / (self.shortest**2 * self.rtol) for taken, is_ in pairs for a, b in zip(taken, is_, strict=True)
-        ]
-        return functools.reduce(jnp.maximum, [jnp.broadcast_to(row, h.shape) for row in rows])
+        taken, found = self.system.lags(y, z, 1.0), self.system.lags(y, settled, 0.0)
+        off = [row for a, b in zip(taken, found, strict=True) for row in jnp.abs(a - b)]
+        worst = functools.reduce(jnp.maximum, [jnp.broadcast_to(row, h.shape) for row in off])
+        return worst * h / (self.shortest**2 * self.rtol)
 
 
 def _rows(y: State) -> list[Array]:

@@ -37,12 +37,12 @@ _NODES, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1.0), 0.5 * n
 class Numbers(NamedTuple):
     """The numbers of a `Plan`, traced."""
 
-    rtol: Array
-    spacing: Array  # of samples [s]
-    samples: Array  # int32
-    opens: Array  # the window [s]
-    closes: Array
-    end: Array  # [s]
+    rtol: Any
+    spacing: Any  # of samples [s]
+    samples: Any  # int32
+    opens: Any  # the window [s]
+    closes: Any
+    end: Any  # [s]
 
 
 class Sums(NamedTuple):
@@ -181,6 +181,10 @@ def _observe(system: QueueNetwork, numbers: Numbers, sums: Sums, step: Step, ste
         for y in (step.y, within(system, step, new, jnp.full_like(h, 0.5)), new)
     ]
 
+    total, squares = jnp.zeros_like(low), jnp.zeros_like(low)
+    for share, node in zip(_WEIGHTS, nodes, strict=True):
+        total, squares = total + share * node, squares + share * node**2
+
     def until(instant: Array, kept: Array) -> Array:
         return jnp.where(step.took & (end <= instant + slack), steps.z.idle, kept)
 
@@ -188,8 +192,8 @@ def _observe(system: QueueNetwork, numbers: Numbers, sums: Sums, step: Step, ste
         return total + jnp.where(inside, weight * values, 0.0)
 
     return Sums(
-        queue=add(sums.queue, sum(w * q for w, q in zip(_WEIGHTS, nodes, strict=True))),
-        queue_squared=add(sums.queue_squared, sum(w * q * q for w, q in zip(_WEIGHTS, nodes, strict=True))),
+        queue=add(sums.queue, total),
+        queue_squared=add(sums.queue_squared, squares),
         queue_min=jnp.where(inside, jnp.minimum(sums.queue_min, jnp.maximum(low, 0.0)), sums.queue_min),
         queue_max=jnp.where(inside, jnp.maximum(sums.queue_max, high), sums.queue_max),
         queue_max_whole_run=jnp.where(step.took, jnp.maximum(sums.queue_max_whole_run, high), sums.queue_max_whole_run),

@@ -140,6 +140,7 @@ def hermite(theta: Array, start: Array, right: Array, end: Array, left: Array) -
 
 
 def hermite_slope(theta: Array, start: Array, right: Array, end: Array, left: Array) -> Array:
+    """Slope (per step) of that cubic."""
     rise = end - start
     return right + theta * (2.0 * (3.0 * rise - 2.0 * right - left) + 3.0 * theta * (right + left - 2.0 * rise))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
 import jax.numpy as jnp
 from jax import Array, lax
 
@@ -107,5 +106,3 @@ def constant_past(signals: Array, depth: int) -> Knots:
 def nothing(signals: Array) -> Interval:
     """An interval of no length."""
     return Interval(signals, jnp.zeros_like(signals), signals, jnp.zeros_like(signals))
-
-

@@ -250,7 +250,9 @@ def plan_of(
         coarsens=coarsens,
     )
     if rtol is not None:
-        plan = dataclasses.replace(plan, rtol=rtol, depth=ADAPTIVE_DEPTH, allowance=math.inf, aligned=False, method="rk4")
+        plan = dataclasses.replace(
+            plan, rtol=rtol, depth=ADAPTIVE_DEPTH, allowance=math.inf, aligned=False, method="rk4"
+        )
     require(
         history_bytes(network, plan),
         limit(memory, _MOST_HISTORY),
