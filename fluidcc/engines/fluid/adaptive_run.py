@@ -264,7 +264,15 @@ def _put(buffer: Array, at: Array, wanted: Array, values: Array) -> Array:
     return buffer.at[place[None, :], rows[:, None], points[None, :]].set(values, mode="drop")
 
 
-_begin = per_shape()(begin)
+def first(
+    network: Network, numbers: Numbers, attempts: Array, *, points: int, depth: int, room: int, full: bool
+) -> tuple[Progress, AdaptiveOutcome]:
+    """Begin and proceed: all that short runs need."""
+    static = {"points": points, "depth": depth, "room": room, "full": full}
+    return proceed(network, numbers, begin(network, numbers, **static), attempts, **static)
+
+
+_first = per_shape()(first)
 _proceed = per_shape(donate=(2,))(proceed)  # the progress
 
 
@@ -286,20 +294,20 @@ def execute(
         columns = with_points(network, np.dtype("float64"))
         numbers = numbers_of(plan)
         static = {"points": points, "depth": plan.depth, "room": plan.room, "full": full}
-        first, compile_s = _begin.ready(columns, numbers, **static)
-        progress = first(columns, numbers)
         attempts = jax.device_put(np.int32(max(64, min(_ATTEMPTS, _POINT_ATTEMPTS // points))))
-        then, more_s = _proceed.ready(columns, numbers, progress, attempts, **static)
-        compile_s += more_s
+        start, compile_s = _first.ready(columns, numbers, attempts, **static)
         began = time.perf_counter()
         end = plan.steps * plan.dt
+        progress, outcome = start(columns, numbers, attempts)
         while True:
-            progress, outcome = then(columns, numbers, progress, attempts)
             reached = float(np.min(np.asarray(progress.steps.time)))
             if report is not None:
                 report(min(reached / end, 1.0))
             if end - reached <= PASSED * end:
                 break
+            then, more_s = _proceed.ready(columns, numbers, progress, attempts, **static)
+            compile_s, began = compile_s + more_s, began + more_s
+            progress, outcome = then(columns, numbers, progress, attempts)
         found = jax.tree.map(np.asarray, outcome)
         wall_s = time.perf_counter() - began
     if found.lost.any() and plan.depth < MOST_DEPTH:
