@@ -22,7 +22,7 @@ from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Step, Steps, within
 from fluidcc.engines.fluid.history import hermite
 from fluidcc.engines.fluid.kernel import Clock
-from fluidcc.engines.fluid.network import Network, with_points
+from fluidcc.engines.fluid.network import Network, columns_of
 from fluidcc.engines.fluid.plan import Plan
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.running_statistics import Summary
@@ -87,7 +87,7 @@ def numbers_of(plan: Plan) -> Numbers:
     """Numbers of a plan with a tolerance."""
     times = (plan.stride * plan.dt, plan.first * plan.dt, plan.last * plan.dt, plan.steps * plan.dt)
     spacing, opens, closes, end = map(np.float64, times)
-    return jax.device_put(Numbers(np.float64(plan.rtol), spacing, np.int32(plan.samples), opens, closes, end))
+    return Numbers(np.float64(plan.rtol), spacing, np.int32(plan.samples), opens, closes, end)
 
 
 def begin(network: Network, numbers: Numbers, *, points: int, depth: int, room: int, full: bool) -> Progress:
@@ -291,10 +291,10 @@ def execute(
     """
     warn_if_late()
     with our_settings(double=True):
-        columns = with_points(network, np.dtype("float64"))
+        columns = columns_of(network, np.dtype("float64"))
         numbers = numbers_of(plan)
         static = {"points": points, "depth": plan.depth, "room": plan.room, "full": full}
-        attempts = jax.device_put(np.int32(max(64, min(_ATTEMPTS, _POINT_ATTEMPTS // points))))
+        attempts = np.int32(max(64, min(_ATTEMPTS, _POINT_ATTEMPTS // points)))
         start, compile_s = _first.ready(columns, numbers, attempts, **static)
         began = time.perf_counter()
         end = plan.steps * plan.dt
