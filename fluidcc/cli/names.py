@@ -21,7 +21,7 @@ TOPOLOGIES: dict[str, dict[str, str]] = {
     "fat-tree": {**_LINKS, **_FLOWS, "flows": units.COUNT, "fabric_rate": units.RATE, **_FABRIC_SIZES},
 }
 # Names that select the shape of the problem, and so cannot be swept.
-SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "method", "engine", "seed",
+SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "rtol", "method", "engine", "seed",
           "bursts", "burst_time", "burst_size", "stagger_group", *_FABRIC_SIZES)  # fmt: skip
 
 

@@ -53,6 +53,9 @@ Until = Annotated[str, typer.Option(help="Horizon.", callback=_horizon)]
 OwnUntil = Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.", callback=_horizon)]
 Window = Annotated[str | None, typer.Option(metavar="A:B", help="Interval of the metrics; second half by default.")]
 Step = Annotated[str | None, typer.Option("--dt", help="Time step; chosen from the lags by default.")]
+Tolerance = Annotated[
+    float | None, typer.Option("--rtol", help="Tolerance of a step, in place of --dt: steps are chosen by their error.")
+]
 SampleInterval = Annotated[str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")]
 MethodName = Annotated[str, typer.Option("--method", help="heun, rk4 or euler.")]
 Dtype = Annotated[str, typer.Option(help="float64 or float32.")]

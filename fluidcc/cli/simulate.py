@@ -25,6 +25,7 @@ def command(
     engine: Annotated[str, typer.Option(help="fluid, hybrid or packet.")] = "fluid",
     seed: Annotated[int | None, typer.Option(help="Seed of the random numbers; the fluid has none.")] = None,
     dt: o.Step = None,
+    rtol: o.Tolerance = None,
     method: o.MethodName = "heun",
     dtype: o.Dtype = "float64",
     sample_interval: o.SampleInterval = None,
@@ -50,6 +51,7 @@ def command(
         engine=engine,
         seed=seed,
         dt=dt,
+        rtol=rtol,
         method=method,
         dtype=dtype,
         sample_interval=sample_interval,
@@ -64,10 +66,10 @@ def command(
     if json:
         output.print_json(trace.summary)
     else:
-        _print(trace.summary, trace.dataset.attrs.get("dt_s"))
+        _print(trace.summary, trace.dataset.attrs.get("dt_s"), rtol)
 
 
-def _print(summary: dict[str, Any], step: float | None) -> None:
+def _print(summary: dict[str, Any], step: float | None, rtol: float | None) -> None:
     def size(value: float | None) -> str:
         return "undefined" if value is None else units.show(value, units.SIZE)
 
@@ -92,7 +94,8 @@ def _print(summary: dict[str, Any], step: float | None) -> None:
         text = f"queue {output.small(error['queue_rel'])}, rates {output.small(error['rate_rel'])}"
         rows.append(("error of the step", text))
         if error["as_expected"] is False and step is not None:
-            rows.append(("", f"{output.NOT_SHRUNK}; try --dt {units.show(step / 4, units.TIME)}"))
+            finer = f"--dt {units.show(step / 4, units.TIME)}" if rtol is None else f"--rtol {rtol / 10:g}"
+            rows.append(("", f"{output.NOT_SHRUNK}; try {finer}"))
     counts = [(name, summary[name]) for name in ("events", "packets", "cnps", "pfc_pauses", "drops") if name in summary]
     words = {"pfc_pauses": "PFC pauses", "cnps": "CNPs"}
     rows += [(words.get(name, name), f"{count:,}") for name, count in counts]

@@ -24,6 +24,7 @@ def command(
     until: o.Until = "200ms",
     window: o.Window = None,
     dt: o.Step = None,
+    rtol: o.Tolerance = None,
     method: o.MethodName = "heun",
     dtype: o.Dtype = "float64",
     metric: Annotated[str, typer.Option(help="Metric that the best point is chosen by.")] = "queue_bytes.mean",
@@ -70,6 +71,7 @@ def command(
         until=until,
         window=window,
         dt=dt,
+        rtol=rtol,
         method=method,
         dtype=dtype,
         store=store,
@@ -175,7 +177,8 @@ def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
         rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
     if error := document["discretisation_error"]:
         step = [output.small(error[k]) for k in ("queue_rel", "rate_rel")]
-        rows.append(("error of the step", f"queue {step[0]}, rates {step[1]} (16 points)"))
+        of = "largest of all points" if "queue_error_rel" in result.dataset else "16 points"
+        rows.append(("error of the step", f"queue {step[0]}, rates {step[1]} ({of})"))
         rows += [("", output.NOT_SHRUNK)] if error["as_expected"] is False else []
     rows += [
         *([("seeds", f"{document['seeds']} of each point, {document['engine']}")] if "seeds" in document else []),

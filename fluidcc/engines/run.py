@@ -21,6 +21,7 @@ def simulate(
     engine: str = "fluid",
     seed: int | None = None,
     dt: Any = None,
+    rtol: Any = None,
     method: str = "heun",
     dtype: str = "float64",
     sample_interval: Any = None,
@@ -42,6 +43,10 @@ def simulate(
         Of random marking (hybrid, packet); the same seed gives the same run, bit for bit. 0 by default.
     dt : quantity
         Step [s] (fluid); chosen from the lags and the scheme's time constants by default.
+    rtol : float
+        Tolerance of a step, in place of ``dt``: the fluid's steps are then chosen by their error, estimated relative to
+        each quantity or a tenth of its largest value. For schemes whose state changes in no jumps (DCQCN), without
+        flows that end.
     method : {"heun", "rk4", "euler"}
         Fluid only.
     dtype : {"float64", "float32"}
@@ -51,7 +56,7 @@ def simulate(
         where it then divides the run. The summary does not depend on it.
     estimate_error : bool
         Whether to run again with half the step and report the difference, ``discretisation_error``, and with a third
-        one to say whether that shrinks as it should (fluid).
+        one to say whether that shrinks as it should (fluid). With ``rtol`` these have a tenth and ten times of it.
     log : bool
         Whether to keep every event of every packet, as variables ``event_*`` of the trace (packet).
 
@@ -77,8 +82,8 @@ def simulate(
     if engine not in ENGINES:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
     scenario = resolve(scenario)
-    if engine != "fluid" and (dt is not None or method != "heun" or dtype != "float64"):
-        raise InputError(f"dt, method, dtype: belong to the fluid engine; leave them out with engine={engine!r}")
+    if engine != "fluid" and (dt is not None or rtol is not None or method != "heun" or dtype != "float64"):
+        raise InputError(f"dt, rtol, method, dtype: belong to the fluid engine; leave them out with engine={engine!r}")
     if engine == "hybrid":
         if log:
             raise InputError("log: belongs to the packet engine; leave it out, or write engine='packet'")
@@ -96,6 +101,7 @@ def simulate(
         until,
         window=window,
         dt=dt,
+        rtol=rtol,
         method=method,
         dtype=dtype,
         sample_interval=sample_interval,

@@ -162,6 +162,7 @@ ATTRIBUTES: dict[str, tuple[str, ...]] = {
     "scenario": ENGINES,
     "summary": ENGINES,
     "dt_s": (FLUID,),
+    "rtol": (FLUID,),  # 0 with a fixed step; else dt_s is the grid of the samples and the window
     "method": (FLUID,),
     "dtype": (FLUID,),
     "seed": _DRAWN,

@@ -37,6 +37,7 @@ _CHUNK_TIME = 20.0  # s that a chunk is expected to take at most: a minute, on a
 _SEGMENT_TIME = 0.25  # s after which a chunk is expected to look whether it is to stop
 # s for a row of the history, a point and a step, with lags of whole steps and with others: measured, 12 to 270 ns.
 _STEP_TIME = {True: 15e-9, False: 200e-9}
+_FEWER_STEPS = 10.0  # where they are chosen by their error: some 500 to 1000 in 20 ms, and a loose tolerance beside
 # Parts of a run: few lengths, each of which is compiled for itself, that divide its 501 samples well.
 _SEGMENTS = (1, 3, 24, 167, 501)
 
@@ -179,7 +180,8 @@ def chunk_size(batch: Batch, plan: Plan, points: int, workers: int, room: float 
 
 def expected_time(network: Network, plan: Plan, points: int) -> float:
     """About how long it takes to run some points [s]."""
-    return plan.steps * points * remembered_rows(network) * _STEP_TIME[plan.aligned]
+    seconds = plan.steps * points * remembered_rows(network) * _STEP_TIME[plan.aligned]
+    return seconds if plan.rtol is None else seconds / _FEWER_STEPS
 
 
 def take(network: Network, indices: np.ndarray) -> Network:
@@ -215,6 +217,14 @@ def run_chunk(
     look(0.0)
     outcome, compile_s, wall_s = execute(network, plan, points=points, segments=segments, report=look)
     found: dict[str, Any] = metrics_of(network, plan, outcome, payload)
+    if plan.rtol is not None:
+        found |= {name: np.full(points, np.nan) for name in ("queue_error_rel", "rate_error_rel")}
+    if plan.estimates:
+        other, _, again_s = execute(network, plan.to_tolerance(10.0), points=points, report=look)
+        wall_s += again_s
+        packet = float(np.max(network.packet))  # as in `fluid.step_error`
+        found["queue_error_rel"] = _differs(outcome.summary.queue_mean, other.summary.queue_mean, packet)
+        found["rate_error_rel"] = _differs(outcome.summary.rate_mean, other.summary.rate_mean, 0.0)
     found["rate_bytes_per_s"] = outcome.summary.rate_mean.T
     finite = np.asarray(np.isfinite([*outcome.summary.queue_mean, *outcome.summary.rate_mean]).all(axis=0))
     reason = np.where(finite, 0, NOT_FINITE).astype(np.int32)
@@ -240,6 +250,20 @@ def run_chunk(
                 else:
                     found[name] = found[name] + values
     return found
+
+
+def _differs(ours: np.ndarray, theirs: np.ndarray, least: float) -> np.ndarray:
+    """Largest difference of each point, (points,), relative to the largest of its first values or a least scale."""
+    scale = np.maximum(np.max(np.abs(ours), axis=0), max(least, np.finfo(float).tiny))
+    return np.max(np.abs(ours - theirs), axis=0) / scale
+
+
+def largest_error(results: dict[str, np.ndarray]) -> StepError:
+    """Of all points of a sweep to a tolerance."""
+    valid = results["reason"] == 0
+    found = [results[name][valid] for name in ("queue_error_rel", "rate_error_rel")]
+    largest = [float(np.max(each)) if len(each) and np.isfinite(each).all() else None for each in found]
+    return {"queue_rel": largest[0], "rate_rel": largest[1], "as_expected": None}
 
 
 def _failed(found: dict[str, np.ndarray], points: np.ndarray, reason: int) -> dict[str, np.ndarray]:

@@ -26,8 +26,10 @@ class Variable(NamedTuple):
     missing: Any  # what it is where nothing is known yet; of its type
 
 
-def variables_of(grid: Grid, seeds: int = 0) -> dict[str, Variable]:
-    """All that is known of each point, by name; with seeds each metric's standard error and its value by seed as well.
+def variables_of(grid: Grid, seeds: int = 0, errors: bool = False) -> dict[str, Variable]:
+    """All that is known of each point, by name.
+
+    With seeds also each metric's standard error and its value by seed; with ``errors`` also those of the steps.
 
     Raises
     ------
@@ -46,6 +48,9 @@ def variables_of(grid: Grid, seeds: int = 0) -> dict[str, Variable]:
         found[f"{name}_by_seed"] = Variable((*names, SEED), each, np.float64(np.nan))
     if seeds:
         found["seeds"] = Variable(names, {"units": "1", "long_name": "runs with different seeds"}, np.int32(0))
+    for name, text in (("queue", "mean queue"), ("rate", "mean rates")) if errors else ():
+        told = {"units": "1", "long_name": f"{text}, relative difference to the run to ten times the tolerance"}
+        found[f"{name}_error_rel"] = Variable(names, told, np.float64(np.nan))
     rate = {"units": "bytes/s", "long_name": "mean sending rate"}
     found["rate_bytes_per_s"] = Variable((*names, FLOW), rate, np.float64(np.nan))
     meanings = {"flag_values": list(range(len(REASONS))), "flag_meanings": "; ".join(REASONS)}

@@ -27,6 +27,7 @@ from fluidcc.sweeps.batch import (
     Batch,
     batch_of,
     chunk_size,
+    largest_error,
     plans_beside,
     run_chunk,
     sampled_error,
@@ -35,7 +36,7 @@ from fluidcc.sweeps.batch import (
 from fluidcc.sweeps.blocks import blocks_of
 from fluidcc.sweeps.execution import on_dask, on_threads
 from fluidcc.sweeps.grid import Grid, grid_of
-from fluidcc.sweeps.layout import FLOW, attributes_of, coordinates_of, variables_of
+from fluidcc.sweeps.layout import FLOW, Variable, attributes_of, coordinates_of, variables_of
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.sweeps.signature import signature_of
 from fluidcc.sweeps.store import Store, check_store, unfinished
@@ -51,6 +52,7 @@ def sweep(
     until: Any = "200ms",
     window: Any = None,
     dt: Any = None,
+    rtol: Any = None,
     method: str = "heun",
     dtype: str = "float64",
     store: str | Path | None = None,
@@ -73,7 +75,7 @@ def sweep(
         swept as ``multiplicity``.
     over : mapping
         For each name its values: numbers in SI or text with units.
-    until, window, dt, method, dtype
+    until, window, dt, rtol, method, dtype
         As in `simulate`.
     store : path
         Zarr folder that receives each chunk as it is done, at least every minute or so; `xarray.open_zarr` opens it.
@@ -85,7 +87,8 @@ def sweep(
     workers : int
         Threads on this machine; one per core by default.
     estimate_error : bool
-        Whether to repeat 16 points with half the step and report the largest difference.
+        Whether to repeat 16 points with half the step and report the largest difference. With ``rtol`` every point is
+        repeated to ten times of it, and the difference is the point's ``queue_error_rel`` and ``rate_error_rel``.
     memory : quantity
         What the results, and the histories of the points that run at a time, may take [bytes]; by default what the
         environment's ``FLUIDCC_MEMORY`` says, or half of the memory of the machine.
@@ -127,8 +130,8 @@ def sweep(
     if store is not None:
         check_store(store, resume)
     if engine != "fluid":
-        if dt is not None or method != "heun" or dtype != "float64" or memory is not None:
-            raise InputError(f"dt, method, dtype, memory: are the fluid's; leave them out with engine={engine!r}")
+        if dt is not None or rtol is not None or method != "heun" or dtype != "float64" or memory is not None:
+            raise InputError(f"dt, rtol, method, dtype, memory: are the fluid's; leave them out with engine={engine!r}")
         from fluidcc.sweeps.drawn import draws_of, sweep_drawn
 
         draws = draws_of(engine, seeds, precision, until, window)
@@ -144,6 +147,7 @@ def sweep(
     built = time.perf_counter() - began
     valid = batch.reasons == 0
     results: dict[str, np.ndarray] = {}
+    variables = variables_of(grid, errors=rtol is not None)
     error = UNKNOWN
     compile_s, integrated = built, 0.0
     if valid.any():
@@ -152,13 +156,16 @@ def sweep(
             until=until,
             window=window,
             dt=dt,
+            rtol=rtol,
             method=method,
             dtype=dtype,
             samples=SAMPLES,
             queueing_allowance=QUEUEING_ALLOWANCE,
             memory=most,
         )
-        finest = plans_beside(plan)[0] if estimate_error else plan
+        if rtol is not None:
+            plan = dataclasses.replace(plan, estimates=estimate_error)
+        finest = plans_beside(plan)[0] if estimate_error and rtol is None else plan
         needed = history_bytes(batch.network, finest)
         require(
             needed,
@@ -171,7 +178,9 @@ def sweep(
         chunk = chunk_size(batch, plan, grid.points, threads, room)
         blocks, keep = blocks_of(grid.shape, chunk), None
         if store is not None:
-            keep = Store(store, grid, batch.scenario, blocks, signature_of(batch, plan, grid), resume)
+            keep = Store(
+                store, grid, batch.scenario, blocks, signature_of(batch, plan, grid), resume, variables=variables
+            )
             blocks, parts = keep.blocks, keep.blocks.parts()
             chunk = blocks.points
         else:
@@ -181,9 +190,11 @@ def sweep(
         results, compiled = _collect(work, parts, dask, threads)
         integrated = time.perf_counter() - started - compiled
         compile_s += compiled
-        if estimate_error:
+        if rtol is not None:
+            error = largest_error(results)
+        elif estimate_error:
             error = sampled_error(batch, plan, results, max(room, needed))
-    return SweepResult(_dataset(batch, grid, results, compile_s, integrated, error))
+    return SweepResult(_dataset(batch, grid, variables, results, compile_s, integrated, error))
 
 
 def _require_results(grid: Grid, flows: int, most: float) -> None:
@@ -261,6 +272,7 @@ def _runs(
 def _dataset(
     batch: Batch,
     grid: Grid,
+    known: dict[str, Variable],
     results: dict[str, np.ndarray],
     compile_s: float,
     wall_s: float,
@@ -268,7 +280,7 @@ def _dataset(
 ) -> xr.Dataset:
     flows = len(batch.scenario.flows)
     variables: dict[str, Any] = {}
-    for name, (dims, attrs, missing) in variables_of(grid).items():
+    for name, (dims, attrs, missing) in known.items():
         shape = (*grid.shape, flows) if FLOW in dims else grid.shape
         nothing = batch.reasons if name == "reason" else np.full(shape, missing)
         values = results[name] if results else nothing

@@ -366,6 +366,8 @@ BAD = [
     (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms"], "A:B"),
     (["simulate", "dcqcn", "--until", "1ms", "--window", "1ms:2ms"], "window"),
     (["simulate", "dcqcn", "--dt", "1ms"], "dt"),
+    (["simulate", "dcqcn", "--rtol", "2"], "rtol"),
+    (["simulate", "hpcc", "--rtol", "1e-4"], "hpcc changes state in jumps"),
     (["simulate", "dcqcn", "--feedback-delay", "0s"], "delay"),
     (["simulate", "dcqcn", "--initial-rate", "80Gbps"], "line rate"),
     (["simulate", "dcqcn", "--engine", "quantum"], "fluid"),

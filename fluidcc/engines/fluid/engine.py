@@ -14,7 +14,7 @@ from jax import Array
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.loop_flag import warn_if_late
 from fluidcc.compiling.settings import our_settings
-from fluidcc.engines.fluid import running_statistics
+from fluidcc.engines.fluid import adaptive_run, running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.history import constant_past
 from fluidcc.engines.fluid.kernel import Carry, Clock, Loop, advance
@@ -155,6 +155,10 @@ def execute(
     compile_s, wall_s : float
         Seconds spent compiling, or loading what was compiled (0 if the process holds it), and integrating.
     """
+    if plan.rtol is not None:
+        found, compile_s, wall_s = adaptive_run.execute(network, plan, points=points, full=full, report=report)
+        samples = {name: values[: plan.samples] for name, values in found.samples.items()}
+        return Outcome(found.summary, samples.pop("queue"), samples, None, None), compile_s, wall_s
     warn_if_late()
     with our_settings(double=plan.dtype == "float64"):
         network = with_points(network, np.dtype(plan.dtype))

@@ -105,8 +105,8 @@ class History:
             start, end = (take(n, where, tuple(part * self.signals + r for r in rows)) for part in (0, 2))
             return start + where.theta * (end - start)
         ends = [take(n, where, tuple(part * self.signals + r for r in rows)) for part in range(4)]
-        values = _hermite(where.theta, *ends)
-        return jnp.concatenate([values, _hermite_slope(where.theta, *ends)]) if slopes else values
+        values = hermite(where.theta, *ends)
+        return jnp.concatenate([values, hermite_slope(where.theta, *ends)]) if slopes else values
 
     def at(self, n: Array, offset: Array, rows: tuple[int, ...]) -> tuple[Array, Array]:
         """Signals ``rows`` at the two ends of the records n + offset of a cubic ring; all (len(rows), points)."""
@@ -131,7 +131,7 @@ class History:
         return self.ring[index, jnp.asarray(rows)[:, None], jnp.arange(points)[None, :]]
 
 
-def _hermite(theta: Array, start: Array, right: Array, end: Array, left: Array) -> Array:
+def hermite(theta: Array, start: Array, right: Array, end: Array, left: Array) -> Array:
     """Cubic through two values with two slopes (per step); theta above 1 extrapolates."""
     rise = end - start
     bend = right - rise
@@ -139,7 +139,8 @@ def _hermite(theta: Array, start: Array, right: Array, end: Array, left: Array) 
     return start + theta * (rise + (1.0 - theta) * (bend * (1.0 - theta) - twist * theta))
 
 
-def _hermite_slope(theta: Array, start: Array, right: Array, end: Array, left: Array) -> Array:
+def hermite_slope(theta: Array, start: Array, right: Array, end: Array, left: Array) -> Array:
+    """Slope (per step) of that cubic."""
     rise = end - start
     return right + theta * (2.0 * (3.0 * rise - 2.0 * right - left) + 3.0 * theta * (right + left - 2.0 * rise))
 

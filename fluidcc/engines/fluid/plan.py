@@ -17,7 +17,7 @@ from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.errors import InputError
 from fluidcc.results.memory import limit, require
 from fluidcc.schemes.registry import fluid_of
-from fluidcc.units import TIME, interval, quantity, show
+from fluidcc.units import RATIO, TIME, interval, quantity, show
 
 # At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue
 # passes Kmax (docs: DCQCN, Numbers); every run reports its own error.
@@ -28,6 +28,8 @@ _QUEUEING_ALLOWANCE = 4e-3  # s
 _MARGIN = 1.25  # of the bytes in flight over the windows: those of one step, and of the packet that a window always is
 _MOST_HISTORY = 1 << 31  # bytes of one point's history, a power of two long, if nobody allows for more
 _MOST_SAMPLES = 1_000_000  # kept in memory at once, for a trace of an odd spacing
+TOLERANCES = 1e-9, 1e-1  # least and largest rtol
+ADAPTIVE_DEPTH = 256  # records of history to begin with, where steps are chosen by their error
 MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
 
 
@@ -63,6 +65,10 @@ class Plan:
     dtype : str
     coarsens : bool
         Whether the lags allow twice the step too; if not, and if asked for, the history holds a quarter of it.
+    rtol : float or None
+        Tolerance of steps of each point's own; ``dt`` is then the grid of the samples and the window alone.
+    estimates : bool
+        Whether each point of a sweep to a tolerance is run again, to ten times of it.
     """
 
     dt: float
@@ -80,6 +86,8 @@ class Plan:
     method: str
     dtype: str
     coarsens: bool = True
+    rtol: float | None = None
+    estimates: bool = False
 
     @property
     def samples(self) -> int:
@@ -90,6 +98,11 @@ class Plan:
     def lag_limit(self) -> float:
         """Longest lag that the history holds [s]."""
         return (self.depth - 3) * self.dt
+
+    def to_tolerance(self, factor: float) -> Plan:
+        """The same run to another tolerance."""
+        assert self.rtol is not None
+        return dataclasses.replace(self, rtol=factor * self.rtol, estimates=False)
 
     def halved(self) -> Plan:
         """The same run with half the step."""
@@ -121,6 +134,7 @@ def plan_of(
     halving: bool = False,
     longest_lag: Any = None,
     memory: Any = None,
+    rtol: Any = None,
 ) -> Plan:
     """Plan a run. Times may be text with units.
 
@@ -152,6 +166,8 @@ def plan_of(
         Bound on lags that are traced, and so are no plain numbers [s]; ``dt`` must then be given.
     memory : quantity
         What the history of a point may take [bytes]; see `fluidcc.results.memory.limit`.
+    rtol : float
+        Tolerance of a step, in place of ``dt`` (`fluid.adaptive`).
 
     Raises
     ------
@@ -164,6 +180,8 @@ def plan_of(
         for value, name in ((dt, "dt"), (sample_interval, "sample interval"), (longest_lag, "longest lag"))
     )
     method_named(method)
+    if rtol is not None:
+        rtol = _tolerance(network, rtol, dt, method, dtype)
     if dtype == "float32" and network.tracked:
         raise InputError("dtype: float32 is too coarse to count the bytes in flight; write float64")
     if dtype not in ("float64", "float32"):
@@ -231,6 +249,10 @@ def plan_of(
         dtype=dtype,
         coarsens=coarsens,
     )
+    if rtol is not None:
+        plan = dataclasses.replace(
+            plan, rtol=rtol, depth=ADAPTIVE_DEPTH, allowance=math.inf, aligned=False, method="rk4"
+        )
     require(
         history_bytes(network, plan),
         limit(memory, _MOST_HISTORY),
@@ -238,6 +260,23 @@ def plan_of(
         "give shorter delays, or a larger dt",
     )
     return plan
+
+
+def _tolerance(network: Network, rtol: Any, dt: Any, method: str, dtype: str) -> float:
+    """A tolerance that makes sense, of a network that can be run to one."""
+    value = quantity(rtol, RATIO, "rtol")
+    low, high = TOLERANCES
+    if not low <= value <= high:
+        raise InputError(f"rtol: {value:g} is not between {low:g} and {high:g}; write for example 1e-5")
+    if dt is not None or method != "heun" or dtype != "float64":
+        raise InputError("dt, method, dtype: rtol chooses steps itself, in float64; leave them out, or leave rtol out")
+    if network.tracked or network.ingress is not None or _comparing(network):
+        names = {group.parameters.name for group in network.groups if needs(group.parameters)}
+        why = f"{', '.join(sorted(names))} changes state in jumps, or compares delays" if names else "traffic classes"
+        raise InputError(f"rtol: steps cannot be chosen by their error here ({why}); write dt, or leave both out")
+    if network.size is not None:
+        raise InputError("rtol: flows that end are counted on a grid of steps; write dt, or leave both out")
+    return value
 
 
 def history_bytes(network: Network, plan: Plan, points: int = 1) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from fluidcc.engines.fluid.completion import rest, sent_by, waits
@@ -109,7 +110,7 @@ class QueueNetwork:
         if len(columns) == 1:
             return columns[0]
         order = [i for group in self.network.groups for i in group.flows]
-        return jnp.concatenate(columns)[jnp.argsort(jnp.asarray(order))]
+        return jnp.concatenate(columns)[np.argsort(order)]
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
         """Lags of `reads`: propagation, and what the packets waited."""
@@ -236,15 +237,18 @@ class QueueNetwork:
 
     def observables(self, y: State) -> dict[str, Array]:
         """What the schemes show, (flows, points) each; NaN for flows whose scheme shows none of that name."""
-        found: dict[str, Array] = {}
-        for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
+        # Joined, not written in: XLA compiles no loop with a scatter in it as one function.
+        found: dict[str, list[Array]] = {}
+        for g, (group, fluid, state) in enumerate(zip(self.network.groups, self._fluid, y.schemes, strict=True)):
             for name, values in fluid.observables(state).items():
                 if name not in fluid.OBSERVABLES:
                     where, known = group.parameters.name, ", ".join(fluid.OBSERVABLES) or "nothing"
                     raise InputError(f"scheme {where}: observables gives {name!r}; OBSERVABLES has {known}")
-                nothing = jnp.full((self._count[1], self.points), jnp.nan, values.dtype)
-                found[name] = found.get(name, nothing).at[jnp.asarray(group.flows)].set(values)
-        return found
+                if name not in found:
+                    nothing = [jnp.full((len(each.flows), self.points), jnp.nan) for each in self.network.groups]
+                    found[name] = [column.astype(values.dtype) for column in nothing]
+                found[name][g] = jnp.broadcast_to(values, found[name][g].shape)
+        return {name: self._in_order(columns) for name, columns in found.items()}
 
     def shown(self, y: State, z: Memory) -> dict[str, Array]:
         """What else the network shows, (queues or links, points) each."""
@@ -333,6 +337,25 @@ class QueueNetwork:
     def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
         """States of the schemes after a step."""
         return self._projected(y)
+
+    # -- steps of each point's own (`fluid.adaptive`) --------------------------------------------------------
+
+    @property
+    def lags_move(self) -> bool:
+        """Whether lags have queueing delays in them."""
+        return self.network.queueing
+
+    def bounded(self, y: State) -> State:
+        """Empty queues are empty, and schemes project."""
+        return y._replace(queue=jnp.maximum(y.queue, 0.0), schemes=self._projected(y))
+
+    def paced(self, z: Memory, ratio: Array) -> Memory:
+        """Waits grow as fast as in the last step."""
+        return z if z.wait_growth is None else z._replace(wait_growth=z.wait_growth * ratio)
+
+    def settle(self, clock: Clock, z: Memory, stopped: State, feedback: Lagged) -> Memory:
+        """Waits follow, and what queues lacked to fall any further their links could have sent."""
+        return self._waited(clock, z._replace(idle=z.idle + self.network.by_link(stopped.queue)), feedback)
 
     def _projected(self, y: State) -> tuple[Any, ...]:
         return tuple(

@@ -12,7 +12,7 @@ from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
-from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error
+from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error, tolerance_error
 from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
@@ -31,6 +31,7 @@ def simulate(
     *,
     window: Any = None,
     dt: Any = None,
+    rtol: Any = None,
     method: str = "heun",
     dtype: str = "float64",
     sample_interval: Any = None,
@@ -44,13 +45,13 @@ def simulate(
         If an option makes no sense.
     """
     network = network_of(scenario)
-    options = {"until": until, "window": window, "dt": dt, "method": method, "dtype": dtype}
+    options = {"until": until, "window": window, "dt": dt, "rtol": rtol, "method": method, "dtype": dtype}
     options |= {"sample_interval": sample_interval, "halving": estimate_error}
     plan = plan_of(network, **options)
     _require_trace(network, plan)
     seconds = quantity(until, TIME, "until")
     # Beside half the step either twice or, where lags or window are no whole number of those, a quarter of it.
-    work = 1.0 if not estimate_error else 3.5 if plan.doubles else 7.0
+    work = 1.0 if not estimate_error else 3.0 if plan.rtol is not None else 3.5 if plan.doubles else 7.0
     with Bar(f"simulating {show(seconds, TIME)}", round(plan.steps * work), "steps") as bar:
         outcome, compile_s, wall_s = execute(
             network, plan, full=True, segments=SEGMENTS, report=lambda share: bar(share / work)
@@ -61,7 +62,14 @@ def simulate(
             outcome, again_s, wall_s = execute(network, plan, full=True, segments=SEGMENTS)
             compile_s += again_s
         error = UNKNOWN
-        if estimate_error:
+        if estimate_error and plan.rtol is not None:
+
+            def to(factor: float, begun: float) -> Outcome:
+                other = plan.to_tolerance(factor)
+                return execute(network, other, full=True, report=lambda share: bar((begun + share) / work))[0]
+
+            error = tolerance_error((to(10.0, 1.0), outcome, to(0.1, 2.0)), float(np.max(network.packet)))
+        elif estimate_error:
 
             def again(other: Plan, begun: float) -> Outcome:
                 # Another step has the same shapes, so this does not compile again.
@@ -145,5 +153,5 @@ def _dataset(scenario: Scenario, network: Network, plan: Plan, outcome: Outcome,
     for name in ("paused", "rate", "pacing_rate", *observables):
         if name in outcome.trace:  # else of a mechanism that is off
             arrays[name] = outcome.trace[name][kept, :, 0]
-    attrs = {"dt_s": plan.dt, "method": plan.method, "dtype": plan.dtype}
+    attrs = {"dt_s": plan.dt, "rtol": plan.rtol or 0.0, "method": plan.method, "dtype": plan.dtype}
     return schema.dataset(schema.FLUID, scenario, times, arrays, observables, summary, attrs)

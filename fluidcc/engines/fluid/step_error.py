@@ -56,6 +56,28 @@ def relative(ours: np.ndarray, theirs: np.ndarray, least: float) -> float | None
     return None if not math.isfinite(worst) else worst / scale if scale > 0 else worst
 
 
+def tolerance_error(runs: Sequence[Outcome], packet: float) -> StepError:
+    """As `discretisation_error`, of runs to ten times a tolerance, to it, and to a tenth of it.
+
+    A tolerance bounds the error of a step, not of the run: expected is no more than that differences do not grow as it
+    falls.
+    """
+    found = [_differences(runs, name, least) for name, least in {"queue_mean": packet, "rate_mean": 0.0}.items()]
+    verdicts = [_falls(before, after) for before, after in found]
+    return {"queue_rel": found[0][1], "rate_rel": found[1][1], "as_expected": both(verdicts)}
+
+
+def _falls(before: float | None, after: float | None) -> bool | None:
+    if before is None or after is None:
+        return None
+    return after <= max(NEGLIGIBLE, SLACK * before)
+
+
+def _differences(runs: Sequence[Outcome], name: str, least: float) -> list[float | None]:
+    means = [getattr(run.summary, name)[:, 0] for run in runs]
+    return [relative(ours, theirs, least) for ours, theirs in itertools.pairwise(means)]
+
+
 def discretisation_error(runs: Sequence[Outcome], reported: int, packet: float, method: str) -> StepError:
     """Relative difference of the window's mean queue and mean rates between step h and h/2.
 
@@ -72,10 +94,7 @@ def discretisation_error(runs: Sequence[Outcome], reported: int, packet: float, 
     method : str
     """
     scales = {"queue_mean": packet, "rate_mean": 0.0}
-    differences: dict[str, list[float | None]] = {}
-    for name, least in scales.items():
-        means = [getattr(run.summary, name)[:, 0] for run in runs]
-        differences[name] = [relative(ours, theirs, least) for ours, theirs in itertools.pairwise(means)]
+    differences = {name: _differences(runs, name, least) for name, least in scales.items()}
     return {
         "queue_rel": differences["queue_mean"][reported],
         "rate_rel": differences["rate_mean"][reported],

@@ -1,0 +1,318 @@
+"""Steps chosen by their error: against exact solutions and small fixed steps, over kinks, and each point for itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import Array, lax
+
+import fluidcc as fc
+from fluidcc.engines.fluid import adaptive_run
+from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Steps, within
+from fluidcc.engines.fluid.equations import solve
+from fluidcc.engines.fluid.history import History
+from fluidcc.engines.fluid.kernel import Clock, Read
+from fluidcc.engines.fluid.network import Network, network_of
+from fluidcc.engines.fluid.plan import plan_of
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario, resolve
+
+# Tolerances, each with its reason; set before anything was measured.
+PER_STEP = 30.0  # an error of a run over that of a step: some hundred steps, whose errors do not all add up
+FINE = 3e-4  # a fixed step of 1/16 us: of first order at the jump at Kmax, 7e-3 at 1 us
+SMOOTH = 1e-6  # ... and of order 4 where nothing jumps: far below what is compared
+MEAN = 2e-4  # of the metrics at rtol 1e-6, against that fixed step
+UNTIL = 0.01
+
+
+class Decay:
+    """x'(t) = -x(t - 1), with one lag per point."""
+
+    state_dependent_lags = lags_move = False
+    reads = (Read((0,)),)
+
+    def __init__(self, lag: Array) -> None:
+        self.lag = lag
+
+    def remembered(self, y: Array) -> Array:
+        return y
+
+    def lags(self, y: Array, z: None, node: Any) -> tuple[Array, ...]:
+        return (self.lag[None],)
+
+    def look_back(self, history: History, n: Array, dt: Array, y: Array, z: None) -> None: ...
+
+    def feedback(self, lagged: tuple[Array, ...]) -> Array:
+        return lagged[0]
+
+    def derivative(self, clock: Clock, y: Array, z: None, feedback: Array) -> Array:
+        return -feedback
+
+    def limited(self, y: Array) -> Array:
+        return y
+
+    bounded = limited
+
+    def jump(self, clock: Clock, y: Array, z: None, feedback: Array) -> tuple[Array, None]:
+        return y, None
+
+    def paced(self, z: None, ratio: Array) -> None: ...
+
+    def settle(self, clock: Clock, z: None, stopped: Array, feedback: Array) -> None: ...
+
+
+def run_decay(lags: list[float], rtol: float, until: float, at: float) -> tuple[Array, Array, Steps]:
+    """x at the end, and read off a step at an instant before; and the steps."""
+    lag = jnp.asarray(lags)
+    stepper = Adaptive(Decay(lag), jnp.asarray(rtol), lag)
+    end = jnp.full(len(lags), until)
+
+    def go(state: tuple[Steps, Array]) -> tuple[Steps, Array]:
+        steps, kept = state
+        new, step = stepper.attempt(steps, end)
+        inside = step.took & (step.time <= at) & (step.time + step.width > at)
+        between = within(stepper.system, step, new.y, (at - step.time) / step.width)[0]
+        return new, jnp.where(inside, between, kept)
+
+    def going(state: tuple[Steps, Array]) -> Array:
+        return jnp.any(end - state[0].time > PASSED * end)
+
+    begun = stepper.start(jnp.ones((1, len(lags))), None, 256), jnp.zeros(len(lags))
+    steps, kept = jax.jit(lambda state: lax.while_loop(going, go, state))(begun)
+    return steps.y[0], kept, steps
+
+
+def decay_exact(time: float, lag: float) -> float:
+    """Sum over k of (-1)^k (t - (k-1) lag)^k/k!, each term from t = (k-1) lag on."""
+    terms = (
+        (-1.0) ** k * max(time - (k - 1) * lag, 0.0) ** k / math.factorial(k) for k in range(1, int(time / lag) + 3)
+    )
+    return 1.0 + sum(terms)
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 1e-5, 1e-7])
+def test_an_exact_solution_to_the_tolerance(rtol: float) -> None:
+    """Also between the knots, and with kinks of every order at multiples of lags that differ from point to point."""
+    lags = [1.0, 0.7071, 0.3, 1.3]
+    with jax.enable_x64(True):
+        end, between, steps = run_decay(lags, rtol, 6.0, 4.321)
+    for i, lag in enumerate(lags):
+        assert abs(float(end[i]) - decay_exact(6.0, lag)) < PER_STEP * rtol
+        assert abs(float(between[i]) - decay_exact(4.321, lag)) < PER_STEP * rtol
+    assert not np.any(np.asarray(steps.lost))
+    assert np.max(np.asarray(steps.taken)) < 6.0 / 1e-3  # a fixed step of 1e-3 would not be better
+
+
+def test_fewer_steps_for_a_looser_tolerance() -> None:
+    with jax.enable_x64(True):
+        taken = [int(run_decay([1.0], rtol, 6.0, 1.0)[2].taken[0]) for rtol in (1e-3, 1e-6)]
+    assert taken[0] < taken[1] / 2
+
+
+def test_a_history_that_is_too_short_is_noticed() -> None:
+    with jax.enable_x64(True):
+        lag = jnp.asarray([1.0])
+        stepper = Adaptive(Decay(lag), jnp.asarray(1e-9), lag)
+        steps = stepper.start(jnp.ones((1, 1)), None, 16)
+        for _ in range(200):
+            steps, _ = stepper.attempt(steps, jnp.asarray([6.0]))
+    assert bool(steps.lost[0])
+    assert np.isnan(float(steps.y[0, 0]))
+
+
+# -- networks -------------------------------------------------------------------------------------------------
+
+
+def case(name: str) -> Scenario:
+    start = {"smooth": (["24Gbps", "17Gbps"], 0.15), "rough": (["40Gbps", "20Gbps"], 1.0)}[name]
+    return resolve(fc.incast(2, initial_rate=start[0], scheme=fc.DCQCN(initial_alpha=start[1])))
+
+
+def queues(scenario: Scenario, **options: Any) -> np.ndarray:
+    return fc.simulate(scenario, UNTIL, estimate_error=False, **options)["queue"].values[:, 0]
+
+
+@pytest.mark.parametrize("name", ["smooth", "rough"])
+def test_it_tends_to_what_small_fixed_steps_tend_to(name: str) -> None:
+    scenario = case(name)
+    exact = queues(scenario, dt=1e-6 / 16, method="rk4")
+    errors = [float(np.max(np.abs(queues(scenario, rtol=r) - exact)) / exact.max()) for r in (1e-3, 1e-5, 1e-7)]
+    assert errors[2] <= (SMOOTH if name == "smooth" else FINE) + PER_STEP * 1e-7
+    assert errors[2] < errors[0] / 5
+
+
+def test_metrics_are_those_of_small_steps() -> None:
+    """The queue passes Kmax, empties and comes back in the window; what the link could have sent is counted."""
+    options: dict[str, Any] = {"until": UNTIL, "window": ("0.1ms", UNTIL), "estimate_error": False}
+    fixed = fc.simulate(case("rough"), dt=1e-6 / 16, method="rk4", **options).summary
+    ours = fc.simulate(case("rough"), rtol=1e-6, **options).summary
+    for name in ("mean", "std", "max", "max_whole_run"):
+        assert ours["queue_bytes"][name] == pytest.approx(fixed["queue_bytes"][name], rel=MEAN)
+    assert ours["queue_bytes"]["min"] == fixed["queue_bytes"]["min"] == 0.0
+    assert ours["utilisation"] == pytest.approx(fixed["utilisation"], abs=MEAN)
+    assert ours["utilisation"] < 0.99
+    assert ours["rate_bytes_per_s"] == pytest.approx(fixed["rate_bytes_per_s"], rel=MEAN)
+
+
+@pytest.mark.parametrize("kmax", ["5KB", "5.005KB"])
+def test_marking_that_jumps_or_all_but_does(kmax: str) -> None:
+    """Step marking, and a ramp of 0.1 % of Kmin, which the queue crosses again and again."""
+    scenario = fc.incast(2, marking=fc.RED("5KB", kmax, 1.0))
+    options: dict[str, Any] = {"until": "3ms", "window": ("0ms", "3ms"), "estimate_error": False}
+    fine = fc.simulate(scenario, dt="0.02us", method="rk4", **options).summary
+    coarse = fc.simulate(scenario, dt="0.1us", method="rk4", **options).summary
+    ours = fc.simulate(scenario, rtol=1e-6, **options).summary
+    off = abs(coarse["queue_bytes"]["mean"] / fine["queue_bytes"]["mean"] - 1.0)
+    # Of first order: what is left at 0.02 us is a quarter of the difference to 0.1 us, allow all of it.
+    assert abs(ours["queue_bytes"]["mean"] / fine["queue_bytes"]["mean"] - 1.0) <= off + PER_STEP * 1e-6
+
+
+def test_late_flows_and_queueing_delays() -> None:
+    """Steps land on starts and on the first byte's arrival; lags that grow with the queue are followed."""
+    scenario = fc.incast(3, start=["0", "0.31ms", "0.7003ms"], scheme=fc.DCQCN(feedback_delay=None))
+    options: dict[str, Any] = {"until": "1.5ms", "window": ("0ms", "1.5ms"), "estimate_error": False}
+    fine, coarse = (fc.simulate(scenario, dt=dt, **options).summary for dt in ("0.05us", "0.2us"))
+    ours = fc.simulate(scenario, rtol=1e-6, **options).summary
+    for name in ("mean", "max"):
+        off = abs(coarse["queue_bytes"][name] / fine["queue_bytes"][name] - 1.0)
+        assert abs(ours["queue_bytes"][name] / fine["queue_bytes"][name] - 1.0) <= off + 1e-5
+    assert ours["rate_bytes_per_s"] == pytest.approx(fine["rate_bytes_per_s"], rel=1e-3)
+
+
+# -- batches --------------------------------------------------------------------------------------------------
+
+GAINS = np.geomspace(1 / 1024, 1 / 64, 6)
+
+
+def batch(gains: np.ndarray) -> Network:
+    network = network_of(case("rough"))
+    group = network.groups[0]
+    with jax.enable_x64(True):
+        columns = jax.tree.map(jnp.asarray, group.parameters)
+    parameters = dataclasses.replace(columns, g=gains[None])
+    return dataclasses.replace(network, groups=(dataclasses.replace(group, parameters=parameters),))
+
+
+def run(gains: np.ndarray, rtol: float = 1e-5) -> adaptive_run.AdaptiveOutcome:
+    network = batch(gains)
+    plan = plan_of(network, until=2e-3, rtol=rtol, samples=50)
+    return adaptive_run.execute(network, plan, points=len(gains))[0]
+
+
+def test_a_point_does_not_depend_on_its_neighbours() -> None:
+    """Bit for bit among batches of one size; alone it is compiled otherwise, and rounds otherwise."""
+    together, turned = run(GAINS), run(GAINS[::-1].copy())
+    assert np.array_equal(together.samples["queue"], turned.samples["queue"][..., ::-1])
+    assert np.array_equal(together.taken, turned.taken[::-1])
+    for i in (0, 4):
+        alone = run(GAINS[i : i + 1]).samples["queue"][..., 0]
+        assert np.max(np.abs(alone - together.samples["queue"][..., i])) <= 1e-7 * alone.max()
+
+
+def test_a_point_that_fails_leaves_the_others_as_they_are() -> None:
+    whole, broken = run(GAINS), GAINS.copy()
+    broken[2] = np.nan
+    found = run(broken)
+    others = [0, 1, 3, 4, 5]
+    assert np.array_equal(found.samples["queue"][..., others], whole.samples["queue"][..., others])
+    assert np.array_equal(found.summary.queue_mean[:, others], whole.summary.queue_mean[:, others])
+    assert np.isnan(found.summary.queue_mean[0, 2])
+
+
+def test_points_take_steps_of_their_own() -> None:
+    assert len(set(run(GAINS).taken.tolist())) > 1
+
+
+def test_a_history_that_is_outgrown_is_made_longer() -> None:
+    network = batch(GAINS[:2])
+    plan = plan_of(network, until=2e-4, rtol=1e-9, samples=50)
+    short = adaptive_run.execute(network, dataclasses.replace(plan, depth=16), points=2)[0]
+    enough = adaptive_run.execute(network, plan, points=2)[0]
+    assert not short.lost.any()
+    assert np.array_equal(short.samples["queue"], enough.samples["queue"])
+
+
+# -- as it is asked for ---------------------------------------------------------------------------------------
+
+
+def test_the_trace_has_the_grid_of_a_fixed_step_and_states_its_error() -> None:
+    window = ("0ms", "2ms")
+    trace = fc.simulate(case("rough"), "2ms", window=window, rtol=1e-4)
+    fixed = fc.simulate(case("rough"), "2ms", window=window, estimate_error=False)
+    assert np.array_equal(trace.dataset["time"], fixed.dataset["time"])
+    assert set(trace.dataset) == set(fixed.dataset)
+    assert trace.dataset.attrs["rtol"] == 1e-4
+    assert fixed.dataset.attrs["rtol"] == 0.0
+    exact = fc.simulate(case("rough"), "2ms", window=window, rtol=1e-8, estimate_error=False).summary
+    error = trace.summary["discretisation_error"]
+    assert error["as_expected"] is True
+    true = abs(trace.summary["queue_bytes"]["mean"] / exact["queue_bytes"]["mean"] - 1.0)
+    assert true <= 2.0 * error["queue_rel"]  # what a tenth of the tolerance leaves is less than what it takes away
+
+
+def test_a_sweep_states_the_error_of_every_point() -> None:
+    def scenario(kmin: Any) -> Scenario:
+        return fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"))
+
+    options: dict[str, Any] = {"over": {"kmin": [5e3, 2e4, 3e5]}, "until": "2ms", "window": ("0ms", "2ms")}
+    found = fc.sweep(scenario, rtol=1e-4, **options).dataset
+    exact = fc.sweep(scenario, rtol=1e-8, **options).dataset
+    assert found["reason"].values.tolist()[:2] == [0, 0]
+    assert found["reason"].values[2] != 0
+    assert np.isnan(found["queue_error_rel"].values[2])
+    errors = found["queue_error_rel"].values[:2]
+    mean = [each["queue_bytes.mean"].values[:2] for each in (found, exact)]
+    true = np.abs(mean[0] / mean[1] - 1.0)
+    assert np.all(true <= 2.0 * errors + 1e-7)
+    assert found.attrs["discretisation_error.queue_rel"] == errors.max()
+    assert "queue_error_rel" not in fc.sweep(scenario, **options).dataset
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"rtol": 1.0}, "rtol: 1 is not between"),
+        ({"rtol": 1e-12}, "write for example 1e-5"),
+        ({"rtol": 1e-4, "dt": "1us"}, "dt, method, dtype"),
+        ({"rtol": 1e-4, "method": "rk4"}, "dt, method, dtype"),
+        ({"rtol": 1e-4, "engine": "packet"}, "belong to the fluid engine"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        fc.simulate(fc.incast(2), "1ms", **options)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "word"),
+    [
+        (fc.incast(2, scheme=fc.HPCC()), "hpcc changes state in jumps"),
+        (fc.incast(2, scheme=fc.TIMELY()), "timely changes state in jumps, or compares delays"),
+        (fc.incast(2, size="1MB"), "flows that end"),
+    ],
+)
+def test_what_it_cannot_do_is_said_by_name(scenario: Scenario, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        fc.simulate(scenario, "1ms", rtol=1e-4)
+
+
+def test_a_tolerance_compiles_nothing_anew() -> None:
+    from fluidcc.compiling import functions
+
+    fc.simulate(case("rough"), "2ms", rtol=1e-4, estimate_error=False)
+    made = functions.made
+    fc.simulate(case("smooth"), "3ms", rtol=1e-6, estimate_error=False)
+    assert functions.made == made
+
+
+def test_the_fixed_kernel_agrees_on_the_exact_solution() -> None:
+    """The oracle of this file is that of the other kernel."""
+    with jax.enable_x64(True):
+        fixed = solve(lambda t, x, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[0.3], until=6.0, dt=0.01)
+    assert abs(float(fixed.state[-1, 0]) - decay_exact(6.0, 0.3)) < 1e-8
