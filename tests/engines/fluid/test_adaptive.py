@@ -18,7 +18,7 @@ from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Steps, within
 from fluidcc.engines.fluid.equations import solve
 from fluidcc.engines.fluid.history import History
 from fluidcc.engines.fluid.kernel import Clock, Read
-from fluidcc.engines.fluid.network import Network, network_of
+from fluidcc.engines.fluid.network import Network, network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
@@ -183,6 +183,23 @@ def test_late_flows_and_queueing_delays() -> None:
         off = abs(coarse["queue_bytes"][name] / fine["queue_bytes"][name] - 1.0)
         assert abs(ours["queue_bytes"][name] / fine["queue_bytes"][name] - 1.0) <= off + 1e-5
     assert ours["rate_bytes_per_s"] == pytest.approx(fine["rate_bytes_per_s"], rel=1e-3)
+
+
+def test_steps_land_on_starts_and_first_arrivals() -> None:
+    scenario = fc.incast(3, start=["0", "0.31ms", "0.7003ms"], scheme=fc.DCQCN(feedback_delay=None))
+    with jax.enable_x64(True):
+        network = with_points(network_of(resolve(scenario)), np.dtype("float64"))
+        numbers = adaptive_run.numbers_of(plan_of(network, until="1ms", rtol=1e-4))
+        stops = np.asarray(adaptive_run._stops(network, numbers, 1)).ravel()
+    wanted = [0.31e-3, 0.7003e-3, 0.31e-3 + float(np.max(network.arrival_lag)), 0.5e-3, 1e-3]
+    assert all(np.min(np.abs(stops - each)) < 1e-12 for each in wanted)
+
+
+def test_the_largest_value_of_a_cubic_lies_between_its_ends() -> None:
+    """4 x (1 - x), and its mirror image."""
+    ends = (jnp.asarray(0.0), jnp.asarray(4.0), jnp.asarray(0.0), jnp.asarray(-4.0))
+    assert [float(value) for value in adaptive_run._extremes(*ends)] == [0.0, 1.0]
+    assert [float(value) for value in adaptive_run._extremes(*(-end for end in ends))] == [-1.0, 0.0]
 
 
 # -- batches --------------------------------------------------------------------------------------------------
