@@ -102,7 +102,7 @@ def test_packets_are_swept_in_the_same_way() -> None:
     [
         ({"engine": "hybrid", "seeds": 0}, "seeds: expected a whole number from 1"),
         ({"engine": "hybrid", "precision": 2.0}, "precision: "),
-        ({"engine": "hybrid", "dt": "1us"}, "dt, method, dtype, memory: are the fluid's"),
+        ({"engine": "hybrid", "dt": "1us"}, "dt, rtol, method, dtype, memory: are the fluid's"),
         ({"engine": "fluid", "seeds": 4}, "seeds, precision: the fluid draws no random numbers"),
         ({"engine": "lattice"}, "engine: 'lattice' is unknown"),
     ],
