@@ -69,6 +69,7 @@ def prepare(scenario: Scenario, times: Times) -> Prepared:
     links = records(layout.LINK, len(scenario.links))
     senders = dispatch.tables([scenario.flows[m].scheme.name for m in members])
     _flows(scenario, topology, members, flows, seats, senders)
+    _nics(topology, flows)
     seats_at, nodes = _links(scenario, topology, flows, seats, links)
     instants, kinds, rows = _instants(times)
     width = max(int(links["seats"].max()), 1) if links["reading"].any() else 1
@@ -85,6 +86,8 @@ def prepare(scenario: Scenario, times: Times) -> Prepared:
         trees=np.full((3, nodes), NEVER),
         sums=np.zeros(nodes),
         cnps=np.zeros((len(flows), RING)),
+        marks=np.zeros((len(flows), RING if flows["nic_cnp_interval"].any() else 1)),
+        nics=np.zeros(len(flows)),
         output_times=np.zeros((len(links), ring)),
         output_rates=np.zeros((len(links), ring, width)),
         transit_times=np.zeros((len(links), ring)),
@@ -105,12 +108,11 @@ def prepare(scenario: Scenario, times: Times) -> Prepared:
 
 def grown(sim: Sim, status: int) -> Sim:
     """The same run with twice the room in the ring that is nearly full."""
-    if status == layout.GROW_CNPS:
-        cnps = np.zeros((len(sim.flows), 2 * sim.cnps.shape[1]))
-        for f, flow in enumerate(sim.flows):
-            cnps[f] = _unrolled(sim.cnps[f], flow.head)
-            flow.head = 0
-        return sim._replace(cnps=cnps)
+    if status in (layout.GROW_CNPS, layout.GROW_MARKS):
+        name, head = ("cnps", "head") if status == layout.GROW_CNPS else ("marks", "first_mark")
+        ring = np.stack([_unrolled(row, at) for row, at in zip(getattr(sim, name), sim.flows[head], strict=True)])
+        sim.flows[head] = 0
+        return sim._replace(**{name: ring})
     output = status == layout.GROW_OUTPUT
     names = ("output_times", "output_rates") if output else ("transit_times", "transit_seats")
     heads = sim.links["head" if output else "transit_head"]
@@ -217,6 +219,14 @@ def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -
     row.total = flow.size + packets * (packet - scenario.packet_size)
     row.line_rate = flow.line_rate
     row.timer = row.counter = row.finish = NEVER
+
+
+def _nics(topology: Topology, flows: Any) -> None:
+    """Number the NICs of the receivers."""
+    number: dict[int, int] = {}
+    for f, flow in enumerate(flows):
+        flow.nic = number.setdefault(topology.routes[topology.backward[f]][0], len(number))
+        flow.request = NEVER
 
 
 def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links: Any) -> tuple[Any, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid.layout import CNP, COUNTER, END, LOOK, NEVER, START, TIMER
+from fluidcc.engines.hybrid.layout import CNP, COUNTER, END, LOOK, NEVER, REQUEST, START, TIMER
 from fluidcc.engines.hybrid.tree import put_least
 from fluidcc.engines.packet.jit import kernel
 
@@ -30,5 +30,7 @@ def schedule(core: Any, flow: Any, f: Any, looks: Any, cnps: Any, calendar: Any)
                 todo, soonest = END, time
         if flow.waiting > 0 and cnps[f, flow.head] < soonest:
             todo, soonest = CNP, cnps[f, flow.head]
+    if flow.request < soonest:
+        todo, soonest = REQUEST, flow.request
     flow.todo = todo
     put_least(calendar, 0, core.leaves, f, max(soonest, core.now))

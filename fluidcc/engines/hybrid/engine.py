@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid import dispatch, links, seats
+from fluidcc.engines.hybrid import dispatch, links, receiver, seats
 from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, RUNNING, START, TIMER
+from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, REQUEST, RUNNING, START, TIMER
 from fluidcc.engines.hybrid.statistics import bin_of
 from fluidcc.engines.hybrid.tree import least, put_least
 from fluidcc.engines.packet.jit import entry, inlined
@@ -83,6 +83,8 @@ def act(sim: Any, f: Any) -> None:
         core.cnps += 1
         flow.cnps += 1
         dispatch.notified(sim, f)
+    elif todo == REQUEST:
+        receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
     if flow.rate != before:
         link = sim.links[sim.seats[flow.first].link]
         links.settle(sim, link, core.now)

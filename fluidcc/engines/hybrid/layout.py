@@ -20,9 +20,9 @@ RING = 16  # entries of a ring to begin with
 OBSERVED = 2  # columns of a flow's samples that every scheme has: sent, and rate
 
 # Why the loop returned to Python.
-RUNNING, DONE, GROW_CNPS, GROW_OUTPUT, GROW_TRANSIT = range(5)
+RUNNING, DONE, GROW_CNPS, GROW_MARKS, GROW_OUTPUT, GROW_TRANSIT = range(6)
 # What a flow does next.
-LOOK, START, TIMER, COUNTER, END, CNP = map(np.int64, range(6))
+LOOK, START, TIMER, COUNTER, END, CNP, REQUEST = map(np.int64, range(7))
 # What a link does next.
 NOTHING, CROSSING, MARK, PACKET, WAKE, LEAVE, JOIN, TRANSIT = map(np.int64, range(8))
 # What a seat waits for: nothing, its hazard, its next packet (which is marked), a packet that matters, or each packet.
@@ -79,8 +79,13 @@ FLOW = np.dtype(
         ("look", _I),
         # its receiver
         ("cnp_interval", _F),  # 0: sends none
+        ("nic_cnp_interval", _F),  # between CNPs of all flows of its NIC; 0: each on its own
+        ("nic", _I),  # which that is
         ("cnp_next", _F),  # end of the present CNP interval
         ("deaf", _F),  # a mark that comes before this changes nothing
+        ("request", _F),  # when it will ask its NIC for a CNP
+        ("first_mark", _I),  # ring of the marked packets that come later than that
+        ("marks", _I),
         ("cnps", _I),  # that have come
         ("head", _I),  # ring of the CNPs that are on their way
         ("waiting", _I),
@@ -183,6 +188,8 @@ class Sim(NamedTuple):
     trees: Any  # (3, nodes) `HAZARDS`, `PACKETS`, `WAKES` of all links
     sums: Any  # (nodes,) of the rates that arrive
     cnps: Any  # (flows, ring) times at which CNPs reach their senders
+    marks: Any  # (flows, ring) times at which marked packets come to receivers whose NICs space CNPs
+    nics: Any  # (flows,) from when on a receiver's NIC may send its next CNP
     output_times: Any  # (links, ring)
     output_rates: Any  # (links, ring, seats of a link)
     transit_times: Any  # (links, ring)

@@ -17,7 +17,6 @@ from fluidcc.engines.hybrid.chance import exponential, hazard, uniform
 from fluidcc.engines.hybrid.layout import (
     ABOVE,
     DEAF,
-    GROW_CNPS,
     GROW_TRANSIT,
     HAZARDS,
     IDLE,
@@ -231,9 +230,10 @@ def received(sim: Any, link: Any, s: Any, leaves: Any) -> None:
     core, seat = sim.core[0], sim.seats[s]
     flow = sim.flows[seat.flow]
     time = leaves + flow.beyond
-    receiver.marked(flow, sim.cnps, seat.flow, time)
-    if flow.waiting > sim.cnps.shape[1] - _SLACK:
-        core.status = GROW_CNPS
+    if flow.nic_cnp_interval > 0.0:
+        receiver.marked_for_nic(core, flow, sim.marks, seat.flow, time)
+    else:
+        receiver.marked(core, flow, sim.cnps, seat.flow, time)
     schedule(core, flow, seat.flow, sim.looks, sim.cnps, sim.calendar)
     if flow.deaf > time and seat.wait != IDLE:
         seat.wait = DEAF

@@ -189,18 +189,23 @@ def send_last_ack(sim: Any, f: Any) -> None:
 
 @kernel
 def notify(sim: Any, f: Any) -> None:
-    """Send a CNP for a flow, unless its NIC has just sent one, and open the next interval (DCQCN, Fig. 6)."""
+    """Send a CNP for a flow, when its NIC has a turn for it, and open the next interval (DCQCN, Fig. 6).
+
+    A NIC that keeps CNPs apart gives turns as they are asked for: a flow whose interval ends just as the NIC is free
+    again must not overtake those that have waited.
+    """
     core, flow = sim.core[0], sim.flows[f]
     i = sim.routes[flow.back, 0]
     nic = sim.ports[i]
-    flow.cnp_pending = 0
-    allowed = nic.notified + flow.nic_cnp_interval
-    if nic.notified > 0 and allowed > core.now:
-        flow.cnp_pending = 1
-        flow.cnp_next = allowed
-        schedule(core, sim.heap, allowed, NOTIFY, f)
-        return
-    nic.notified = core.now
+    if flow.nic_cnp_interval > 0 and flow.cnp_turn == 0:
+        turn = max(core.now, nic.cnp_free)
+        nic.cnp_free = turn + flow.nic_cnp_interval
+        if turn > core.now:
+            flow.cnp_turn = flow.cnp_pending = 1
+            flow.cnp_next = turn
+            schedule(core, sim.heap, turn, NOTIFY, f)
+            return
+    flow.cnp_turn = flow.cnp_pending = 0
     flow.cnps += 1
     flow.cnp_next = core.now + flow.cnp_interval
     schedule(core, sim.heap, flow.cnp_next, NOTIFY, f)

@@ -102,7 +102,7 @@ PORT = np.dtype(
         ("wire_tail", _I),
         ("first", _I),  # of this NIC's rows in the table of active flows
         ("active", _I),  # how many are in use
-        ("notified", _I),  # when this NIC last sent a CNP
+        ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
         ("incoming", _I),  # flows that are arriving at this NIC's host
         ("kmin", _F),
         ("kmax", _F),
@@ -223,6 +223,7 @@ FLOW = np.dtype(
         ("cnp_interval", _I),  # 0: sends none
         ("nic_cnp_interval", _I),
         ("cnp_next", _I),  # end of the present CNP interval
+        ("cnp_turn", _I),  # the NIC has given it one
         ("cnp_pending", _I),
         ("cnp_severity", _I),  # of what the next CNP tells: 2 CE, 1 UE
         ("ternary", _I),  # whether UE makes CNPs too

@@ -19,7 +19,7 @@ _I, _F = np.int64, np.float64
 _SAME = 1e-9  # of a period: rounding of times that are equal
 _TIE = 1e-12  # s; times add up rounding over a run
 
-ONLY = {"variant": "paper", "win": False, "tcd": False, "nic_cnp_interval": 0.0}
+ONLY = {"variant": "paper", "win": False, "tcd": False}
 
 STATE = np.dtype(
     [
@@ -73,7 +73,7 @@ def fill(parameters: DCQCN, flow: Any, me: Any) -> None:
     me.last_counts = p.clamp_looks_at == "last-increase"
     me.cut_period, me.cut_at = p.rate_decrease_interval, math.inf
     me.alpha, me.slotted = p.initial_alpha, p.alpha_update == "slotted"
-    flow.cnp_interval = p.cnp_interval
+    flow.cnp_interval, flow.nic_cnp_interval = p.cnp_interval, p.nic_cnp_interval
 
 
 @kernel

@@ -152,7 +152,7 @@ class DCQCN:
     )
     nic_cnp_interval: Any = parameter(
         TIME,
-        "least time between CNPs of a NIC, of all its flows (packet engine)",
+        "least time between CNPs of a NIC, of all its flows (packets and hybrid)",
         default=0.0,
         source="DCQCN 3.3",
         low=0,

@@ -22,6 +22,8 @@ BEYOND = fc.incast(
     start=["0", "13us", "31us"],
     packet_size="250B",
 )
+# One receiver, whose NIC has a CNP each 10 us for all eight: they have one each 80 us instead of 50.
+SHARED = fc.incast(8, rate="100Gbps", scheme=fc.DCQCN(nic_cnp_interval="10us"), marking=fc.RED("40KB", "200KB", 0.05))
 
 
 def both(scenario: fc.Scenario, until: float) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -52,12 +54,10 @@ def departing(scenario: fc.Scenario) -> fc.Scenario:
         (fc.incast(4), 0.06),
         (departing(fc.incast(4)), 0.06),
         (fc.parking_lot(3, rate="10Gbps", start=["0", "1ms", "2ms"]), 0.06),
-        (
-            BEYOND,
-            0.06,
-        ),
+        (BEYOND, 0.06),
+        (SHARED, 0.06),
     ],
-    ids=["paper", "departure", "three links", "beyond Kmax"],
+    ids=["paper", "departure", "three links", "beyond Kmax", "CNPs of a NIC"],
 )
 def test_queues_utilisation_and_fairness(scenario: fc.Scenario, until: float) -> None:
     ours, theirs = both(scenario, until)

@@ -63,6 +63,23 @@ def test_where_every_packet_is_marked_a_cnp_goes_each_interval() -> None:
     assert alpha[-1] == 1.0  # (1 - g) 1 + g: it starts at 1 and is never updated by its timer
 
 
+@pytest.mark.parametrize(("nic_cnp_interval", "flows", "gap"), [(4e-6, 2, 10e-6), (4e-6, 6, 24e-6), (10e-6, 3, 30e-6)])
+def test_a_nic_that_keeps_its_cnps_apart_gives_each_flow_its_turn(
+    nic_cnp_interval: float, flows: int, gap: float
+) -> None:
+    """Every packet is marked: a flow has a CNP each interval, or each round of its NIC if that is longer."""
+    scheme = fc.DCQCN(cnp_interval="10us", nic_cnp_interval=nic_cnp_interval, min_rate="10Gbps", feedback_delay=None)
+    scenario = fc.incast(flows, scheme=scheme, marking=fc.RED("1B", "1B", 1.0), rate=f"{10 * flows - 1}Gbps")
+    prepared = hybrid.prepare(resolve(scenario), hybrid.unsampled("2ms", None))
+    sim, _ = hybrid.execute(prepared, 0)
+    turns = (sim.flows["cnp_next"] - sim.flows["cnp_interval"])[np.argsort(sim.flows["cnp_next"])]
+    assert (np.diff(turns) >= nic_cnp_interval * (1 - 1e-9)).all()
+    sent = sim.flows["cnps"] + sim.flows["waiting"]
+    late = 0.1e-3  # until the first packets are there, and the last turns are given
+    assert sent == pytest.approx((2e-3 - late / 2) / gap, abs=late / gap)
+    assert np.ptp(sent) <= 1
+
+
 @pytest.mark.parametrize("engine", ["hybrid", "packet"])
 def test_a_packet_waits_for_the_newest_rates_gap_since_the_last_one(engine: str) -> None:
     """Every packet is marked and halves the rate: from the second cut to the third are 4 gaps of the first rate.
@@ -200,15 +217,25 @@ def test_nothing_is_lost_on_the_way() -> None:
     assert (sim.flows["acked_close"] >= sim.flows["acked_open"]).all()
 
 
-@pytest.mark.parametrize("mark_on", ["arrival", "departure"])
-def test_rings_grow_behind_long_queues(mark_on: str) -> None:
+@pytest.mark.parametrize(
+    ("mark_on", "nic_cnp_interval"), [("arrival", 0.0), ("departure", 0.0), ("arrival", 0.4e-6), ("departure", 0.4e-6)]
+)
+def test_rings_grow_behind_long_queues(mark_on: str, nic_cnp_interval: float) -> None:
     """Marks wait behind megabytes, a hundred CNP intervals long; none may be lost."""
-    scheme = fc.DCQCN(cnp_interval="4us", rate_ai="40Gbps", timer="10us", min_rate="5Gbps", feedback_delay=None)
+    scheme = fc.DCQCN(
+        cnp_interval="4us",
+        nic_cnp_interval=nic_cnp_interval,
+        rate_ai="40Gbps",
+        timer="10us",
+        min_rate="5Gbps",
+        feedback_delay=None,
+    )
     marking = fc.RED("1MB", "1MB", 1.0, mark_on=mark_on)
     scenario = resolve(fc.incast(8, scheme=scheme, marking=marking, rate="20Gbps"))
     prepared = hybrid.prepare(scenario, hybrid.unsampled("5ms", None))
     sim, _ = hybrid.execute(prepared, 0)
-    assert sim.cnps.shape[1] > prepared.sim.cnps.shape[1] or mark_on == "departure"
+    grown = "marks" if nic_cnp_interval else "cnps"
+    assert getattr(sim, grown).shape[1] > getattr(prepared.sim, grown).shape[1] or mark_on == "departure"
     assert int(sim.flows["cnps"].sum()) == int(sim.core[0].cnps)
     packets = fc.simulate(scenario, "5ms", engine="packet").summary
     found = hybrid.outcome_of(prepared, sim).links[0].statistics()

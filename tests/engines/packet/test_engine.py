@@ -391,6 +391,18 @@ def test_a_nic_sends_so_many_cnps_and_no_more() -> None:
     assert (more.event_what.values == "cnp").sum() > 1.3 * len(times)
 
 
+@pytest.mark.parametrize("nic_cnp_interval", ["4us", "3us"])
+def test_a_nic_gives_its_turns_as_they_are_asked_for(nic_cnp_interval: str) -> None:
+    """A flow whose interval ends as its NIC is free again does not overtake one that has waited."""
+    scheme = fc.DCQCN(cnp_interval="4us", nic_cnp_interval=nic_cnp_interval, min_rate="18Gbps")
+    scenario = fc.incast(3, rate="40Gbps", scheme=scheme, marking=fc.RED("0B", "0B", 1.0))
+    log = fc.simulate(scenario, "1ms", engine="packet", log=True).dataset
+    flows = log.event_flow.values[log.event_what.values == "cnp"]
+    assert len(flows) > 240
+    assert (flows[10:-3] == flows[13:]).all()  # in turn
+    assert len(set(flows[10:13])) == 3
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
