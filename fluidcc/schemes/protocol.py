@@ -326,7 +326,7 @@ class SolvedByUtilisation(EquilibriumSide[P_contra], Protocol):
         """From a flow to what its rate follows from."""
         ...
 
-    def observables(self, rate: float, utilisation: float, base_rtt: float, /) -> dict[str, float]:
+    def observables(self, window: float, utilisation: float, /) -> dict[str, float]:
         """What `fluidcc equilibrium` shows of a flow, by keys that end in their unit."""
         ...
 

@@ -9,6 +9,8 @@ import pytest
 
 import fluidcc as fc
 
+GBPS = 1e9 / 8
+
 
 def lot(**options: Any) -> fc.Scenario:
     return fc.parking_lot(3, rate="100Gbps", scheme=fc.HPCC(w_ai="800B", **options))
@@ -20,6 +22,15 @@ def lot(**options: Any) -> fc.Scenario:
         fc.incast(16, rate="100Gbps", scheme=fc.HPCC()),
         fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai="300B")),  # a queue stands
         fc.incast(64, rate="100Gbps", scheme=fc.HPCC()),  # windows of one packet
+        fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai="300B", base_rtt="4us")),  # less than the round trip
+        fc.incast(4, rate="100Gbps", scheme=fc.HPCC(w_ai="52B", base_rtt="15us")),  # more
+        fc.incast(16, rate="25Gbps", scheme=fc.HPCC(w_ai="450B"), window_unit="payload"),
+        fc.incast(
+            40,
+            rate="25Gbps",
+            scheme=fc.HPCC(variant="hpcc-sim", base_rtt="5.67us", w_ai="200B"),
+            initial_rate="0.5Gbps",  # windows of less than a packet
+        ),
         fc.incast(4, rate="100Gbps", scheme=fc.HPCC(form="rate"), initial_rate="20Gbps"),
         lot(),
     ],
@@ -35,6 +46,39 @@ def test_the_fluid_settles_there(scenario: fc.Scenario) -> None:
     assert run["window"].values[-1] == pytest.approx(windows, rel=1e-6)
     queues = [link["queue_bytes"]["mean"] for link in run.summary["links"]]
     assert queues == pytest.approx([link["queue_bytes"] for link in fixed_point.links], abs=1.0)
+
+
+def test_paths_of_several_lengths() -> None:
+    """Equal windows, sent in round trips 1 us apart: the queue is the root of sum W/(D_i + q/C) = C."""
+    scenario = fc.incast(
+        2, multiplicity=50, rate="100Gbps", scheme=fc.HPCC(w_ai="80B"), delay=["1us", "1.5us"], initial_rate="0.9Gbps"
+    )
+    found = fc.equilibrium(scenario)
+    run = fc.simulate(scenario, "20ms", estimate_error=False)
+    rates = [flow["rate_bytes_per_s"] for flow in found.flows]
+    assert rates[0] > 1.05 * rates[1]
+    assert run.summary["rate_bytes_per_s"] == pytest.approx(rates, rel=1e-6)
+    assert run.summary["queue_bytes"]["mean"] == pytest.approx(found.links[0]["queue_bytes"], abs=1.0)
+
+
+def test_without_an_increase_any_shares_rest() -> None:
+    """W = W eta/U for every W (A.2): four flows stay where they began, and the equal shares are not all there is."""
+    begun = np.array([5.0, 10.0, 20.0, 60.0]) * GBPS
+    scenario = fc.incast(
+        4, rate="100Gbps", scheme=fc.HPCC(w_ai="0B"), initial_rate=["5Gbps", "10Gbps", "20Gbps", "60Gbps"]
+    )
+    run = fc.simulate(scenario, "20ms", estimate_error=False)
+    assert run.summary["rate_bytes_per_s"] == pytest.approx(begun, rel=1e-6)
+    found = fc.equilibrium(scenario)
+    assert found.unique is False
+    assert "all shares that load the link" in str(found.searched)
+    assert fc.equilibrium(fc.incast(1, rate="100Gbps", line_rate="200Gbps", scheme=fc.HPCC(w_ai="0B"))).unique
+
+
+def test_a_window_is_no_more_than_the_first_one() -> None:
+    """W_init of 30 KB holds a lone flow at 48 of 100 Gb/s, which (4) does not know."""
+    found = fc.equilibrium(fc.incast(1, rate="100Gbps", scheme=fc.HPCC(initial_window="30KB")))
+    assert found.links[0]["utilisation"] < 0.6
 
 
 def test_multiplicity_counts_flows() -> None:

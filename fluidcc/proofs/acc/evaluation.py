@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from fluidcc.claims.claim import Finding, Way, claim
+from fluidcc.claims.claim import Finding, Way, claim, rounds_to
 from fluidcc.claims.runner import main
 from fluidcc.papers import ACC
 from fluidcc.proofs.acc.pipe import ABOUT, HOSTS, LINE, LINK_DELAY, LINKS, share
@@ -23,17 +23,30 @@ WEB_SEARCH = "web-search"
 
 
 @claim("acc-33-stop", ACC, "3.3, Fig. 3", "an ideal stopping time of F1 is 180 us, at N = 20")
-def stop(hosts: int = HOSTS, printed: float = 180.0) -> Finding:
+def stop(hosts: int = HOSTS, printed: str = "180") -> Finding:
     """What F1, at half the line, has sent beyond its pipe in the round trip until it observes congestion, drained."""
     pace = share(hosts)
-    law = 1e6 * float((LINE / 2 - pace) * 2 * LINKS * LINK_DELAY / pace)
+    law, of_bursts = (
+        1e6 * float((LINE / 2 - rate) * 2 * LINKS * LINK_DELAY / rate) for rate in (pace, pace * (hosts + 1) / hosts)
+    )
     queued = backlog(hosts)
     packets = 1e6 * queued / float(pace)
     return Finding(
-        {"an RTT at 50 Gb/s beyond PC_rate, sent at PC_rate": abs(law / printed - 1) < ABOUT},
-        {"by_law_us": law, "in_packets_us": packets, "backlog_bytes": queued, "pc_rate_gbps": 8e-9 * pace},
+        {
+            "an RTT at 50 Gb/s beyond F1's share C/(N+1), sent at it": rounds_to(law, printed),
+            "beyond C/N, the bursts' share without F1, sent at it": rounds_to(of_bursts, printed),
+        },
+        {
+            "by_law_us": law,
+            "with_the_bursts_share_us": of_bursts,
+            "in_packets_us": packets,
+            "backlog_bytes": queued,
+            "pc_rate_gbps": 8e-9 * pace,
+        },
         # Congestion is observed when the first mark is back; what came to P4 meanwhile is of whole packets.
         [Way("us: law, F1's packets in all queues over PC_rate", law, packets, ABOUT)],
+        restricted=rounds_to(of_bursts, printed),
+        conditions=f"with C/N for F1's share; with C/(N+1), which it has, {law:.0f} us by the same law",
     )
 
 

@@ -93,15 +93,22 @@ def swift(beta: Fraction = Fraction(4, 5), max_mdf: Fraction = Fraction(1, 2)) -
     """As a factor on the window, where (1) says so: at most halved, and beta decides below some delay."""
     target = Fraction(1)
     delays = [target * Fraction(n, 40) for n in range(40, 400)]
-    printed = [max(1 - beta * (delay - target) / delay, max_mdf) for delay in delays]
-    # Swift (SIGCOMM 2020), Algorithm 1, line 13: the same with the largest decrease subtracted from 1.
-    original = [max(1 - beta * (delay - target) / delay, 1 - max_mdf) for delay in delays]
+
+    def both(most: Fraction) -> tuple[list[Fraction], list[Fraction]]:
+        free = [1 - beta * (delay - target) / delay for delay in delays]
+        # Swift (SIGCOMM 2020), Algorithm 1, line 13: the same with the largest decrease subtracted from 1.
+        return [max(factor, most) for factor in free], [max(factor, 1 - most) for factor in free]
+
+    printed, original = both(max_mdf)
+    same = [most for most in (Fraction(n, 10) for n in range(3, 10)) if both(most)[0] == both(most)[1]]
     reached = next(delay for delay, factor in zip(delays, printed, strict=True) if factor == max_mdf)
     bound = target * beta / (beta - (1 - max_mdf))  # 1 - beta (1 - target/delay) = max_mdf
     return Finding(
-        {"the same as Swift's own": printed == original},
+        {"Swift's own, with 0.5": printed == original, "with any max_mdf": len(same) == 7},
         {"halved_from_delay_over_target": bound, "factor_at_twice_the_target": 1 - beta / 2},
         [Way("delay over target from which it is halved: solved, searched", float(bound), float(reached), 1 / 40)],
+        restricted=same == [max_mdf],
+        conditions="max_mdf 0.5: Swift subtracts it from 1, (1) does not",
     )
 
 

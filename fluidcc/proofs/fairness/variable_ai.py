@@ -182,7 +182,7 @@ def no_feedback(
     small = {n: (n * BASE - rate_mbps // 20) * trip_us <= 8000 * THRESH for n in flows}
     worst = max(run[2] for run in runs.values())
     made = {n: run[0] for n, run in runs.items()}
-    held = 0
+    held = at_reset = 0
     for rows in histories(60, 60, seed=2):
         sender, congested, holds = Sender(), 0, True
         for queue, none, adjustment in rows:
@@ -191,13 +191,18 @@ def no_feedback(
             # Congestion adds more than 1; it falls by more than 1 only with an empty bank and no congestion.
             holds &= sender.dampener > before + 1 if queue > THRESH else True
             holds &= sender.dampener >= before - 1 or (sender.bank == 0 and none)
+            at_reset += before > 0 and sender.dampener == 0 and sender.bank == 0 and none
             congested = congested + 1 if queue > THRESH else 0
             most = max(AI_CAP * BASE / (1 + Fraction(congested, CONSTANT)), Fraction(BASE))
             holds &= BASE <= sender.increase(adjustment) <= most
         held += holds
     return Finding(
-        {"an increase makes no tokens": not any(made.values())},
         {
+            "an increase makes no tokens": not any(made.values()),
+            "none are left and none are made as the dampener is reset": held == 60 and at_reset > 0,
+        },
+        {
+            "resets_with_an_empty_bank_and_no_congestion": at_reset,
             "rtts_in_which_the_increases_made_tokens_by_flows": made,
             "rtts_until_it_ended_by_flows": {n: run[1] for n, run in runs.items()},
             "rtts_run_where_it_does_not_end": MOST_TRIPS,
@@ -210,7 +215,8 @@ def no_feedback(
         restricted=held == 60 and ends == small and worst <= AI_CAP * BASE,
         conditions=(
             "as boundedness: an increase can itself make tokens, but is at most AI_Cap base_AI, and at most AI_Cap "
-            "base_AI/(1 + n/8) in the n-th such RTT in a row; it ends if base_AI alone stays below Token_Thresh, "
+            "base_AI/(1 + n/8), or base_AI, in the n-th such RTT in a row; it ends if base_AI alone stays below "
+            "Token_Thresh, "
             f"as with {named(ends, True)} flows, and does not with {named(ends, False)}"
         ),
     )

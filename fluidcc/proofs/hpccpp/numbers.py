@@ -103,8 +103,7 @@ def feedback() -> Finding:
             "one a flow and period: less than half as many in both incasts": all(law > 2 for law in by_law.values()),
         },
         {f"acks_per_notification_{name}": ratio for name, ratio in ratios.items()}
-        | {f"acks_per_notification_by_law_{name}": law for name, law in by_law.items()}
-        | {f"notifications_over_one_a_flow_and_period_{name}": law / ratios[name] for name, law in by_law.items()},
+        | {f"acks_per_notification_by_law_{name}": law for name, law in by_law.items()},
         ways,
         restricted=all(ratios[name] > 2 for name in by_law),
         conditions=f"incast; where flows come and go it is {1 / ratios['come and go']:.0%} of the ACKs",

@@ -25,8 +25,12 @@ class Balance(NamedTuple):
         T, over which a queue counts in U [s].
     windows : bool
         Whether bytes in flight rest, rather than rates: then a queue's bytes are among them.
-    least_window : float
-        Which W does not fall below [bytes].
+    least_window, largest_window : float
+        Which W does not leave [bytes].
+    least_inflight : float
+        What a flow may always have in flight [bytes as windows count them].
+    wire : float
+        Bytes on the wire for each that windows count.
     """
 
     target: float
@@ -34,6 +38,9 @@ class Balance(NamedTuple):
     base_rtt: float
     windows: bool
     least_window: float
+    largest_window: float
+    least_inflight: float
+    wire: float
 
 
 def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
@@ -51,16 +58,28 @@ def balances(scenario: Scenario) -> Callable[[Flow], Balance]:
         for name, solved in (("registers", "one"), ("multiq", "off"), ("u_queue", True)):
             if getattr(p, name) != solved:
                 raise NoClosedFormError(f"HPCC's equilibrium is solved for {name}={solved} only")
-        least = scenario.wire_packet_of(flow) if scenario.window_unit == "wire" else scenario.packet_size
-        windows = p.form == "window"
-        return Balance(float(p.eta), float(p.w_ai / p.base_rtt), float(p.base_rtt), windows, least if windows else 0.0)
+        packet = scenario.wire_packet_of(flow) if scenario.window_unit == "wire" else scenario.packet_size
+        windows, paper = p.form == "window", p.variant == "paper"
+        T, most = float(p.base_rtt), float(p.initial_window)
+        least = min(packet, most) if paper else float(p.min_rate) * T
+        wire = scenario.wire_packet_of(flow) / packet
+        return Balance(
+            target=float(p.eta),
+            increase=float(p.w_ai) / T,
+            base_rtt=T,
+            windows=windows,
+            least_window=least if windows else 0.0,
+            largest_window=most,
+            least_inflight=0.0 if paper else packet,
+            wire=wire,
+        )
 
     return of
 
 
-def observables(rate: float, utilisation: float, base_rtt: float) -> dict[str, float]:
+def observables(window: float, utilisation: float) -> dict[str, float]:
     """Keys as `fluidcc equilibrium` shows them."""
-    return {"window_bytes": rate * base_rtt, "utilisation_estimate": utilisation}
+    return {"window_bytes": window, "utilisation_estimate": utilisation}
 
 
 def smooth(parameters: HPCC) -> bool:

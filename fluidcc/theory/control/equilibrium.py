@@ -80,8 +80,8 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
             return solved
     elif whole and sides[0].balances is not None and len({flow.scheme.name for flow in scenario.flows}) == 1:
         try:
-            links, flows, searched = utilised_equilibria(scenario, sides[0])
-            return Equilibrium(True, True, tuple(links), tuple(flows), True if searched else None, searched=searched)
+            links, flows, unique, searched = utilised_equilibria(scenario, sides[0])
+            return Equilibrium(True, True, tuple(links), tuple(flows), unique, searched=searched)
         except NoClosedFormError:
             pass
     found = [] if solved is None else [solved]
@@ -107,11 +107,12 @@ def _solved(scenario: Scenario, sides: list[Side]) -> Equilibrium | None:
     first, *others = (_checked(scenario, _of(scenario, each)) for each in solutions)
     if first is None:
         return None
-    kept = tuple(other for other in others if other is not None)
-    if first.exists:  # the model as printed has those on its ramps only
-        kept = tuple(other for other in kept if other.exists)
+    all_of_them = [first, *(other for other in others if other is not None)]
+    if any(each.exists for each in all_of_them):  # the model as printed has those on its ramps only
+        all_of_them = [each for each in all_of_them if each.exists]
+    first, *kept = all_of_them
     unique = not kept if unique is False and len(solutions) > 1 else unique
-    return dataclasses.replace(first, unique=unique, searched=searched, others=kept)
+    return dataclasses.replace(first, unique=unique, searched=searched, others=tuple(kept))
 
 
 def _of(scenario: Scenario, found: Solution) -> Equilibrium:

@@ -23,10 +23,13 @@ from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.units import RATE, show
 
-_PER_DECADE, _NEAR_LINE = 60, 120  # rates looked at; near the line rate P falls to 0
+_PER_DECADE, _NEAR_LINE = 240, 480  # rates looked at; near the line rate P falls to 0
 _CLOSEST = 1e-9  # of the line rate, to it
+_ABOUT = np.geomspace(1e-5, 0.1, 60)  # rates about a turn of P, relative to it
 _FLAT = 1e-9  # of P: what rounding may raise it by
 _RATES = 400  # of a group, for each size
+_AROUND, _CLOSER = 3, 64  # of them, looked at more closely: to either side, and in so many parts
+_NEAR = 0.02  # relative: Ps of both groups that may be the same between two of them
 _SIZES = 200  # sizes of the groups that are tried, at most
 _SAME = 1e-6  # relative: rates of groups that are one
 _MARKINGS = 150  # looked at, of those that hold three rates
@@ -101,6 +104,17 @@ class Sender:
             edges.append(float(turn.x))
         return list(itertools.pairwise([*edges, float(R[-1])]))
 
+    @cached_property
+    def table(self) -> tuple[Array, Array]:
+        """The curve, and more of it about the turns of P, where straight lines between rates are far off."""
+        turns = np.array([high for _, high in self.pieces[:-1]])
+        more = (turns[:, None] * (1 + _ABOUT * np.array([[-1.0], [0.0], [1.0]])[:, None])).ravel()
+        more = more[(more > self.least) & (more < self.line_rate)]
+        R = np.concatenate([self.curve[0], more])
+        P = np.concatenate([self.curve[1], self.marking(more)])
+        order = np.argsort(R)
+        return R[order], P[order]
+
     def rates_at(self, marking: Array) -> Array:
         """Of each piece the rate at markings (markings, pieces); its nearer end where a marking is beyond it."""
         ends = np.array(self.pieces)
@@ -135,7 +149,8 @@ def pairs(sender: Sender, flows: float, capacity: float) -> list[tuple[int, floa
         n flows have R_1 and the others R_2, R_1 < R_2.
     """
     low, high = sender.least, sender.line_rate
-    rates, markings = sender.curve
+    rates, markings = sender.table
+    turns = np.array([high for _, high in sender.pieces[:-1]])
     found = []
     for n in sizes(flows):
         rest = flows - n
@@ -147,20 +162,44 @@ def pairs(sender: Sender, flows: float, capacity: float) -> list[tuple[int, floa
         def other(R: Any, n: int = n, rest: float = rest) -> Any:
             return (capacity - n * R) / rest
 
-        def gap(R: float, other: Callable[[Any], Any] = other) -> float:
-            return float(sender.marking(R) - sender.marking(other(R)))
+        def gap(R: Any, other: Callable[[Any], Any] = other) -> Any:
+            slow, fast = sender.marking(np.stack([R, other(R)]))
+            return (slow - fast) / (other(R) - R)
 
         if least == low and gap(low) < 0:  # more marks than hold the slow ones at their least rate
             found.append((n, low, float(other(low))))
-        grid = np.unique(np.concatenate([np.geomspace(least, most, _RATES), np.linspace(least, most, _RATES)]))
-        grid = grid[grid < (1 - _SAME) * most]  # R_1 = R_2 is a root of all
-        rough = np.interp(grid, rates, markings) - np.interp(other(grid), rates, markings)
-        for k in np.flatnonzero(np.diff(np.sign(rough)) != 0):
-            ends = float(grid[max(k - 1, 0)]), float(grid[min(k + 2, len(grid) - 1)])
-            if gap(ends[0]) * gap(ends[1]) < 0:
+        looked_at = [np.geomspace(least, most, _RATES), np.linspace(least, most, _RATES), (1 - _ABOUT) * most]
+        grid = np.unique(np.concatenate([*looked_at, turns, (capacity - rest * turns) / n]))
+        grid = grid[(grid >= least) & (grid < (1 - _SAME) * most)]  # R_1 = R_2 is a root of all
+        slow, fast = np.interp(grid, rates, markings), np.interp(other(grid), rates, markings)
+        apart = other(grid) - grid  # equal rates are a root that is divided out
+        for k in _suspects((slow - fast) / apart, _NEAR * slow / other(grid)):
+            window = grid[max(k - _AROUND, 0)], grid[min(k + _AROUND, len(grid) - 1)]
+            for ends in _brackets(np.linspace(*window, _CLOSER + 1), gap):
                 R = float(root_scalar(gap, bracket=ends, xtol=1e-15 * most, rtol=1e-15).root)
-                found.append((n, R, float(other(R))))
+                if not any(n == m and abs(R - known) < _SAME * R for m, known, _ in found):
+                    found.append((n, R, float(other(R))))
     return found
+
+
+def _suspects(rough: Array, close: Array) -> Array:
+    """Where a function known roughly may be 0: at its changes of sign, and where it comes close and turns."""
+    size = np.abs(rough)
+    turns = np.flatnonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] < close[1:-1])) + 1
+    first = np.flatnonzero(size[:1] < close[:1])
+    return np.unique(np.concatenate([np.flatnonzero(np.diff(np.sign(rough)) != 0), turns, first]))
+
+
+def _brackets(R: Array, gap: Callable[[Any], Any]) -> list[tuple[float, float]]:
+    """Ranges at whose ends the gap has two signs; one that touches 0 between two rates is followed there."""
+    exact = gap(R)
+    crossed = np.flatnonzero(np.sign(exact[1:]) * np.sign(exact[:-1]) < 0)
+    if len(crossed):
+        return [(float(R[k]), float(R[k + 1])) for k in crossed]
+    k, sign = int(np.abs(exact).argmin()), float(np.sign(exact[0]))
+    ends = float(R[max(k - 1, 0)]), float(R[min(k + 1, len(R) - 1)])
+    lowest: Any = minimize_scalar(lambda rate: sign * float(gap(rate)), bounds=ends, method="bounded")
+    return [(ends[0], float(lowest.x)), (float(lowest.x), ends[1])] if lowest.fun < 0 else []
 
 
 def triples(sender: Sender, flows: float, capacity: float) -> list[tuple[tuple[float, float], ...]]:
@@ -183,7 +222,7 @@ def triples(sender: Sender, flows: float, capacity: float) -> list[tuple[tuple[f
         return []
     # P falls, rises, falls: what holds three rates lies between its turns; at more than P(least) that rate stays.
     bottom, top = (float(sender.marking(edge)) for edge in (first, second))
-    angle = np.linspace(0, math.pi, _MARKINGS + 2)[1:-1]  # close to the turns, where rates change most
+    angle = np.linspace(0, math.pi, _MARKINGS)  # close to the turns, where rates change most
     markings = bottom + (top - bottom) * 0.5 * (1 - np.cos(angle))
     rates = sender.rates_at(markings)
     found: list[tuple[tuple[float, float], ...]] = []
@@ -193,6 +232,10 @@ def triples(sender: Sender, flows: float, capacity: float) -> list[tuple[tuple[f
         over = rates @ groups > capacity
         for k, m in zip(*np.nonzero(over[1:] != over[:-1]), strict=True):
             solved = _solved(sender, groups[:, m], rates[k : k + 2].mean(axis=0), capacity)
+            if solved is None:  # at a turn rates change too fast for a start between two markings
+                closer = sender.rates_at(np.linspace(*markings[k : k + 2], _CLOSER + 1))
+                j = int(np.flatnonzero(np.diff(closer @ groups[:, m] > capacity))[0])
+                solved = _solved(sender, groups[:, m], closer[j : j + 2].mean(axis=0), capacity)
             if solved is not None:
                 members = n, int(others[m]), float(groups[2, m])
                 found.append(tuple(zip(members, solved.tolist(), strict=True)))

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.optimize import root_scalar
 
 from fluidcc.errors import NoClosedFormError
-from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.model import Link, Scenario
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.sides import Equilibrium
+from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.recursion.optimal import equilibrium as filled
 
 _ROUNDING = 1e-9  # relative
@@ -16,8 +19,8 @@ _ROUNDING = 1e-9  # relative
 
 def utilised_equilibria(
     scenario: Scenario, side: Equilibrium
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], str | None]:
-    """Links and flows at equilibrium, as `Equilibrium` describes them, and why there is no other, where that is known.
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], bool | None, str | None]:
+    """Links and flows at equilibrium, as `Equilibrium` describes them, whether it is the only one, and why.
 
     Parameters
     ----------
@@ -29,14 +32,16 @@ def utilised_equilibria(
     Raises
     ------
     NoClosedFormError
-        If the flows differ, several links would be overloaded, windows reach their least value on several links, or
-        flows would be faster than their line.
+        If the flows differ, several links would be overloaded, windows reach their least value on several links or
+        are more than any may be, a path of several links is longer than T, or flows would be faster than their line.
 
     Notes
     -----
-    R = a/(1 - Ut/U) with U the load of the most loaded link, over its capacity. Above 1 the load is bytes in flight:
-    windows hold U C T of them, (U - 1) C T in the queue. Rates hold none: they sum to C, and the queue grows until
-    N a/(1 - Ut/U) = C.
+    R = W/T = a/(1 - Ut/U), with U the load of the most loaded link, over its capacity. Rates hold no bytes: where they
+    would exceed C they sum to it, and the queue grows until N a/(1 - Ut/U) = C.
+
+    Windows are sent at W/T or, if that is less, in the round trip as it is, D + q/C. On one link U = 1 + q/(C T) where
+    a queue stands, and each W is the same: sum of min(W/T, W/(D_i + q/C)) = C.
     """
     assert side.balances is not None
     assert side.observables is not None
@@ -44,43 +49,92 @@ def utilised_equilibria(
     balance, *others = {of(flow) for flow in scenario.flows}
     if others:
         raise NoClosedFormError("the flows' parameters differ")
-    columns = [
-        [float(i in flow.path) for i in range(len(scenario.links))]
-        for flow in scenario.flows
-        for _ in range(round(flow.multiplicity))
-    ]
-    first = np.cumsum([0, *(round(flow.multiplicity) for flow in scenario.flows)])[:-1]
-    A, C = np.array(columns).T, np.array([link.rate for link in scenario.links])
+    counts = np.array([round(flow.multiplicity) for flow in scenario.flows])
+    A = np.array([[float(i in flow.path) for flow in scenario.flows] for i in range(len(scenario.links))])
+    C, T = np.array([link.rate for link in scenario.links]), balance.base_rtt
     used = A.any(axis=1)
-    R = filled(A[used], C[used], increase=balance.increase, target=balance.target)
-    T, single = balance.base_rtt, bool(used.sum() == 1)
-    if balance.least_window > 0 and R.min() * T < balance.least_window:
-        if not single:
-            raise NoClosedFormError("windows settle at a packet on several links")
-        R = np.maximum(R, balance.least_window / T)
-    U = A @ R / C
-    if U.max() > 1 and not single:
-        raise NoClosedFormError("the increase overloads one of several links")
-    if U.max() > 1 and not balance.windows:
-        R = np.full(len(R), C[used][0] / len(R))
-        U = np.where(used, balance.target / (1 - balance.increase / R[0]), 0.0)
+    queue = np.zeros(len(C))
+    if balance.windows and used.sum() == 1:
+        only = int(np.flatnonzero(used)[0])
+        window, U_only, queue[only], R = _windows(scenario, balance, scenario.links[only], counts)
+        window = max(window, balance.least_inflight)
+        U = np.where(used, U_only, 0.0)
+    else:
+        R, U = _rates(scenario, balance, A, C, counts)
+        window = R * T
+        queue = np.maximum(U - 1.0, 0.0) * C * T
+    if balance.windows and np.max(window) > (1 + _ROUNDING) * balance.largest_window:
+        raise NoClosedFormError("windows would be more than the first one")
+    if (np.array([flow.line_rate for flow in scenario.flows]) * (1 + _ROUNDING) < R).any():
+        raise NoClosedFormError("flows settle at their line rate")
     links = [
         {
             "name": link.name or f"link {i}",
             "marking_probability": 0.0,
-            "queue_bytes": max(float(U[i]) - 1.0, 0.0) * link.rate * T,
-            "utilisation": min(float(U[i]), 1.0),
+            "queue_bytes": float(queue[i]),
+            "utilisation": min(float((A[i] * counts) @ R / link.rate), 1.0),
         }
         for i, link in enumerate(scenario.links)
     ]
     flows = []
-    for i, (flow, k) in enumerate(zip(scenario.flows, first, strict=True)):
-        most = float(max(U[link] for link in flow.path))
-        sent = float(R[k]) / max(most, 1.0) if balance.windows else float(R[k])
-        if sent > (1 + _ROUNDING) * flow.line_rate:
-            raise NoClosedFormError("flows settle at their line rate")
-        seen = side.observables(float(R[k]), most, T)
-        flows.append({"name": flow.name or f"flow {i}", "marking_probability": 0.0, "rate_bytes_per_s": sent, **seen})
-    # With one link all flows see one load, and so have one rate.
-    balanced = f"loads above {balance.target:g}: C (U - {balance.target:g}) = N a has one root, and U gives the rates"
-    return links, flows, balanced if len(links) == 1 else None
+    for i, flow in enumerate(scenario.flows):
+        seen = side.observables(float(np.broadcast_to(window, R.shape)[i]), float(max(U[link] for link in flow.path)))
+        rate = {"name": flow.name or f"flow {i}", "marking_probability": 0.0, "rate_bytes_per_s": float(R[i])}
+        flows.append(rate | seen)
+    if balance.increase == 0.0 and counts.sum() > 1:
+        return links, flows, False, "without an increase all shares that load the link to the target are equilibria"
+    if len(links) > 1:
+        return links, flows, None, None
+    # All flows see one load, and so have one window or rate.
+    least = ", where no window is below its least," if balance.windows else ""
+    why = f"the load that flows make{least} falls with U above {balance.target:g}, U rises with the load: one root"
+    return links, flows, True, why
+
+
+def _rates(scenario: Scenario, balance: Any, A: Array, C: Array, counts: Array) -> tuple[Array, Array]:
+    """Rates of the classes, and loads of the links."""
+    several = A.any(axis=1).sum() > 1
+    used = A.any(axis=1)
+    columns = np.repeat(A[used], counts, axis=1)
+    first = np.cumsum([0, *counts])[:-1]
+    R = filled(columns, C[used], increase=balance.increase, target=balance.target)[first]
+    if balance.windows:
+        trips = [base_rtt_with_serialisation(scenario, flow) for flow in scenario.flows]
+        if max(trips) > (1 + _ROUNDING) * balance.wire * balance.base_rtt:
+            raise NoClosedFormError("windows go once in a round trip that is longer than T")
+        if R.min() * balance.base_rtt < balance.least_window:
+            raise NoClosedFormError("windows settle at a packet on several links")
+    U = A @ (counts * R) / C
+    if U.max() > 1:
+        if several:
+            raise NoClosedFormError("the increase overloads one of several links")
+        R = np.full(len(R), C[used][0] / counts.sum())
+        U = np.where(used, balance.target / (1 - balance.increase / R[0]), 0.0)
+    return R, U
+
+
+def _windows(scenario: Scenario, balance: Any, link: Link, counts: Array) -> tuple[float, float, float, Array]:
+    """Window, U and queue of one link, and what each class sends."""
+    T, C, target, w_ai = balance.base_rtt, link.rate, balance.target, balance.increase * balance.base_rtt
+    D = np.array([base_rtt_with_serialisation(scenario, flow) for flow in scenario.flows])
+
+    def window(U: float) -> float:
+        return max(balance.least_window, w_ai / (1 - target / U))
+
+    def sent(queue: float) -> Array:
+        W = window(1 + queue / (C * T))
+        return np.minimum(W / T, max(W, balance.least_inflight) * balance.wire / (D + queue / C))
+
+    free = np.minimum(1.0 / T, balance.wire / D)  # what is sent of each byte of a window while nothing waits
+    U = max(target + w_ai * (counts @ free) / C, balance.least_window * (counts @ free) / C)
+    W = U * C / float(counts @ free)
+    if U <= 1.0 and balance.least_inflight <= W:
+        return W, U, 0.0, W * free
+    if counts @ sent(0.0) <= C:
+        raise NoClosedFormError("windows are less than a packet and nothing waits")
+    most = C * T
+    while counts @ sent(most) > C:
+        most *= 2
+    queue = float(root_scalar(lambda q: float(counts @ sent(q)) - C, bracket=(0.0, most), rtol=1e-14).root)
+    U = 1 + queue / (C * T)
+    return window(U), U, queue, sent(queue)

@@ -6,6 +6,7 @@ Shapes: one class of flows for equal shares, two for unequal ones.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -203,26 +204,94 @@ def test_three_groups_of_rates() -> None:
     assert "one marking holds up to 3 rates: three groups too" in str(found.searched)
 
 
-def test_a_table_of_p_has_no_other_triples() -> None:
-    """P at 20 000 rates, the three that have each of 3000 markings, all sizes of groups: as many fill the link."""
-    scenario = resolve(three_groups(5, "25Gbps"))
-    known = [one for one in fc.equilibrium(scenario).others if len(one.flows) == 3]
-    R = np.linspace(0.01, 24.99, 20_000)
-    P = sender_of(scenario).marking(R * GBPS)
-    held = []
-    for p in np.linspace(0.07, 0.148, 3000):
-        held.append(R[:-1][np.diff(p < P)])
-    rates = np.array([three for three in held if len(three) == 3])
-    assert len(rates) > 2000
-    found = [
-        tuple(rates[k])
-        for a in (1, 2, 3)
-        for b in range(1, 5 - a)
-        for k in np.flatnonzero(np.diff(rates @ [a, b, 5 - a - b] > 40))
-    ]
-    assert len(known) == len(found) == 2
-    for one, three in zip(known, found, strict=True):
-        assert [row["rate_bytes_per_s"] / GBPS for row in one.flows] == pytest.approx(three, abs=0.15)
+def test_a_pair_close_to_the_equal_share() -> None:
+    """15.741 and 24.259 Gb/s at 0.01732, by mpmath: P changes its slope where R_T meets the line."""
+    scenario = fc.incast(2, line_rate="25Gbps", marking=RED("5KB", "200KB", "10%"), scheme=FAST_COUNTER)
+    found = fc.equilibrium(scenario)
+    assert found.unique is False
+    (other,) = found.others
+    assert sorted(row["rate_bytes_per_s"] / GBPS for row in other.flows) == pytest.approx([15.741, 24.259], abs=5e-4)
+    assert other.links[0]["marking_probability"] == pytest.approx(0.01732, abs=5e-6)
+
+
+def random_setting(seed: int) -> Scenario:
+    """A few flows with fast byte counters and NICs not much faster than a share: P has three pieces, mostly."""
+    draw = np.random.default_rng(seed)
+    interval = draw.choice([20e-6, 50e-6, 100e-6])
+    scheme = fc.DCQCN(
+        byte_counter=10 ** draw.uniform(3.2, 4.2),
+        timer=10 ** draw.uniform(-3, -1.3),
+        rate_ai=f"{10 ** draw.uniform(0.5, 2.5)}Mbps",
+        cnp_interval=interval,
+        alpha_timer=interval * draw.choice([1.1, 2, 4]),
+        fast_recovery_steps=draw.choice([1, 3, 5]),
+    )
+    flows, line_rate = int(draw.integers(2, 6)), f"{draw.choice([21, 22, 25, 30])}Gbps"
+    marking = RED("5KB", "200KB", 10 ** draw.uniform(-2, 0))
+    return fc.incast(1, multiplicity=flows, line_rate=line_rate, marking=marking, scheme=scheme)
+
+
+def by_level_sets(scenario: Scenario) -> list[tuple[float, list[tuple[int, float]]]]:
+    """From a table of P: every way to put flows on its pieces, and each marking at which they fill the link."""
+    sender, link, (flow,) = sender_of(scenario), scenario.links[0], scenario.flows
+    line = flow.line_rate
+    R = np.unique(np.concatenate([np.geomspace(1e-9 * line, line, 4001), np.linspace(1e-4 * line, line, 12001)]))[:-1]
+    P = sender.marking(R)
+    R, P = R[P < 1 - 1e-9], P[P < 1 - 1e-9]  # below, rates fall short even if all is marked
+    signs = np.sign(np.diff(P))
+    assert (signs != 0).all()
+    turns = np.flatnonzero(np.diff(signs)) + 1
+    pieces = [slice(a, b + 1) for a, b in itertools.pairwise([0, *turns, len(R) - 1])]
+    assert link.marking is not None
+    found = []
+    for members in itertools.product(range(round(flow.multiplicity) + 1), repeat=len(pieces)):
+        if sum(members) != flow.multiplicity:
+            continue
+        used = [(n, R[piece], P[piece]) for n, piece in zip(members, pieces, strict=True) if n]
+        low, high = max(p.min() for _, _, p in used), min(p.max() for _, _, p in used)
+        if low >= min(high, link.marking.pmax):
+            continue
+        markings = np.unique(np.concatenate([np.linspace(low, high, 20_001), *(p for _, _, p in used)]))
+        markings = markings[(markings >= low) & (markings <= min(high, link.marking.pmax))]
+        rates = np.array([np.interp(markings, *((p, r) if p[-1] > p[0] else (p[::-1], r[::-1]))) for _, r, p in used])
+        groups = [n for n, _, _ in used]
+        for k in np.flatnonzero(np.diff(groups @ rates > link.rate)):
+            found.append((markings[k], sorted(zip(groups, rates[:, k], strict=True), key=lambda one: one[1])))
+    return found
+
+
+def agrees_with_level_sets(seed: int) -> int:
+    scenario = resolve(random_setting(seed))
+    expected = by_level_sets(scenario)
+    found = fc.equilibrium(scenario)
+    mine = [one for one in (found, *found.others) if one.exists]
+    assert len(mine) == len(expected), (seed, mine, expected)
+    for p, shares in expected:
+
+        def off(one: Equilibrium, p: float = p, shares: list[tuple[int, float]] = shares) -> float:
+            rows = sorted(
+                (row["rate_bytes_per_s"], row.get("multiplicity", scenario.flows[0].multiplicity)) for row in one.flows
+            )
+            if [n for _, n in rows] != [n for n, _ in shares]:
+                return np.inf
+            far = max(abs(a / b - 1) for (a, _), (_, b) in zip(rows, shares, strict=True))
+            return max(far, abs(one.links[0]["marking_probability"] / p - 1))
+
+        assert min(map(off, mine)) < 0.01, (seed, p, shares, mine)
+    if len(expected) > 1:
+        assert found.unique is False
+    return len(expected)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_shares_that_level_sets_of_p_have(seed: int) -> None:
+    agrees_with_level_sets(seed)
+
+
+@pytest.mark.slow
+def test_all_shares_that_level_sets_of_many_random_p_have() -> None:
+    counts = [agrees_with_level_sets(seed) for seed in range(6, 86)]
+    assert sum(count > 2 for count in counts) >= 5
 
 
 def sender_of(scenario: Scenario) -> Sender:
@@ -261,3 +330,17 @@ def test_sizes_of_groups() -> None:
     assert len(many) <= 200
     assert many[0] == 1
     assert many[-1] == 999_999
+
+
+def test_an_unequal_one_may_exist_alone() -> None:
+    """Equal shares would need more marks than Pmax; 15.5 and 24.5 Gb/s need fewer (level sets of P)."""
+    scheme = fc.DCQCN(
+        byte_counter="2945B", timer="7.681ms", rate_ai="19.3Mbps", alpha_timer="200us", fast_recovery_steps=3
+    )
+    scenario = fc.incast(2, line_rate="25Gbps", marking=RED("5KB", "200KB", 0.031), scheme=scheme)
+    found = fc.equilibrium(scenario)
+    assert found.exists
+    rates = [row["rate_bytes_per_s"] / GBPS for row in found.flows]
+    assert sorted(rates) == pytest.approx([15.5, 24.5], abs=0.1)
+    assert sum(rates) == pytest.approx(40, rel=1e-9)
+    assert not any(one.exists for one in found.others)
