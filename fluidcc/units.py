@@ -308,6 +308,20 @@ def interval(value: Any, name: str) -> tuple[float, float] | None:
     return quantity(parts[0], TIME, name), quantity(parts[1], TIME, name)
 
 
+def whole(value: Any, least: int, most: float, name: str, hint: str = "") -> int:
+    """A whole number within bounds, as Python, NumPy or JAX have them, arrays without dimensions among them.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    plain = value.item() if getattr(value, "ndim", None) == 0 else value
+    if not isinstance(plain, numbers.Integral) or isinstance(plain, bool) or not least <= int(plain) <= most:
+        raise InputError(f"{name}: expected a whole number from {least} to {most:.0f}, not {repr(value)[:40]}{hint}")
+    return int(plain)
+
+
 def is_concrete(value: Any) -> bool:
     """Whether a value is a plain number, which can be compared and checked (a traced one cannot)."""
     return isinstance(value, numbers.Real)

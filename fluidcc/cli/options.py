@@ -32,7 +32,7 @@ Sets = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", h
 From = Annotated[
     list[str] | None, typer.Option("--from", help="A switch's config_db.json or a NIC's settings; repeat.")
 ]
-Port = Annotated[str | None, typer.Option(help="Switch port to read from --from.")]
+Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 _LONGEST_PLAIN = 10.0  # s; a plain number above it is more likely meant in us or ms

@@ -246,8 +246,9 @@ def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.scenario.builders import toml_file as scenario_file
 
     if not os.path.isfile(request.topology):
+        what = "no plain file" if os.path.exists(request.topology) else "no file"
         raise InputError(
-            f"--topology: {request.topology[:200]!r} is none of {', '.join(TOPOLOGIES)}, and no file; "
+            f"--topology: {request.topology[:200]!r} is none of {', '.join(TOPOLOGIES)}, and {what}; "
             "write one of these, or a file that --save-scenario wrote"
         )
     if request.sources:

@@ -177,7 +177,10 @@ def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
         rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
     if error := document["discretisation_error"]:
         step = [output.small(error[k]) for k in ("queue_rel", "rate_rel")]
-        of = "largest of all points" if "queue_error_rel" in result.dataset else "16 points"
+        from fluidcc.sweeps.batch import SAMPLED
+
+        tried = min(document["points"] - document["failed"], SAMPLED)
+        of = "largest of all points" if "queue_error_rel" in result.dataset else f"{tried} points"
         rows.append(("error of the step", f"queue {step[0]}, rates {step[1]} ({of})"))
         rows += [("", output.NOT_SHRUNK)] if error["as_expected"] is False else []
     rows += [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
@@ -11,6 +13,9 @@ from fluidcc.progress import PATIENCE, Bar
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import keywords, public
+from fluidcc.units import whole
+
+_MOST_SEEDS = 10_000
 
 
 @public(passes_on=[name for name in keywords(simulate) if name not in ("engine", "seed")])
@@ -40,7 +45,10 @@ def ensemble(
     InputError
         If there is no seed, the engine draws none, or as of `simulate`.
     """
-    chosen = range(1, seeds + 1) if isinstance(seeds, int) else list(seeds)
+    if np.ndim(seeds) == 0:
+        chosen: Sequence[int] = range(1, whole(seeds, 1, _MOST_SEEDS, "seeds", "; give at least 1") + 1)
+    else:
+        chosen = list(cast(Sequence[int], seeds))
     if not chosen:
         raise InputError("seeds: there are none; give at least 1")
     if engine not in ("packet", "hybrid"):

@@ -6,7 +6,6 @@ import dataclasses
 import os
 from typing import Any
 
-from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
 from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, checks, dcqcn_of, read_nic, read_sonic
 from fluidcc.operators.checks import Finding
@@ -18,6 +17,7 @@ from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
+from fluidcc.units import whole
 
 _MOST_FLOWS = 1e6
 
@@ -135,8 +135,7 @@ def audit(
     InputError
         If a file cannot be read or understood. Settings that are merely unwise are findings.
     """
-    if not isinstance(flows, int) or not 1 <= flows <= _MOST_FLOWS:
-        raise InputError(f"flows: expected a whole number from 1 to {_MOST_FLOWS:.0f}, not {repr(flows)[:40]}")
+    flows = whole(flows, 1, _MOST_FLOWS, "flows")
     refuse_special(sonic, "a switch's config_db.json")  # it is read twice
     switch = read_sonic(sonic, port)
     settings = read_nic(nic) if nic is not None else None

@@ -29,6 +29,7 @@ from fluidcc.sweeps.grid import Grid
 
 NOT_FINITE = REASONS.index("result is not finite")
 TOO_LONG = REASONS.index("history takes too much memory")
+SAMPLED = 16  # points whose step is estimated, at most
 SAMPLES = 500  # instants that percentiles come from, per point
 _TOUCHED = 1 << 23  # bytes of history in use per chunk; more leaves the cache of a core
 _LEAST_CHUNK, _LARGEST_CHUNK = 64, 1024  # points: enough to pay for the fixed cost of a step
@@ -286,7 +287,7 @@ def plans_beside(plan: Plan) -> tuple[Plan, Plan]:
 
 
 def sampled_error(
-    batch: Batch, plan: Plan, results: dict[str, np.ndarray], room: float = ROOM, most: int = 16
+    batch: Batch, plan: Plan, results: dict[str, np.ndarray], room: float = ROOM, most: int = SAMPLED
 ) -> StepError:
     """Largest relative difference to the run with half the step, over points spread evenly over the valid ones."""
     valid = np.flatnonzero(results["reason"] == 0)

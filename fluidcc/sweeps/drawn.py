@@ -37,7 +37,7 @@ from fluidcc.sweeps.execution import on_dask, on_threads
 from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.layout import FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
 from fluidcc.sweeps.store import Store, unfinished
-from fluidcc.units import TIME, Rate, interval, quantity
+from fluidcc.units import TIME, Rate, interval, quantity, whole
 
 _LEAST = 4  # seeds before their spread is believed
 _CHUNK = {"hybrid": 16, "packet": 1}  # points; a minute at most, on a slow machine
@@ -77,9 +77,7 @@ def draws_of(engine: str, seeds: int | None, precision: float | None, until: Any
     """
     if engine not in _CHUNK:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
-    seeds = 8 if seeds is None else seeds
-    if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= _MOST_SEEDS:
-        raise InputError(f"seeds: expected a whole number from 1 to {_MOST_SEEDS}, not {str(seeds)[:20]!r}")
+    seeds = 8 if seeds is None else whole(seeds, 1, _MOST_SEEDS, "seeds")
     if precision is not None and not 0 < precision < 1:
         raise InputError(f"precision: {precision!r} is no share of the mean queue; write for example 0.02")
     return Draws(engine, seeds, precision, quantity(until, TIME, "until"), interval(window, "window"))

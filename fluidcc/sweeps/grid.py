@@ -109,7 +109,9 @@ def parse_axis(text: str, dimension: str, name: str) -> np.ndarray:
     low, high = (units.parse(part, dimension, name) for part in parts[:2])
     count = int(parts[2]) if len(parts[2]) < 10 else MOST_POINTS + 1
     if not 1 <= count <= MOST_POINTS or (count == 1 and low != high):
-        raise InputError(f"{name}: {text[:60]!r} asks for {parts[2][:12]} values; write at least 2, for both ends")
+        raise InputError(
+            f"{name}: {text[:60]!r} asks for {parts[2][:12]} values; write 2, for both ends, to {MOST_POINTS}"
+        )
     if not logarithmic:
         return np.linspace(low, high, count)
     if min(low, high) <= 0:

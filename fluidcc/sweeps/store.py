@@ -38,7 +38,7 @@ def check_store(path: str | Path, resume: bool) -> None:
     if resume and found:
         return
     if found:
-        raise InputError(f"store: {path} exists; add --resume to go on with it, or give another folder")
+        raise InputError(f"store: {path} exists; add --resume (resume=True) to go on with it, or give another folder")
     check_writable(path, "store")
 
 
@@ -95,7 +95,9 @@ class Store:
             block = tuple(int(size) for size in self._arrays["reason"].chunks)  # type: ignore[union-attr]
             other = [what for what, digest in signature.items() if found.get(what) != digest]
         except (OSError, KeyError, ValueError, AttributeError) as error:
-            raise InputError(f"store: {path} is no sweep's store ({error}); give another folder") from None
+            raise InputError(
+                f"store: {path} is no sweep's store, or one of another engine ({error}); give another folder"
+            ) from None
         if other:
             told = "; ".join(f"{what}: {_told(found.get(what))} there, {_told(signature[what])} here" for what in other)
             raise InputError(f"store: {path} holds another sweep ({told}); give the same options, or another folder")

@@ -144,3 +144,24 @@ def test_sweeps(make: Any, over: Any, field: str) -> None:
     for run in (fc.sweep, fc.stability_chart):
         with pytest.raises(InputError, match=rf"^{field}: "):
             run(make, over)
+
+
+@pytest.mark.parametrize("two", [np.array(2), np.int64(2), jnp.array(2)])
+def test_whole_numbers_without_dimensions_just_work(two: Any) -> None:
+    scenario = fc.incast(two)
+    assert len(scenario.flows) == 2
+    run = fc.simulate(scenario, "100us", engine="packet", seed=two)
+    assert run.identical(fc.simulate(fc.incast(2), "100us", engine="packet", seed=2))
+    assert [run.summary["seed"] for run in fc.ensemble(scenario, "100us", two)] == [1, 2]
+
+
+@pytest.mark.parametrize("none", [np.array(2.5), np.array([2]), np.True_, "2", 0])
+def test_what_is_no_whole_number_is_refused_by_name(none: Any) -> None:
+    with pytest.raises(InputError, match="^flows: expected a whole number from 1"):
+        fc.incast(none)
+
+
+@pytest.mark.parametrize("at", [1, np.array(1), "unequal"])
+def test_no_equilibrium_is_refused_by_name(at: Any) -> None:
+    with pytest.raises(InputError, match="^at: .* is no equilibrium"):
+        fc.stability(fc.incast(2), at=at)

@@ -64,7 +64,8 @@ class Plan:
     method : str
     dtype : str
     coarsens : bool
-        Whether the lags allow twice the step too; if not, and if asked for, the history holds a quarter of it.
+        Whether the lags allow twice the step too, and no queue may cross a ramp in one; if not, and if asked for, the
+        history holds a quarter of it.
     rtol : float or None
         Tolerance of steps of each point's own; ``dt`` is then the grid of the samples and the window alone.
     estimates : bool
@@ -206,6 +207,7 @@ def plan_of(
         step = float(f"{shortest / math.ceil(shortest / step * (1 - 1e-9)):.15g}")
     steps = math.ceil(until / step * (1 - 1e-9))
     coarsens = round(shortest / step) % 2 == 0 if aligned and method != "rk4" else shortest >= 2 * step
+    coarsens &= not _jumps(network, step)
     window = window or (until / 2, until)
     first, last = _window_steps(window, until, step, steps)
     # Beside the run with half the step that with twice, which is cheaper, or else that with a quarter.
@@ -253,10 +255,11 @@ def plan_of(
         plan = dataclasses.replace(
             plan, rtol=rtol, depth=ADAPTIVE_DEPTH, allowance=math.inf, aligned=False, method="rk4"
         )
+    waits = f", of queues {show(queueing_allowance, TIME)}," if network.queueing else ""
     require(
         history_bytes(network, plan),
         limit(memory, _MOST_HISTORY),
-        f"delay: to remember a lag of {show(max(lags), TIME)} in steps of {show(finest, TIME)} takes",
+        f"delay: to remember a lag of {show(longest, TIME)}{waits} in steps of {show(finest, TIME)} takes",
         "give shorter delays, or a larger dt",
     )
     return plan
@@ -291,6 +294,17 @@ def remembered_rows(network: Network) -> int:
     if network.ingress is not None:
         return 6 * len(network.ingress.hops) + network.queues + network.ingress.count + len(network.flows)
     return rows if len(network.priorities) == 1 else rows + 2 * network.queues + 3 * network.links
+
+
+def _jumps(network: Network, step: float) -> bool:
+    """Whether a queue may cross a link's whole ramp in a step.
+
+    A run may then lock to its grid: those with a step and with twice of it agree to many digits, and both are off.
+    """
+    if any(isinstance(value, Tracer) for value in (network.kmin, network.kmax, network.capacity)):
+        return False
+    steepest = np.asarray(network.kmin) + np.asarray(network.capacity) * step
+    return bool((np.asarray(network.kmax) < steepest).any())  # both are infinite where nothing is marked
 
 
 def _comparing(network: Network) -> list[Group]:

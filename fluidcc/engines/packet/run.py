@@ -24,7 +24,7 @@ from fluidcc.results.memory import limit, require
 from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
-from fluidcc.units import TIME, interval, quantity, show
+from fluidcc.units import TIME, interval, quantity, show, whole
 
 SAMPLES = 2000
 _MOST_SAMPLED = 20_000_000  # numbers kept of all flows
@@ -72,10 +72,7 @@ def seed_of(seed: int | None) -> int:
     InputError
         If it is none.
     """
-    seed = 0 if seed is None else seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
-        raise InputError(f"seed: {str(seed)[:20]!r} is no whole number from 0; write for example seed=1")
-    return seed
+    return 0 if seed is None else whole(seed, 0, (1 << 63) - 1, "seed", "; write for example seed=1")
 
 
 def warm_up(plan: PreparedRun) -> None:

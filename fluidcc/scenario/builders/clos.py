@@ -15,12 +15,11 @@ from fluidcc.scenario.builders.common import (
     chosen,
     marking_of,
     per_flow,
-    whole,
 )
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
 from fluidcc.surface import keywords, public
-from fluidcc.units import refuse_bare_rate
+from fluidcc.units import refuse_bare_rate, whole
 
 _MOST_NODES = 65536
 _OF_TESTBED: dict[str, Any] = {"pods": 2, "tors": 2, "leaves": 2, "spines": 2, "planes": False}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
 from fluidcc.schemes import registry
-from fluidcc.units import refuse_bare_rate
+from fluidcc.units import refuse_bare_rate, whole
 
 MAX_FLOW_CLASSES = 4096
 # Fields of a scenario that builders take and pass on.
@@ -48,13 +47,6 @@ def flow_columns(
         for i, value in enumerate(columns[name]):
             refuse_bare_rate(value, f"flow {i} {name}")
     return [{name: values[i] for name, values in columns.items()} for i in range(flows)]
-
-
-def whole(value: Any, least: int, most: int, name: str, hint: str = "") -> int:
-    """A whole number within bounds."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not least <= int(value) <= most:
-        raise InputError(f"{name}: expected a whole number from {least} to {most}, not {repr(value)[:40]}{hint}")
-    return int(value)
 
 
 def flow_count(flows: Any, least: int) -> int:

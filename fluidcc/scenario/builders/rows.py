@@ -17,11 +17,10 @@ from fluidcc.scenario.builders.common import (
     flow_count,
     marking_of,
     per_flow,
-    whole,
 )
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
 from fluidcc.surface import public
-from fluidcc.units import RATE, SIZE, TIME, is_concrete, quantity
+from fluidcc.units import RATE, SIZE, TIME, is_concrete, quantity, whole
 
 _CHAIN_SWITCHES = 4
 

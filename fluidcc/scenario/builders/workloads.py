@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.builders.common import whole
 from fluidcc.surface import public
-from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity
+from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, whole
 
 # Shares of flows up to a size [bytes]; in between, sizes are uniform.
 WEB_SEARCH = (  # Alizadeh et al., SIGCOMM 2010, as the HPCC authors' public simulator tabulates it

@@ -183,6 +183,10 @@ def linearize(
         return _published(resolve(scenario))
     if method != "exact":
         raise InputError(f"method: {str(method)[:20]!r} is unknown; write exact or paper")
+    if at is not None and not isinstance(at, Equilibrium):
+        raise InputError(
+            f"at: {str(at)[:20]!r} is no equilibrium; write at=fluidcc.equilibrium(scenario).others[0], or another"
+        )
     if at is None:
         classes, _ = merged(resolve(scenario))
         network = network_of(classes)

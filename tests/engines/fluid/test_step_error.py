@@ -39,6 +39,16 @@ def test_a_difference_that_is_small_by_chance_is_said_to_be(flows: int, marking:
     assert as_expected is False
 
 
+def test_steps_that_lock_to_the_grid() -> None:
+    """With twice the step and with half of it rates agree to 2e-6, and those with h/16 are off by 1.5e-3."""
+    scenario = fc.incast(2, marking=fc.RED("400KB", "400KB", 0.01), scheme=fc.DCQCN(g=1 / 256))
+    steps = ("2us", "1us", "0.5us", "0.25us")
+    rates = [fc.simulate(scenario, UNTIL, dt=dt, estimate_error=False).summary["rate_bytes_per_s"][0] for dt in steps]
+    assert max(abs(a / b - 1) for a, b in itertools.pairwise(rates[:3])) < NEGLIGIBLE
+    assert abs(rates[3] / rates[2] - 1) > 10 * NEGLIGIBLE
+    assert fc.simulate(scenario, UNTIL, dt="1us").summary["discretisation_error"]["as_expected"] is False
+
+
 @pytest.mark.parametrize("flows", [8, 10])
 def test_where_it_shrinks_as_expected_it_is_the_error(flows: int) -> None:
     share, as_expected = off(fc.incast(flows))
@@ -49,7 +59,7 @@ def test_where_it_shrinks_as_expected_it_is_the_error(flows: int) -> None:
 @pytest.mark.parametrize(("delay", "until", "doubles"), [("50us", UNTIL, True), ("49us", UNTIL, False)])
 def test_the_history_holds_the_third_step(delay: str, until: str, doubles: bool) -> None:
     """Twice the step where the lag is an even number of steps, else a quarter, which must find its past as well."""
-    scenario = resolve(fc.incast(8, marking=STEP, feedback_delay=delay))
+    scenario = resolve(fc.incast(8, marking=fc.RED(kmin="40KB", kmax="60KB", pmax=0.1), feedback_delay=delay))
     plan = plan_of(network_of(scenario), until=until, dt="1us", halving=True)
     assert plan.doubles is doubles
     assert plan_of(network_of(scenario), until=until, window=("1us", until), dt="1us").doubles is False
