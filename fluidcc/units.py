@@ -11,6 +11,7 @@ is in bytes/s is a `Rate`, which all that is read becomes, a JAX array or a trac
 
 from __future__ import annotations
 
+import contextlib
 import math
 import numbers
 import re
@@ -316,7 +317,10 @@ def whole(value: Any, least: int, most: float, name: str, hint: str = "") -> int
     InputError
         If it is none.
     """
-    plain = value.item() if getattr(value, "ndim", None) == 0 else value
+    plain = value
+    if getattr(value, "ndim", None) == 0:
+        with contextlib.suppress(TypeError):  # a traced one has no value
+            plain = value.item()
     if not isinstance(plain, numbers.Integral) or isinstance(plain, bool) or not least <= int(plain) <= most:
         raise InputError(f"{name}: expected a whole number from {least} to {most:.0f}, not {repr(value)[:40]}{hint}")
     return int(plain)

@@ -57,9 +57,7 @@ SUMMARY: dict[str, Key] = {
     "queue_bytes": Key("bytes", "queue", "queue of the most loaded link"),
     "links": Key("", "per link", "name, queue_bytes and utilisation"),
     "rate_bytes_per_s": Key("bytes/s", "per flow", "mean sending rate of a flow of each class"),
-    "goodput_bytes_per_s": Key(
-        "bytes/s", "per flow", "mean rate of acknowledged payload; fluid: of sent payload"
-    ),
+    "goodput_bytes_per_s": Key("bytes/s", "per flow", "mean rate of acknowledged payload; fluid: of sent payload"),
     "jain": Key("1", "number", "Jain's fairness index of the flows' mean rates"),
     "utilisation": Key("1", "number", "share of the most loaded link's capacity that was used"),
     "rate_gap_bytes_per_s": Key("bytes/s", "number", "largest less smallest of the flows' mean rates"),

@@ -25,7 +25,7 @@ from fluidcc.engines.fluid.step_error import UNKNOWN, StepError, both, relative,
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.parameters import specs
-from fluidcc.sweeps.grid import Grid
+from fluidcc.sweeps.grid import Grid, check_takes
 
 NOT_FINITE = REASONS.index("result is not finite")
 TOO_LONG = REASONS.index("history takes too much memory")
@@ -83,6 +83,7 @@ class Builder:
                 f"make_scenario: expected a function of what is swept, not a {type(make_scenario).__name__}; "
                 "write for example lambda g: incast(2, scheme=DCQCN(g=g))"
             )
+        self._make_scenario = make_scenario
         self._shape: dict[str, Any] = {}
 
         def build(values: dict[str, Any]) -> tuple[list[Any], Any, Any]:
@@ -110,6 +111,7 @@ class Builder:
         Points whose values make no sense get a reason, and the columns of a valid point in place of theirs, so that
         they can harm neither the plan nor their neighbours.
         """
+        check_takes(self._make_scenario, columns)
         with our_settings():
             try:
                 out = self._build({name: jnp.asarray(values) for name, values in columns.items()})

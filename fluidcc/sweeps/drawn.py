@@ -34,7 +34,7 @@ from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.sweeps.batch import StoppedError
 from fluidcc.sweeps.blocks import blocks_of
 from fluidcc.sweeps.execution import on_dask, on_threads
-from fluidcc.sweeps.grid import Grid
+from fluidcc.sweeps.grid import Grid, check_takes
 from fluidcc.sweeps.layout import FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
 from fluidcc.sweeps.store import Store, unfinished
 from fluidcc.units import TIME, Rate, interval, quantity, whole
@@ -106,6 +106,7 @@ def points_of(make_scenario: Callable[..., Scenario], grid: Grid, engine: str) -
         If no point makes sense, a fixed control-loop delay is swept, which these engines do not read, or points differ
         in the number of their flows.
     """
+    check_takes(make_scenario, grid.axes)
     scenarios: list[Scenario | None] = []
     words, reasons = ["ok"], []
     for values in zip(*grid.columns().values(), strict=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,24 @@ from fluidcc.scenario.parameters import specs
 from fluidcc.schemes import registry
 
 MOST_POINTS = 50_000_000
+
+
+def check_takes(make_scenario: Any, names: Iterable[str]) -> None:
+    """Refuse a function that cannot be called with the names that are swept.
+
+    Raises
+    ------
+    InputError
+    """
+    names = list(names)
+    try:
+        inspect.signature(make_scenario).bind(**dict.fromkeys(names))
+    except ValueError:  # it has no signature to look at
+        return
+    except TypeError as error:
+        raise InputError(
+            f"over: make_scenario cannot be called with {', '.join(names)} ({error}); name its parameters in over="
+        ) from None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -37,6 +37,8 @@ def check_store(path: str | Path, resume: bool) -> None:
     found = os.path.exists(path)  # false, not an error, of a name that is too long
     if resume and found:
         return
+    if found and not os.path.isdir(path):
+        raise InputError(f"store: {path} is no folder; give another name")
     if found:
         raise InputError(f"store: {path} exists; add --resume (resume=True) to go on with it, or give another folder")
     check_writable(path, "store")

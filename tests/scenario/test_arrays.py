@@ -157,11 +157,11 @@ def test_whole_numbers_without_dimensions_just_work(two: Any) -> None:
 
 @pytest.mark.parametrize("none", [np.array(2.5), np.array([2]), np.True_, "2", 0])
 def test_what_is_no_whole_number_is_refused_by_name(none: Any) -> None:
-    with pytest.raises(InputError, match="^flows: expected a whole number from 1"):
+    with pytest.raises(InputError, match=r"^flows: expected a whole number from 1"):
         fc.incast(none)
 
 
 @pytest.mark.parametrize("at", [1, np.array(1), "unequal"])
 def test_no_equilibrium_is_refused_by_name(at: Any) -> None:
-    with pytest.raises(InputError, match="^at: .* is no equilibrium"):
+    with pytest.raises(InputError, match=r"^at: .* is no equilibrium"):
         fc.stability(fc.incast(2), at=at)

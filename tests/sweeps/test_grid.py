@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.sweeps.grid import Grid, grid_of, parse_axis
 from fluidcc.units import RATIO, SIZE, TIME
@@ -70,3 +71,9 @@ def test_signature_tells_grids_apart():
 def test_what_is_no_list_of_values(values: Any) -> None:
     with pytest.raises(InputError, match=r"^over g: expected a list of values, not [^\n]*; write for example "):
         grid_of({"g": values})
+
+
+@pytest.mark.parametrize("engine", ["fluid", "hybrid"])
+def test_names_that_the_function_does_not_take(engine):
+    with pytest.raises(fc.InputError, match=r"over: make_scenario cannot be called with y .*name its parameters"):
+        fc.sweep(lambda x: fc.incast(2, scheme=fc.DCQCN(g=x)), over={"y": [0.1, 0.2]}, until="1ms", engine=engine)

@@ -233,7 +233,7 @@ def triples(sender: Sender, flows: float, capacity: float) -> list[tuple[tuple[f
         for k, m in zip(*np.nonzero(over[1:] != over[:-1]), strict=True):
             solved = _solved(sender, groups[:, m], rates[k : k + 2].mean(axis=0), capacity)
             if solved is None:  # at a turn rates change too fast for a start between two markings
-                closer = sender.rates_at(np.linspace(*markings[k : k + 2], _CLOSER + 1))
+                closer = sender.rates_at(np.linspace(markings[k], markings[k + 1], _CLOSER + 1))
                 j = int(np.flatnonzero(np.diff(closer @ groups[:, m] > capacity))[0])
                 solved = _solved(sender, groups[:, m], closer[j : j + 2].mean(axis=0), capacity)
             if solved is not None:
