@@ -34,3 +34,24 @@ def test_what_it_does_not_cover_is_refused() -> None:
             solve_equilibrium(scenario)
     with pytest.raises(fc.InputError, match="ratio"):
         solve_equilibrium(fc.incast(2, scheme=fc.HPCC())).fairness_time(2.0)
+
+
+def test_with_a_t_that_is_not_the_paths() -> None:
+    """T of 4 us on a path of 4.18 us: the queue that the fluid keeps, and the boundary from which one stands."""
+    scenario = fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai="300B", base_rtt="4us"))
+    at, run = solve_equilibrium(scenario), fc.simulate(scenario, "5ms", estimate_error=False).summary
+    assert run["queue_bytes"]["mean"] == pytest.approx(at.queue, abs=1.0)
+    assert at.queue == pytest.approx(2097, abs=1)
+    there = solve_equilibrium(fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai=at.boundary, base_rtt="4us")))
+    assert there.utilisation == pytest.approx(1, abs=1e-12)
+
+
+def test_windows_of_one_packet() -> None:
+    """100 of them hold more than the path does, whatever W_AI is."""
+    at = solve_equilibrium(fc.incast(100, rate="100Gbps", scheme=fc.HPCC(w_ai="1B")))
+    assert at.window == 1042
+    assert at.queue > 50e3
+    with pytest.raises(fc.InputError, match="registers"):
+        solve_equilibrium(fc.incast(2, scheme=fc.HPCC(registers="per-link")))
+    with pytest.raises(fc.InputError, match="form=window"):
+        solve_equilibrium(fc.incast(2, scheme=fc.HPCC(form="rate")))

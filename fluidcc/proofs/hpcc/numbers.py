@@ -162,12 +162,17 @@ def wai_bound(rate: int, round_trip: Fraction, flows: int) -> Fraction:
 def _wai(printed: int, rate: int, round_trip: Fraction, flows: int) -> Finding:
     from fluidcc import HPCC as HPCC_SCHEME
     from fluidcc import equilibrium, incast
+    from fluidcc.scenario.model import resolve
+    from fluidcc.scenario.round_trips import serialisation_rtt
 
     exact = wai_bound(rate, round_trip, flows)
     # What is printed is a choice at or below the bound, within 5 % of it.
     load = ETA + flows * Fraction(printed) / (Fraction(rate, 8) * round_trip)  # A.3, of windows
+    trip = float(round_trip)
+    stored = resolve(incast(1, rate=f"{rate}bps", scheme=HPCC_SCHEME()))
+    lag = trip - serialisation_rtt(stored, stored.flows[0])  # a path of just that round trip
     settled = equilibrium(
-        incast(flows, rate=f"{rate}bps", scheme=HPCC_SCHEME(w_ai=printed, base_rtt=float(round_trip)))
+        incast(flows, rate=f"{rate}bps", scheme=HPCC_SCHEME(w_ai=printed, base_rtt=trip, feedback_delay=lag))
     )
     return Finding(
         {"as printed": Fraction(95, 100) <= printed / exact <= 1},

@@ -1,18 +1,20 @@
 """What W_AI does on one link, in closed form (HPCC 3.3 and A.3): utilisation, queue, and time to fairness.
 
-With a = W_AI/T once per base RTT, R = R Ut/U + a settles at U = Ut + N a/C. Around it the load returns within a round
-trip, and differences between flows shrink by Ut/U in each.
+With a = W_AI/T once per base RTT, R = R Ut/U + a settles at U = Ut + N a/C where T is the path's round trip and U stays
+below 1 (else: `fluidcc.schemes.one_link`). Around it the load returns within a round trip, and differences between
+flows shrink by Ut/U in each.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fluidcc.errors import InputError
+from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.schemes.bind import bind
+from fluidcc.schemes.hpcc.equilibrium import balances
 from fluidcc.schemes.hpcc.parameters import HPCC
+from fluidcc.schemes.one_link import settled
 
 
 class FixedPoint(NamedTuple):
@@ -27,7 +29,8 @@ class FixedPoint(NamedTuple):
     window : float
         Of each flow [bytes].
     boundary : float
-        Largest W_AI without a standing queue, (1 - eta) C T/N [bytes]: the rule of thumb of section 3.3.
+        Largest W_AI without a standing queue [bytes]; (1 - eta) C T/N, the rule of thumb of section 3.3, where the
+        path's round trip is no longer than T.
     shrinks : float
         Factor by which differences between flows shrink in a base RTT.
     base_rtt : float
@@ -65,7 +68,7 @@ def solve_equilibrium(scenario: Scenario) -> FixedPoint:
     Raises
     ------
     InputError
-        If it has several links, or flows that differ or are not HPCC's.
+        If it has several links, flows that differ, are not HPCC's or have no windows, or there is no closed form.
     """
     scenario = resolve(scenario)
     (link, *more), (flow, *others) = scenario.links, scenario.flows
@@ -74,15 +77,18 @@ def solve_equilibrium(scenario: Scenario) -> FixedPoint:
         raise InputError(
             "scenario: the closed form is of one link and equal HPCC flows; write fluidcc.incast(..., HPCC())"
         )
-    p: Any = bind(scenario, flow)
-    flows = sum(each.multiplicity for each in scenario.flows)
-    pipe = link.rate * p.base_rtt  # C T
-    utilisation = p.eta + flows * p.w_ai / pipe
+    try:
+        balance = balances(scenario)(flow)
+        if not balance.windows:
+            raise NoClosedFormError("rates without windows hold no bytes; write form=window")
+        found = settled(scenario, balance, link.rate)
+    except NoClosedFormError as error:
+        raise InputError(f"scenario: {error}") from None
     return FixedPoint(
-        utilisation=utilisation,
-        queue=max(utilisation - 1.0, 0.0) * pipe,
-        window=utilisation * pipe / flows,
-        boundary=(1.0 - p.eta) * pipe / flows,
-        shrinks=p.eta / utilisation,
-        base_rtt=p.base_rtt,
+        utilisation=found.utilisation,
+        queue=found.queue,
+        window=found.window,
+        boundary=found.boundary,
+        shrinks=balance.target / found.utilisation,
+        base_rtt=balance.base_rtt,
     )

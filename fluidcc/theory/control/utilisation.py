@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import root_scalar
 
 from fluidcc.errors import NoClosedFormError
-from fluidcc.scenario.model import Link, Scenario
+from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
+from fluidcc.schemes.one_link import settled
 from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.recursion.optimal import equilibrium as filled
@@ -39,9 +39,7 @@ def utilised_equilibria(
     -----
     R = W/T = a/(1 - Ut/U), with U the load of the most loaded link, over its capacity. Rates hold no bytes: where they
     would exceed C they sum to it, and the queue grows until N a/(1 - Ut/U) = C.
-
-    Windows are sent at W/T or, if that is less, in the round trip as it is, D + q/C. On one link U = 1 + q/(C T) where
-    a queue stands, and each W is the same: sum of min(W/T, W/(D_i + q/C)) = C.
+    Windows of one link are `fluidcc.schemes.one_link.settled`'s.
     """
     assert side.balances is not None
     assert side.observables is not None
@@ -56,8 +54,7 @@ def utilised_equilibria(
     queue = np.zeros(len(C))
     if balance.windows and used.sum() == 1:
         only = int(np.flatnonzero(used)[0])
-        window, U_only, queue[only], R = _windows(scenario, balance, scenario.links[only], counts)
-        window = max(window, balance.least_inflight)
+        window, U_only, queue[only], R, _ = settled(scenario, balance, scenario.links[only].rate)
         U = np.where(used, U_only, 0.0)
     else:
         R, U = _rates(scenario, balance, A, C, counts)
@@ -111,30 +108,3 @@ def _rates(scenario: Scenario, balance: Any, A: Array, C: Array, counts: Array) 
         R = np.full(len(R), C[used][0] / counts.sum())
         U = np.where(used, balance.target / (1 - balance.increase / R[0]), 0.0)
     return R, U
-
-
-def _windows(scenario: Scenario, balance: Any, link: Link, counts: Array) -> tuple[float, float, float, Array]:
-    """Window, U and queue of one link, and what each class sends."""
-    T, C, target, w_ai = balance.base_rtt, link.rate, balance.target, balance.increase * balance.base_rtt
-    D = np.array([base_rtt_with_serialisation(scenario, flow) for flow in scenario.flows])
-
-    def window(U: float) -> float:
-        return max(balance.least_window, w_ai / (1 - target / U))
-
-    def sent(queue: float) -> Array:
-        W = window(1 + queue / (C * T))
-        return np.minimum(W / T, max(W, balance.least_inflight) * balance.wire / (D + queue / C))
-
-    free = np.minimum(1.0 / T, balance.wire / D)  # what is sent of each byte of a window while nothing waits
-    U = max(target + w_ai * (counts @ free) / C, balance.least_window * (counts @ free) / C)
-    W = U * C / float(counts @ free)
-    if U <= 1.0 and balance.least_inflight <= W:
-        return W, U, 0.0, W * free
-    if counts @ sent(0.0) <= C:
-        raise NoClosedFormError("windows are less than a packet and nothing waits")
-    most = C * T
-    while counts @ sent(most) > C:
-        most *= 2
-    queue = float(root_scalar(lambda q: float(counts @ sent(q)) - C, bracket=(0.0, most), rtol=1e-14).root)
-    U = 1 + queue / (C * T)
-    return window(U), U, queue, sent(queue)
