@@ -283,14 +283,14 @@ def agrees_with_level_sets(seed: int) -> int:
     return len(expected)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(5), 53])
 def test_all_shares_that_level_sets_of_p_have(seed: int) -> None:
     agrees_with_level_sets(seed)
 
 
 @pytest.mark.slow
 def test_all_shares_that_level_sets_of_many_random_p_have() -> None:
-    counts = [agrees_with_level_sets(seed) for seed in range(6, 86)]
+    counts = [agrees_with_level_sets(seed) for seed in range(5, 85)]
     assert sum(count > 2 for count in counts) >= 5
 
 
