@@ -108,7 +108,7 @@ def swift(beta: Fraction = Fraction(4, 5), max_mdf: Fraction = Fraction(1, 2)) -
         {"halved_from_delay_over_target": bound, "factor_at_twice_the_target": 1 - beta / 2},
         [Way("delay over target from which it is halved: solved, searched", float(bound), float(reached), 1 / 40)],
         restricted=same == [max_mdf],
-        conditions="max_mdf 0.5: Swift subtracts it from 1, (1) does not",
+        conditions=f"max_mdf {', '.join(str(float(most)) for most in same)}: Swift subtracts it from 1, (1) does not",
     )
 
 
