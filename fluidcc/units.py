@@ -322,7 +322,7 @@ def whole(value: Any, least: int, most: float, name: str, hint: str = "") -> int
         with contextlib.suppress(TypeError):  # a traced one has no value
             plain = value.item()
     if not isinstance(plain, numbers.Integral) or isinstance(plain, bool) or not least <= int(plain) <= most:
-        raise InputError(f"{name}: expected a whole number from {least} to {most:.0f}, not {repr(value)[:40]}{hint}")
+        raise InputError(f"{name}: expected a whole number from {least} to {int(most)}, not {repr(value)[:40]}{hint}")
     return int(plain)
 
 

@@ -43,6 +43,8 @@ def command(
     if pair not in _PAIRS:
         known = " or ".join(",".join(each) for each in _PAIRS)
         raise InputError(f"--engines: {engines[:40]!r} is no pair; write {known}")
+    if seeds == 1 and "fluid" not in pair:
+        raise InputError("--seeds: one run of each has no standard error to judge by; write 2 or more")
     if dt is not None and "fluid" not in pair:
         raise InputError("--dt: belongs to the fluid, which is not among --engines; leave it out")
     output.check_outputs(plot=(plot, output.PICTURE))

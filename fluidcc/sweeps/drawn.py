@@ -210,7 +210,7 @@ def _collect(
         for done, (part, found) in enumerate(coming):
             for name, values in found.items():
                 if name not in results:
-                    results[name] = np.full((count, *values.shape[1:]), np.nan)
+                    results[name] = np.full((count, *values.shape[1:]), 0.0 if name == "seeds" else np.nan)
                 results[name][part] = values
             bar((done + 1) / len(pending))
     return results
@@ -230,7 +230,7 @@ def run_points(
     some = next((row for row in rows if row is not None), None)
     if some is None:
         return _nothing(len(rows), draws.seeds)
-    nothing = {name: np.full_like(values, np.nan) for name, values in some.items()}
+    nothing = {name: np.full_like(values, 0.0 if name == "seeds" else np.nan) for name, values in some.items()}
     full = [nothing if row is None else row for row in rows]
     return {name: np.stack([row[name] for row in full]) for name in some}
 

@@ -373,6 +373,7 @@ BAD = [
     (["simulate", "dcqcn", "--engine", "quantum"], "fluid"),
     (["simulate", "dcqcn", "--seed", "3"], "packet"),
     (["crosscheck", "dcqcn", "--seeds", "0"], "--seeds"),
+    (["crosscheck", "dcqcn", "--seeds", "1", "--engines", "hybrid,packet"], "--seeds: one run of each"),
     (["simulate", "dcqcn", "--method", "dopri"], "heun"),
     (["simulate", "dcqcn", "--dtype", "float16"], "float32"),
     (["simulate", "dcqcn", "--until", "1ms", "--out", "/nowhere/t.nc"], "/nowhere"),

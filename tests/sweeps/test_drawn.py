@@ -118,3 +118,13 @@ def test_a_delay_that_is_not_read_is_not_swept() -> None:
 
     with pytest.raises(fc.InputError, match="fixed feedback_delay is swept, which the hybrid engine does not read"):
         fc.sweep(delayed, {"delay": ["10us", "50us"]}, until="1ms", engine="hybrid", seeds=1)
+
+
+def test_a_refused_point_has_no_runs_stored_or_not(tmp_path: Path) -> None:
+    def make(kmin: float) -> fc.Scenario:
+        return fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"))
+
+    over = {"kmin": ["5KB", "300KB"]}
+    for where in ({}, {"store": tmp_path / "s.zarr"}, {"store": tmp_path / "s.zarr", "resume": True}):
+        found = fc.sweep(make, over, until="1ms", engine="hybrid", seeds=2, **where)
+        assert found["seeds"].values.tolist() == [2, 0]

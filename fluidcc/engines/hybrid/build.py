@@ -207,16 +207,17 @@ def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: An
 
 def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -> None:
     """What the way there and back is, and how much goes it."""
-    packet = scenario.wire_packet_of(flow)
+    whole = scenario.wire_packet_of(flow)
+    packets = math.ceil(flow.size / scenario.packet_size - 1e-9) if math.isfinite(flow.size) else 0
+    row.total = flow.size + packets * (whole - scenario.packet_size)
+    packet = min(whole, row.total)  # a flow of less than a packet is a short one
     route = [topology.ports[i] for i in topology.routes[topology.forward[f]]]
     back = [topology.ports[i] for i in topology.routes[topology.backward[f]]]
     row.ahead = packet / route[0].rate + route[0].delay
     row.beyond = sum(packet / port.rate + port.delay for port in route[len(flow.path) :])
     row.answer = sum(ack_size(scenario, flow) / port.rate + port.delay for port in back)
     row.back = sum(CONTROL_BYTES / port.rate + port.delay for port in back) + row.ahead
-    row.share = scenario.packet_size / packet
-    packets = math.ceil(flow.size / scenario.packet_size - 1e-9) if math.isfinite(flow.size) else 0
-    row.total = flow.size + packets * (packet - scenario.packet_size)
+    row.share = scenario.packet_size / whole
     row.line_rate = flow.line_rate
     row.timer = row.counter = row.finish = NEVER
 

@@ -270,3 +270,10 @@ def test_a_nic_of_two_flows_is_refused() -> None:
     flows = tuple(dataclasses.replace(flow, source="a") for flow in scenario.flows)
     with pytest.raises(fc.InputError, match=r"flow 1 source: host 'a' sends flow 0 too"):
         fc.simulate(dataclasses.replace(scenario, flows=flows), "1ms", engine="hybrid")
+
+
+@pytest.mark.parametrize("size", [1, 100, 999, 1000, 2000])
+def test_a_flow_of_less_than_a_packet_is_a_short_one(size: int) -> None:
+    scenario = fc.incast(1, size=size)
+    times = [fc.simulate(scenario, "1ms", engine=engine).summary["fct_s"][0] for engine in ("hybrid", "packet")]
+    assert times[0] == pytest.approx(times[1], rel=1e-9)
