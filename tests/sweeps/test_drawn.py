@@ -125,6 +125,7 @@ def test_a_refused_point_has_no_runs_stored_or_not(tmp_path: Path) -> None:
         return fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"))
 
     over = {"kmin": ["5KB", "300KB"]}
-    for where in ({}, {"store": tmp_path / "s.zarr"}, {"store": tmp_path / "s.zarr", "resume": True}):
+    wheres: list[dict[str, Any]] = [{}, {"store": tmp_path / "s.zarr"}, {"store": tmp_path / "s.zarr", "resume": True}]
+    for where in wheres:
         found = fc.sweep(make, over, until="1ms", engine="hybrid", seeds=2, **where)
         assert found["seeds"].values.tolist() == [2, 0]
