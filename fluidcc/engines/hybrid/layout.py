@@ -16,6 +16,7 @@ import numpy as np
 
 NEVER = math.inf
 BINS = 512 + 128 * 32  # of the distribution of a queue; the last one at 281 TB
+LOADS = 64  # intervals of the load at which there is no queue
 RING = 16  # entries of a ring to begin with
 OBSERVED = 2  # columns of a flow's samples that every scheme has: sent, and rate
 
@@ -167,7 +168,7 @@ LINK = np.dtype(
         ("room", _F),  # and that its buffer holds
         ("above_xoff", _F),  # time spent above
         ("above_room", _F),
-        ("empty", _F),  # time without a queue
+        ("idle", _F, (LOADS + 2,)),  # time without a queue, shared out to the loads on either side
         ("lowest", _F),  # integral of the queue while it is in the first bin
         ("mass", _F, (BINS,)),  # time in each bin, of segments that end in it
         ("density", _F, (BINS + 1,)),  # steps of the time per byte, of segments that cross whole bins

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.compiled.outcome import Outcome, QueueMoments
-from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.engine import run
 from fluidcc.engines.hybrid.layout import Sim
@@ -96,24 +96,30 @@ def execute(prepared: Prepared, seed: int, *, report: Callable[[float], None] | 
 
 
 def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:
-    """Exact, time-weighted moments of every link's queue over the window, and the flows' rates."""
+    """Time-weighted moments of every link's queue over the window, and the flows' rates."""
     span, flows = prepared.times.closes - prepared.times.opens, sim.flows
-    links = [
-        QueueMoments(
-            span,
-            float(link.area),
-            float(link.area2),
-            float(link.least_in_window),
-            float(link.most_in_window),
-            float(link.most),
-            float((link.sent_close - link.sent_open) / (link.rate * span)),
-            *distribution(link),
-        )
-        for link in sim.links
-    ]
     rates = (flows["sent_close"] - flows["sent_open"]) / span
     goodput = flows["share"] * (flows["acked_close"] - flows["acked_open"]) / span
+    links = [_moments(prepared, sim, link, rates) for link in sim.links]
     return Outcome(links, prepared.members, rates, goodput, int(sim.flows["cnps"].sum()))
+
+
+def _moments(prepared: Prepared, sim: Sim, link: Any, rates: np.ndarray[Any, Any]) -> QueueMoments:
+    """Of one link: the fluid's lines, and packets that meet where they lie at nothing."""
+    span = prepared.times.closes - prepared.times.opens
+    seats = sim.seats[sim.seats_at[link.first : link.first + link.seats]]
+    lengths, waited = packet_scale.met(link.idle[: layout.LOADS + 1], rates[seats["flow"]], float(seats["packet"].max(initial=0.0)))
+    lasting = lengths[waited[::-1].cumsum()[::-1] * link.rate >= lengths[1:2].sum()]  # for a packet or more
+    return QueueMoments(
+        span,
+        float(link.area + waited @ lengths),
+        float(link.area2 + waited @ lengths**2),
+        float(link.least_in_window),
+        float(lasting.max(initial=link.most_in_window)),
+        float(lasting.max(initial=link.most)),
+        float((link.sent_close - link.sent_open) / (link.rate * span)),
+        *distribution(link, lengths, waited),
+    )
 
 
 def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str, Any]) -> dict[str, Any]:

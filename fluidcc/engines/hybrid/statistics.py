@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.hybrid.layout import BINS
+from fluidcc.engines.hybrid.layout import BINS, LOADS
 from fluidcc.engines.packet.jit import kernel
 
 _FINE = 128.0  # bytes in a bin up to _KNEE
@@ -55,7 +55,10 @@ def account(link: Any, start: Any, stop: Any, span: Any) -> None:
     if was == now:
         link.mass[now] += span
         if start == 0.0 and stop == 0.0:
-            link.empty += span
+            load = min(link.arriving / link.rate, 1.0) * LOADS
+            at = int(load)
+            link.idle[at] += span * (1.0 - (load - at))
+            link.idle[at + 1] += span * (load - at)
         elif now == 0:
             link.lowest += span * 0.5 * (start + stop)
     else:
@@ -81,8 +84,11 @@ def share_above(start: Any, stop: Any, level: Any) -> Any:
     return (high - level) / (high - low) if high > level else 0.0
 
 
-def distribution(link: Any) -> tuple[Any, Any]:
-    """Time spent empty and in each bin [s], and the integral of the queue over it, both (1 + bins,)."""
+def distribution(link: Any, lengths: Any, waited: Any) -> tuple[Any, Any]:
+    """Time spent empty and in each bin [s], and the integral of the queue over it, both (1 + bins,).
+
+    ``waited`` is the time for which the queue had each of ``lengths``, from nothing on, while the fluid had none.
+    """
     density = np.cumsum(link.density[:BINS])
     density[np.abs(density) < 1e-12 * np.abs(link.density).max(initial=0.0)] = (
         0.0  # what steps up and down leaves behind
@@ -90,5 +96,8 @@ def distribution(link: Any) -> tuple[Any, Any]:
     spent = np.maximum(link.mass + density * _WIDTHS, 0.0)
     area = spent * _CENTRES
     area[0] = link.lowest  # much of it may be of a queue that is nearly empty
-    spent[0] = max(spent[0] - link.empty, 0.0)
-    return np.concatenate([[link.empty], spent]), np.concatenate([[0.0], area])
+    spent[0] = max(spent[0] - link.idle.sum(), 0.0)
+    at = np.searchsorted(_EDGES, lengths[1:], side="right") - 1
+    np.add.at(spent, at, waited[1:])
+    np.add.at(area, at, waited[1:] * lengths[1:])
+    return np.concatenate([waited[:1], spent]), np.concatenate([[0.0], area])
