@@ -13,7 +13,7 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.scenario import display
-from fluidcc.scenario.parameters import parameter, register
+from fluidcc.scenario.parameters import converted, parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
 from fluidcc.surface import public
@@ -279,7 +279,7 @@ def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
 
 def _resolve_link(link: Link, where: str) -> Link:
     marking = None if link.marking is None else resolve_marking(link.marking, where)
-    return resolve_fields(dataclasses.replace(link, marking=marking), where)
+    return dataclasses.replace(link, marking=marking, **converted(link, where))
 
 
 def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any]) -> Flow:
@@ -298,15 +298,15 @@ def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any]) -
     scheme = schemes.get(id(flow.scheme))
     if scheme is None:
         scheme = schemes[id(flow.scheme)] = resolve_fields(flow.scheme, where)
-    flow = resolve_fields(dataclasses.replace(flow, path=tuple(map(int, path)), scheme=scheme), where)
-    if flow.initial_rate is None:
-        flow = dataclasses.replace(flow, initial_rate=flow.line_rate)
-    elif is_concrete(flow.initial_rate) and is_concrete(flow.line_rate) and flow.initial_rate > flow.line_rate:
+    plain = converted(flow, where)
+    start, line = plain["initial_rate"], plain["line_rate"]
+    if start is None:
+        plain["initial_rate"] = line
+    elif is_concrete(start) and is_concrete(line) and start > line:
         raise InputError(
-            f"{where}initial_rate: {show(flow.initial_rate, RATE)} exceeds the line rate; "
-            f"give at most {show(flow.line_rate, RATE)}"
+            f"{where}initial_rate: {show(start, RATE)} exceeds the line rate; give at most {show(line, RATE)}"
         )
-    return flow
+    return dataclasses.replace(flow, path=tuple(map(int, path)), scheme=scheme, **plain)
 
 
 def base_rtt(scenario: Scenario, flow: Flow) -> Any:

@@ -210,8 +210,12 @@ def resolve(obj: T, where: str = "") -> T:
     InputError
         If a field cannot be read or lies outside its range.
     """
-    changes = {n: convert(getattr(obj, n), s, where + n) for n, s in specs(obj).items()}
-    return dataclasses.replace(obj, **changes)  # type: ignore[type-var]
+    return dataclasses.replace(obj, **converted(obj, where))  # type: ignore[type-var]
+
+
+def converted(obj: Any, where: str = "") -> dict[str, Any]:
+    """Every field of a parameter set by name, as `resolve` converts and checks it."""
+    return {name: convert(getattr(obj, name), spec, where + name) for name, spec in specs(obj).items()}
 
 
 def out_of_range(obj: Any) -> Iterator[tuple[str, Any]]:

@@ -123,15 +123,12 @@ def metrics_of(runs: Sequence[Outcome]) -> tuple[dict[str, float], dict[str, Arr
         found = link.statistics()
         return {f"queue_bytes.{k}": v for k, v in found["queue_bytes"].items()} | {"utilisation": found["utilisation"]}
 
-    rows = [
-        flat(run.links[at])
-        | {
-            "jain": float(jain(run.rates)),
-            "rate_gap_bytes_per_s": float(rate_gap(run.by_class(run.rates))),
-            "goodput_bytes_per_s": float(run.goodput.sum()),
-        }
-        for run in runs
-    ]
-    each = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    queues = [flat(run.links[at]) for run in runs]
+    each = {name: np.array([row[name] for row in queues]) for name in queues[0]}
+    rates = np.stack([run.rates for run in runs])
+    by_class = runs[0].by_class(rates)
+    each["jain"] = jain(rates)
+    each["rate_gap_bytes_per_s"] = rate_gap(by_class)
+    each["goodput_bytes_per_s"] = np.stack([run.goodput for run in runs]).sum(axis=-1)
     together = {name: float(values.mean()) for name, values in each.items()} | flat(links[at])
-    return together, each, np.mean([run.by_class(run.rates) for run in runs], axis=0)
+    return together, each, by_class.mean(axis=0)

@@ -182,27 +182,32 @@ def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: An
     bound = {m: bind(scenario.flows[m]) for m in dict.fromkeys(members)}
     rows = dict.fromkeys(dispatch.NUMBER, 0)
     alike: dict[Any, int] = {}  # the first flow of each kind, whose numbers the others share
+    like, row_of = [], []
     for f, m in enumerate(members):
-        flow, row = scenario.flows[m], flows[f]
+        flow = scenario.flows[m]
         name = flow.scheme.name
-        first, hops, at = int(row.first), int(row.hops), rows[name]
+        row_of.append(rows[name])
         rows[name] += 1
-        table = getattr(senders, name.replace("-", "_"))
         kind = (id(flow.scheme), flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.size)
         same = alike.setdefault(kind, f)
+        like.append(same)
+        table = getattr(senders, name.replace("-", "_"))
         if same == f:
+            row = flows[f]
             row.scheme = dispatch.NUMBER[name]
             _way(scenario, topology, flow, f, row)
-            dispatch.SIDES[name].fill(bound[m], row, table[at])
+            dispatch.SIDES[name].fill(bound[m], row, table[row_of[f]])
         else:
-            table[at] = table[flows[same].row]
-            flows[f] = flows[same]
-            row = flows[f]
-        row.first, row.hops, row.row = first, hops, at
-        row.start, row.initial_rate = flow.start + row.ahead, flow.initial_rate
-        here = slice(first, first + hops)
-        seats["flow"][here], seats["link"][here], seats["last"][first + hops - 1] = f, flow.path, 1
-        seats["packet"][here] = scenario.wire_packet_of(flow)
+            table[row_of[f]] = table[row_of[same]]
+    first, hops = flows["first"].copy(), flows["hops"].copy()
+    flows[:] = flows[like]
+    flows["first"], flows["hops"], flows["row"] = first, hops, row_of
+    flows["start"] = flows["ahead"] + [scenario.flows[m].start for m in members]
+    flows["initial_rate"] = [scenario.flows[m].initial_rate for m in members]
+    seats["flow"] = np.repeat(np.arange(len(members)), hops)
+    seats["link"] = np.concatenate([scenario.flows[m].path for m in members])
+    seats["last"][first + hops - 1] = 1
+    seats["packet"] = np.repeat([scenario.wire_packet_of(scenario.flows[m]) for m in members], hops)
 
 
 def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -> None:
@@ -225,9 +230,9 @@ def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -
 def _nics(topology: Topology, flows: Any) -> None:
     """Number the NICs of the receivers."""
     number: dict[int, int] = {}
-    for f, flow in enumerate(flows):
-        flow.nic = number.setdefault(topology.routes[topology.backward[f]][0], len(number))
-        flow.request = NEVER
+    ports = [topology.routes[route][0] for route in topology.backward[: len(flows)]]
+    flows["nic"] = [number.setdefault(port, len(number)) for port in ports]
+    flows["request"] = NEVER
 
 
 def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links: Any) -> tuple[Any, int]:
@@ -249,9 +254,9 @@ def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links
         link.after = packet / given.rate + given.delay
         link.onward = bool((seats["last"][mine] == 0).any())
         link.reading = link.onward or link.on_departure
-        feeders = {
-            topology.routes[topology.forward[seats["flow"][s]]][s - flows["first"][seats["flow"][s]]] for s in mine
-        }
+        senders = seats["flow"][mine]
+        before = (mine - flows["first"][senders]).tolist()  # hops of each
+        feeders = {topology.routes[topology.forward[f]][hop] for f, hop in zip(senders.tolist(), before, strict=True)}
         link.xoff, link.room = _levels(scenario, len(feeders))
         link.watch = NEVER
     return order, sum(room)

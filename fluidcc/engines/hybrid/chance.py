@@ -24,9 +24,11 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = (np.uint64(n) for n in (30, 27, 31, 11))
 _UNIT = 2.0**-53
-_NARROW = 1e-4  # change of p over which h is taken in the middle: (1e-4)^2/24 beside G's cancellation
+_NARROW = 1e-3  # change of p over which the trapezoid with its ends' slopes does: (1e-3)^4/120 beside G's cancellation
+_STILL = 1e-6  # change of p over which h is a straight line
 _NEARLY = 1.0 - 1e-12  # the largest p from which Newton starts: h is infinite at 1
 _SMALL = 1e-4  # p below which G is its series
+_NEAR = 1e-7  # a relative step of Newton's method after which the next one would be of the order of its square
 
 
 @kernel
@@ -58,45 +60,48 @@ def hazard(p: Any) -> Any:
 
 
 @kernel
-def antiderivative(p: Any) -> Any:
-    """G(p), the integral of h from 0 to p."""
+def antiderivative(p: Any, h: Any) -> Any:
+    """G(p), the integral of h from 0 to p, where h is that of p."""
     if p < _SMALL:
         return p * p * (0.5 + p * (1.0 / 6.0 + p / 12.0))
-    return (1.0 - p) * math.log1p(-p) + p if p < 1.0 else 1.0
+    return p - (1.0 - p) * h if p < 1.0 else 1.0
 
 
 @kernel
-def gained(p: Any, q: Any, span: Any) -> Any:
-    """Integral of h over a time in which the probability goes from p to q on a straight line."""
+def gained(p: Any, before: Any, q: Any, after: Any, span: Any) -> Any:
+    """Integral of h over a time in which the probability goes from p to q, and h from one to the other."""
     change = q - p
-    if abs(change) < _NARROW:
-        return span * hazard(0.5 * (p + q))
-    return span * (antiderivative(q) - antiderivative(p)) / change
+    if abs(change) < _NARROW * (1.0 - max(p, q)):
+        return span * (0.5 * (before + after) - change * change / (12.0 * (1.0 - p) * (1.0 - q)))
+    return span * (antiderivative(q, after) - antiderivative(p, before)) / change
 
 
 @kernel
-def wait_for(p: Any, pace: Any, wanted: Any, end: Any) -> Any:
-    """Time until the integral of h is what is wanted, p changing at a pace; infinite if not before p is ``end``."""
+def wait_for(p: Any, now: Any, pace: Any, wanted: Any, most: Any, whole: Any) -> Any:
+    """Time until the integral of h is what is wanted.
+
+    p, where h is ``now``, changes at a pace until it is nothing or ``most``, where G is ``whole``. Infinite if it comes
+    there before.
+    """
     if wanted <= 0.0:
         return 0.0
-    now = hazard(p)
     rough = wanted / now if now > 0.0 else math.inf
-    if abs(pace) * rough < _NARROW * (1.0 - p):  # h t + h' pace t^2/2, h' = 1/(1 - p)
+    if abs(pace) * rough < _STILL * (1.0 - p):  # h t + h' pace t^2/2, h' = 1/(1 - p)
         root = now * now + 2.0 * pace * wanted / (1.0 - p)
         wait = 2.0 * wanted / (now + math.sqrt(max(root, 0.0)))
-        return wait if (p + pace * wait - end) * pace <= 0.0 else math.inf
-    goal = (now * (p - 1.0) + p if p >= _SMALL else antiderivative(p)) + pace * wanted
-    if goal <= 0.0:  # it falls to Kmin before
+        return wait if 0.0 <= p + pace * wait <= most else math.inf
+    goal = antiderivative(p, now) + pace * wanted
+    if goal <= 0.0 or goal > whole:
         return math.inf
-    # Newton from above, where G is convex: it falls to the root without passing it. h only grows with p, and G > p^2/2.
-    at = min(end, p + pace * rough, math.sqrt(2.0 * goal), _NEARLY) if pace > 0.0 else p
-    for i in range(100):
+    # Newton from above, where G is convex: it falls to the root without passing it. With s^2 = 2 G the root is
+    # s - s^2/6 - s^3/72 - ..., whose further terms are negative; and h only grows with p.
+    series = math.sqrt(2.0 * goal)
+    series *= 1.0 - series * (1.0 / 6.0 + series / 72.0)
+    at = min(most, p + pace * rough, series, _NEARLY) if pace > 0.0 else min(p, series)
+    for _ in range(100):
         slope = hazard(at)
-        over = (slope * (at - 1.0) + at if at >= _SMALL else antiderivative(at)) - goal
-        if i == 0 and over < 0.0:  # not even at the end
-            return math.inf
-        step = over / slope
+        step = (antiderivative(at, slope) - goal) / slope
         at -= step
-        if abs(step) <= 1e-12 * at:
+        if abs(step) <= _NEAR * at:
             break
     return max((at - p) / pace, 0.0)

@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidcc.engines.hybrid import dispatch, links, receiver, seats
 from fluidcc.engines.hybrid.calendar import schedule
+from fluidcc.engines.hybrid.chance import antiderivative, hazard
 from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, REQUEST, RUNNING, START, TIMER
 from fluidcc.engines.hybrid.statistics import bin_of
 from fluidcc.engines.hybrid.tree import least, put_least
@@ -43,6 +44,8 @@ def run(sim: Any, most: Any) -> Any:
 def prime(sim: Any) -> None:
     """Enter the first of everything in the calendar."""
     core = sim.core[0]
+    for i in range(len(sim.links)):
+        sim.links[i].whole = antiderivative(sim.links[i].pmax, hazard(sim.links[i].pmax))
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
         link = sim.links[sim.seats[flow.first + flow.hops - 1].link]
@@ -86,10 +89,11 @@ def act(sim: Any, f: Any) -> None:
     elif todo == REQUEST:
         receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
     if flow.rate != before:
-        link = sim.links[sim.seats[flow.first].link]
+        seat = sim.seats[flow.first]
+        link = sim.links[seat.link]
         links.settle(sim, link, core.now)
-        seats.pace(link, sim.seats[flow.first], flow.rate)
-        seats.arrive(core, sim.flows, sim.seats, sim.trees, sim.sums, link, flow.first, flow.rate)
+        seats.pace(link, seat, flow.rate)
+        seats.arrive(core, flow, seat, sim.trees, sim.sums, link, flow.first, flow.rate)
         links.changed(sim, link)
     schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
 
@@ -101,10 +105,11 @@ def begin(sim: Any, f: Any) -> None:
     if flow.cnp_interval <= 0.0:
         return
     for s in range(flow.first, flow.first + flow.hops):
-        link = sim.links[sim.seats[s].link]
+        seat = sim.seats[s]
+        link = sim.links[seat.link]
         if link.kmin < NEVER:
             links.settle(sim, link, sim.core[0].now)
-            seats.listen(sim, link, s)
+            seats.listen(sim.core[0], flow, seat, sim.trees, link, s)
 
 
 @inlined

@@ -128,6 +128,7 @@ LINK = np.dtype(
         ("kmin", _F),
         ("kmax", _F),
         ("pmax", _F),
+        ("whole", _F),  # integral of -log(1 - p) over p up to that
         ("on_departure", _I),
         ("draining", _F),  # time from Kmax to an empty queue
         ("after", _F),  # from leaving the queue to joining the next: serialisation and propagation
@@ -145,7 +146,8 @@ LINK = np.dtype(
         ("slope", _F),
         ("zone", _I),
         ("hazard", _F),  # integral of -log(1 - p) over time; the marking clock
-        ("chance", _F),  # p, of the ramp
+        ("chance", _F),  # p, of the ramp,
+        ("per_packet", _F),  # and -log(1 - p)
         ("todo", _I),
         ("sent", _F),
         ("sent_open", _F),

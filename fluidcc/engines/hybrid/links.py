@@ -97,9 +97,9 @@ def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar
     base = link.tree + 1
     if link.zone == RAMP and trees[HAZARDS, base] < NEVER:
         per_byte = link.pmax / (link.kmax - link.kmin)
-        end = link.pmax if link.slope > 0.0 else 0.0
         wanted = trees[HAZARDS, base] - link.hazard
-        time = link.at + wait_for(link.chance, link.slope * per_byte, wanted, end)
+        pace = link.slope * per_byte
+        time = link.at + wait_for(link.chance, link.per_packet, pace, wanted, link.pmax, link.whole)
         if time < soonest:
             todo, soonest = MARK, time
     if trees[PACKETS, base] < soonest:
@@ -158,7 +158,8 @@ def happen(sim: Any, link: Any) -> None:
         seats.packet(sim, link, s)
     elif link.todo == WAKE:
         s = sim.seats_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
-        seats.listen(sim, link, s)
+        seat = sim.seats[s]
+        seats.listen(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s)
     elif link.todo == LEAVE:
         leave(sim, link)
     elif link.todo == JOIN:
@@ -174,7 +175,8 @@ def leave(sim: Any, link: Any) -> None:
     at = (link.head + link.left) % sim.output_times.shape[1]
     for i in range(link.seats):
         s, rate = sim.seats_at[link.first + i], sim.output_rates[link.number, at, i]
-        seats.candidates(sim.core[0], sim.flows, sim.seats, sim.trees, link, s, rate)
+        seat = sim.seats[s]
+        seats.candidates(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s, rate)
     link.left += 1
     if not link.onward:
         forget(sim, link)
@@ -195,10 +197,11 @@ def join(sim: Any, link: Any) -> None:
     for i in range(link.seats):
         s = sim.seats_at[link.first + i]
         if not sim.seats[s].last:
-            onward = sim.links[sim.seats[s + 1].link]
+            seat = sim.seats[s + 1]
+            onward = sim.links[seat.link]
             settle(sim, onward, sim.core[0].now)
             rate = sim.output_rates[link.number, at, i]
-            seats.arrive(sim.core[0], sim.flows, sim.seats, sim.trees, sim.sums, onward, s + 1, rate)
+            seats.arrive(sim.core[0], sim.flows[seat.flow], seat, sim.trees, sim.sums, onward, s + 1, rate)
     forget(sim, link)
     for i in range(link.seats):  # once each
         s = sim.seats_at[link.first + i]
@@ -220,20 +223,19 @@ def first_to(sim: Any, link: Any, place: Any) -> Any:
 @inlined
 def carry_on(sim: Any, link: Any) -> None:
     """A packet that is marked already joins the next queue, or leaves the last one."""
-    ring = sim.transit_times.shape[1]
+    core, ring = sim.core[0], sim.transit_times.shape[1]
     time, s = sim.transit_times[link.number, link.transit_head], sim.transit_seats[link.number, link.transit_head]
     link.transit_head = (link.transit_head + 1) % ring
     link.transit -= 1
     seat = sim.seats[s]
-    if seat.link == link.number:  # it has waited here
-        seats.received(sim, link, s, time - link.after)
-        return
+    here = seat.link == link.number  # it has waited here
     following = sim.links[seat.link]
-    leaves = departure(following, time)
-    if seat.last and not following.on_departure:
-        seats.received(sim, following, s, leaves)
-    elif seat.last:
-        seats.send_on(sim, following, s, leaves)  # marks that are set as packets leave come in between
-    else:
-        seats.send_on(sim, following, s + 1, leaves)
-    plan(sim.core[0], following, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))
+    leaves = time - link.after if here else departure(following, time)
+    if here or (seat.last and not following.on_departure):
+        flow = sim.flows[seat.flow]
+        seats.received(core, flow, seat, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, following, leaves)
+    else:  # marks that are set as packets leave their last queue come in between
+        after = s if seat.last else s + 1
+        seats.send_on(core, sim.transit_times, sim.transit_seats, following, after, leaves)
+    if not here:
+        plan(core, following, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))

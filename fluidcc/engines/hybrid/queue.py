@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid.chance import gained
+from fluidcc.engines.hybrid.chance import gained, hazard
 from fluidcc.engines.hybrid.layout import ABOVE, BELOW, NEVER, RAMP
 from fluidcc.engines.hybrid.statistics import account
 from fluidcc.engines.packet.jit import kernel
@@ -48,8 +48,9 @@ def advance(core: Any, link: Any, time: Any) -> None:
     link.sent += span * (link.rate if before > 0.0 or after > 0.0 else min(link.arriving, link.rate))
     if link.zone == RAMP:
         now = chance(link, after)
-        link.hazard += gained(link.chance, now, span)
-        link.chance = now
+        per_packet = hazard(now)
+        link.hazard += gained(link.chance, link.per_packet, now, per_packet, span)
+        link.chance, link.per_packet = now, per_packet
     if after > link.most:
         link.most = after
     if core.watching:
@@ -63,6 +64,7 @@ def place(link: Any, queue: Any, zone: Any) -> None:
     link.zone = zone
     if zone == RAMP:
         link.chance = chance(link, queue)
+        link.per_packet = hazard(link.chance)
 
 
 @kernel

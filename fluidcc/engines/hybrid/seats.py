@@ -13,7 +13,7 @@ from typing import Any
 
 from fluidcc.engines.hybrid import receiver
 from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.chance import exponential, hazard, uniform
+from fluidcc.engines.hybrid.chance import exponential, uniform
 from fluidcc.engines.hybrid.layout import (
     ABOVE,
     DEAF,
@@ -36,22 +36,20 @@ _WHOLE = 1e-9  # of a packet: a boundary that has just been passed
 _NOW = 1e-6  # of a packet: what is left of one that goes at once
 _BYTE = 0.5
 _SLACK = 4  # places that a ring keeps free, more than an event can fill
-_MOST = 1.0 - 1e-12
 
 
 @kernel
-def arrive(core: Any, flows: Any, seats: Any, trees: Any, sums: Any, link: Any, s: Any, rate: Any) -> None:
+def arrive(core: Any, flow: Any, seat: Any, trees: Any, sums: Any, link: Any, s: Any, rate: Any) -> None:
     """A flow arrives at another rate from now on, at a link that has been brought to now."""
-    seat = seats[s]
     seat.came += seat.rate * (link.at - seat.at)
     seat.at = link.at
     if seat.last and rate == 0.0 and seat.rate > 0.0:
-        complete(link, seat, flows[seat.flow])
+        complete(link, seat, flow)
     seat.rate = rate
     put_sum(sums, link.tree, link.leaves, seat.place, rate)
     link.arriving = sums[link.tree + 1]
     if not link.on_departure:
-        candidates(core, flows, seats, trees, link, s, rate)
+        candidates(core, flow, seat, trees, link, s, rate)
 
 
 @kernel
@@ -78,9 +76,8 @@ def complete(link: Any, seat: Any, flow: Any) -> None:
 
 
 @kernel
-def candidates(core: Any, flows: Any, seats: Any, trees: Any, link: Any, s: Any, rate: Any) -> None:
+def candidates(core: Any, flow: Any, seat: Any, trees: Any, link: Any, s: Any, rate: Any) -> None:
     """The packets that may be marked come at another rate from now on."""
-    seat = seats[s]
     if seat.wait == LISTENING:
         seat.left -= (link.hazard - seat.hazard) * seat.mark_rate / seat.packet
         seat.hazard = link.hazard
@@ -92,7 +89,7 @@ def candidates(core: Any, flows: Any, seats: Any, trees: Any, link: Any, s: Any,
             hear(core, link, seat, s)
     elif (seat.wait == LISTENING or seat.wait == RIPE) and rare(link, seat):
         seat.wait = SINGLY
-    retime(flows, seats, trees, link, s)
+    retime(flow, seat, trees, link)
 
 
 @kernel
@@ -113,20 +110,23 @@ def hear(core: Any, link: Any, seat: Any, s: Any) -> None:
 
 
 @kernel
-def retime(flows: Any, seats: Any, trees: Any, link: Any, s: Any) -> None:
+def retime(flow: Any, seat: Any, trees: Any, link: Any) -> None:
     """When a seat's wait is over, on each of its link's clocks."""
-    seat = seats[s]
     due, packet, wake = NEVER, NEVER, NEVER
     if seat.wait == DEAF:
-        wake = flows[seat.flow].deaf - flows[seat.flow].beyond
+        wake = flow.deaf - flow.beyond
     elif seat.mark_rate > 0.0 and seat.wait != IDLE:
         if seat.wait == LISTENING:
             due = seat.hazard + max(seat.left, 0.0) * seat.packet / seat.mark_rate
         if seat.wait == RIPE or seat.wait == SINGLY or link.zone == ABOVE:
             packet = seat.mark_at + (boundary(seat) - seat.mark_came) / seat.mark_rate
-    put_least(trees[HAZARDS], link.tree, link.leaves, seat.place, due)
-    put_least(trees[PACKETS], link.tree, link.leaves, seat.place, packet)
-    put_least(trees[WAKES], link.tree, link.leaves, seat.place, wake)
+    leaf = link.tree + link.leaves + seat.place
+    if trees[HAZARDS, leaf] != due:
+        put_least(trees[HAZARDS], link.tree, link.leaves, seat.place, due)
+    if trees[PACKETS, leaf] != packet:
+        put_least(trees[PACKETS], link.tree, link.leaves, seat.place, packet)
+    if trees[WAKES, leaf] != wake:
+        put_least(trees[WAKES], link.tree, link.leaves, seat.place, wake)
 
 
 @kernel
@@ -136,23 +136,23 @@ def boundary(seat: Any) -> Any:
 
 
 @kernel
-def listen(sim: Any, link: Any, s: Any) -> None:
+def listen(core: Any, flow: Any, seat: Any, trees: Any, link: Any, s: Any) -> None:
     """Wait for the next mark from now on, the packet that is under way included."""
-    seat = sim.seats[s]
     seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
     seat.mark_at = link.at
     if rare(link, seat):
         seat.wait = SINGLY
     else:
-        hear(sim.core[0], link, seat, s)
-    retime(sim.flows, sim.seats, sim.trees, link, s)
+        hear(core, link, seat, s)
+    retime(flow, seat, trees, link)
 
 
 @kernel
 def catch_up(link: Any, seat: Any) -> None:
     """Count the packet that is under way from its beginning, as one packet is one chance."""
     begun = seat.mark_came - (boundary(seat) - seat.packet)
-    seat.left -= hazard(min(link.chance, _MOST)) * max(begun, 0.0) / seat.packet
+    if begun > 0.0:
+        seat.left -= link.per_packet * begun / seat.packet
     if seat.left <= 0.0:
         seat.wait = RIPE
 
@@ -171,7 +171,7 @@ def rezone(sim: Any, link: Any, was: Any) -> None:
             seat.mark_at, seat.hazard = link.at, link.hazard
             if link.zone == RAMP:
                 catch_up(link, seat)
-            retime(sim.flows, sim.seats, sim.trees, link, s)
+            retime(sim.flows[seat.flow], seat, sim.trees, link)
 
 
 @inlined
@@ -181,26 +181,27 @@ def ripen(sim: Any, link: Any, s: Any) -> None:
     seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
     seat.mark_at = link.at
     seat.wait = RIPE
-    retime(sim.flows, sim.seats, sim.trees, link, s)
+    retime(sim.flows[seat.flow], seat, sim.trees, link)
 
 
 @inlined
 def packet(sim: Any, link: Any, s: Any) -> None:
     """A packet of a flow comes now, and is marked; or may be, if they are drawn one by one."""
     core, seat = sim.core[0], sim.seats[s]
+    flow = sim.flows[seat.flow]
     seat.mark_came = boundary(seat)
     seat.mark_at = link.at
     if seat.wait == SINGLY and not drawn(core, link, seat, s):
-        retime(sim.flows, sim.seats, sim.trees, link, s)
+        retime(flow, seat, sim.trees, link)
         return
     core.marks += 1
     leaves = link.at if link.on_departure else departure(link, link.at)
     if seat.last:
-        received(sim, link, s, leaves)
+        received(core, flow, seat, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, link, leaves)
     else:
-        send_on(sim, link, s + 1, leaves)
+        send_on(core, sim.transit_times, sim.transit_seats, link, s + 1, leaves)
     if seat.wait != DEAF:
-        listen(sim, link, s)
+        listen(core, flow, seat, sim.trees, link, s)
 
 
 @kernel
@@ -213,28 +214,28 @@ def drawn(core: Any, link: Any, seat: Any, s: Any) -> Any:
 
 
 @kernel
-def send_on(sim: Any, link: Any, s: Any, leaves: Any) -> None:
+def send_on(core: Any, times: Any, seats: Any, link: Any, s: Any, leaves: Any) -> None:
     """A marked packet goes on to a seat, behind all that left before it."""
-    ring = sim.transit_times.shape[1]
+    ring = times.shape[1]
     at = (link.transit_head + link.transit) % ring
-    sim.transit_times[link.number, at] = leaves + link.after
-    sim.transit_seats[link.number, at] = s
+    times[link.number, at] = leaves + link.after
+    seats[link.number, at] = s
     link.transit += 1
     if link.transit > ring - _SLACK:
-        sim.core[0].status = GROW_TRANSIT
+        core.status = GROW_TRANSIT
 
 
 @kernel
-def received(sim: Any, link: Any, s: Any, leaves: Any) -> None:
+def received(
+    core: Any, flow: Any, seat: Any, trees: Any, looks: Any, cnps: Any, marks: Any, calendar: Any, link: Any, leaves: Any
+) -> None:
     """A marked packet leaves the last queue of its flow at a time; what its receiver then waits for."""
-    core, seat = sim.core[0], sim.seats[s]
-    flow = sim.flows[seat.flow]
     time = leaves + flow.beyond
     if flow.nic_cnp_interval > 0.0:
-        receiver.marked_for_nic(core, flow, sim.marks, seat.flow, time)
+        receiver.marked_for_nic(core, flow, marks, seat.flow, time)
     else:
-        receiver.marked(core, flow, sim.cnps, seat.flow, time)
-    schedule(core, flow, seat.flow, sim.looks, sim.cnps, sim.calendar)
+        receiver.marked(core, flow, cnps, seat.flow, time)
+    schedule(core, flow, seat.flow, looks, cnps, calendar)
     if flow.deaf > time and seat.wait != IDLE:
         seat.wait = DEAF
-        retime(sim.flows, sim.seats, sim.trees, link, s)
+        retime(flow, seat, trees, link)

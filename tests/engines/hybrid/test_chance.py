@@ -18,12 +18,12 @@ PROBABILITIES = st.floats(0.0, 0.99)
 
 @njit
 def gained(p, q, span):
-    return chance.gained(p, q, span)
+    return chance.gained(p, chance.hazard(p), q, chance.hazard(q), span)
 
 
 @njit
-def wait_for(p, pace, wanted, end):
-    return chance.wait_for(p, pace, wanted, end)
+def wait_for(p, pace, wanted, most):
+    return chance.wait_for(p, chance.hazard(p), pace, wanted, most, chance.antiderivative(most, chance.hazard(most)))
 
 
 @njit
@@ -48,22 +48,22 @@ def test_the_clock_is_the_integral_of_the_hazard(p: float, q: float) -> None:
 
 @given(PROBABILITIES, st.floats(-1e3, 1e3).filter(lambda x: abs(x) > 1e-6), st.floats(1e-6, 20.0))
 def test_a_wait_ends_when_the_clock_has_come_far_enough(p: float, pace: float, wanted: float) -> None:
-    end = 1.0 if pace > 0 else 0.0
-    span = (end - p) / pace if pace else math.inf
-    wait = wait_for(p, pace, wanted, end)
-    most = integral(p, pace, span) if math.isfinite(span) else math.inf
+    span = ((1.0 if pace > 0 else 0.0) - p) / pace
+    wait = wait_for(p, pace, wanted, 1.0)
+    most = integral(p, pace, span)
     if math.isinf(wait):
         assert most <= wanted * (1 + 1e-6) or p == 0.0
         return
     assert 0 <= wait <= span * (1 + 1e-9)
-    assert integral(p, pace, wait) == pytest.approx(wanted, rel=1e-4, abs=1e-9)
+    assert integral(p, pace, wait) == pytest.approx(wanted, rel=1e-6, abs=1e-12)
 
 
 def test_a_wait_is_the_root_that_another_solver_finds() -> None:
-    for p, pace, wanted, end in ((0.01, 200.0, 5e-4, 0.5), (0.4, -30.0, 0.001, 0.0), (0.0, 1e4, 3e-5, 1.0)):
-        span = (end - p) / pace
+    for p, pace, wanted, most in ((0.01, 200.0, 5e-4, 0.5), (0.4, -30.0, 0.001, 0.6), (0.0, 1e4, 3e-5, 1.0)):
+        span = ((most if pace > 0 else 0.0) - p) / pace
         root = optimize.brentq(lambda t, p=p, pace=pace, w=wanted: integral(p, pace, t) - w, 0, span, xtol=1e-15)
-        assert wait_for(p, pace, wanted, end) == pytest.approx(root, rel=1e-6)
+        assert wait_for(p, pace, wanted, most) == pytest.approx(root, rel=1e-9)
+    assert wait_for(0.01, 200.0, 0.1, 0.5) == math.inf  # it comes to 0.5 before
 
 
 def test_numbers_are_uniform_and_independent() -> None:
