@@ -190,7 +190,7 @@ def parse_any(text: str, name: str = "value") -> float:
     return parse(text, dimension, name)
 
 
-_PLAIN = (float, Rate, int)  # what almost all numbers are; to ask whether one is a `numbers.Real` takes ten times as long
+_PLAIN = (float, Rate, int)  # almost all numbers; to ask whether one is a `numbers.Real` takes ten times as long
 
 
 def quantity(value: Any, dimension: str, name: str = "value") -> Any:

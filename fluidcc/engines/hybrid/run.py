@@ -108,8 +108,9 @@ def _moments(prepared: Prepared, sim: Sim, link: Any, rates: np.ndarray[Any, Any
     """Of one link: the fluid's lines, and packets that meet where they lie at nothing."""
     span = prepared.times.closes - prepared.times.opens
     seats = sim.seats[sim.seats_at[link.first : link.first + link.seats]]
-    lengths, waited = packet_scale.met(link.idle[: layout.LOADS + 1], rates[seats["flow"]], float(seats["packet"].max(initial=0.0)))
-    lasting = lengths[waited[::-1].cumsum()[::-1] * link.rate >= lengths[1:2].sum()]  # for a packet or more
+    packet = float(seats["packet"].max(initial=0.0))
+    lengths, waited = packet_scale.met(link.idle[: layout.LOADS + 1], rates[seats["flow"]], packet)
+    lasting = lengths[waited[::-1].cumsum()[::-1] * link.rate >= packet]  # for which there is the time of a packet
     return QueueMoments(
         span,
         float(link.area + waited @ lengths),

@@ -227,10 +227,10 @@ def send_on(core: Any, times: Any, seats: Any, link: Any, s: Any, leaves: Any) -
 
 @kernel
 def received(
-    core: Any, flow: Any, seat: Any, trees: Any, looks: Any, cnps: Any, marks: Any, calendar: Any, link: Any, leaves: Any
+    core: Any, flow: Any, seat: Any, trees: Any, looks: Any, cnps: Any, marks: Any, calendar: Any, link: Any, at: Any
 ) -> None:
     """A marked packet leaves the last queue of its flow at a time; what its receiver then waits for."""
-    time = leaves + flow.beyond
+    time = at + flow.beyond
     if flow.nic_cnp_interval > 0.0:
         receiver.marked_for_nic(core, flow, marks, seat.flow, time)
     else:
