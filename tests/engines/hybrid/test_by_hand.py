@@ -151,7 +151,7 @@ def test_scripted_senders_fill_and_empty_a_queue_on_straight_lines() -> None:
     # 20 Gb/s too much for 1 ms: 2.5 MB, then 30 Gb/s too little for 2/3 ms.
     mean = (2.5e6 * 1e-3 / 2 + 2.5e6 * (2 / 3) * 1e-3 / 2) / 3e-3
     square = (2.5e6**2 * 1e-3 / 3 + 2.5e6**2 * (2 / 3) * 1e-3 / 3) / 3e-3
-    # Then, at half the link's rate and at a quarter: a packet meets the other flow's with half the load, for half a gap.
+    # Then half and a quarter of the link's rate: of two flows' packets, load^2/4 wait for one of the other.
     mean += 1e3 * (0.5**2 / 4 * 1e-3 + 0.25**2 / 4 * 1e-3 / 3) / 3e-3
     assert found["queue_bytes"]["max"] == pytest.approx(2.5e6, rel=1e-9)
     assert found["queue_bytes"]["mean"] == pytest.approx(mean, rel=1e-6)
