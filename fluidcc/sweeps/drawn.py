@@ -266,7 +266,7 @@ def outcomes(scenario: Scenario, draws: Draws, stopped: threading.Event | None =
         if stopped is not None and stopped.is_set():
             raise StoppedError
 
-    run = _runner(resolve(scenario), draws, look)
+    run = runner_of(resolve(scenario), draws, look)
     runs: list[Outcome] = []
     for seed in range(1, draws.seeds + 1):
         look(0.0)
@@ -278,8 +278,10 @@ def outcomes(scenario: Scenario, draws: Draws, stopped: threading.Event | None =
     return runs
 
 
-def _runner(scenario: Scenario, draws: Draws, look: Callable[[float], None]) -> Callable[[int], Outcome]:
-    """From a seed to its run."""
+def runner_of(
+    scenario: Scenario, draws: Draws, look: Callable[[float], None] | None = None
+) -> Callable[[int], Outcome]:
+    """From a seed to its run, of a resolved scenario; ``look`` is called as it goes."""
     if draws.engine == "hybrid":
         from fluidcc.engines.hybrid import run as hybrid
 

@@ -23,12 +23,12 @@ from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Step, Steps, within
 from fluidcc.engines.fluid.history import hermite
 from fluidcc.engines.fluid.kernel import Clock
 from fluidcc.engines.fluid.network import Network, columns_of
-from fluidcc.engines.fluid.plan import Plan
+from fluidcc.engines.fluid.plan import Plan, history_bytes
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.running_statistics import Summary
 from fluidcc.engines.fluid.state import Memory, State
 
-MOST_DEPTH = 1 << 13  # records of history, from which a point is given up
+_DEPTH, _HISTORY = 1 << 13, 1 << 27  # records of history that any point may have; bytes of all points, for more
 _ATTEMPTS, _POINT_ATTEMPTS = 4096, 1_000_000  # between two reports: at most, and of all points together
 # Gauss's rule of four points on [0, 1], exact for the square of a cubic.
 _NODES, _WEIGHTS = (0.5 * (np.polynomial.legendre.leggauss(4)[0] + 1.0), 0.5 * np.polynomial.legendre.leggauss(4)[1])
@@ -142,8 +142,8 @@ def proceed(
         queue_min=sums.queue_min,
         queue_max=sums.queue_max,
         queue_max_whole_run=sums.queue_max_whole_run,
-        rate_mean=sums.rate / window,
-        utilisation=1.0 - (sums.idle - sums.idle_before) / (network.link_capacity * window),
+        rate_mean=sums.rate / window + dead,
+        utilisation=1.0 - (sums.idle - sums.idle_before) / (network.link_capacity * window) + dead,
     )
     return progress, AdaptiveOutcome(summary, progress.samples, steps.taken, steps.failed, steps.lost)
 
@@ -158,10 +158,10 @@ def _stops(network: Network, numbers: Numbers, points: int) -> Array:
     stops = [numbers.opens[None, None], numbers.closes[None, None], numbers.end[None, None]]
     if network.starts:
         stops.append(network.start)
-        if network.arrival_lag is not None:
-            hops = [i for i, (_, path) in enumerate(network.flows) for _ in path]
-            start = network.start if len(network.start) == 1 else network.start[jnp.asarray(hops)]
-            stops.append(start + network.arrival_lag)
+    if network.arrival_lag is not None:  # nothing arrives before, even if all flows start at 0
+        hops = [i for i, (_, path) in enumerate(network.flows) for _ in path]
+        start = network.start if len(network.start) == 1 else network.start[jnp.asarray(hops)]
+        stops.append(start + network.arrival_lag)
     return jnp.concatenate([jnp.broadcast_to(each, (each.shape[0], points)) for each in stops])
 
 
@@ -310,7 +310,8 @@ def execute(
             progress, outcome = then(columns, numbers, progress, attempts)
         found = jax.tree.map(np.asarray, outcome)
         wall_s = time.perf_counter() - began
-    if found.lost.any() and plan.depth < MOST_DEPTH:
+    record = history_bytes(network, dataclasses.replace(plan, depth=1), points)
+    if found.lost.any() and plan.depth < max(_DEPTH, _HISTORY // record):
         longer = dataclasses.replace(plan, depth=4 * plan.depth)
         found, again_s, wall_s = execute(network, longer, points=points, full=full, report=report)
         compile_s += again_s

@@ -13,6 +13,7 @@ from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error, tolerance_error
+from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
@@ -56,6 +57,11 @@ def simulate(
         outcome, compile_s, wall_s = execute(
             network, plan, full=True, segments=SEGMENTS, report=lambda share: bar(share / work)
         )
+        if plan.rtol is not None and np.isnan(outcome.summary.queue_mean).all():
+            raise InputError(
+                f"rtol: {plan.rtol:g} takes more steps within the longest lag than the history holds; write a larger "
+                "one, or dt"
+            )
         # Few runs need it, so the history is made for longer queues only once they are seen.
         while (waited := longest_wait(network, outcome.summary)) > plan.allowance:
             plan = plan_of(network, **options, queueing_allowance=2 * waited)

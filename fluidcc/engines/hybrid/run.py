@@ -65,7 +65,7 @@ def times_in_seconds(scenario: Scenario, until: Any, window: Any, sample_interva
         If one of them makes no sense.
     """
     found = times_of(scenario, until, window, sample_interval)
-    return Times(*(value * 1e-12 for value in (found.until, found.opens, found.closes, found.interval)))
+    return Times(*(value / 1e12 for value in (found.until, found.opens, found.closes, found.interval)))
 
 
 def unsampled(until: Any, window: Any) -> Times:

@@ -185,6 +185,35 @@ def test_late_flows_and_queueing_delays() -> None:
     assert ours["rate_bytes_per_s"] == pytest.approx(fine["rate_bytes_per_s"], rel=1e-3)
 
 
+def test_flows_that_all_start_at_once_arrive_when_they_do() -> None:
+    """Nothing arrives for 1 us, then 20 Gb/s more than is served; the step before once went on into it."""
+    script = fc.NoControl(schedule="0:30Gbps")
+    trace = fc.simulate(fc.incast(2, scheme=script, marking=None), "10us", window=("0us", "10us"), rtol=1e-3)
+    queue = trace["queue"].values[:, 0]
+    assert queue == pytest.approx(np.maximum(trace["time"].values - 1e-6, 0.0) * 20e9 / 8, abs=1e-6)
+
+
+def test_queueing_delays_are_followed_to_the_tolerance() -> None:
+    """Each stricter tolerance is nearer to small fixed steps, and as near as it says, as the queue waits 1 ms."""
+    scenario = fc.incast(8, scheme=fc.DCQCN(feedback_delay=None))
+    options: dict[str, Any] = {"until": "1ms", "window": ("0ms", "1ms")}
+    fine = fc.simulate(scenario, dt=1e-6 / 64, estimate_error=False, **options).summary["queue_bytes"]["mean"]
+    for rtol in (1e-4, 1e-6):
+        ours = fc.simulate(scenario, rtol=rtol, **options).summary
+        off = abs(ours["queue_bytes"]["mean"] / fine - 1.0)
+        assert off <= rtol
+        assert off <= 10.0 * ours["discretisation_error"]["queue_rel"] + 2e-7  # what the fixed steps leave
+
+
+def test_a_tolerance_that_outgrows_the_history_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It once gave empty numbers, and an error of 1e8."""
+    monkeypatch.setattr(adaptive_run, "_DEPTH", 16)
+    monkeypatch.setattr(adaptive_run, "_HISTORY", 0)
+    monkeypatch.setattr("fluidcc.engines.fluid.plan.ADAPTIVE_DEPTH", 16)
+    with pytest.raises(InputError, match="larger one"):
+        fc.simulate(fc.incast(2), "1ms", rtol=1e-8)
+
+
 def test_steps_land_on_starts_and_first_arrivals() -> None:
     scenario = fc.incast(3, start=["0", "0.31ms", "0.7003ms"], scheme=fc.DCQCN(feedback_delay=None))
     with jax.enable_x64(True):
