@@ -2,61 +2,112 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fluidcc.cli import options as o
 from fluidcc.cli import output
+from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
     from fluidcc.operators.audit import Audit
+
+FAILED = 3  # exit status: something is as bad as --fail-on says
+_NAMED = 4  # ports of a group that are listed
+_WORSE = {"bad": ("bad",), "warn": ("bad", "warn")}
+_COLOURS = {"bad": "red", "warn": "yellow", "ok": "green"}
 
 
 def command(
     sonic: Annotated[str, typer.Option(metavar="FILE", help="The switch's config_db.json.")],
     nic: Annotated[str | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
-    port: o.Port = None,
-    flows: Annotated[int, typer.Option(help="Flows that converge on the port.")] = 8,
+    port: Annotated[str, typer.Option(metavar="NAMES", help="Ports by name or alias, with commas; or all.")] = "all",
+    flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
+    fail_on: Annotated[
+        str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Show the settings, and what is not modelled.")] = False,
     json: o.Json = False,
 ) -> None:
-    """Check a switch port's and a NIC's DCQCN settings, and say what to change."""
+    """Check a switch's and a NIC's DCQCN settings, and say what to change."""
     from fluidcc.operators.audit import audit
 
+    if fail_on is not None and fail_on not in _WORSE:
+        raise InputError(f"--fail-on: {fail_on[:20]!r} is no severity; write warn or bad")
     found = audit(sonic, nic, port=port, flows=flows)
     if json:
         output.print_json(found.as_dict())
-        return
-    print_audit(found)
+    else:
+        print_audit(found, verbose=verbose)
+    if fail_on is not None and any(each.count(severity) for each in found.groups for severity in _WORSE[fail_on]):
+        raise typer.Exit(FAILED)
 
 
-def print_audit(found: Audit) -> None:
-    """Print an audit for a person."""
+def print_audit(found: Audit, *, verbose: bool = False) -> None:
+    """Print an audit for a person: the worst ports first, and those whose findings are alike together."""
     from rich.console import Console
+    from rich.padding import Padding
+
+    console = Console(highlight=False)
+    # One paragraph for ports and priorities of which the same is found; their texts differ in names alone.
+    alike = [list(group) for _, group in groupby(found.groups, key=lambda each: (each.names, _kinds(each)))]
+    said: set[tuple[str, str]] = set()
+    for i, group in enumerate(alike):
+        if i:
+            console.print()
+        _print_group(console, group, said, verbose=verbose)
+    if verbose:
+        for row in found.mapping:
+            note = f"  ({row.note})" if row.note else ""
+            console.print(f"  {row.nic} = {row.raw} -> {row.parameter} {row.value:.6g}{note}")
+    port = found.switch
+    ignored = [*port.notes, *port.ignored, *(found.nic.ignored if found.nic else ())]
+    if found.left_out:
+        ignored.append(f"not checked, without PFC and WRED profile: {', '.join(found.left_out)}")
+    if ignored and verbose:
+        console.print(f"[dim]assumed, or not used by the model ({len(ignored)}):[/]")
+        for line in ignored:
+            console.print(Padding(line, (0, 0, 0, 5)), style="dim", markup=False)
+    elif ignored:
+        console.print(f"[dim]{len(ignored)} things assumed, or not used by the model: --verbose[/]")
+
+
+def _kinds(audit: Audit) -> Any:
+    return audit.switch.profile, [(finding.severity, finding.what) for finding in audit.findings]
+
+
+def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *, verbose: bool) -> None:
     from rich.padding import Padding
 
     from fluidcc.units import RATE, SIZE, show
 
-    console = Console(highlight=False)
-    port = found.switch
+    found, port = group[0], group[0].switch
+    names = ", ".join(found.names[:_NAMED]) + (f" and {len(found.names) - _NAMED} more" if found.names[_NAMED:] else "")
+    queues = ", ".join(str(each.switch.queue) for each in group)
+    counts = ", ".join(f"[{_COLOURS[s]}]{found.count(s)} {s}[/]" for s in _COLOURS if found.count(s))
     console.print(
-        f"[bold]{port.name}[/], {show(port.rate, RATE)}, queue {port.queue}" + (", lossless" if port.lossless else "")
+        f"[bold]{names}[/], {show(port.rate, RATE)}, queue{'s' if len(group) > 1 else ''} {queues}"
+        + (", lossless" if port.lossless else "")
+        + f": {counts}"
     )
     if port.kmin is not None and port.kmax is not None and port.pmax is not None:
         console.print(
             f"  {port.profile}: Kmin {show(port.kmin, SIZE)}, Kmax {show(port.kmax, SIZE)}, Pmax {port.pmax:.3g}"
         )
-    for row in found.mapping:
-        note = f"  ({row.note})" if row.note else ""
-        console.print(f"  {row.nic} = {row.raw} -> {row.parameter} {row.value:.6g}{note}")
-    colours = {"bad": "red", "warn": "yellow", "ok": "green"}
+    again = [finding for finding in found.findings if (finding.what, finding.why) in said and finding.severity != "ok"]
     for finding in found.findings:
-        console.print(f"[{colours[finding.severity]}]{finding.severity:>4}[/] [bold]{finding.what}[/]")
+        if finding in again:
+            continue
+        said.add((finding.what, finding.why))
+        console.print(f"[{_COLOURS[finding.severity]}]{finding.severity:>4}[/] [bold]{finding.what}[/]")
+        if finding.severity == "ok" and not verbose:
+            continue
         console.print(Padding(finding.why, (0, 0, 0, 5)))
         if finding.suggest:
             console.print(Padding(f"-> {finding.suggest}", (0, 0, 0, 5)))
-    ignored = [*port.ignored, *(found.nic.ignored if found.nic else ())]
-    if ignored:
-        console.print(f"[dim]not used by the model ({len(ignored)}):[/]")
-        for line in ignored:
-            console.print(Padding(line, (0, 0, 0, 5)), style="dim", markup=False)
+    for severity in ("bad", "warn"):
+        whats = [finding.what for finding in again if finding.severity == severity]
+        if whats:
+            console.print(f"[{_COLOURS[severity]}]{severity:>4}[/] as above: {'; '.join(whats)}")

@@ -7,8 +7,9 @@ import os
 from typing import Any
 
 from fluidcc.files import refuse_special
-from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, checks, dcqcn_of, read_nic, read_sonic
-from fluidcc.operators.checks import Finding
+from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, behaviour, checks, dcqcn_of, lossless, read_nic
+from fluidcc.operators.finding import Finding
+from fluidcc.operators.ports import ALL, read_ports
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.builders import incast
@@ -20,6 +21,7 @@ from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
 from fluidcc.units import whole
 
 _MOST_FLOWS = 1e6
+_ORDER = ("bad", "warn", "ok")
 
 
 @constructor()
@@ -41,6 +43,14 @@ class Audit(Comparable):
     flows : int
     reach : Reach or None
         Whether it is stable, and reached from a start at line rate.
+    behaviour : dict or None
+        What the flows do late after a start at line rate (`fluidcc.operators.behaviour.measured`).
+    names : tuple of str
+        Ports that are set like this one.
+    others : tuple of Audit
+        The other groups of ports and priorities that were asked for, the worst first; this one is the worst of all.
+    left_out : tuple of str
+        Ports that were not checked, as they have neither PFC nor a WRED profile and others do.
     """
 
     switch: SwitchPort
@@ -51,6 +61,29 @@ class Audit(Comparable):
     equilibrium: Equilibrium | None
     flows: int
     reach: Reach | None = None
+    behaviour: dict[str, Any] | None = None
+    names: tuple[str, ...] = ()
+    others: tuple[Audit, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def groups(self) -> tuple[Audit, ...]:
+        """All groups, the worst first."""
+        return (self, *self.others)
+
+    @public()
+    def count(self, severity: str) -> int:
+        """How many findings are of one severity.
+
+        Parameters
+        ----------
+        severity : {"bad", "warn", "ok"}
+
+        Returns
+        -------
+        int
+        """
+        return sum(finding.severity == severity for finding in self.findings)
 
     @public(passes_on=keywords(incast))
     def scenario(self, **options: Any) -> Scenario:
@@ -70,7 +103,12 @@ class Audit(Comparable):
 
     @public()
     def as_dict(self) -> dict[str, Any]:
-        """Keys as in the CLI."""
+        """Keys as in the CLI: of the worst, and ``ports`` with all."""
+        ports = [{"names": list(each.names), "priority": each.switch.priority, **each._one()} for each in self.groups]
+        return {"ports": ports, **self._one()}
+
+    def _one(self) -> dict[str, Any]:
+        """Keys of this group of ports alone."""
         port = self.switch
         names = ("rate", "kmin", "kmax", "pmax", "ecn", "lossless", "queue", "priority", "ports", "profile")
         buffers = ("buffer_size", "headroom", "reserved", "xon", "dynamic_th")
@@ -88,6 +126,7 @@ class Audit(Comparable):
             "findings": [dataclasses.asdict(finding) for finding in self.findings],
             "equilibrium": self._equilibrium(),
             "stability": self.reach.stability.as_dict() if self.reach else None,
+            "behaviour": self.behaviour,
         }
 
     def _equilibrium(self) -> dict[str, Any] | None:
@@ -109,10 +148,10 @@ def audit(
     sonic: str | os.PathLike[str],
     nic: str | os.PathLike[str] | None = None,
     *,
-    port: str | None = None,
+    port: str | None = ALL,
     flows: int = 8,
 ) -> Audit:
-    """Check a switch port's and a NIC's DCQCN settings against each other and against the paper.
+    """Check a switch's and a NIC's DCQCN settings against each other, the paper, and what flows do with them.
 
     Parameters
     ----------
@@ -122,13 +161,15 @@ def audit(
         A NIC's settings (text, ``mlxconfig query`` output or the driver's folder); NVIDIA's defaults if not
         given.
     port : str
-        The port; the first that is up and has a lossless queue with a WRED profile if not given.
+        Names or aliases of ports, with commas between; "all", those that are up, by default. Of each, its lossless
+        priorities; ports and priorities that are set alike are checked once.
     flows : int
-        Flows that converge on the port, for the fixed point.
+        Flows that converge on the port.
 
     Returns
     -------
     Audit
+        Of the worst group of ports; `Audit.groups` has all.
 
     Raises
     ------
@@ -137,27 +178,52 @@ def audit(
     """
     flows = whole(flows, 1, _MOST_FLOWS, "flows")
     refuse_special(sonic, "a switch's config_db.json")  # it is read twice
-    switch = read_sonic(sonic, port)
+    groups, left_out = read_ports(sonic, port)
     settings = read_nic(nic) if nic is not None else None
     scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
     scheme = resolve(scheme)
-    findings = [
-        *checks.marking(switch),
-        *checks.scaling(switch, sonic),
-        *checks.buffers(switch),
-        *checks.nic(switch, settings, scheme),
-    ]
-    fixed_point = reached = None
-    if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
-        settled = dataclasses.replace(scheme, rate_on_first_cnp=0.0)  # the fluid has no first CNP
-        scenario = incast(1, rate=switch.rate, scheme=settled, marking=switch.red, multiplicity=float(flows))
-        fixed_point, late = equilibrium(scenario), checks.late(scenario)
-        reached = reach(scenario, fixed_point, late["queue_bytes"])
-        findings += checks.fixed_point(switch.red, fixed_point, scenario, flows, reached.words)
-        findings += checks.behaviour(late, flows)
-    order = {"bad": 0, "warn": 1, "ok": 2}
-    findings.sort(key=lambda f: order[f.severity])
-    return Audit(switch, settings, scheme, mapping, findings, fixed_point, flows, reached)
+    runs: dict[Any, _Runs] = {}  # ports that mark alike behave alike
+    found = []
+    for group in groups:
+        switch = group.switch
+        findings = [
+            *checks.algorithm(settings),
+            *checks.marking(switch),
+            *checks.scaling(switch, sonic),
+            *checks.buffers(switch),
+            *lossless.headroom(switch),
+            *lossless.watchdog(switch),
+            *checks.nic(switch, settings, scheme),
+        ]
+        ran = None
+        if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
+            alike = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
+            ran = runs[alike] = runs.get(alike) or _run(switch, scheme, flows)
+            findings += checks.fixed_point(switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
+            findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
+        findings.sort(key=lambda f: _ORDER.index(f.severity))
+        point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
+        found.append(Audit(switch, settings, scheme, mapping, findings, point, flows, reached, behaves, group.names))
+    found.sort(key=lambda each: [-each.count(severity) for severity in _ORDER[:2]])
+    return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Runs:
+    """What flows into a port come to."""
+
+    scenario: Scenario
+    equilibrium: Equilibrium
+    reach: Reach
+    behaviour: dict[str, Any]
+
+
+def _run(switch: SwitchPort, scheme: DCQCN, flows: int) -> _Runs:
+    settled = dataclasses.replace(scheme, rate_on_first_cnp=0.0)  # the fluid has no first CNP
+    scenario = incast(1, rate=switch.rate, scheme=settled, marking=switch.red, multiplicity=float(flows))
+    fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
+    reached = reach(scenario, fixed_point, late["queue_bytes"])
+    return _Runs(scenario, fixed_point, reached, behaviour.measured(switch, scheme, flows, late))
 
 
 __all__ = ["Audit", "Finding", "audit"]

@@ -6,14 +6,13 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterator
-from typing import Any
 
 from scipy.optimize import root_scalar
 
-from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, SwitchPort, read_sonic
 from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.finding import Finding
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN
@@ -23,18 +22,7 @@ from fluidcc.units import RATE, SIZE, TIME, parse, show
 PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _PAPER_RATE = parse("40Gbps", RATE)
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
-_USED = 0.98  # share of the link below which it is reported
 _LARGEST_BYTE_RESET = 32767  # mlxconfig's field has 15 bits; the driver's file takes more, but not on every host
-
-
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """One thing that was checked: ``severity`` is ok, warn or bad."""
-
-    severity: str
-    what: str
-    why: str
-    suggest: str = ""
 
 
 _NO_ECN, _REVERSED, _NO_PMAX = "ECN is off", "Kmax is below Kmin", "Pmax is 0"
@@ -55,14 +43,24 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         why = "has no WRED profile" if port.red is None else f"has profile {port.profile} with ECN off, so it drops"
         paper = [round(threshold) for threshold in _paper_thresholds(port.rate)]
         anew = (
-            f'add a WRED_PROFILE with "ecn": "ecn_all", green_min_threshold {paper[0]}, green_max_threshold {paper[1]} '
-            f"and green_drop_probability 1, and name it as wred_profile of QUEUE|{port.name}|{port.queue}"
+            f'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", green_min_threshold {paper[0]}, '
+            f"green_max_threshold {paper[1]} and green_drop_probability 1, and name it as wred_profile of "
+            f"QUEUE|{port.name}|{port.queue}"
         )
         yield Finding(
             "bad",
             _NO_ECN,
             f"{where} {why}: senders get no feedback but PAUSE",
             anew if port.red is None else 'set "ecn": "ecn_all"',
+        )
+    elif not port.wred_green:
+        said = "is false" if port.wred_green is False else "is not given, and false by default"
+        yield Finding(
+            "warn",
+            "green packets may go unmarked",
+            f"wred_green_enable {said}: switches that keep to SAI then mark no green packet (sonic-buildimage#4545; "
+            "others do)",
+            f'set "wred_green_enable": "true" in WRED_PROFILE|{port.profile}',
         )
     if port.kmin is None or port.kmax is None or port.pmax is None:
         return
@@ -149,6 +147,14 @@ def buffers(port: SwitchPort) -> Iterator[Finding]:
         parts = {"size in its BUFFER_POOL": port.buffer_size, "xoff in its BUFFER_PROFILE": port.headroom}
         parts |= {"dynamic_th in its BUFFER_PROFILE": port.dynamic_th}
         missing = [name for name, value in parts.items() if value is None]
+        if port.dynamic_buffers:
+            yield Finding(
+                "warn",
+                "PFC before ECN not checked",
+                f"the switch computes its buffers (buffer_model dynamic): the file gives no {', no '.join(missing)}",
+                "read them on the switch: show buffer information",
+            )
+            return
         yield Finding(
             "warn",
             "PFC before ECN not checked",
@@ -190,27 +196,49 @@ def _bytes(value: float) -> str:
     return show(value, SIZE) if value > 0 else "nothing: the headroom alone exceeds the buffer"
 
 
+def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
+    """Whether the NIC runs DCQCN at all."""
+    if nic is None:
+        yield Finding(
+            "warn",
+            "no NIC settings",
+            "whether the senders run DCQCN is not known; NVIDIA's defaults are taken for them",
+            "give --nic FILE",
+        )
+        return
+    chosen, programmable, legacy = (
+        int(nic.given.get(name, 0)) for name in ("roce_cc_algorithm", "user_programmable_cc", "roce_cc_legacy_dcqcn")
+    )
+    if chosen:
+        yield Finding(
+            "bad",
+            "the NIC does not run DCQCN",
+            f"ROCE_CC_ALGORITHM = {chosen} is another algorithm; what follows is of DCQCN with its settings",
+            "set ROCE_CC_ALGORITHM to 0",
+        )
+    elif programmable and not legacy:
+        yield Finding(
+            "warn",
+            "the NIC may not run DCQCN",
+            "USER_PROGRAMMABLE_CC is on and ROCE_CC_LEGACY_DCQCN is not: a connection may run another algorithm, such "
+            "as one by round-trip time, as its two ends agree; a file alone cannot say (openucx/ucx#11252, #11955)",
+            "set ROCE_CC_LEGACY_DCQCN to 1 if DCQCN is meant, or USER_PROGRAMMABLE_CC to 0",
+        )
+
+
 def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Finding]:
     """The NIC's settings among themselves and against the switch's priority."""
-    if nic is None:
-        yield Finding("warn", "no NIC settings", "NVIDIA's defaults are taken for the senders", "give --nic FILE")
-    else:
+    if nic is not None:
         mask = nic.given.get("roce_cc_prio_mask")
+        lossless = {port.priority, *port.lossless_priorities}
         if mask is not None and not int(mask) >> port.priority & 1:
             yield Finding(
                 "bad",
                 "DCQCN is off for this priority",
                 f"roce_cc_prio_mask = {int(mask)} leaves out priority {port.priority}",
-                f"set ROCE_CC_PRIO_MASK to {int(mask) | 1 << port.priority}",
+                f"set ROCE_CC_PRIO_MASK to {int(mask) | sum(1 << each for each in lossless)}",
             )
-        algorithm, shared = (int(nic.given.get(f"roce_cc_{name}", 0)) for name in ("algorithm", "cnp_moderation"))
-        if algorithm:
-            yield Finding(
-                "bad",
-                "the NIC does not run DCQCN",
-                f"ROCE_CC_ALGORITHM = {algorithm} is another algorithm; what follows is of DCQCN with its settings",
-                "set ROCE_CC_ALGORITHM to 0",
-            )
+        shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:
             yield Finding(
                 "warn",
@@ -270,45 +298,6 @@ def fixed_point(
             f"Pmax is reached at {most:.1f} flows",
             f"raise the drop probability to {min(math.floor(100 * p) + 1, 100)} %",
         )
-
-
-_OPENS, _CLOSES = "50ms", "100ms"
-
-
-def late(scenario: Scenario) -> dict[str, Any]:
-    """Summary of a run late after a start at line rate."""
-    return simulate(scenario, _CLOSES, window=(_OPENS, _CLOSES), estimate_error=False).summary
-
-
-def behaviour(summary: dict[str, Any], flows: int) -> Iterator[Finding]:
-    """What the fluid model does from a start at line rate, by `late`; a fixed point may exist and not be reached."""
-    used, queue = summary["utilisation"], summary["queue_bytes"]
-    if used is None or queue["mean"] is None:
-        yield Finding(
-            "warn",
-            "the simulation does not stay finite",
-            "some setting is out of the model's reach",
-            "compare the NIC's settings with the defaults: fluidcc show dcqcn --preset vendor",
-        )
-        return
-    text = (
-        f"from {_OPENS} to {_CLOSES} after {flows} flows started at line rate, the link is used to {100 * used:.3g} % "
-        f"and the queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), "
-        f"mean {show(queue['mean'], SIZE)}"
-    )
-    if used < _USED:
-        yield Finding(
-            "warn", "the link is left idle", text, "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --from ..."
-        )
-    elif queue["p95"] - queue["p5"] > queue["mean"]:
-        yield Finding(
-            "warn",
-            "the queue keeps oscillating",
-            text,
-            "a larger Kmax - Kmin or a lower drop probability damps it; sweep both",
-        )
-    else:
-        yield Finding("ok", "the flows settle", text)
 
 
 def _most_flows(scenario: Scenario, pmax: float) -> float:

@@ -74,6 +74,9 @@ UNUSED: dict[str, Callable[[float], str]] = {
         "the NIC does NOT run DCQCN with this choice; the model does" if v else "DCQCN, as modelled"
     ),
     "roce_cc_cnp_moderation": _always("CNPs are spaced by flow in the model; see the findings of an audit"),
+    "user_programmable_cc": _always("which algorithm runs; see the findings of an audit"),
+    "roce_cc_legacy_dcqcn": _always("which algorithm runs; see the findings of an audit"),
+    "roce_cc_dcqcn_compatibility_mode": _always("which algorithm runs; see the findings of an audit"),
     "roce_cc_steering_ext": _always("where flows go, not how fast: no part of DCQCN"),
 }
 

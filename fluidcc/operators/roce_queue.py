@@ -25,19 +25,24 @@ class Choice:
 
 def choose_queue(config: ConfigDB, port: str) -> Choice:
     """Of a port's queues, the first among those that look most like RoCE's."""
+    return max(queues_of(config, port), key=lambda choice: choice.rank, default=Choice(port, 0, 0, {}, {}))
+
+
+def queues_of(config: ConfigDB, port: str) -> list[Choice]:
+    """A port's queues that PFC pauses or that have a WRED profile, lowest first."""
     pfc = _pfc_queues(config, port)
     queues: dict[int, Fields] = {}
     for first, last, fields in config.ranges("QUEUE").get(port, ()):
         for queue in range(first, last + 1):
             queues[queue] = queues.get(queue, {}) | fields
-    best = Choice(port, 0, 0, pfc, {})
+    found = []
     for queue in sorted(queues.keys() | pfc.keys()):
         fields = queues.get(queue, {})
         marked = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{queue} wred_profile")
         rank = 2 * (queue in pfc) + bool(marked)
-        if rank > best.rank:
-            best = Choice(port, queue, rank, pfc, fields)
-    return best
+        if rank > 0:
+            found.append(Choice(port, queue, rank, pfc, fields))
+    return found
 
 
 def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:

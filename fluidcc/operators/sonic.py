@@ -28,7 +28,12 @@ _MARKS_GREEN = {
     "ecn_yellow_red": False,
     "ecn_all": True,
 }
+_NEW_ECN = ("green_ect", "ecn_green")  # thresholds of marking alone, as proposed (sonic-swss#4719): names not settled
+_DEFAULT_MTU = 9100
 _TABLES_READ = {
+    "CABLE_LENGTH",
+    "DEVICE_METADATA",
+    "PFC_WD",
     "PORT",
     "QUEUE",
     "WRED_PROFILE",
@@ -84,6 +89,18 @@ class SwitchPort:
         The profile's ``size`` and ``xon`` [bytes].
     dynamic_th : float or None
         The profile's ``dynamic_th``; `beta` is two to its power.
+    buffer_profile : str
+        Name of the priority group's profile; empty if the file gives none.
+    dynamic_buffers : bool
+        Whether the switch computes headroom itself (``buffer_model`` of DEVICE_METADATA).
+    cable : float or None
+        The longest of the port's cable lengths [m].
+    mtu : float
+        Largest packet [bytes].
+    watchdog : bool
+        Whether PFC_WD watches the port.
+    wred_green : bool or None
+        The profile's ``wred_green_enable``; None if it does not say.
     notes : tuple of str
         Assumptions made where the file is silent.
     ignored : tuple of str
@@ -109,6 +126,12 @@ class SwitchPort:
     reserved: float | None = None
     xon: float | None = None
     dynamic_th: float | None = None
+    buffer_profile: str = ""
+    dynamic_buffers: bool = False
+    cable: float | None = None
+    mtu: float = _DEFAULT_MTU
+    watchdog: bool = False
+    wred_green: bool | None = None
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -173,10 +196,17 @@ def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchP
             f"{config.name}: {who} lacks a queue with a wred_profile (table QUEUE) or with PFC (pfc_enable "
             f"in table PORT_QOS_MAP); add one, or name another port (ports: {listing(list(ports))})"
         )
-    return _describe(config, best, len(up) or len(ports))
+    return describe(config, best, len(up) or len(ports))
 
 
-def _describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
+def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
+    """A queue of a port, on a switch with so many ports that are up.
+
+    Raises
+    ------
+    InputError
+        If a value that is needed is missing or out of range.
+    """
     port, queue = choice.port, choice.queue
     fields = config.entry("PORT", port)
     notes: list[str] = []
@@ -202,6 +232,7 @@ def _describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         lossless_priorities=tuple(sorted(choice.pfc.values())),
         **_marking(config, choice, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
+        **_cabling(config, port),
         notes=tuple(notes),
         ignored=(*ignored, *_tables_left(config)),
     )
@@ -216,11 +247,17 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
     fields = config.needed("WRED_PROFILE", name, where)
     place = f"{config.name}: WRED_PROFILE|{label(name)}"
     thresholds: list[float] = []
-    for key in ("green_min_threshold", "green_max_threshold"):
-        if key not in fields:
-            raise InputError(f'{place} has no {key}; add it in bytes, such as "{key}": "1048576"')
-        thresholds.append(number(fields[key], f"{place} {key}", "bytes", 0, _MOST_BYTES))
-    key = "green_drop_probability"
+    new = next((prefix for prefix in _NEW_ECN if f"{prefix}_max_threshold" in fields), None)
+    prefix, key = (new, f"{new}_mark_probability") if new else ("green", "green_drop_probability")
+    if new:
+        notes.append(
+            f"WRED_PROFILE|{label(name)} {new}_*: these mark, and green_* only drop, where the switch knows them"
+        )
+    for threshold in ("min", "max"):
+        key_of = f"{prefix}_{threshold}_threshold"
+        if key_of not in fields:
+            raise InputError(f'{place} has no {key_of}; add it in bytes, such as "{key_of}": "1048576"')
+        thresholds.append(number(fields[key_of], f"{place} {key_of}", "bytes", 0, _MOST_BYTES))
     if key not in fields:
         notes.append(f"WRED_PROFILE|{label(name)} has no {key}: taken as 100%, the switch interface's default")
     percent = number(fields.get(key, 100), f"{place} {key}", "percent", 0, 100)
@@ -233,8 +270,7 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
     for colour in ("yellow", "red"):
         if any(k.startswith(f"{colour}_") for k in fields):
             ignored.append(f"WRED_PROFILE|{label(name)} {colour} thresholds and probability: traffic is green")
-    if any(k.startswith("wred_") for k in fields):
-        ignored.append(f"WRED_PROFILE|{label(name)} wred_*_enable: governs drops of packets without ECN")
+    enabled = fields.get("wred_green_enable")
     ecn = _MARKS_GREEN[mode.strip().lower()]
     return {
         "profile": label(name),
@@ -242,6 +278,7 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
         "kmin": thresholds[0],
         "kmax": thresholds[1],
         "pmax": percent / 100,
+        "wred_green": None if enabled is None else str(enabled).strip().lower() == "true",
     }
 
 
@@ -271,6 +308,7 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
         if key in fields
     )
     found: Fields = {
+        "buffer_profile": label(name),
         "headroom": size(fields, "xoff", place),
         "reserved": size(fields, "size", place),
         "xon": size(fields, "xon", place),
@@ -284,6 +322,26 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     if found.get("buffer_size") is None:
         notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
     return found
+
+
+def _cabling(config: ConfigDB, port: str) -> Fields:
+    """What says how much headroom a port needs, and whether PAUSEs are watched."""
+    lengths = []
+    for table in config.table("CABLE_LENGTH", needed=False):
+        given = config.entry("CABLE_LENGTH", table).get(port)
+        if given is not None:
+            text = str(given).strip().lower().removesuffix("m")
+            lengths.append(number(text, f"{config.name}: CABLE_LENGTH|{label(table)} {label(port)}", "m", 0, 1e6))
+    fields = config.entry("PORT", port)
+    mtu = number(fields.get("mtu", _DEFAULT_MTU), f"{config.name}: PORT|{label(port)} mtu", "bytes", 64, 1e6)
+    devices = config.table("DEVICE_METADATA", needed=False)
+    model = config.entry("DEVICE_METADATA", "localhost").get("buffer_model") if "localhost" in devices else None
+    return {
+        "cable": max(lengths, default=None),
+        "mtu": mtu,
+        "dynamic_buffers": model == "dynamic",
+        "watchdog": port in config.table("PFC_WD", needed=False),
+    }
 
 
 def _tables_left(config: ConfigDB) -> list[str]:

@@ -286,10 +286,31 @@ def test_sources(fluidcc):
 def test_audit(fluidcc):
     status, found, _ = fluidcc("audit", "--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--json")
     assert status == 0  # a finding is an answer
-    assert found.keys() == {"settings", "findings", "equilibrium", "stability"}
+    assert found.keys() == {"ports", "settings", "findings", "equilibrium", "stability", "behaviour"}
+    assert [(len(port["names"]), port["priority"]) for port in found["ports"]] == [(24, 3), (24, 4), (8, 3), (8, 4)]
+    assert {name: found[name] for name in ("settings", "findings")} == {
+        name: found["ports"][0][name] for name in ("settings", "findings")
+    }
+    assert found["behaviour"]["engine"] == "hybrid"
     assert found["stability"]["stable"] is False
     assert found["equilibrium"]["reached_from_line_rate"] is False
     assert {f["severity"] for f in found["findings"]} <= {"ok", "warn", "bad"}
+
+
+def test_an_audit_fails_where_it_is_asked_to(fluidcc):
+    """The sample has warnings and nothing bad."""
+    files = ["--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--port", "Eth1"]
+    status, out, _ = fluidcc("audit", *files, "--fail-on", "warn")
+    assert status == 3
+    assert "Ethernet0, 100Gbps, queues 3, 4, lossless: 4 warn" in " ".join(out.split())
+    assert "--verbose" in out
+    status, told, _ = fluidcc("audit", *files, "--fail-on", "bad", "--verbose")
+    assert status == 0
+    assert "not used by the model" in " ".join(told.split())
+    assert len(told) > len(out)
+    status, _, err = fluidcc("audit", *files, "--fail-on", "ok")
+    assert status == 2
+    assert "--fail-on" in err
 
 
 def test_show(fluidcc):

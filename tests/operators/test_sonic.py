@@ -63,7 +63,14 @@ def test_sample_in_si_units():
     assert not port.notes
     assert any("yellow" in text for text in port.ignored)
     assert any("scheduler.1" in text for text in port.ignored)
-    assert any("CABLE_LENGTH" in text for text in port.ignored)
+    assert any("DSCP_TO_TC_MAP" in text for text in port.ignored)
+    assert (port.cable, port.mtu, port.watchdog, port.dynamic_buffers, port.wred_green) == (
+        5.0,
+        9100.0,
+        True,
+        False,
+        True,
+    )
     red = port.red
     assert red is not None
     assert (red.kmin, red.kmax, red.pmax) == (2**20, 2**21, 0.05)

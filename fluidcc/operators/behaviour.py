@@ -1,0 +1,125 @@
+"""What flows into a port do that start together at line rate: by the NIC's own algorithm, over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.run import simulate
+from fluidcc.operators import SwitchPort
+from fluidcc.operators.finding import Finding
+from fluidcc.progress import Bar
+from fluidcc.scenario.builders import incast
+from fluidcc.scenario.model import PFC, RED, Scenario
+from fluidcc.schemes.dcqcn import DCQCN
+from fluidcc.units import SIZE, show
+
+OPENS, CLOSES = "50ms", "100ms"
+SEEDS = 8
+_MOST_FLOWS = 512  # single ones; more are a class of the fluid's
+_TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have no chance in them
+_USED = 0.98  # share of the link below which it is reported
+_PAUSED = 1e-3  # share of the time beyond XOFF that is reported
+_MOST_ALPHA = 64.0  # of `PFC`
+_SWEEP = "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --engine hybrid --from ..."
+
+
+def late(scenario: Scenario) -> dict[str, Any]:
+    """Summary of the fluid late after a start at line rate."""
+    return simulate(scenario, CLOSES, window=(OPENS, CLOSES), estimate_error=False).summary
+
+
+def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any]) -> dict[str, Any]:
+    """Utilisation, queue, fairness, and how long the queue is beyond XOFF, late after a start at line rate.
+
+    Parameters
+    ----------
+    port : SwitchPort
+        One that marks.
+    scheme : DCQCN
+    flows : int
+    fluid : dict
+        Summary of `late`, taken for more flows than the hybrid engine runs here.
+
+    Returns
+    -------
+    dict
+        ``engine``, ``seeds``, ``window_s``; ``utilisation``, ``jain``, ``queue_bytes`` and ``above_xoff``, means over
+        the seeds, and ``utilisation_se``, ``queue_mean_se``, their standard errors. None for what is not known.
+    """
+    if flows > _MOST_FLOWS:
+        runs, engine = [fluid], "fluid"
+    else:
+        start = np.random.default_rng(1).uniform(0.0, _TOGETHER, flows).tolist()
+        more: dict[str, Any] = {"buffer": math.inf if port.buffer_size is None else max(port.buffer_size, 1.0)}
+        if port.lossless and port.beta is not None and port.buffer_size:
+            more["pfc"] = PFC(alpha=min(port.beta, _MOST_ALPHA))
+        scenario = incast(flows, rate=port.rate, scheme=scheme, marking=port.red, start=start, **more)
+        options: dict[str, Any] = {"window": (OPENS, CLOSES), "engine": "hybrid", "sample_interval": CLOSES}
+        runs, engine = [], "hybrid"
+        with Bar(f"auditing {port.name}", SEEDS, "runs") as bar:
+            for seed in range(1, SEEDS + 1):
+                runs.append(simulate(scenario, CLOSES, seed=seed, **options).summary)
+                bar(seed / SEEDS)
+
+    def mean(values: list[Any]) -> float | None:
+        return None if any(value is None for value in values) else float(np.mean(values))
+
+    def error(values: list[Any]) -> float | None:
+        known = len(values) > 1 and all(value is not None for value in values)
+        return float(np.std(values, ddof=1) / math.sqrt(len(values))) if known else None
+
+    used, queues = [run["utilisation"] for run in runs], [run["queue_bytes"] for run in runs]
+    return {
+        "engine": engine,
+        "seeds": len(runs) if engine == "hybrid" else None,
+        "window_s": runs[0]["window_s"],
+        "utilisation": mean(used),
+        "utilisation_se": error(used),
+        "jain": mean([run["jain"] for run in runs]),
+        "queue_bytes": {name: mean([queue[name] for queue in queues]) for name in queues[0]},
+        "queue_mean_se": error([queue["mean"] for queue in queues]),
+        "above_xoff": mean([run.get("above_xoff") for run in runs]),
+    }
+
+
+def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
+    """What is to be said of `measured`; a fixed point may exist and not be reached.
+
+    A queue that is below Kmin and in the upper half of the ramp in turn, for a twentieth of the time at least, is not
+    held on the ramp.
+    """
+    used, queue, sure = found["utilisation"], found["queue_bytes"], found["utilisation_se"]
+    if used is None or queue["mean"] is None:
+        yield Finding(
+            "warn",
+            "the simulation does not stay finite",
+            "some setting is out of the model's reach",
+            "compare the NIC's settings with the defaults: fluidcc show dcqcn --preset vendor",
+        )
+        return
+    by = "the averaged fluid" if sure is None else f"hybrid engine, {found['seeds']} seeds"
+    text = (
+        f"from {OPENS} to {CLOSES} after {flows} flows started at line rate, the link is used to {100 * used:.3g} "
+        + ("%" if sure is None else f"+- {100 * sure:.1g} %")
+        + f" and the queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), mean "
+        f"{show(queue['mean'], SIZE)} ({by})"
+    )
+    if used + 2 * (sure or 0.0) < _USED:
+        yield Finding("warn", "the link is left idle", text, _SWEEP)
+    elif queue["p5"] < red.kmin and queue["p95"] > (red.kmin + red.kmax) / 2:
+        yield Finding("warn", "the queue keeps oscillating", text, _SWEEP)
+    else:
+        yield Finding("ok", "the flows settle", text)
+    beyond = found["above_xoff"]
+    if beyond is not None and beyond > _PAUSED:
+        yield Finding(
+            "warn",
+            "PFC pauses the senders",
+            f"the queue is beyond XOFF for {100 * beyond:.2g} % of that time (its bytes taken as evenly of {flows} "
+            "ports); from there on PAUSE holds them, which the figures above leave out",
+            _SWEEP,
+        )

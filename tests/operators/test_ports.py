@@ -1,0 +1,142 @@
+"""Every port and every lossless priority: which are read, which stand together, and what an audit says of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.errors import InputError
+from fluidcc.operators.headroom import needed
+from fluidcc.operators.ports import read_ports
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Callable[..., Path]:
+    """The sample, changed."""
+
+    def write(change: Callable[[dict[str, Any]], Any] | None = None) -> Path:
+        tables = json.loads((EXAMPLE / "config_db.json").read_text())
+        if change is not None:
+            change(tables)
+        path = tmp_path / "config_db.json"
+        path.write_text(json.dumps(tables))
+        return path
+
+    return write
+
+
+def test_ports_that_are_set_alike_stand_together(config: Callable[..., Path]) -> None:
+    """The sample's hosts hang on 5 m, its spines on 40 m; each port has two lossless priorities."""
+    groups, left_out = read_ports(config())
+    assert [(len(group.names), group.names[0], group.switch.queue) for group in groups] == [
+        (24, "Ethernet0", 3),
+        (24, "Ethernet0", 4),
+        (8, "Ethernet96", 3),
+        (8, "Ethernet96", 4),
+    ]
+    assert not left_out
+    slower = config(lambda tables: tables["PORT"]["Ethernet8"].update(speed="40000"))
+    assert [group.names for group in read_ports(slower)[0] if group.switch.queue == 3][1] == ("Ethernet8",)
+
+
+def test_ports_by_name_and_alias(config: Callable[..., Path]) -> None:
+    groups, _ = read_ports(config(), "Eth25, Ethernet0,Eth1")
+    assert [group.names for group in groups if group.switch.queue == 3] == [("Ethernet96",), ("Ethernet0",)]
+    for wrong in ("Ethernet1", "Eth0,Eth1", " , "):
+        with pytest.raises(InputError, match="port"):
+            read_ports(config(), wrong)
+
+
+def test_a_port_that_is_down_is_left_out_unless_it_is_named(config: Callable[..., Path]) -> None:
+    path = config(lambda tables: tables["PORT"]["Ethernet4"].update(admin_status="down"))
+    assert all("Ethernet4" not in group.names for group in read_ports(path)[0])
+    assert read_ports(path, "Ethernet4")[0][0].names == ("Ethernet4",)
+
+
+def test_a_port_without_roce_is_said_to_be_left_out(config: Callable[..., Path]) -> None:
+    def strip(tables: dict[str, Any]) -> None:
+        tables["PORT_QOS_MAP"]["Ethernet4"]["pfc_enable"] = ""
+        for queue in (3, 4):
+            del tables["QUEUE"][f"Ethernet4|{queue}"]["wred_profile"]
+
+    groups, left_out = read_ports(config(strip))
+    assert left_out == ["Ethernet4"]
+    assert all("Ethernet4" not in group.names for group in groups)
+    assert read_ports(config(strip), "Ethernet4")[0][0].switch.profile == ""  # asked for by name, it is looked at
+
+
+def test_a_switch_as_it_leaves_the_factory_marks_nothing(config: Callable[..., Path]) -> None:
+    """No QUEUE, no PORT_QOS_MAP: that is a finding, not an error."""
+
+    def factory(tables: dict[str, Any]) -> None:
+        for table in [*tables]:
+            if table not in ("PORT", "DEVICE_METADATA"):
+                del tables[table]
+
+    found = fc.audit(config(factory), EXAMPLE / "nic.txt")
+    assert found.findings[0].what == "ECN is off"
+    assert found.count("bad") == 1
+    assert len(found.groups) == 1
+    assert len(found.names) == 32
+    assert "usually RoCE's" in found.switch.notes[0]
+
+
+def test_the_worst_group_comes_first_and_stands_for_all(config: Callable[..., Path]) -> None:
+    path = config(lambda tables: tables["CABLE_LENGTH"]["AZURE"].update(Ethernet100="2000m"))
+    found = fc.audit(path, EXAMPLE / "nic.txt", port="Ethernet0,Ethernet96,Ethernet100")
+    assert found.names == ("Ethernet100",)
+    assert found.findings[0].what == "headroom is too small for the cable"
+    assert [each.count("bad") for each in found.groups] == [1, 1, 0, 0, 0, 0]
+    document = found.as_dict()
+    assert [port["names"] for port in document["ports"]][:2] == [["Ethernet100"], ["Ethernet100"]]
+    assert document["findings"] == document["ports"][0]["findings"]
+    first = found.behaviour
+    assert first is not None
+    assert first["engine"] == "hybrid"
+    assert first["seeds"] == 8
+    assert first["utilisation_se"] > 0
+    assert found.groups[-1].behaviour == first  # they mark alike
+
+
+def test_what_many_flows_do_is_asked_of_the_fluid(config: Callable[..., Path]) -> None:
+    found = fc.audit(config(), EXAMPLE / "nic.txt", port="Ethernet0", flows=1000)
+    assert found.behaviour is not None
+    assert found.behaviour["engine"] == "fluid"
+    assert found.behaviour["seeds"] is None
+    assert any("averaged fluid" in finding.why for finding in found.findings)
+
+
+def test_headroom_by_hand() -> None:
+    """SONiC's own sum, without its rounding to KiB: 36 KB behind 5 m and 283 KB behind 2 km at 100 Gb/s."""
+    low, high = needed(12.5e9, 5.0, 9100.0)
+    on_the_way = 9100 + 2 * 5 / 1.98e8 * 12.5e9 + 0.8 * 1024 + 394 * 64
+    assert low == pytest.approx(1024 + on_the_way)
+    assert high == pytest.approx(1024 + on_the_way * 144 / 64)
+    assert needed(12.5e9, 2000.0, 9100.0)[0] == pytest.approx(288_684, abs=1)
+    assert needed(50e9, 5.0, 9100.0)[0] > low  # a faster port obeys later, in bytes
+
+
+@pytest.mark.parametrize("prefix", ["green_ect", "ecn_green"])
+def test_thresholds_of_marking_alone_replace_those_of_dropping(prefix: str, config: Callable[..., Path]) -> None:
+    def change(tables: dict[str, Any]) -> None:
+        tables["WRED_PROFILE"]["AZURE_LOSSLESS"] |= {
+            f"{prefix}_min_threshold": "20000",
+            f"{prefix}_max_threshold": "300000",
+            f"{prefix}_mark_probability": "7",
+        }
+
+    switch = read_ports(config(change), "Ethernet0")[0][0].switch
+    assert (switch.kmin, switch.kmax, switch.pmax) == (20000.0, 300000.0, 0.07)
+    assert any(prefix in note for note in switch.notes)
+
+
+def test_a_length_that_is_none_is_refused(config: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match=r"CABLE_LENGTH\|AZURE Ethernet0"):
+        read_ports(config(lambda tables: tables["CABLE_LENGTH"]["AZURE"].update(Ethernet0="long")))
