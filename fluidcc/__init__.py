@@ -92,6 +92,8 @@ if TYPE_CHECKING:
     from fluidcc.theory.fairness.over_time import finish_times as finish_times
     from fluidcc.theory.fairness.over_time import jain_over_time as jain_over_time
     from fluidcc.theory.fairness.over_time import time_to_fairness as time_to_fairness
+    from fluidcc.tuning import Tuning as Tuning
+    from fluidcc.tuning import tune as tune
 
 # The public names and their modules; a test holds the imports above to it.
 _HOMES = {
@@ -124,6 +126,7 @@ _HOMES = {
     "TIMELY": "fluidcc.schemes.timely",
     "Trace": "fluidcc.results.trace",
     "TrafficClass": "fluidcc.scenario.model",
+    "Tuning": "fluidcc.tuning",
     "WaiSweep": "fluidcc.sweeps.wai",
     "audit": "fluidcc.operators.audit",
     "bistability": "fluidcc.sweeps.hysteresis",
@@ -164,6 +167,7 @@ _HOMES = {
     "stability_chart": "fluidcc.sweeps.chart",
     "sweep": "fluidcc.sweeps",
     "time_to_fairness": "fluidcc.theory.fairness.over_time",
+    "tune": "fluidcc.tuning",
     "verify": "fluidcc.claims.runner",
     "wai_sweep": "fluidcc.sweeps.wai",
 }

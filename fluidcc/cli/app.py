@@ -21,6 +21,7 @@ from fluidcc.cli import (
     stability,
     streams,
     sweep,
+    tune,
     verify,
 )
 from fluidcc.errors import InputError
@@ -40,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for command in (simulate, crosscheck, equilibrium, stability, sweep, audit, show, verify, reproduce):
+for command in (simulate, crosscheck, equilibrium, stability, sweep, tune, audit, show, verify, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -32,6 +33,26 @@ def late(scenario: Scenario) -> dict[str, Any]:
     return simulate(scenario, CLOSES, window=(OPENS, CLOSES), estimate_error=False).summary
 
 
+def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
+    """A scenario with the buffer of a port's switch, and its flow control where the port is lossless.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    port : SwitchPort or None
+        None, or one whose file gives no buffer, leaves the scenario as it is.
+
+    Returns
+    -------
+    Scenario
+    """
+    if port is None or port.buffer_size is None:
+        return scenario
+    pauses = port.lossless and port.beta is not None and port.buffer_size > 0
+    pfc = PFC(alpha=min(port.beta or 0.0, _MOST_ALPHA)) if pauses else scenario.pfc
+    return dataclasses.replace(scenario, buffer=max(port.buffer_size, 1.0), pfc=pfc)
+
+
 def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any]) -> dict[str, Any]:
     """Utilisation, queue, fairness, and how long the queue is beyond XOFF, late after a start at line rate.
 
@@ -54,10 +75,8 @@ def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any])
         runs, engine = [fluid], "fluid"
     else:
         start = np.random.default_rng(1).uniform(0.0, _TOGETHER, flows).tolist()
-        more: dict[str, Any] = {"buffer": math.inf if port.buffer_size is None else max(port.buffer_size, 1.0)}
-        if port.lossless and port.beta is not None and port.buffer_size:
-            more["pfc"] = PFC(alpha=min(port.beta, _MOST_ALPHA))
-        scenario = incast(flows, rate=port.rate, scheme=scheme, marking=port.red, start=start, **more)
+        scenario = incast(flows, rate=port.rate, scheme=scheme, marking=port.red, start=start)
+        scenario = with_buffers(scenario, port)
         options: dict[str, Any] = {"window": (OPENS, CLOSES), "engine": "hybrid", "sample_interval": CLOSES}
         runs, engine = [], "hybrid"
         with Bar(f"auditing {port.name}", SEEDS, "runs") as bar:

@@ -49,7 +49,7 @@ def measured(
         "rates": _ensemble_rates(scenario, summary["rate_bytes_per_s"]),
         "jain": summary["jain"],
         "drain_time_s": drain_time(queue),
-        "settling_time_s": _settling(scenario, dataset.attrs["link"], rate, width),
+        "settling_time_s": settling(scenario, dataset.attrs["link"], rate, width),
         "window_bytes": _steady_window(traces),
     }
 
@@ -65,8 +65,24 @@ def _ensemble_rates(scenario: Scenario, rates: Sequence[float]) -> list[float]:
     return list(means)
 
 
-def _settling(scenario: Scenario, link: str, rate: xr.DataArray, width: float) -> float | None:
-    """Time from the last start until the smoothed rates of the long-lived flows over a link stay close [s]."""
+def settling(scenario: Scenario, link: str, rate: xr.DataArray, width: float) -> float | None:
+    """Time from the last start until the smoothed rates of the long-lived flows over a link come within `SETTLED` [s].
+
+    Parameters
+    ----------
+    scenario : Scenario
+    link : str
+        Its name.
+    rate : DataArray, dims (time, flow)
+        [bytes/s]
+    width : float
+        Interval over which rates are averaged [s].
+
+    Returns
+    -------
+    float or None
+        None with fewer than two such flows, or if they never do.
+    """
     index = [each.name or f"link {i}" for i, each in enumerate(scenario.links)].index(link)
     chosen = [i for i, f in enumerate(scenario.flows) if index in f.path and math.isinf(f.size)]
     if len(chosen) < 2:

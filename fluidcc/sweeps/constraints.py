@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,26 +27,28 @@ class Constraint:
     Parameters
     ----------
     metric : str
-        One of `METRICS`.
+        One of `METRICS`, or what else may be bounded there.
     sign : {">=", "<="}
     bound : float
         In the metric's unit.
+    unit : str
     """
 
     metric: str
     sign: str
     bound: float
+    unit: str = ""
 
     def __str__(self) -> str:
         """As it is written."""
-        return f"{self.metric}{self.sign}{show(self.bound, METRICS[self.metric][0])}"
+        return f"{self.metric}{self.sign}{show(self.bound, self.unit)}"
 
     def kept(self, values: Any) -> Any:
         """Where values keep it; NaN does not."""
         return values >= self.bound if self.sign == ">=" else values <= self.bound
 
 
-def parse_constraint(text: str, name: str = "subject_to") -> Constraint:
+def parse_constraint(text: str, name: str = "subject_to", known: Mapping[str, tuple[str, str]] = METRICS) -> Constraint:
     """Read ``METRIC>=VALUE`` or ``METRIC<=VALUE``.
 
     Raises
@@ -58,9 +60,10 @@ def parse_constraint(text: str, name: str = "subject_to") -> Constraint:
     if match is None:
         raise InputError(f"{name}: {text[:60]!r} is no bound; write for example 'utilisation>=0.99'")
     metric, sign, value = match.groups()
-    if metric not in METRICS:
-        raise InputError(f"{name}: {metric[:40]!r} is no metric; write one of {', '.join(METRICS)}")
-    return Constraint(metric, sign, parse(value, METRICS[metric][0], f"{name} {metric}"))
+    if metric not in known:
+        raise InputError(f"{name}: {metric[:40]!r} is no metric; write one of {', '.join(known)}")
+    unit = known[metric][0]
+    return Constraint(metric, sign, parse(value, unit, f"{name} {metric}"), unit)
 
 
 Given = str | Iterable[str | Constraint] | None
@@ -88,7 +91,9 @@ def constraints_of(data: xr.Dataset, given: Given, metric: str, *, minimise: boo
         return tuple(each if isinstance(each, Constraint) else parse_constraint(each) for each in texts)
     if minimise and metric.startswith("queue_bytes."):
         used = USED * float(data.attrs.get("target_utilisation", 1.0))
-        return Constraint("utilisation", ">=", used), Constraint("jain", ">=", FAIR)
+        return tuple(
+            Constraint(name, ">=", bound, METRICS[name][0]) for name, bound in (("utilisation", used), ("jain", FAIR))
+        )
     return ()
 
 

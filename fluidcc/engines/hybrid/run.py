@@ -149,16 +149,22 @@ def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str,
     return schema.summary(schema.HYBRID, scenario, [link.statistics() for link in found.links], values)
 
 
+def _rates(prepared: Prepared, sim: Sim) -> np.ndarray[Any, Any]:
+    """Sending rate of each flow at each sample: of the interval before it; the first shows the interval after."""
+    sent = sim.flow_samples[:, :, 0]
+    steps = np.diff(sent, axis=0) / prepared.times.interval
+    return np.concatenate([steps[:1], steps]) if len(sent) > 1 else np.zeros_like(sent)
+
+
+def sampled_rates(prepared: Prepared, sim: Sim) -> np.ndarray[Any, Any]:
+    """Sending rates at the samples, (samples, classes), each the mean of its class [bytes/s]."""
+    return outcome_of(prepared, sim).by_class(_rates(prepared, sim))
+
+
 def _dataset(scenario: Scenario, prepared: Prepared, sim: Sim, summary: dict[str, Any]) -> xr.Dataset:
     times = prepared.times
     samples = sim.flow_samples
-    sent = samples[:, :, 0]
-    steps = np.diff(sent, axis=0) / times.interval
-    shown = {
-        # The rate of a sample is that of the interval before it; the first shows the interval after.
-        "rate": np.concatenate([steps[:1], steps]) if len(sent) > 1 else np.zeros_like(sent),
-        "pacing_rate": samples[:, :, 1],
-    }
+    shown = {"rate": _rates(prepared, sim), "pacing_rate": samples[:, :, 1]}
     observables: dict[str, tuple[str, str]] = {}
     for name, side in dispatch.SIDES.items():
         mine = sim.flows["scheme"] == dispatch.NUMBER[name]

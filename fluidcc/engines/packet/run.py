@@ -59,7 +59,25 @@ def simulate(
     compile_s = time.perf_counter() - began if compiled(plan.run) > before else 0.0
     label = f"simulating {show(times.until / PS, TIME)}"
     with Bar(label, times.until, "ps") as bar:
-        sim, wall_s = execute(plan, seed, report=bar)
+        return traced(scenario, plan, seed, report=bar, compile_s=compile_s)
+
+
+def traced(
+    scenario: Scenario,
+    plan: PreparedRun,
+    seed: int,
+    *,
+    report: Callable[[float], None] | None = None,
+    compile_s: float = 0.0,
+) -> Trace:
+    """Run a plan of a resolved scenario to its horizon, without a bar of its own.
+
+    Raises
+    ------
+    InputError
+        If it takes more memory than may be taken.
+    """
+    sim, wall_s = execute(plan, seed, report=report)
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
     return Trace(_dataset(scenario, plan, sim, summary))
 

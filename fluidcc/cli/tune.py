@@ -1,0 +1,200 @@
+"""``fluidcc tune``."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.names import SHAPES, check_name, split
+from fluidcc.cli.request import Request, is_switch, scenario_of
+from fluidcc.cli.stability import counts_of
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.scenario.model import Scenario
+    from fluidcc.tuning import Tuning
+
+_SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
+
+
+@o.takes_scenario
+def command(
+    request: Request,
+    over: Annotated[list[str], typer.Option(metavar="NAME=LO:HI", help="What is tuned, and its bounds; repeat.")],
+    objective: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC", help="What is best; repeat. queue_bytes.p99 by default.")
+    ] = None,
+    maximise: Annotated[
+        bool | None, typer.Option("--maximise/--minimise", help="The first objective; by default as usual for it.")
+    ] = None,
+    subject_to: Annotated[
+        list[str] | None, typer.Option(metavar="METRIC>=VALUE", help="What it must keep, or <=; repeat.")
+    ] = None,
+    flows: Annotated[
+        str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; A:B: both and one between.")
+    ] = None,
+    across: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=V,V,...", help="Further cases, such as delay=1us,20us; repeat.")
+    ] = None,
+    worst: Annotated[bool, typer.Option("--worst/--mean", help="Which of the cases counts.")] = True,
+    until: o.Until = "50ms",
+    window: o.Window = None,
+    engine: Annotated[
+        str | None, typer.Option(help="hybrid or fluid; hybrid for dcqcn by default.", show_default=False)
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each point and case (hybrid).")] = 4,
+    evaluations: Annotated[int, typer.Option(help="Points that the search may run.")] = 400,
+    seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
+    sensitivity: Annotated[int, typer.Option(help="Points per index of Sobol's, a power of 2; 0: none.")] = 32,
+    packets: Annotated[int, typer.Option(help="Runs of packets that confirm each case; 0: none.")] = 4,
+    write: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures, numbers, what to type.")] = None,
+    json: o.Json = False,
+) -> None:
+    """Find the setting that does best under constraints, and confirm it by packets."""
+    bounds = _bounds(request, over)
+    cases = _cases(request, flows, across or [], bounds)
+    from fluidcc.operators import read_sonic
+    from fluidcc.operators.behaviour import with_buffers
+    from fluidcc.tuning import tune
+
+    def make(**values: Any) -> Scenario:
+        plain = {name: values.pop(name) for name in cases}
+        mine = dataclasses.replace(
+            request,
+            flows=int(plain.pop("flows")) if "flows" in plain else request.flows,
+            sets=[*(request.sets or []), *(f"{name}={value}" for name, value in plain.items())],
+        )
+        return with_buffers(scenario_of(mine, values), port)
+
+    source = next((each for each in request.sources or [] if is_switch(each)), None)
+    port = read_sonic(source, request.port) if source is not None else None
+    first = {name: values[0] for name, values in cases.items()}
+    found = tune(
+        make,
+        bounds,
+        objective=objective or "queue_bytes.p99",
+        maximise=maximise,
+        subject_to=subject_to,
+        across=cases,
+        worst=worst,
+        start=present(make(**first), request.scheme, list(bounds)),
+        until=until,
+        window=window,
+        engine=engine,
+        seeds=seeds,
+        evaluations=evaluations,
+        seed=seed,
+        sensitivity=sensitivity,
+        packet_seeds=packets,
+    )
+    files = [str(path) for path in found.write(write)] if write is not None else []
+    if json:
+        output.print_json(found.as_dict() | {"files": files})
+    else:
+        _print(request.scheme, found, files)
+
+
+def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, float] | None:
+    """What a scenario has of some names; None if it has no value of one, as where nothing is marked."""
+    flow = next(flow for flow in scenario.flows if flow.scheme.name == scheme)
+    marking = next((link.marking for link in scenario.links if link.marking is not None), None)
+    homes = {"scheme": flow.scheme, "marking": marking, "network": scenario, "pfc": scenario.pfc}
+    values: dict[str, float] = {}
+    for name in names:
+        home = next(home for home, mine in split(scheme, {name: 0}).items() if mine)
+        value = getattr(homes.get(home), name, None)
+        if value is None:
+            return None
+        values[name] = float(value)
+    return values
+
+
+def _bounds(request: Request, over: list[str]) -> dict[str, tuple[str, str]]:
+    bounds: dict[str, tuple[str, str]] = {}
+    for text in over:
+        name, equals, values = text.partition("=")
+        name, ends = name.strip(), values.split(":")
+        if not equals or len(ends) != 2 or not all(end.strip() for end in ends):
+            raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
+        dimension = check_name(request.scheme, name, "--over")
+        if name in SHAPES or name == "flows" or dimension in ("on|off", "choice"):
+            raise InputError(f"--over: {name} is nothing to search between bounds; run fluidcc once for each value")
+        if name in bounds:
+            raise InputError(f"--over: {name} is given twice; give its bounds once")
+        bounds[name] = (ends[0].strip(), ends[1].strip())
+    return bounds
+
+
+def _cases(request: Request, flows: str | None, across: list[str], bounds: dict[str, Any]) -> dict[str, list[Any]]:
+    cases: dict[str, list[Any]] = {}
+    if flows is not None:
+        counts = counts_of(flows)
+        if ":" in flows:
+            counts = sorted({counts[0], round(math.sqrt(counts[0] * counts[-1])), counts[-1]})
+        cases["flows"] = counts
+    for text in across:
+        name, equals, values = text.partition("=")
+        name, listed = name.strip(), [value.strip() for value in values.split(",")]
+        if not equals or not all(listed):
+            raise InputError(f"--across: {text[:60]!r} is no NAME=V,V,...; write for example --across delay=1us,20us")
+        check_name(request.scheme, name, "--across")
+        if name in bounds or name in cases or name == "flows":
+            raise InputError(f"--across: {name} is given twice, or by --over or --flows; leave one of them out")
+        cases[name] = listed
+    return cases
+
+
+def _print(scheme: str, found: Tuning, files: list[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from fluidcc.sweeps.grid import format_value
+    from fluidcc.tuning.goal import TUNED
+    from fluidcc.units import show
+
+    columns: dict[str, dict[str, Any]] = {}
+    if found.start:
+        columns["present"] = found.start.metrics
+    columns["best"] = found.best.metrics
+    as_dict = found.as_dict()["packets"] or {}
+    for name, title in (("start", "present, packets"), ("best", "best, packets")):
+        if name in as_dict:
+            columns[title] = as_dict[name]
+    table = Table(title=f"{scheme}, tuned over {', '.join(found.space.names)}", title_justify="left", box=None)
+    for i, name in enumerate(["", *columns]):
+        table.add_column(name, justify="right" if i else "left")
+    for name in found.space.names:
+        told = {"present": found.start.point[name] if found.start else None, "best": found.best.point[name]}
+        table.add_row(name, *(format_value(name, told[c]) if told.get(c) is not None else "" for c in columns))
+    table.add_section()
+    for metric in dict.fromkeys(
+        [each.metric for each in (*found.goal.objectives, *found.goal.constraints)] + list(_SHOWN)
+    ):
+        values = [each.get(metric) for each in columns.values()]
+        if any(value is not None for value in values):
+            table.add_row(metric, *("" if v is None or v != v else show(v, TUNED[metric][0]) for v in values))
+    if "best" in as_dict:
+        for name, dimension in (("pfc_pauses", ""), ("drops", "")):
+            table.add_row(name, *("" if name not in c else f"{c[name]:.4g}{dimension}" for c in columns.values()))
+    console = Console(highlight=False)
+    console.print(table)
+    bounds = " and ".join(map(str, found.goal.constraints))
+    said = {True: "confirmed by packets", False: "not confirmed by packets", None: "not shown to packets"}
+    console.print(
+        f"{said[found.confirmed]}; {found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else "")
+    )
+    for note in found.notes:
+        console.print(f"  {note}", markup=False)
+    if found.sensitivity is not None:
+        ranked = sorted(found.sensitivity.indices.items(), key=lambda each: -each[1]["total"])
+        console.print(
+            "what matters (Sobol, total): "
+            + ", ".join(f"{name} {each['total']:.2f} +- {each['total_conf']:.2f}" for name, each in ranked)
+        )
+    if files:
+        console.print("written: " + ", ".join(files))

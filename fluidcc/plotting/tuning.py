@@ -1,0 +1,194 @@
+"""Pictures of tuning: the front, what matters, and present against best in packets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fluidcc import units
+from fluidcc.errors import InputError
+from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.sweeps.grid import format_value
+from fluidcc.tuning.goal import TUNED
+
+if TYPE_CHECKING:
+    from fluidcc.results.trace import Trace
+    from fluidcc.tuning.proof import Packets
+    from fluidcc.tuning.result import Candidate, Tuning
+
+# Okabe and Ito's colours, which those who confuse red and green tell apart too.
+_PRESENT, _BEST, _OTHER, _LINE = "#D55E00", "#0072B2", "#009E73", "0.35"
+_WIDE = 20.0  # largest over smallest value from which on an axis is logarithmic
+
+
+def plot_front(tuning: Tuning) -> Picture:
+    """The front of the first two objectives, with the knee, the present setting, the yardsticks and the bounds."""
+    x, y = (each.metric for each in tuning.goal.objectives[:2])
+    marked: list[tuple[str, Candidate, str, str]] = [("best", tuning.best, "*", _BEST)]
+    if tuning.knee is not None:
+        marked.append(("knee", tuning.knee, "D", _OTHER))
+    if tuning.start is not None:
+        marked.append(("present", tuning.start, "o", _PRESENT))
+    marked += [(name, each, "^s<>v"[i % 5], "black") for i, (name, each) in enumerate(tuning.yardsticks.items())]
+    shown = [*tuning.pareto, *(each for _, each, _, _ in marked)]
+    picture, axes = figure(1, 1, size=(7.5, 5.0))
+    axis = axes[0, 0]
+    factors, suffixes = {}, {}
+    for name in (x, y):
+        values = np.array([each.metrics.get(name, np.nan) for each in shown])
+        suffixes[name] = scaled(values, TUNED[name][0])[1]
+        finite = values[np.isfinite(values)]
+        factors[name] = units.scale_of(float(np.abs(finite).max()) if finite.size else 0.0, TUNED[name][0])[0]
+        positive = finite[finite > 0]
+        if finite.size and len(positive) == len(finite) and positive.max() > _WIDE * positive.min():
+            (axis.set_xscale if name == x else axis.set_yscale)("log")
+    front = np.array([[each.metrics[name] / factors[name] for name in (x, y)] for each in tuning.pareto])
+    if len(front):
+        axis.plot(front[:, 0], front[:, 1], ".-", color=_LINE, lw=1.0, label=f"front, {len(front)} settings")
+    for name, each, symbol, colour in marked:
+        missed = "" if each.kept else ", misses a bound"
+        axis.plot(
+            each.metrics[x] / factors[x], each.metrics[y] / factors[y], symbol, color=colour, ms=11, ls="none",
+            mfc=colour if name in ("best", "present") else "none", label=name + missed, clip_on=False,
+        )  # fmt: skip
+    for bound in tuning.goal.constraints:
+        draw = {x: axis.axvline, y: axis.axhline}.get(bound.metric)
+        if draw is not None:
+            draw(bound.bound / factors[bound.metric], color=_LINE, ls="--", lw=0.8, label=str(bound))
+    axis.set_xlabel(label(x, suffixes[x]))
+    axis.set_ylabel(label(y, suffixes[y]))
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize="small")
+    over = ", ".join(tuning.space.names)
+    axis.set_title(f"{tuning.evaluations} settings of {over}: the best in one for each of the other", fontsize="medium")
+    return picture
+
+
+def plot_sensitivity(tuning: Tuning) -> Picture:
+    """How far each variable moves the objective through the best setting, and Sobol's indices over the whole range.
+
+    Raises
+    ------
+    InputError
+        If sensitivities were not asked for.
+    """
+    found = tuning.sensitivity
+    if found is None:
+        raise InputError("plot_sensitivity: none were computed; write tune(..., sensitivity=32)")
+    metric = tuning.goal.objectives[0].metric
+    reach = {name: np.ptp(np.asarray(each["objective"], float)) for name, each in found.along.items()}
+    names = sorted(tuning.space.names, key=lambda name: np.nan_to_num(reach[name]))
+    picture, axes = figure(1, 2, size=(11.0, 1.6 + 0.7 * len(names)))
+    left, right = axes[0]
+    every = np.concatenate([found.along[name]["objective"] for name in names])
+    factor, unit = units.scale_of(float(np.nanmax(np.abs(every))), TUNED[metric][0])
+    centre = tuning.best.metrics[metric] / factor
+    for row, name in enumerate(names):
+        values, at = np.asarray(found.along[name]["objective"]) / factor, found.along[name]["values"]
+        low, high = np.nanmin(values), np.nanmax(values)
+        left.barh(row, high - low, left=low, height=0.5, color=_BEST, alpha=0.35)
+        for k, ha in ((0, "left"), (-1, "left")):
+            left.plot(values[k], row, "|", color="black", ms=14)
+            shift = 0.3 if k == 0 else -0.36
+            left.annotate(format_value(name, at[k]), (values[k], row + shift), fontsize="x-small", ha=ha, va="center")
+    left.axvline(centre, color=_PRESENT, lw=1.0, label="best")
+    left.set_yticks(range(len(names)), names)
+    left.set_ylim(-0.6, len(names) - 0.4)
+    left.set_xlabel(label(metric, unit))
+    left.set_title("one variable at a time, the others at the best", fontsize="medium")
+    left.legend(fontsize="small")
+    rows = np.arange(len(names))
+    for shift, key, text, colour in ((0.18, "first", "first order", _BEST), (-0.18, "total", "total", _OTHER)):
+        values = [found.indices[name][key] for name in names]
+        errors = [found.indices[name][f"{key}_conf"] for name in names]
+        right.barh(rows + shift, values, height=0.32, color=colour, label=text, xerr=errors, ecolor="black", capsize=2)
+    right.set_yticks(rows, names)
+    right.set_ylim(-0.6, len(names) - 0.4)
+    right.set_xlim(left=min(0.0, right.get_xlim()[0]))
+    of = f"log {metric}" if found.logarithmic else metric
+    right.set_xlabel(f"share of the variance of {of}, 95 % intervals")
+    right.set_title(f"Sobol's indices over the range, {found.points} settings", fontsize="medium")
+    right.legend(fontsize="small")
+    return picture
+
+
+def plot_packets(tuning: Tuning) -> Picture:
+    """Queue and rates in packets, the present setting and the best: means and ranges over the seeds, in the window.
+
+    The case with the longest queue is shown; the whole run with its start is in an inset.
+
+    Raises
+    ------
+    InputError
+        If no packets ran.
+    """
+    if not tuning.packets:
+        raise InputError("plot_packets: none ran; write tune(..., packet_seeds=4)")
+    shown = {name: tuning.packets[name] for name in ("start", "best") if name in tuning.packets}
+    case = int(np.argmax(tuning.packets["best"].metrics["queue_bytes.mean"]))
+    picture, axes = figure(2, len(shown), size=(5.6 * len(shown), 6.0), sharex=True)
+    window = next(iter(shown.values())).traces[case][0].summary["window_s"]
+    second, time_unit = units.scale_of(window[1], units.TIME)
+    for column, (name, found) in enumerate(shown.items()):
+        top, bottom = axes[:, column]
+        colour = _PRESENT if name == "start" else _BEST
+        _draw_queue(top, found, case, window, second, colour, tuning.points[name])
+        _draw_rates(bottom, found.traces[case], window, second, colour)
+        text = "present" if name == "start" else "best" + ("" if tuning.confirmed else ", not confirmed")
+        used, fair = (found.metrics[metric][case] for metric in ("utilisation", "jain"))
+        top.set_title(f"{text}: utilisation {used:.4f}, Jain {fair:.3f}", fontsize="medium")
+        bottom.set_xlabel(label("time", time_unit))
+    flows = sum(next(iter(shown.values())).traces[case][0]["multiplicity"].values)
+    seeds = len(next(iter(shown.values())).traces[case])
+    picture.suptitle(f"{flows:g} flows, packets, {seeds} seeds: mean, and range over the seeds", fontsize="medium")
+    return picture
+
+
+def _draw_queue(
+    axis: Axes, found: Packets, case: int, window: Any, second: float, colour: str, point: dict[str, float]
+) -> None:
+    """The busiest link's queue in the window, thresholds as lines, the whole run in an inset."""
+    traces = found.traces[case]
+    link = int(np.argmax([row["queue_bytes"]["mean"] for row in traces[0].summary["links"]]))
+    queues = np.stack([trace["queue"].values[:, link] for trace in traces])
+    time = traces[0]["time"].values
+    inside = (time >= window[0]) & (time <= window[1])
+    factor, unit = units.scale_of(float(queues[:, inside].max()), units.SIZE)
+    for whole, place in ((False, axis), (True, axis.inset_axes((0.62, 0.66, 0.36, 0.3)))):
+        at = np.ones_like(inside) if whole else inside
+        part = queues[:, at] / factor
+        place.fill_between(time[at] / second, part.min(axis=0), part.max(axis=0), color=colour, alpha=0.25, lw=0)
+        place.plot(time[at] / second, part.mean(axis=0), color=colour, lw=1.0)
+        place.set_ylim(bottom=0)
+        if whole:
+            place.tick_params(labelsize="xx-small")
+            place.set_title("whole run", fontsize="xx-small", pad=2)
+    top = axis.get_ylim()[1] * 1.6  # room for the inset
+    for name, style in (("kmin", ":"), ("kmax", "--")):
+        if name in point and point[name] / factor < top:
+            axis.axhline(point[name] / factor, color=_LINE, ls=style, lw=1.0, label=name.capitalize())
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(fontsize="small", loc="upper left")
+    axis.set_ylim(0, top)
+    axis.set_ylabel(label("queue", unit))
+    axis.grid(alpha=0.3)
+
+
+def _draw_rates(axis: Axes, traces: list[Trace], window: Any, second: float, colour: str) -> None:
+    """Mean rate over the flows and the seeds, and the range of all."""
+    rates = np.stack([trace["rate"].values for trace in traces])  # (seeds, times, flows)
+    time = traces[0]["time"].values
+    inside = (time >= window[0]) & (time <= window[1])
+    factor, unit = units.scale_of(float(rates[:, inside].max()), units.RATE)
+    part = rates[:, inside] / factor
+    axis.fill_between(
+        time[inside] / second, part.min(axis=(0, 2)), part.max(axis=(0, 2)), color=colour, alpha=0.2, lw=0,
+        label="all flows and seeds",
+    )  # fmt: skip
+    axis.plot(time[inside] / second, part.mean(axis=(0, 2)), color=colour, lw=1.0, label="mean")
+    axis.set_ylim(bottom=0)
+    axis.set_ylabel(label("rate per flow", unit))
+    axis.legend(fontsize="small")
+    axis.grid(alpha=0.3)

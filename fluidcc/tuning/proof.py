@@ -1,0 +1,140 @@
+"""The last word on a setting: packets, with the switch's own buffers and PFC, over seeds that nothing was chosen by."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.engines.threads import cores
+from fluidcc.progress import Bar
+from fluidcc.results.metrics import most_loaded
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import Scenario
+from fluidcc.sweeps.batch import StoppedError
+from fluidcc.sweeps.execution import on_threads
+from fluidcc.tuning.evaluate import SAMPLES, settled
+from fluidcc.tuning.goal import SETTLING, Goal
+
+_SURE = 2.0  # standard errors within which a bound counts as kept, and beyond which a difference counts
+_COUNTS = ("pfc_pauses", "drops")
+
+
+@dataclasses.dataclass(frozen=True)
+class Packets:
+    """What packets say of a setting.
+
+    Parameters
+    ----------
+    metrics, errors : dict of ndarray, shape (cases,)
+        Means over the seeds, and their standard errors; also ``pfc_pauses`` and ``drops`` of a run.
+    each : dict of ndarray, shape (cases, seeds)
+    traces : list of list of Trace
+        By case and seed.
+    """
+
+    metrics: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray]
+    each: dict[str, np.ndarray]
+    traces: list[list[Trace]]
+
+
+def packets(
+    scenarios: Sequence[Scenario],
+    until: float,
+    window: Any,
+    seeds: Sequence[int],
+    *,
+    label: str = "packets",
+    threads: int | None = None,
+) -> Packets:
+    """Run the packet engine in every case with every seed, on all cores.
+
+    Raises
+    ------
+    InputError
+        If a scenario has what packets do not do, or a run takes too much memory.
+    """
+    from fluidcc.engines.packet import run as packet
+
+    times = [packet.times_of(scenario, until, window, until / SAMPLES) for scenario in scenarios]
+
+    def one(job: tuple[int, int], stopped: threading.Event) -> Trace:
+        def look(_: float) -> None:
+            if stopped.is_set():
+                raise StoppedError
+
+        case, seed = job
+        return packet.traced(scenarios[case], packet.prepare(scenarios[case], times[case], 0), seed, report=look)
+
+    for scenario, each in zip(scenarios, times, strict=True):  # compiled before threads ask for it, each for itself
+        packet.warm_up(packet.prepare(scenario, each, 0))
+    jobs = [(case, seed) for case in range(len(scenarios)) for seed in seeds]
+    done: dict[tuple[int, int], Trace] = {}
+    with Bar(label, len(jobs), "runs", lines=True) as bar:
+        for job, trace in on_threads(one, jobs, threads or cores()):
+            done[job] = trace
+            bar(len(done) / len(jobs))
+    traces = [[done[case, seed] for seed in seeds] for case in range(len(scenarios))]
+    rows = [[_metrics(scenario, trace) for trace in runs] for scenario, runs in zip(scenarios, traces, strict=True)]
+    each = {name: np.array([[row[name] for row in case] for case in rows]) for name in rows[0][0]}
+    count = len(seeds)
+    errors = {
+        name: values.std(axis=1, ddof=1) / math.sqrt(count) if count > 1 else np.full(len(values), math.nan)
+        for name, values in each.items()
+    }
+    means = {name: values.mean(axis=1) for name, values in each.items()}
+    if any(len(scenario.flows) > 1 for scenario in scenarios):
+        means[SETTLING] = np.array([_settled(scenario, runs) for scenario, runs in zip(scenarios, traces, strict=True)])
+    return Packets(means, errors, each, traces)
+
+
+def _metrics(scenario: Scenario, trace: Trace) -> dict[str, float]:
+    found = trace.summary
+    flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
+    flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s", *_COUNTS)}
+    flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
+    queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
+    flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
+    return {name: math.nan if value is None else float(value) for name, value in flat.items()}
+
+
+def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
+    """Settling time of the mean rates over the seeds, as the search has it."""
+    rates = xr.concat([trace["rate"] for trace in traces], "seed", coords="minimal", compat="override").mean("seed")
+    queues = [row["queue_bytes"]["mean"] or 0.0 for row in traces[0].summary["links"]]
+    return settled(scenario, rates, int(most_loaded(queues)))
+
+
+def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[str]:
+    """What packets say against a setting, in words: each bound that is missed, and an objective that is not better.
+
+    A bound is missed where the mean is beyond it by more than two standard errors; the objective is contradicted where
+    it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
+    setting that itself misses a bound has no objective to be held to.
+    """
+    said = []
+    for each in goal.constraints:
+        values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.zeros(1)))
+        if each.metric == SETTLING:
+            errors = np.zeros_like(values)
+        short = each.bound - values if each.sign == ">=" else values - each.bound
+        if not goal.worst:
+            short, errors = short.mean(keepdims=True), np.sqrt((errors**2).sum(keepdims=True)) / len(errors)
+        if np.isnan(short).any() or (short > _SURE * errors).any():
+            value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
+            said.append(f"{each} is missed: {value:.6g}")
+    first = goal.objectives[0]
+    if present is not None and first.metric in found.each and not contradictions(goal, present, None):
+        sign = -1.0 if first.maximise else 1.0
+        ours, theirs = (sign * each.each[first.metric] for each in (found, present))
+        gaps = (ours.max(axis=0) - theirs.max(axis=0)) if goal.worst else (ours - theirs).mean(axis=0)
+        error = gaps.std(ddof=1) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
+        if np.isnan(gaps).any() or gaps.mean() > _SURE * error:
+            said.append(f"{first.metric} is worse than the present setting's")
+    return said

@@ -1,0 +1,138 @@
+"""Looking for the best point: a Sobol start, NSGA-II on whole populations, a pattern search at the end.
+
+NSGA-II keeps a front of points of which none is better than another in every objective (K. Deb et al., "A fast and
+elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evol. Comput. 6(2), 2002), points that violate less
+going first. Its best is then moved along the axes, one settable step at the least, until no neighbour is better.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from fluidcc.errors import InputError
+from fluidcc.tuning.evaluate import Evaluator, Measured
+from fluidcc.tuning.goal import Goal, better
+from fluidcc.tuning.space import Point, Space
+
+_POPULATION = 32
+_START = 0.25  # share of the evaluations that are spread evenly first
+_POLISH = 0.3  # share of them that are left for the pattern search
+_STEP, _LEAST_STEP = 0.12, 0.004  # of the pattern search, as shares of a range
+_NO_VALUE = 1e30  # what an objective without a value costs
+
+Report = Callable[[int], None]
+Score = tuple[np.ndarray, np.ndarray]  # costs and violations
+
+
+def search(
+    space: Space,
+    goal: Goal,
+    evaluator: Evaluator,
+    *,
+    evaluations: int,
+    seed: int,
+    known: Sequence[Point],
+    report: Report | None = None,
+) -> None:
+    """Run points until so many are known; `Evaluator.known` has them all.
+
+    Parameters
+    ----------
+    space : Space
+    goal : Goal
+    evaluator : Evaluator
+    evaluations : int
+    seed : int
+        Of the search.
+    known : sequence of Point
+        Where to begin beside the even spread: the present setting and the yardsticks, moved into the range.
+    report : callable
+        Hears how many points are done.
+    """
+    first = [space.shares(point) for point in known]
+    count = max(_POPULATION, round(_START * evaluations)) if evaluations >= 2 * _POPULATION else evaluations
+    spread = qmc.Sobol(len(space.variables), rng=seed).random_base2(max(0, int(np.ceil(np.log2(count)))))
+    start = space.snapped(np.array([*first, *spread[:count]]))[:evaluations]
+    evaluator([space.point(row) for row in start], report)
+    _evolve(space, goal, evaluator, start, round((1 - _POLISH) * evaluations), seed, report)
+    _polish(space, goal, evaluator, evaluations, report)
+
+
+def _evolve(
+    space: Space, goal: Goal, evaluator: Evaluator, start: np.ndarray, until: int, seed: int, report: Report | None
+) -> None:
+    """NSGA-II from the best of the start."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of packages that it asks for and does not need here
+            from pymoo.algorithms.moo.nsga2 import NSGA2, RankAndCrowdingSurvival
+            from pymoo.core.evaluator import Evaluator as Recorder
+            from pymoo.core.population import Population
+            from pymoo.core.problem import Problem
+            from pymoo.core.repair import Repair
+            from pymoo.problems.static import StaticProblem
+    except ImportError:
+        raise InputError("tune: needs pymoo; install it with: pip install 'fluidcc[tune]'") from None
+
+    class Settable(Repair):
+        def _do(self, problem: Any, X: Any, **_: Any) -> Any:
+            return space.snapped(X)
+
+    bounds = max(1, len(goal.constraints))
+    problem = Problem(n_var=len(space.variables), n_obj=len(goal.objectives), n_ieq_constr=bounds, xl=0.0, xu=1.0)
+
+    def scored(population: Any) -> Any:
+        rows = evaluator([space.point(row) for row in population.get("X")], report)
+        costs = np.array([goal.costs(row.metrics) for row in rows])
+        missed = np.array([goal.violations(row.metrics) for row in rows]).reshape(len(rows), -1)
+        if not goal.constraints:
+            missed = np.zeros((len(rows), 1))
+        missed = np.where(np.isinf(costs).any(axis=1, keepdims=True), missed + 1e3, missed)
+        costs = np.where(np.isfinite(costs), costs, _NO_VALUE)
+        return Recorder().eval(StaticProblem(problem, F=costs, G=missed), population)
+
+    everything = scored(Population.new("X", start))
+    chosen = RankAndCrowdingSurvival().do(problem, everything, n_survive=min(_POPULATION, len(everything)))
+    algorithm = NSGA2(pop_size=len(chosen), n_offsprings=_POPULATION // 2, sampling=chosen, repair=Settable())
+    algorithm.setup(problem, termination=("n_gen", 10_000), seed=seed, verbose=False)
+    stuck = 0
+    while evaluator.runs < until and stuck < 5:  # generations that hold nothing new: the grid is exhausted
+        before = evaluator.runs
+        algorithm.tell(infills=scored(algorithm.ask()))
+        stuck = stuck + 1 if evaluator.runs == before else 0
+
+
+def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: Report | None) -> None:
+    """A pattern search from the best point that is known."""
+
+    def scores_of(places: np.ndarray) -> list[Score]:
+        return [score_of(found) for found in evaluator([space.point(row) for row in places], report)]
+
+    def score_of(found: Measured) -> Score:
+        return goal.costs(found.metrics), goal.violations(found.metrics)
+
+    scores = [(values, score_of(found)) for values, found in evaluator.known()]
+    first, here = functools.reduce(lambda a, b: b if better(*b[1], *a[1]) else a, scores)
+    at = space.shares(dict(zip(space.names, first, strict=True)))
+    size = _STEP
+    while size >= _LEAST_STEP and evaluator.runs < until:
+        axes = size * np.eye(len(at))
+        places = space.snapped(np.clip(np.concatenate([at + axes, at - axes]), 0.0, 1.0))
+        moved = at
+        for place, score in zip(places, scores_of(places), strict=True):
+            if better(*score, *here):
+                moved, here = place, score
+        if np.array_equal(moved, at):
+            size /= 2
+            continue
+        further = space.snapped(np.clip(2 * moved - at, 0.0, 1.0))  # once more the same way
+        at = moved
+        score = scores_of(further)[0]
+        if better(*score, *here):
+            at, here = further[0], score
