@@ -94,6 +94,8 @@ def plot_sensitivity(tuning: Tuning) -> Picture:
             shift = 0.3 if k == 0 else -0.36
             left.annotate(format_value(name, at[k]), (values[k], row + shift), fontsize="x-small", ha=ha, va="center")
     left.axvline(centre, color=_PRESENT, lw=1.0, label="best")
+    if np.nanmin(every) > 0 and np.nanmax(every) > _WIDE * np.nanmin(every):
+        left.set_xscale("log")
     left.set_yticks(range(len(names)), names)
     left.set_ylim(-0.6, len(names) - 0.4)
     left.set_xlabel(label(metric, unit))
@@ -129,13 +131,17 @@ def plot_packets(tuning: Tuning) -> Picture:
     shown = {name: tuning.packets[name] for name in ("start", "best") if name in tuning.packets}
     case = int(np.argmax(tuning.packets["best"].metrics["queue_bytes.mean"]))
     picture, axes = figure(2, len(shown), size=(5.6 * len(shown), 6.0), sharex=True)
+    for axis in axes[1, 1:]:
+        axis.sharey(axes[1, 0])
     window = next(iter(shown.values())).traces[case][0].summary["window_s"]
     second, time_unit = units.scale_of(window[1], units.TIME)
+    largest = max(float(trace["rate"].max()) for found in shown.values() for trace in found.traces[case])
+    rates = units.scale_of(largest, units.RATE)
     for column, (name, found) in enumerate(shown.items()):
         top, bottom = axes[:, column]
         colour = _PRESENT if name == "start" else _BEST
         _draw_queue(top, found, case, window, second, colour, tuning.points[name])
-        _draw_rates(bottom, found.traces[case], window, second, colour)
+        _draw_rates(bottom, found.traces[case], window, second, rates, colour)
         text = "present" if name == "start" else "best" + ("" if tuning.confirmed else ", not confirmed")
         used, fair = (found.metrics[metric][case] for metric in ("utilisation", "jain"))
         top.set_title(f"{text}: utilisation {used:.4f}, Jain {fair:.3f}", fontsize="medium")
@@ -176,12 +182,14 @@ def _draw_queue(
     axis.grid(alpha=0.3)
 
 
-def _draw_rates(axis: Axes, traces: list[Trace], window: Any, second: float, colour: str) -> None:
+def _draw_rates(
+    axis: Axes, traces: list[Trace], window: Any, second: float, scale: tuple[float, str], colour: str
+) -> None:
     """Mean rate over the flows and the seeds, and the range of all."""
     rates = np.stack([trace["rate"].values for trace in traces])  # (seeds, times, flows)
     time = traces[0]["time"].values
     inside = (time >= window[0]) & (time <= window[1])
-    factor, unit = units.scale_of(float(rates[:, inside].max()), units.RATE)
+    factor, unit = scale
     part = rates[:, inside] / factor
     axis.fill_between(
         time[inside] / second, part.min(axis=(0, 2)), part.max(axis=(0, 2)), color=colour, alpha=0.2, lw=0,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+_STRAIGHT = 1e-9  # share of the ranges below which a front has no knee
+
 
 def front_of(costs: np.ndarray) -> np.ndarray:
     """Indices of the points that no other is better than, by the first cost.
@@ -46,4 +48,4 @@ def knee_of(costs: np.ndarray) -> int | None:
     scaled = (costs - costs.min(axis=0)) / span
     below = 1.0 - scaled.sum(axis=1)  # the ends are (0, 1) and (1, 0)
     at = int(np.argmax(below))
-    return at if below[at] > 0 else None
+    return at if below[at] > _STRAIGHT else None

@@ -104,7 +104,10 @@ def _evolve(
     stuck = 0
     while evaluator.runs < until and stuck < 5:  # generations that hold nothing new: the grid is exhausted
         before = evaluator.runs
-        algorithm.tell(infills=scored(algorithm.ask()))
+        offspring = algorithm.ask()
+        if offspring is None:  # it makes none that is new
+            return
+        algorithm.tell(infills=scored(offspring))
         stuck = stuck + 1 if evaluator.runs == before else 0
 
 
