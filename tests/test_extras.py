@@ -23,6 +23,13 @@ def sweep(**options: Any) -> Any:
     )
 
 
+def tune(**options: Any) -> Any:
+    return fc.tune(
+        lambda kmin: fc.incast(2, marking=fc.RED(kmin, "200KB")), {"kmin": ("5KB", "90KB")}, until="100us", seeds=1,
+        evaluations=3, packet_seeds=0, **options,
+    )  # fmt: skip
+
+
 def to_control() -> Any:
     system = DelaySystem(np.zeros((1, 1)), np.zeros((0, 1, 1)), np.zeros(0))
     return DelayLoop(system, np.ones((1, 1)), np.zeros(1), np.ones(1)).to_control([1.0])
@@ -34,6 +41,8 @@ def to_control() -> Any:
         ("zarr", "sweep", lambda: sweep(store="none.zarr")),
         ("distributed", "sweep", lambda: sweep(dask="tcp://127.0.0.1:1")),
         ("control", "control", to_control),
+        ("pymoo", "tune", tune),
+        ("SALib", "tune", lambda: tune(sensitivity=2)),
     ],
 )
 def test_it_names_the_extra(

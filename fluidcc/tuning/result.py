@@ -18,7 +18,7 @@ from fluidcc.tuning.sensitivity import Sensitivity
 from fluidcc.tuning.space import Point, Space
 
 if TYPE_CHECKING:
-    from fluidcc.plotting.style import Picture
+    from fluidcc.results.drawing import Picture
 
 
 @constructor()

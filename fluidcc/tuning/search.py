@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from fluidcc.errors import InputError
 from fluidcc.tuning.evaluate import Evaluator, Measured
 from fluidcc.tuning.goal import Goal, better
 from fluidcc.tuning.space import Point, Space
@@ -68,17 +67,14 @@ def _evolve(
     space: Space, goal: Goal, evaluator: Evaluator, start: np.ndarray, until: int, seed: int, report: Report | None
 ) -> None:
     """NSGA-II from the best of the start."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of packages that it asks for and does not need here
-            from pymoo.algorithms.moo.nsga2 import NSGA2, RankAndCrowdingSurvival
-            from pymoo.core.evaluator import Evaluator as Recorder
-            from pymoo.core.population import Population
-            from pymoo.core.problem import Problem
-            from pymoo.core.repair import Repair
-            from pymoo.problems.static import StaticProblem
-    except ImportError:
-        raise InputError("tune: needs pymoo; install it with: pip install 'fluidcc[tune]'") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of packages that it asks for and does not need here
+        from pymoo.algorithms.moo.nsga2 import NSGA2, RankAndCrowdingSurvival
+        from pymoo.core.evaluator import Evaluator as Recorder
+        from pymoo.core.population import Population
+        from pymoo.core.problem import Problem
+        from pymoo.core.repair import Repair
+        from pymoo.problems.static import StaticProblem
 
     class Settable(Repair):
         def _do(self, problem: Any, X: Any, **_: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -113,6 +115,9 @@ def tune(
     ... )  # doctest: +SKIP
     >>> found.best.point  # doctest: +SKIP
     """
+    _require("pymoo", "tune")
+    if sensitivity:
+        _require("SALib", "sensitivity")
     space, cases = space_of(over), _cases(across, over)
     for name, value, most in (("seeds", seeds, _MOST_SEEDS), ("evaluations", evaluations, _MOST_EVALUATIONS)):
         whole(value, 1, most, name)
@@ -180,6 +185,16 @@ def tune(
         confirmed=proved.confirmed,
         notes=notes,
     )
+
+
+def _require(package: str, what: str) -> None:
+    """Refuse before anything runs what would fail at its end."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            importlib.import_module(package)
+    except ImportError:
+        raise InputError(f"{what}: needs {package}; install it with: pip install 'fluidcc[tune]'") from None
 
 
 def _cases(across: Mapping[str, Sequence[Any]] | None, over: Mapping[str, Any]) -> list[dict[str, Any]]:

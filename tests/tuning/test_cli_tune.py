@@ -1,0 +1,64 @@
+"""``fluidcc tune``: keys as promised, and one line for what makes no sense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fluidcc.cli.app import run
+
+FAST = ["--until", "5ms", "--evaluations", "10", "--seeds", "2", "--sensitivity", "0"]
+RANGES = ["--over", "kmin=2KB:100KB", "--over", "pmax=1%:50%"]
+LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g"
+
+
+def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["tune", "dcqcn", "--flows", "2:8", *RANGES, *FAST, "--packets", "2", "--subject-to", "jain>=0.2"]
+    assert run([*arguments, "--write", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"start", "best", "evaluations", "pareto", "sensitivity", "packets", "confirmed", "files"} <= found.keys()
+    assert found["start"]["kmin"] == 5e3
+    assert found["start"]["pmax"] == 0.01
+    assert 2e3 <= found["best"]["kmin"] <= 1e5
+    assert found["best"]["metrics"]["queue_bytes.p99"] >= 0
+    assert set(found["packets"]) == {"start", "best"}
+    assert found["packets"]["best"]["pfc_pauses"] == 0
+    assert isinstance(found["confirmed"], bool)
+    assert {Path(file).name for file in found["files"]} == {"tuning.json", "front.png", "packets.png"}
+    assert json.loads((out / "tuning.json").read_text())["best"] == found["best"]
+
+
+def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["tune", "dcqcn", "--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt")]
+    fast = ["--until", "8ms", "--evaluations", "4", "--seeds", "1", "--sensitivity", "0", "--packets", "1"]
+    assert run([*arguments, "--flows", "8", "--over", "kmin=1KB:100KB", *fast, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["packets"]["start"]["pfc_pauses"] > 0  # its thresholds of megabytes fill the buffer
+    assert found["start"]["kmin"] == 1048576
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--over", "kmin=1KB"], "NAME=LO:HI"),
+        (["--over", "kmin=1KB:2KB:3"], "NAME=LO:HI"),
+        (["--over", "kmim=1KB:2KB"], "did you mean kmin"),
+        (["--over", "flows=2:8"], "nothing to search"),
+        (["--over", "kmin=1KB:20KB", "--over", "kmin=1KB:30KB"], "twice"),
+        ([*RANGES, "--across", "delay"], "--across"),
+        ([*RANGES, "--across", "kmin=1KB,2KB"], "twice"),
+        ([*RANGES, "--objective", "speed"], "no metric"),
+        ([*RANGES, "--subject-to", "utilisation=1"], "no bound"),
+        ([*RANGES, "--flows", "none"], "--flows"),
+        ([*RANGES, "--engine", "packet"], "packets prove"),
+    ],
+)
+def test_one_line_for_what_makes_no_sense(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tune", "dcqcn", *arguments, *FAST]) == 2
+    said = capsys.readouterr()
+    assert word in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
