@@ -16,6 +16,7 @@ from fluidcc.cli.stability import counts_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
+    from fluidcc.operators import Commands
     from fluidcc.scenario.model import Scenario
     from fluidcc.tuning import Tuning
 
@@ -92,11 +93,29 @@ def command(
         sensitivity=sensitivity,
         packet_seeds=packets,
     )
-    files = [str(path) for path in found.write(write)] if write is not None else []
+    files = []
+    if write is not None:
+        files = [str(path) for path in [*found.write(write), *_typed(request, found).write(write)]]
     if json:
         output.print_json(found.as_dict() | {"files": files})
     else:
         _print(request.scheme, found, files)
+
+
+def _typed(request: Request, found: Tuning) -> Commands:
+    """What to type for the best setting, on the devices that --from names."""
+    from fluidcc.operators import read_nic, read_sonic
+    from fluidcc.operators.commands import THRESHOLDS, commands_of
+    from fluidcc.operators.ports import alike, read_ports
+    from fluidcc.operators.registers import REGISTERS
+
+    sources = request.sources or []
+    switch = next((each for each in sources if is_switch(each)), None)
+    nic = next((each for each in sources if not is_switch(each)), None)
+    groups = alike(read_ports(switch)[0], read_sonic(switch, request.port)) if switch is not None else []
+    known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
+    changes = {name: value for name, value in found.best.point.items() if name in known}
+    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
 
 
 def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, float] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fluidcc.surface import lazily
 
 if TYPE_CHECKING:
+    from fluidcc.operators.commands import Commands as Commands
     from fluidcc.operators.nvidia import MappedSetting as MappedSetting
     from fluidcc.operators.nvidia import NicSettings as NicSettings
     from fluidcc.operators.nvidia import dcqcn_of as dcqcn_of
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # The public names and their modules; a test holds the imports above to it.
 _HOMES = {
+    "Commands": "fluidcc.operators.commands",
     "MappedSetting": "fluidcc.operators.nvidia",
     "NicSettings": "fluidcc.operators.nvidia",
     "SwitchPort": "fluidcc.operators.sonic",

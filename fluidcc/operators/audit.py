@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from fluidcc.files import refuse_special
 from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, behaviour, checks, dcqcn_of, lossless, read_nic
+from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.ports import ALL, read_ports
+from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.builders import incast
@@ -18,7 +20,7 @@ from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
-from fluidcc.units import whole
+from fluidcc.units import quantity, whole
 
 _MOST_FLOWS = 1e6
 _ORDER = ("bad", "warn", "ok")
@@ -51,6 +53,8 @@ class Audit(Comparable):
         The other groups of ports and priorities that were asked for, the worst first; this one is the worst of all.
     left_out : tuple of str
         Ports that were not checked, as they have neither PFC nor a WRED profile and others do.
+    path : str
+        The switch's file.
     """
 
     switch: SwitchPort
@@ -65,6 +69,7 @@ class Audit(Comparable):
     names: tuple[str, ...] = ()
     others: tuple[Audit, ...] = ()
     left_out: tuple[str, ...] = ()
+    path: str = ""
 
     @property
     def groups(self) -> tuple[Audit, ...]:
@@ -100,6 +105,32 @@ class Audit(Comparable):
         """
         chosen = {"rate": self.switch.rate, "scheme": self.scheme, "marking": self.switch.red} | options
         return incast(chosen.pop("flows", self.flows), **chosen)
+
+    @public()
+    def commands(self, changes: Mapping[str, Any]) -> Commands:
+        """What to type on the switch and the NIC for other settings, and to take them back.
+
+        Parameters
+        ----------
+        changes : mapping
+            Values in SI, or texts with units, of ``kmin``, ``kmax``, ``pmax`` and the NIC's parameters: ``g``,
+            ``timer``, ``rate_ai`` and so on.
+
+        Returns
+        -------
+        Commands
+            For all ports that were audited and have the speed and the WRED profile of this one.
+
+        Raises
+        ------
+        InputError
+            If a name is no such setting, or a device does not take a value.
+        """
+        from fluidcc.sweeps.grid import dimension_of
+
+        values = {name: quantity(value, dimension_of(name), name) for name, value in changes.items()}
+        groups = [PortGroup(each.names, each.switch) for each in self.groups]
+        return commands_of(self.path, alike(groups, self.switch), self.nic, values)
 
     @public()
     def as_dict(self) -> dict[str, Any]:
@@ -197,15 +228,15 @@ def audit(
         ]
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
-            alike = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
-            ran = runs[alike] = runs.get(alike) or _run(switch, scheme, flows)
+            same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
+            ran = runs[same] = runs.get(same) or _run(switch, scheme, flows)
             findings += checks.fixed_point(switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
             findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
         findings.sort(key=lambda f: _ORDER.index(f.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
         found.append(Audit(switch, settings, scheme, mapping, findings, point, flows, reached, behaves, group.names))
     found.sort(key=lambda each: [-each.count(severity) for severity in _ORDER[:2]])
-    return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out))
+    return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out), path=os.fspath(sonic))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from fluidcc.units import Rate
 
 _US, _MBPS, _REGISTER = 1e-6, Rate(1e6 / 8), 2.0**32 - 1
 _FIXED_POINT = 2**10  # alpha and its gain are fractions of ten bits
-_NEVER = 1e12  # bytes; 80 s at 100 Gb/s: the counter plays no part
+NEVER = 1e12  # bytes; 80 s at 100 Gb/s: the counter plays no part
 _FIRST = "rate_to_set_on_first_cnp"
 _EACH = 1e-9  # s; below the time of any packet: a CNP for each that is marked
 
@@ -128,7 +128,7 @@ def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple
     yield "timer", ("rpg_time_reset",), raw["rpg_time_reset"] * _US, ""
     off = raw["rpg_byte_reset"] == 0
     note = "0 turns the byte counter off: modelled as 1 TB" if off else ""
-    yield "byte_counter", ("rpg_byte_reset",), _NEVER if off else raw["rpg_byte_reset"], note
+    yield "byte_counter", ("rpg_byte_reset",), NEVER if off else raw["rpg_byte_reset"], note
     yield "fast_recovery_steps", ("rpg_threshold",), raw["rpg_threshold"], ""
     yield "rate_ai", ("rpg_ai_rate",), raw["rpg_ai_rate"] * _MBPS, ""
     yield "rate_hai", ("rpg_hai_rate",), raw["rpg_hai_rate"] * _MBPS, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -76,6 +77,11 @@ def read_ports(path: str | os.PathLike[str], port: str | None = ALL) -> tuple[li
             alike = dataclasses.replace(switch, name="", notes=(), ignored=())
             groups.setdefault(alike, (switch, []))[1].append(switch.name)
     return [PortGroup(tuple(members), switch) for switch, members in groups.values()], left_out
+
+
+def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
+    """Of some groups those with the speed and the WRED profile of a port: what a change of its thresholds means."""
+    return [each for each in groups if (each.switch.rate, each.switch.profile) == (switch.rate, switch.profile)]
 
 
 def _roce(queues: list[Choice]) -> list[Choice]:

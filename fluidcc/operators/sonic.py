@@ -238,6 +238,13 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     )
 
 
+def threshold_fields(profile: Fields) -> dict[str, str]:
+    """Names of the fields of a WRED profile that say ``kmin``, ``kmax`` and ``pmax`` of what is marked."""
+    new = next((prefix for prefix in _NEW_ECN if f"{prefix}_max_threshold" in profile), None)
+    prefix, probability = (new, f"{new}_mark_probability") if new else ("green", "green_drop_probability")
+    return {"kmin": f"{prefix}_min_threshold", "kmax": f"{prefix}_max_threshold", "pmax": probability}
+
+
 def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[str]) -> Fields:
     where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
     name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
@@ -247,14 +254,14 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
     fields = config.needed("WRED_PROFILE", name, where)
     place = f"{config.name}: WRED_PROFILE|{label(name)}"
     thresholds: list[float] = []
-    new = next((prefix for prefix in _NEW_ECN if f"{prefix}_max_threshold" in fields), None)
-    prefix, key = (new, f"{new}_mark_probability") if new else ("green", "green_drop_probability")
+    fields_of = threshold_fields(fields)
+    new = next((prefix for prefix in _NEW_ECN if fields_of["kmax"].startswith(prefix)), None)
+    key = fields_of["pmax"]
     if new:
         notes.append(
             f"WRED_PROFILE|{label(name)} {new}_*: these mark, and green_* only drop, where the switch knows them"
         )
-    for threshold in ("min", "max"):
-        key_of = f"{prefix}_{threshold}_threshold"
+    for key_of in (fields_of["kmin"], fields_of["kmax"]):
         if key_of not in fields:
             raise InputError(f'{place} has no {key_of}; add it in bytes, such as "{key_of}": "1048576"')
         thresholds.append(number(fields[key_of], f"{place} {key_of}", "bytes", 0, _MOST_BYTES))

@@ -1,0 +1,283 @@
+"""What to type: a setting as a patch of the switch's configuration and as commands for the NIC, with the way back.
+
+Nothing is applied here. The switch's part is a JSON patch (RFC 6902) for SONiC's ``config apply-patch``, and, where a
+profile is changed in place, the ``ecnconfig`` line that does the same; the NIC's is ``mlxconfig`` lines with raw
+register values, which hold from the next reset on, and writes to the driver's files, which hold until then.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.files import write_atomically
+from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.json_patch import Patch, Patcher
+from fluidcc.operators.nvidia import NicSettings
+from fluidcc.operators.nvidia_settings import SETTINGS
+from fluidcc.operators.ports import PortGroup
+from fluidcc.operators.registers import REGISTERS, registers_of
+from fluidcc.operators.sonic import threshold_fields
+from fluidcc.surface import constructor, public
+
+THRESHOLDS = ("kmin", "kmax", "pmax")
+_RECEIVER = ("min_time_between_cnps",)  # of the notification point; all others are the reaction point's
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Commands:
+    """What to type for a setting, and to take it back.
+
+    Parameters
+    ----------
+    patch, undo : list of dict
+        JSON patches of the switch's configuration; empty if nothing changes there.
+    registers : dict of int
+        Raw values of the NIC's settings that change.
+    before : dict of int
+        What they are now: as the NIC's file says, or NVIDIA's defaults.
+    files : dict of str
+        Texts by file name, as `write` writes them.
+    notes : tuple of str
+        What to know: resets, profiles that had to be split, values that were rounded.
+    """
+
+    patch: Patch
+    undo: Patch
+    registers: dict[str, int]
+    before: dict[str, int]
+    files: dict[str, str]
+    notes: tuple[str, ...]
+
+    @public()
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write the files, each whole or not at all.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Made if it is not there.
+
+        Returns
+        -------
+        list of Path
+
+        Raises
+        ------
+        InputError
+            If the folder or a file cannot be written.
+        """
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: {error.strerror}; give a folder that can be written to") from None
+        return [write_atomically(target / name, text.encode()) for name, text in self.files.items()]
+
+
+def commands_of(
+    sonic: str | os.PathLike[str] | None,
+    groups: Sequence[PortGroup],
+    nic: NicSettings | None,
+    changes: Mapping[str, float],
+) -> Commands:
+    """What to type for some changes.
+
+    Parameters
+    ----------
+    sonic : path or None
+        The switch's ``config_db.json``; None changes nothing there.
+    groups : sequence of PortGroup
+        Ports and queues that are meant, all with the profile of the first.
+    nic : NicSettings or None
+        What the NIC is set to; None: NVIDIA's defaults.
+    changes : mapping
+        Values in SI of the model's parameters: ``kmin``, ``kmax``, ``pmax``, and those of `REGISTERS`.
+
+    Returns
+    -------
+    Commands
+
+    Raises
+    ------
+    InputError
+        If a name is neither, a register does not reach so far, or the queue has no profile to change.
+    """
+    unknown = [name for name in changes if name not in (*THRESHOLDS, *REGISTERS)]
+    if unknown:
+        raise InputError(
+            f"changes: {unknown[0]} is no setting of a switch or a NIC; give {', '.join((*THRESHOLDS, *REGISTERS))}"
+        )
+    notes: list[str] = []
+    patch, undo, lines = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], [])
+    given = nic.given if nic is not None else {}
+    present = {name: int(given.get(name, SETTINGS[name].default)) for name in SETTINGS}
+    registers = {name: raw for name, raw in registers_of(changes).items() if raw != present[name]}
+    before = {name: present[name] for name in registers}
+    assumed = [name for name in registers if name not in given]
+    if assumed:
+        notes.append(f"not in the NIC's file, taken as NVIDIA's defaults for the way back: {', '.join(assumed)}")
+    if registers:
+        notes.append(
+            "mlxconfig holds from the next reset on (mlxfwreset, or a power cycle), the driver's files until then: "
+            "nic.sh does both"
+        )
+    files: dict[str, str] = {}
+    if patch:
+        files |= {"patch.json": _json(patch), "undo.json": _json(undo)}
+    if lines:
+        files["ecnconfig.txt"] = "\n".join(lines) + "\n"
+    if registers:
+        files |= {"nic.sh": _script(registers, "apply"), "nic-undo.sh": _script(before, "take back")}
+    if files:
+        files["README.txt"] = _readme(files, notes)
+    return Commands(patch, undo, registers, before, files, tuple(notes))
+
+
+def _switch(
+    sonic: str | os.PathLike[str], groups: Sequence[PortGroup], changes: Mapping[str, float], notes: list[str]
+) -> tuple[Patch, Patch, list[str]]:
+    """The patch, its inverse, and ``ecnconfig`` lines."""
+    wanted = {name: changes[name] for name in THRESHOLDS if name in changes}
+    if not wanted:
+        return [], [], []
+    config = ConfigDB(sonic)
+    profile = groups[0].switch.profile
+    if not profile:
+        raise InputError(
+            f"{config.name}: queue {groups[0].switch.queue} of {groups[0].names[0]} has no WRED profile to change; "
+            "turn ECN on first, as the audit says"
+        )
+    entry = config.needed("WRED_PROFILE", profile, "the ports that are meant")
+    names = threshold_fields(entry)
+    texts = {names[name]: _text(name, value) for name, value in wanted.items()}
+    meant = {(port, group.switch.queue) for group in groups for port in group.names}
+    patcher, shared = Patcher(config.tables), _others(config, profile, meant)
+    if not shared:
+        for name, text in texts.items():
+            patcher.field("WRED_PROFILE", profile, name, text)
+        options = {"kmin": "-gmin", "kmax": "-gmax", "pmax": "-gdrop"}
+        plain = all(names[name].startswith("green_") and "ect" not in names[name] for name in wanted)
+        arguments = " ".join(f"{options[name]} {texts[names[name]]}" for name in wanted)
+        back = " ".join(f"{options[name]} {entry[names[name]]}" for name in wanted if names[name] in entry)
+        lines = [
+            "# the same by hand, at once but not saved (config save keeps it):",
+            f"ecnconfig -p {profile} {arguments}",
+            f"# back: ecnconfig -p {profile} {back}",
+        ]
+        return patcher.patch, patcher.undo, lines if plain and patcher.patch else []
+    new = _free_name(config, f"{profile}_{_speed(groups[0].switch.rate)}")
+    patcher.new("WRED_PROFILE", new, entry | texts)
+    _point_to(config, patcher, profile, new, meant)
+    notes.append(
+        f"{profile} also serves {', '.join(f'{port}|{queue}' for port, queue in shared[:4])}"
+        + (f" and {len(shared) - 4} more" if len(shared) > 4 else "")
+        + f": the ports that are meant get a profile of their own, {new}"
+    )
+    return patcher.patch, patcher.undo, []
+
+
+def _text(name: str, value: float) -> str:
+    """As the switch's configuration has it: whole bytes, whole percents, in quotes."""
+    return str(round(100 * value)) if name == "pmax" else str(round(value))
+
+
+def _others(config: ConfigDB, profile: str, meant: set[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Ports and queues that have the profile and are not meant."""
+    found = []
+    for port, ranges in config.ranges("QUEUE").items():
+        for first, last, fields in ranges:
+            named = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{first} wred_profile")
+            found += [(port, q) for q in range(first, last + 1) if named == profile and (port, q) not in meant]
+    return found
+
+
+def _point_to(config: ConfigDB, patcher: Patcher, profile: str, new: str, meant: set[tuple[str, int]]) -> None:
+    """Have the queues that are meant, and no others, name the new profile; entries of both are split."""
+    for key, fields in config.table("QUEUE", needed=False).items():
+        place, _, queues = key.rpartition("|")
+        named = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{key} wred_profile")
+        if named != profile:
+            continue
+        before, bar, listed = place.rpartition("|")
+        ends = queues.split("-")
+        pairs = [(port.strip(), q) for port in listed.split(",") for q in range(int(ends[0]), int(ends[-1]) + 1)]
+        ours = [pair for pair in pairs if pair in meant]
+        old = str(fields["wred_profile"])
+        text = f"[WRED_PROFILE|{new}]" if old.strip().startswith("[") else new
+        if len(ours) == len(pairs):
+            patcher.field("QUEUE", key, "wred_profile", text)
+        elif ours:
+            patcher.drop("QUEUE", key)
+            for port, queue in pairs:
+                one = fields | ({"wred_profile": text} if (port, queue) in meant else {})
+                patcher.new("QUEUE", f"{before}{bar}{port}|{queue}", one)
+
+
+def _free_name(config: ConfigDB, name: str) -> str:
+    known, number, found = config.table("WRED_PROFILE", needed=False), 2, name
+    while found in known:
+        found, number = f"{name}_{number}", number + 1
+    return found
+
+
+def _speed(rate: float) -> str:
+    return f"{round(rate * 8 / 1e9)}G"
+
+
+def _json(patch: Patch) -> str:
+    return json.dumps(patch, indent=2) + "\n"
+
+
+def _script(registers: Mapping[str, int], what: str) -> str:
+    """Shell lines for one NIC: what survives a reset, and what holds now."""
+    fields = " ".join(f"{name.upper()}_P${{NIC_PORT}}={raw}" for name, raw in registers.items())
+    driver = [
+        f'echo {raw} > "/sys/class/net/${{INTERFACE}}/ecn/roce_{"np" if name in _RECEIVER else "rp"}/{name}"'
+        for name, raw in registers.items()
+    ]
+    return "\n".join(
+        [
+            "#!/bin/sh",
+            f"# To {what} the NIC's settings; read it, then run it as root on each host.",
+            "set -eu",
+            ': "${DEVICE:?the NIC, such as 0000:3b:00.0}" "${INTERFACE:?its network interface, such as ens1f0}"',
+            ': "${NIC_PORT:=1}"',
+            '# From the next reset on (mlxfwreset -d "$DEVICE" reset, or a power cycle):',
+            f'mlxconfig -y -d "$DEVICE" set {fields}',
+            "# At once, until the next reset; where the driver has no such files, they are cc_params of its debugfs:",
+            *driver,
+            "",
+        ]
+    )
+
+
+def _readme(files: Mapping[str, str], notes: Sequence[str]) -> str:
+    told = {
+        "patch.json": "the switch: config apply-patch patch.json, then config save",
+        "undo.json": "the way back: config apply-patch undo.json",
+        "ecnconfig.txt": "the switch, by hand in place of the patch",
+        "nic.sh": "the NIC: DEVICE=... INTERFACE=... sh nic.sh, as root, on each host",
+        "nic-undo.sh": "the way back",
+    }
+    lines = ["What to type. Nothing here has been applied.", ""]
+    lines += [f"{name:14} {text}" for name, text in told.items() if name in files]
+    lines += ["", *notes] if notes else []
+    return "\n".join(lines) + "\n"
+
+
+def as_dict(found: Commands) -> dict[str, Any]:
+    """Keys as in JSON."""
+    return {
+        "patch": found.patch,
+        "undo": found.undo,
+        "registers": found.registers,
+        "before": found.before,
+        "notes": list(found.notes),
+    }

@@ -1,0 +1,85 @@
+"""From a model's parameters back to the NIC's registers: the inverse of `fluidcc.operators.nvidia_settings.mapped`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from fluidcc.errors import InputError
+from fluidcc.operators.nvidia_settings import NEVER, SETTINGS
+from fluidcc.units import RATE, RATIO, SIZE, TIME, show
+
+_US, _MBPS = 1e-6, 1e6 / 8
+# Bits of mlxconfig's fields, where they are narrower than the driver's files (the public register layout).
+_BITS = {"rpg_byte_reset": 15, "rpg_time_reset": 17, "rpg_ai_rate": 17, "rpg_hai_rate": 17}
+
+
+def _fraction(value: float) -> float:
+    return 1024 * value
+
+
+# For each parameter its register, its dimension, and the register's value from that in SI.
+REGISTERS: dict[str, tuple[str, str, Callable[[float], float]]] = {
+    "g": ("dce_tcp_g", RATIO, lambda v: 1024 * (1 - v)),
+    "alpha_timer": ("dce_tcp_rtt", TIME, lambda v: v / _US),
+    "cnp_interval": ("min_time_between_cnps", TIME, lambda v: v / _US),
+    "rate_decrease_interval": ("rate_reduce_monitor_period", TIME, lambda v: v / _US),
+    "clamp_tgt_rate": ("clamp_tgt_rate", RATIO, float),
+    "clamp_tgt_rate_after_time_inc": ("clamp_tgt_rate_after_time_inc", RATIO, float),
+    "timer": ("rpg_time_reset", TIME, lambda v: v / _US),
+    "byte_counter": ("rpg_byte_reset", SIZE, lambda v: 0.0 if v >= NEVER else v),
+    "fast_recovery_steps": ("rpg_threshold", RATIO, float),
+    "rate_ai": ("rpg_ai_rate", RATE, lambda v: v / _MBPS),
+    "rate_hai": ("rpg_hai_rate", RATE, lambda v: v / _MBPS),
+    "initial_alpha": ("initial_alpha_value", RATIO, _fraction),
+    "decrease_gain": ("rpg_gd", RATIO, lambda v: 10 - math.log2(v)),
+    "max_decrease": ("rpg_min_dec_fac", RATIO, lambda v: 100 * (1 - v)),
+    "min_rate": ("rpg_min_rate", RATE, lambda v: v / _MBPS),
+    "rate_on_first_cnp": ("rate_to_set_on_first_cnp", RATE, lambda v: v / _MBPS),
+    "max_rate": ("rpg_max_rate", RATE, lambda v: v / _MBPS),
+}
+
+
+def register_of(parameter: str, value: float) -> tuple[str, int]:
+    """A NIC's setting and its raw value for a parameter of the model.
+
+    Parameters
+    ----------
+    parameter : str
+        One of `REGISTERS`.
+    value : float
+        In SI.
+
+    Returns
+    -------
+    name : str
+    raw : int
+        The nearest whole number.
+
+    Raises
+    ------
+    InputError
+        If the register does not reach so far.
+    """
+    name, dimension, raw_of = REGISTERS[parameter]
+    raw = round(raw_of(value))
+    setting = SETTINGS[name]
+    high = min(setting.high, 2.0 ** _BITS[name] - 1) if name in _BITS else setting.high
+    if not setting.low <= raw <= high:
+        raise InputError(
+            f"{parameter}: {show(value, dimension)} is {name} = {raw}, and mlxconfig takes {setting.low:g} to {high:g}"
+            + (f" {setting.unit}" if setting.unit else "")
+            + ("; 0 turns it off" if name == "rpg_byte_reset" else "")
+        )
+    return name, raw
+
+
+def registers_of(changes: Mapping[str, float]) -> dict[str, int]:
+    """Raw values by setting, of those changes that are a NIC's.
+
+    Raises
+    ------
+    InputError
+        As `register_of`.
+    """
+    return dict(register_of(name, value) for name, value in changes.items() if name in REGISTERS)

@@ -1,0 +1,190 @@
+"""What to type: applied by a JSON patch of our own in a few lines and read again, and taken back."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.errors import InputError
+from fluidcc.operators import NicSettings, dcqcn_of, read_nic, read_sonic
+from fluidcc.operators.commands import Commands, commands_of
+from fluidcc.operators.json_patch import pointer
+from fluidcc.operators.nvidia_settings import SETTINGS
+from fluidcc.operators.ports import alike, read_ports
+from fluidcc.operators.registers import REGISTERS, register_of
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+BEST = {"kmin": 2e3, "kmax": 123e3, "pmax": 0.06}
+
+
+def applied(tables: Any, patch: list[dict[str, Any]]) -> Any:
+    """RFC 6902's add, remove and replace, on objects."""
+    tables = copy.deepcopy(tables)
+    for step in patch:
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:]]
+        place = tables
+        for part in parts[:-1]:
+            place = place[part]
+        if step["op"] in ("remove", "replace"):
+            assert parts[-1] in place, step
+        if step["op"] == "remove":
+            del place[parts[-1]]
+        else:
+            assert step["op"] in ("add", "replace")
+            place[parts[-1]] = step["value"]
+    return tables
+
+
+def sample() -> Any:
+    return json.loads((EXAMPLE / "config_db.json").read_text())
+
+
+def saved(tables: Any, folder: Path, name: str = "config_db.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(tables))
+    return path
+
+
+def typed(path: Path, changes: dict[str, float], port: str | None = None) -> Commands:
+    groups = read_ports(path)[0]
+    return commands_of(path, alike(groups, read_sonic(path, port)), read_nic(EXAMPLE / "nic.txt"), changes)
+
+
+def test_the_patch_gives_the_numbers_that_were_wanted_and_its_undo_takes_them_back(tmp_path: Path) -> None:
+    path = saved(sample(), tmp_path)
+    found = typed(path, BEST)
+    after = applied(sample(), found.patch)
+    port = read_sonic(saved(after, tmp_path, "after.json"))
+    assert (port.kmin, port.kmax, port.pmax) == (2e3, 123e3, 0.06)
+    assert applied(after, found.undo) == sample()
+    assert [step["path"] for step in found.patch] == [
+        f"/WRED_PROFILE/AZURE_LOSSLESS/green_{each}" for each in ("min_threshold", "max_threshold", "drop_probability")
+    ]
+    assert all(isinstance(step["value"], str) for step in found.patch)
+    assert "ecnconfig -p AZURE_LOSSLESS -gmin 2000 -gmax 123000 -gdrop 6\n" in found.files["ecnconfig.txt"]
+    assert "-gmin 1048576 -gmax 2097152 -gdrop 5" in found.files["ecnconfig.txt"]
+
+
+@pytest.mark.parametrize("style", ["plain", "brackets", "ranges"])
+def test_ports_that_are_not_meant_keep_their_profile(style: str, tmp_path: Path) -> None:
+    """Two ports at 400G share the profile: changing those at 100G makes a profile for these, however it is written."""
+    tables = sample()
+    for name in ("Ethernet0", "Ethernet4"):
+        tables["PORT"][name]["speed"] = "400000"
+    if style == "brackets":
+        for entry in tables["QUEUE"].values():
+            if "wred_profile" in entry:
+                entry["wred_profile"] = "[WRED_PROFILE|AZURE_LOSSLESS]"
+    if style == "ranges":  # one entry for a port that is meant and one that is not, and for two queues
+        for key in [f"Ethernet{n}|{q}" for n in (0, 8) for q in (3, 4)]:
+            entry = tables["QUEUE"].pop(key)
+        tables["QUEUE"]["Ethernet0,Ethernet8|3-4"] = entry
+    path = saved(tables, tmp_path)
+    found = typed(path, BEST, "Ethernet8")
+    after = saved(applied(tables, found.patch), tmp_path, "after.json")
+    assert applied(json.loads(after.read_text()), found.undo) == tables
+    changed = {name: read_sonic(after, name).kmin for name in tables["PORT"]}
+    assert {name for name, kmin in changed.items() if kmin != 2e3} == {"Ethernet0", "Ethernet4"}
+    assert changed["Ethernet0"] == 1048576
+    assert any("a profile of their own, AZURE_LOSSLESS_100G" in note for note in found.notes)
+    assert "ecnconfig.txt" not in found.files
+    for group in read_ports(after)[0]:
+        assert group.switch.kmin == (1048576 if "Ethernet0" in group.names else 2e3)
+
+
+def test_independent_ecn_fields_are_what_is_changed(tmp_path: Path) -> None:
+    tables = sample()
+    tables["WRED_PROFILE"]["AZURE_LOSSLESS"] |= {
+        "green_ect_min_threshold": "5000", "green_ect_max_threshold": "9000", "green_ect_mark_probability": "7",
+    }  # fmt: skip
+    path = saved(tables, tmp_path)
+    found = typed(path, BEST)
+    after = saved(applied(tables, found.patch), tmp_path, "after.json")
+    port = read_sonic(after)
+    assert (port.kmin, port.kmax, port.pmax) == (2e3, 123e3, 0.06)
+    assert json.loads(after.read_text())["WRED_PROFILE"]["AZURE_LOSSLESS"]["green_min_threshold"] == "1048576"
+    assert "ecnconfig.txt" not in found.files
+
+
+def test_every_register_is_found_again() -> None:
+    """From raw values to the model's parameters and back, for every setting that the model reads."""
+    rng = random.Random(1)
+    narrow = {"rpg_byte_reset": 32767, "rpg_time_reset": 131071, "rpg_ai_rate": 131071, "rpg_hai_rate": 131071}
+    assert {register for register, _, _ in REGISTERS.values()} == set(SETTINGS)
+    for _ in range(50):
+        given = {
+            name: float(rng.randint(int(each.low), min(int(each.high), narrow.get(name, 200_000))))
+            for name, each in SETTINGS.items()
+        }
+        given["rpg_max_rate"] = max(1.0, given["rpg_max_rate"])  # 0 is none, and no parameter
+        given["min_time_between_cnps"] = max(1.0, given["min_time_between_cnps"])
+        given["rpg_min_dec_fac"] = min(99.0, given["rpg_min_dec_fac"])
+        given["rpg_min_rate"] = min(given["rpg_min_rate"], given["rpg_max_rate"])
+        _, rows = dcqcn_of(NicSettings(given, "drawn"))
+        assert {register_of(row.parameter, float(row.value)) for row in rows} == {
+            (name, int(value)) for name, value in given.items()
+        }
+
+
+def test_raw_values_are_typed_and_the_way_back_is_beside_them(tmp_path: Path) -> None:
+    found = typed(saved(sample(), tmp_path), {"g": 1 / 256, "timer": 55e-6, "rate_ai": 40e6 / 8, "rate_hai": 50e6 / 8})
+    assert found.registers == {"dce_tcp_g": 1020, "rpg_time_reset": 55, "rpg_ai_rate": 40}  # rate_hai is 50 already
+    assert found.before == {"dce_tcp_g": 1019, "rpg_time_reset": 300, "rpg_ai_rate": 5}
+    assert "DCE_TCP_G_P${NIC_PORT}=1020" in found.files["nic.sh"]
+    assert 'echo 1020 > "/sys/class/net/${INTERFACE}/ecn/roce_rp/dce_tcp_g"' in found.files["nic.sh"]
+    assert "DCE_TCP_G_P${NIC_PORT}=1019" in found.files["nic-undo.sh"]
+    assert any("reset" in note for note in found.notes)
+    assert set(found.files) == {"nic.sh", "nic-undo.sh", "README.txt"}
+    assert found.patch == []
+
+
+def test_nothing_to_change_is_nothing_to_type(tmp_path: Path) -> None:
+    found = typed(saved(sample(), tmp_path), {"kmin": 1048576, "pmax": 0.05, "g": 5 / 1024})
+    assert found.files == {}
+    assert found.write(tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"byte_counter": 10e6}, "takes 0 to 32767 bytes; 0 turns it off"),
+        ({"timer": 0.2}, "takes 1 to 131071 us"),
+        ({"kmim": 1e3}, "kmim is no setting"),
+        ({"g": 2.0}, "dce_tcp_g"),
+    ],
+)
+def test_what_a_device_does_not_take_is_refused(changes: dict[str, float], word: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=word) as said:
+        typed(saved(sample(), tmp_path), changes)
+    assert "\n" not in str(said.value)
+
+
+def test_a_queue_without_a_profile_is_refused(tmp_path: Path) -> None:
+    tables = sample()
+    for entry in tables["QUEUE"].values():
+        entry.pop("wred_profile", None)
+    with pytest.raises(InputError, match="has no WRED profile to change"):
+        typed(saved(tables, tmp_path), BEST)
+
+
+def test_pointers_escape() -> None:
+    assert pointer("A/B", "c~d") == "/A~1B/c~0d"
+
+
+def test_an_audit_says_what_to_type(tmp_path: Path) -> None:
+    found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", port="Ethernet0")
+    commands = found.commands({"kmin": "5KB", "kmax": "200KB", "pmax": "1%", "g": "1/256"})
+    assert commands.registers == {"dce_tcp_g": 1020}
+    assert "a profile of their own" in " ".join(commands.notes)  # 31 others have it too, and only one was asked about
+    written = commands.write(tmp_path / "typed")
+    assert {path.name for path in written} == {"patch.json", "undo.json", "nic.sh", "nic-undo.sh", "README.txt"}
+    tables = applied(sample(), json.loads((tmp_path / "typed" / "patch.json").read_text()))
+    after = saved(tables, tmp_path, "after.json")
+    assert read_sonic(after, "Ethernet0").kmin == 5e3
+    assert read_sonic(after, "Ethernet4").kmin == 1048576
