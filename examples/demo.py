@@ -1,142 +1,191 @@
-"""What to change on a switch: audit its configuration, sweep around it, compare it with the best setting.
+"""What to type on a switch and its NICs: audit, tune, prove by packets, write the patch.
 
-Reads examples/leaf-100g (or another folder with config_db.json and nic.txt), writes pictures and data into out/.
+Reads folders with config_db.json and nic.txt (examples/leaf-100g and examples/fabric-400g by default) and writes, for
+each, pictures, numbers, a JSON patch and a page, report.html, into out/NAME/.
 
-    python examples/demo.py [FOLDER] [--out DIR]
+    python examples/demo.py [FOLDER ...] [--out DIR] [--evaluations K]
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import dataclasses
+import html
+import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
 import fluidcc as fc
-from fluidcc import units
 from fluidcc.cli.audit import print_audit
+from fluidcc.operators.behaviour import with_buffers
 from fluidcc.plotting.sweeps import format_value, plot_sweep
-from fluidcc.plotting.traces import plot_traces
+from fluidcc.tuning.goal import TUNED
+from fluidcc.units import show
 
-FLOWS = 8  # seven from the start, one that joins at 10 ms, all at line rate
-UNTIL, WINDOW = "50ms", ("25ms", "50ms")
-USED, FAIR = 0.99, 0.95  # a setting must keep this share of the link busy, and reach this Jain index
-METRIC = "queue_bytes.p95"
+HERE = Path(__file__).parent
+FLOWS = 8  # seven from the start, one that joins after a fifth of the run, all at line rate
+PACKETS = 6e5  # of a run, about: its length follows
+USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
+OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
+METRICS = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain", "pfc_pauses", "drops")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "leaf-100g")
+    parser.add_argument("folders", nargs="*", type=Path, default=[HERE / "leaf-100g", HERE / "fabric-400g"])
     parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--evaluations", type=int, default=150)
     options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
     console = Console(highlight=False)
-    began = time.perf_counter()
+    for folder in options.folders:
+        began = time.perf_counter()
+        console.rule(f"[bold]{folder.name}")
+        out = options.out / folder.name
+        found = fc.audit(folder / "config_db.json", folder / "nic.txt", flows=FLOWS)
+        print_audit(found)
+        tuned = tune(found, options.evaluations)
+        print_tuning(console, tuned)
+        commands = found.commands(tuned.best.point)
+        tuned.write(out)
+        draw_map(found, tuned).write(out / "map.png")
+        commands.write(out)
+        write_report(out, folder.name, found, tuned, commands)
+        console.print(f"pictures, patch.json, nic.sh, report.html: {out}/  ({time.perf_counter() - began:.0f} s)\n")
 
-    console.rule("1. What the switch and the NIC are set to")
-    found = fc.audit(options.folder / "config_db.json", options.folder / "nic.txt", flows=FLOWS)
-    print_audit(found)
-    port, red, g = found.switch, found.switch.red, found.scheme.g
+
+def scenario_of(found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float) -> fc.Scenario:
+    """An incast into the worst port, with the switch's own buffer and flow control."""
+    late = length_of(found) / 5
+    scenario = found.scenario(
+        start=[*np.linspace(0.0, 20e-6, FLOWS - 1), late],
+        marking=fc.RED(kmin, kmax, pmax),
+        scheme=dataclasses.replace(found.scheme, g=g),
+    )
+    return with_buffers(scenario, found.switch)
+
+
+def length_of(found: fc.Audit) -> float:
+    """How long a run is [s]: as many packets of 1000 bytes whatever the speed, in whole milliseconds."""
+    return math.ceil(PACKETS * 1000 / found.switch.rate * 1e3) / 1e3
+
+
+def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
+    """The shortest queue that keeps the link busy and is fair, by the hybrid, and by packets."""
+    red = found.switch.red
     if red is None:
-        raise fc.InputError(f"{port.source}: queue {port.queue} of {port.name} has no WRED profile to sweep around")
-
-    def make(kmin: float, kmax: float, pmax: float, g: float) -> fc.Scenario:
-        return found.scenario(
-            flows=2,
-            multiplicity=[FLOWS - 1.0, 1.0],
-            start=["0s", "10ms"],
-            marking=fc.RED(kmin, kmax, pmax),
-            scheme=dataclasses.replace(found.scheme, g=g),
-        )
-
-    present = {"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": g}
-    over = {
-        "kmin": red.kmin * 2.0 ** np.arange(-6, 1),
-        "kmax": red.kmax * 2.0 ** np.arange(-4, 2),
-        "pmax": np.unique([red.pmax, 0.01, 0.1, 0.2, 0.5]),
-        "g": np.unique([g, 1 / 1024, 1 / 512, 1 / 64, 1 / 16, 1 / 4]),
-    }
-    console.rule("2. Settings around it")
-    result = fc.sweep(make, over, until=UNTIL, window=WINDOW)
-    attrs = result.dataset.attrs
-    rate = f"{attrs['points_per_s']:,.0f} settings/s, compiling {attrs['compile_s']:.1f} s"
-    console.print(f"{result.points:,} settings of {UNTIL} each, {result.failed} infeasible (Kmin > Kmax); {rate}")
-    good = (result["utilisation"] >= USED) & (result["jain"] >= FAIR)
-    here = {name: int(np.argmin(np.abs(result.dataset[name].values - value))) for name, value in present.items()}
-    best = best_point(result, good)
-    rank, among = rank_of(result, good, here)
-
-    picture = plot_sweep(result, METRIC, best=best, mark=present)
-    picture.write(options.out / "heatmap.png")
-    result.save(options.out / "sweep.nc")
-    result.save(options.out / "sweep.csv")
-
-    console.rule("3. The present setting against the best")
-    traces = {
-        name: fc.simulate(make(**values), UNTIL, window=WINDOW)
-        for name, values in (("present", present), ("best", best))
-    }
-    plot_traces(traces, title=f"{port.name}: {FLOWS} flows into {units.show(port.rate, units.RATE)}").write(
-        options.out / "present-vs-best.png"
+        raise fc.InputError(f"{found.path}: {found.switch.name} has no WRED profile; turn ECN on first")
+    delay = found.switch.rate * 40e-6  # bytes of a round trip of 40 us, about that of a fabric with some queues
+    return fc.tune(
+        lambda **values: scenario_of(found, **values),
+        {"kmin": (2e3, max(delay, red.kmin)), "kmax": (20e3, 2 * max(delay, red.kmax)), **OVER},
+        objective="queue_bytes.p99",
+        subject_to=[f"utilisation>={USED}", f"jain>={FAIR}"],
+        start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
+        until=length_of(found),
+        evaluations=evaluations,
+        sensitivity=32,
     )
-    edge = [name for name in present if best[name] in (over[name][0], over[name][-1])]
-    for name, trace in traces.items():
-        trace.save(options.out / f"{name}.nc")
-    print_comparison(console, present, best, traces)
-    console.print(
-        f"the present setting ranks {rank} of {among} "
-        f"(first those that use >= {USED:.0%} of the link with Jain >= {FAIR}, by queue p95; then by utilisation)"
+
+
+def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
+    """The objective over Kmin and Kmax at the best Pmax and g, by the hybrid."""
+    best, space = tuned.best.point, {each.name: each for each in tuned.space.variables}
+    held = {name: best[name] for name in ("pmax", "g")}
+    axes = {name: space[name].axis(9) for name in ("kmin", "kmax")}
+    result = fc.sweep(
+        lambda kmin, kmax: scenario_of(found, kmin=kmin, kmax=kmax, **held),
+        axes,
+        until=length_of(found),
+        engine="hybrid",
+        seeds=2,
     )
-    if edge:
-        console.print(f"the best {', '.join(edge)} lie at the end of their range: a sweep beyond may find better")
-    console.print(f"pictures and data: {options.out}/  ({time.perf_counter() - began:.0f} s)")
+    start = tuned.start.point if tuned.start else None
+    bounds = [str(each) for each in tuned.goal.constraints]
+    return plot_sweep(result, "queue_bytes.p99", best=best, mark=start, subject_to=bounds)
 
 
-def best_point(result: fc.SweepResult, good: xr.DataArray) -> dict[str, float]:
-    """Setting with the lowest 95th percentile of the queue among the good ones, or the most used link if none is."""
-    values = result[METRIC].where(good) if bool(good.any()) else -result["utilisation"]
-    at = values.argmin(dim=result.names, skipna=True)
-    return {name: float(result.dataset[name][int(at[name])]) for name in result.names}
-
-
-def rank_of(result: fc.SweepResult, good: xr.DataArray, here: dict[str, int]) -> tuple[int, int]:
-    """Rank of a grid point: good ones first, by queue; then the rest, by utilisation."""
-    queue, used = result[METRIC], result["utilisation"]
-    valid = result["reason"] == 0
-    if bool(good.isel(here)):
-        better = good & (queue < queue.isel(here))
-    else:
-        better = good | (valid & (used > used.isel(here)))
-    return 1 + int(better.sum()), int(valid.sum())
-
-
-def print_comparison(
-    console: Console, present: dict[str, float], best: dict[str, float], traces: dict[str, fc.Trace]
-) -> None:
-    """A row per setting and per metric."""
+def print_tuning(console: Console, tuned: fc.Tuning) -> None:
+    """A row per setting and per metric, in packets."""
     table = Table(box=None, header_style="bold")
-    for column, side in (("", "left"), ("present", "right"), ("best", "right"), ("change", "left")):
+    for column, side in (("", "left"), ("present", "right"), ("best", "right"), ("", "left")):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
-    for name, value in present.items():
-        same = np.isclose(value, best[name])
-        change = "keep" if same else f"set to {format_value(name, best[name])} (x {best[name] / value:.3g})"
-        table.add_row(name, format_value(name, value), format_value(name, best[name]), change)
-    before, after = (traces[name].summary for name in ("present", "best"))
-    rows = [
-        (f"queue {p}", before["queue_bytes"][p], after["queue_bytes"][p], units.SIZE) for p in ("mean", "p95", "p99")
-    ]
-    rows += [("utilisation", before["utilisation"], after["utilisation"], units.RATIO)]
-    rows += [("Jain index", before["jain"], after["jain"], units.RATIO)]
-    table.add_section()
-    for name, old, new, dimension in rows:
-        change = f"x {new / old:.3g}" if old else ""
-        table.add_row(name, units.show(old, dimension), units.show(new, dimension), change)
+    for row in rows_of(tuned):
+        table.add_row(*row)
     console.print(table)
+    console.print("confirmed by packets" if tuned.confirmed else "[red]not confirmed by packets[/]")
+    for note in tuned.notes:
+        console.print(f"  {note}", markup=False)
+
+
+def rows_of(tuned: fc.Tuning) -> list[tuple[str, str, str, str]]:
+    """Settings, then what packets measured of the present one and the best."""
+    start = tuned.start.point if tuned.start else {}
+    rows = []
+    for name, value in tuned.best.point.items():
+        old = start.get(name)
+        change = "keep" if old is not None and np.isclose(old, value) else "change"
+        rows.append((name, format_value(name, old) if old is not None else "", format_value(name, value), change))
+    before, after = (tuned.packets[name] for name in ("start", "best"))
+    for metric in METRICS:
+        texts = []
+        for each in (before, after):
+            value, error = float(each.metrics[metric][0]), float(each.errors[metric][0])
+            unit = TUNED[metric][0] if metric in TUNED else "1"
+            texts.append(
+                f"{show(value, unit)} +- {show(error, unit, 2)}" if unit != "1" else f"{value:.4g} +- {error:.1g}"
+            )
+        rows.append((f"{metric}, packets", *texts, ""))
+    return rows
+
+
+def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, commands: Any) -> None:
+    """One page with everything in it."""
+    pictures = {
+        "packets.png": "Present against best, packets: mean and range over the seeds",
+        "front.png": "Queue against utilisation: the front, its knee, the present setting",
+        "map.png": "99th percentile of the queue over Kmin and Kmax, hybrid engine; hatched: a bound is missed",
+        "sensitivity.png": "Which knob matters",
+    }
+    seen = [
+        f"<figure><img alt='{html.escape(text)}' src='data:image/png;base64,"
+        f"{base64.b64encode((out / file).read_bytes()).decode()}'><figcaption>{html.escape(text)}</figcaption></figure>"
+        for file, text in pictures.items()
+    ]
+    rows = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows_of(tuned)
+    )
+    findings = "".join(
+        f"<li><b>{each.severity}: {html.escape(each.what)}</b>. {html.escape(each.why)}"
+        + (f"<br>&rarr; {html.escape(each.suggest)}" if each.suggest else "")
+        for each in found.findings
+        if each.severity != "ok"
+    )
+    notes = "".join(f"<li>{html.escape(note)}" for note in (*tuned.notes, *commands.notes))
+    typed = "".join(
+        f"<h3>{html.escape(file)}</h3><pre>{html.escape(text)}</pre>"
+        for file, text in commands.files.items()
+        if file != "README.txt"
+    )
+    port = found.switch
+    verdict = "Packets confirm it." if tuned.confirmed else "Packets do not confirm it."
+    (out / "report.html").write_text(
+        f"""<!doctype html><meta charset="utf-8"><title>{html.escape(name)}</title>
+<style>body{{font:16px/1.45 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}
+td{{padding:.1em 1em .1em 0}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
+<h1>{html.escape(name)}: {html.escape(port.name)}, {show(port.rate, "bytes/s")}, {FLOWS} senders</h1>
+<p><b>{verdict}</b> Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
+utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer and
+flow control.</p><table>{rows}</table><ul>{notes}</ul>
+{seen[0]}<h2>What was found</h2><ul>{findings}</ul>{"".join(seen[1:])}<h2>What to type</h2>{typed}
+""",
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.sweeps.constraints import Constraint, constraints_of, feasible
 from fluidcc.sweeps.grid import dimension_of, format_value
 
 if TYPE_CHECKING:
@@ -83,6 +85,9 @@ def plot_sweep(
         norm = LogNorm() if wide else None
         mesh = axis.pcolormesh(_edges(x), _edges(y), finite, cmap=_COLOURS[minimise], norm=norm)
         axis.set_facecolor("0.85")
+        constraints = constraints_of(result.dataset, subject_to, metric, minimise=minimise)
+        kept = feasible(result.dataset, constraints).sel(whole, method="nearest").transpose(*shown).values
+        _explain_cells(axis, result, (_edges(x), _edges(y)), finite, kept, constraints)
         _name_axis(axis, "x", result, shown[1])
         _name_axis(axis, "y", result, shown[0])
         bar = picture.colorbar(mesh, ax=axis, label=label(metric, unit))
@@ -92,6 +97,32 @@ def plot_sweep(
     fixed = ", ".join(f"{n} = {format_value(n, float(values[n]))}" for n in held)
     axis.set_title(f"{text}" + (f"\nat {fixed}" if fixed else ""), fontsize="medium")
     return picture
+
+
+def _explain_cells(
+    axis: Axes,
+    result: SweepResult,
+    edges: tuple[np.ndarray, np.ndarray],
+    values: np.ma.MaskedArray,
+    kept: np.ndarray,
+    constraints: tuple[Constraint, ...],
+) -> None:
+    """Hatch what misses a bound, and say what grey and hatched cells are."""
+    empty = np.ma.getmaskarray(values)
+    missed = ~kept & ~empty
+    patches = []
+    if missed.any():
+        cells = axis.pcolor(*edges, np.ma.masked_where(~missed, np.ones(missed.shape)), hatch="////", lw=0)
+        cells.set_array(None)
+        cells.set(facecolor="none", edgecolor="0.25")
+        bounds = " or ".join(map(str, constraints))
+        patches.append(Patch(fill=False, hatch="////", ec="0.25", lw=0.5, label=f"misses {bounds}"))
+    if empty.any():
+        reasons = list(result.reasons)
+        why = "kmin above kmax" if all("kmax" in each for each in reasons) else "; ".join(reasons)[:60]
+        patches.append(Patch(fc="0.85", ec="0.5", label=f"no result: {why}"))
+    if patches:
+        axis.legend(handles=patches, fontsize="x-small", loc="upper left")
 
 
 def _mark_points(axis: Axes, shown: Sequence[str], best: dict[str, Any], mark: dict[str, float] | None) -> None:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.plotting.style import Picture, figure, label
 from fluidcc.sweeps.grid import format_value
 from fluidcc.tuning.goal import TUNED
 
@@ -26,7 +26,8 @@ _WIDE = 20.0  # largest over smallest value from which on an axis is logarithmic
 def plot_front(tuning: Tuning) -> Picture:
     """The front of the first two objectives, with the knee, the present setting, the yardsticks and the bounds."""
     x, y = (each.metric for each in tuning.goal.objectives[:2])
-    marked: list[tuple[str, Candidate, str, str]] = [("best", tuning.best, "*", _BEST)]
+    best = {True: "best, packets agree", False: "best, packets disagree", None: "best"}[tuning.confirmed]
+    marked: list[tuple[str, Candidate, str, str]] = [(best, tuning.best, "*", _BEST)]
     if tuning.knee is not None:
         marked.append(("knee", tuning.knee, "D", _OTHER))
     if tuning.start is not None:
@@ -38,20 +39,28 @@ def plot_front(tuning: Tuning) -> Picture:
     factors, suffixes = {}, {}
     for name in (x, y):
         values = np.array([each.metrics.get(name, np.nan) for each in shown])
-        suffixes[name] = scaled(values, TUNED[name][0])[1]
         finite = values[np.isfinite(values)]
-        factors[name] = units.scale_of(float(np.abs(finite).max()) if finite.size else 0.0, TUNED[name][0])[0]
         positive = finite[finite > 0]
-        if finite.size and len(positive) == len(finite) and positive.max() > _WIDE * positive.min():
+        wide = finite.size > 0 and len(positive) == len(finite) and positive.max() > _WIDE * positive.min()
+        if wide:
             (axis.set_xscale if name == x else axis.set_yscale)("log")
+        typical = float(np.median(finite) if wide else np.abs(finite).max()) if finite.size else 0.0
+        factors[name], suffixes[name] = units.scale_of(typical, TUNED[name][0])
     front = np.array([[each.metrics[name] / factors[name] for name in (x, y)] for each in tuning.pareto])
     if len(front):
-        axis.plot(front[:, 0], front[:, 1], ".-", color=_LINE, lw=1.0, label=f"front, {len(front)} settings")
+        axis.plot(
+            front[:, 0],
+            front[:, 1],
+            ".-",
+            color=_LINE,
+            lw=1.0,
+            label=f"front by the search's engine, {len(front)} settings",
+        )
     for name, each, symbol, colour in marked:
         missed = "" if each.kept else ", misses a bound"
         axis.plot(
             each.metrics[x] / factors[x], each.metrics[y] / factors[y], symbol, color=colour, ms=11, ls="none",
-            mfc=colour if name in ("best", "present") else "none", label=name + missed, clip_on=False,
+            mfc="none" if name == "knee" or colour == "black" else colour, label=name + missed, clip_on=False,
         )  # fmt: skip
     for bound in tuning.goal.constraints:
         draw = {x: axis.axvline, y: axis.axhline}.get(bound.metric)
@@ -96,6 +105,7 @@ def plot_sensitivity(tuning: Tuning) -> Picture:
     left.axvline(centre, color=_PRESENT, lw=1.0, label="best")
     if np.nanmin(every) > 0 and np.nanmax(every) > _WIDE * np.nanmin(every):
         left.set_xscale("log")
+    left.margins(x=0.12)
     left.set_yticks(range(len(names)), names)
     left.set_ylim(-0.6, len(names) - 0.4)
     left.set_xlabel(label(metric, unit))

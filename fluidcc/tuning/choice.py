@@ -19,7 +19,8 @@ from fluidcc.tuning.proof import Packets, contradictions, packets
 from fluidcc.tuning.result import Candidate
 from fluidcc.tuning.space import Point, Space
 
-_FINALISTS, _AT_ONCE = 64, 8  # that are run again with other seeds at most, and at a time
+_FINALISTS, _AT_ONCE = 24, 8  # that are run again with other seeds at most, and at a time
+_SPARE = (1.0, 2.0, 3.0)  # standard errors of the search's runs
 _SHOWN = 6  # that packets see at most
 _NEAR = 0.25  # of a range: distance over which a difference is believed
 _DOUBT = 0.05  # weight of there being none
@@ -68,15 +69,17 @@ class Proof:
 
     def by_search(self) -> Candidate:
         """The best by the search that keeps its bounds with other seeds too; that which misses least, if none does."""
-        order = sorted(self.rows, key=lambda row: _rank(self.goal, row[1]))
-        checked: list[tuple[tuple[float, float], Candidate]] = []
-        for first in range(0, min(len(order), _FINALISTS), _AT_ONCE):
-            points = [point for point, _ in order[first : first + _AT_ONCE]]
-            for point, found in zip(points, self.checker(points), strict=True):
-                checked.append((_rank(self.goal, found), candidate_of(self.goal, point, found)))
-            if any(each.kept for _, each in checked):
-                break
-        return min(checked, key=lambda each: each[0])[1]
+        checked: dict[tuple[float, ...], tuple[tuple[float, float], Candidate]] = {}
+        for spare in _SPARE:  # where chance decides, those that kept their bounds with more to spare are more likely to
+            order = sorted(self.rows, key=lambda row: _rank(self.goal, row[1], spare=spare))
+            for first in range(0, min(len(order), _FINALISTS), _AT_ONCE):
+                points = [point for point, _ in order[first : first + _AT_ONCE]]
+                for point, found in zip(points, self.checker(points), strict=True):
+                    one = _rank(self.goal, found), candidate_of(self.goal, point, found)
+                    checked[tuple(point.values())] = one
+                if any(each.kept for _, each in checked.values()):
+                    return min(checked.values(), key=lambda each: each[0])[1]
+        return min(checked.values(), key=lambda each: each[0])[1]
 
     def by_packets(self, first: Candidate, present: Point | None) -> Candidate:
         """The best that packets say nothing against, of those they see; that which they say least against, if none."""
@@ -127,7 +130,7 @@ class Proof:
                 if known.any():
                     shift = (weights[known] @ gaps[known]) / (weights[known].sum() + _DOUBT)
                     metrics[name] = metrics[name] + shift
-            ranked.append((_rank(self.goal, Measured(metrics, found.errors)), point))
+            ranked.append((_rank(self.goal, Measured(metrics, found.errors), spare=1.0), point))
         best = min(ranked, key=lambda each: each[0], default=None)
         return None if best is None or (than is not None and best[0] >= than) else best[1]
 
@@ -138,5 +141,6 @@ def candidate_of(goal: Goal, point: Point, found: Measured) -> Candidate:
     return Candidate(point, goal.summary(found.metrics), errors, not goal.violations(found.metrics).any())
 
 
-def _rank(goal: Goal, found: Measured) -> tuple[float, float]:
-    return float(goal.violations(found.metrics).sum()), float(goal.costs(found.metrics)[0])
+def _rank(goal: Goal, found: Measured, *, spare: float = 0.0) -> tuple[float, float]:
+    missed = goal.violations(found.metrics, {name: spare * values for name, values in found.errors.items()})
+    return float(missed.sum()), float(goal.costs(found.metrics)[0])

@@ -71,12 +71,19 @@ class Goal:
             costs.append(np.inf if np.isnan(value) else -value if each.maximise else value)
         return np.array(costs)
 
-    def violations(self, found: Metrics) -> np.ndarray:
-        """Of each constraint, as a share of its bound; 0 where it is kept."""
+    def violations(self, found: Metrics, errors: Metrics | None = None) -> np.ndarray:
+        """Of each constraint, as a share of its bound; 0 where it is kept.
+
+        With standard errors it is kept only with one to spare: of many points those seem best that were lucky.
+        """
         missed = []
         for each in self.constraints:
             more = each.sign == ">="
-            value = self.reduced(found, each.metric, maximise=more)
+            values = dict(found)
+            if errors is not None and each.metric in errors:
+                spare = np.nan_to_num(np.asarray(errors[each.metric], float))
+                values[each.metric] = np.asarray(found[each.metric], float) - (spare if more else -spare)
+            value = self.reduced(values, each.metric, maximise=more)
             short = (each.bound - value if more else value - each.bound) / max(abs(each.bound), 1e-12)
             missed.append(_FAR if np.isnan(short) else max(short, 0.0))
         return np.array(missed)

@@ -2,7 +2,8 @@
 
 NSGA-II keeps a front of points of which none is better than another in every objective (K. Deb et al., "A fast and
 elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evol. Comput. 6(2), 2002), points that violate less
-going first. Its best is then moved along the axes, one settable step at the least, until no neighbour is better.
+going first. Its best is then moved along the axes until no neighbour is better, and what is left of the evaluations
+goes to clouds around the best few.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from fluidcc.tuning.space import Point, Space
 
 _POPULATION = 32
 _START = 0.25  # share of the evaluations that are spread evenly first
-_POLISH = 0.3  # share of them that are left for the pattern search
+_POLISH = 0.5  # share of them that are left for what follows NSGA-II
 _STEP, _LEAST_STEP = 0.12, 0.004  # of the pattern search, as shares of a range
+_CLOUD, _CENTRES = 0.1, 5  # width of the clouds at first, and around how many points
 _NO_VALUE = 1e30  # what an objective without a value costs
 
 Report = Callable[[int], None]
@@ -60,7 +62,7 @@ def search(
     start = space.snapped(np.array([*first, *spread[:count]]))[:evaluations]
     evaluator([space.point(row) for row in start], report)
     _evolve(space, goal, evaluator, start, round((1 - _POLISH) * evaluations), seed, report)
-    _polish(space, goal, evaluator, evaluations, report)
+    _polish(space, goal, evaluator, evaluations, report, seed)
 
 
 def _evolve(
@@ -86,7 +88,7 @@ def _evolve(
     def scored(population: Any) -> Any:
         rows = evaluator([space.point(row) for row in population.get("X")], report)
         costs = np.array([goal.costs(row.metrics) for row in rows])
-        missed = np.array([goal.violations(row.metrics) for row in rows]).reshape(len(rows), -1)
+        missed = np.array([goal.violations(row.metrics, row.errors) for row in rows]).reshape(len(rows), -1)
         if not goal.constraints:
             missed = np.zeros((len(rows), 1))
         missed = np.where(np.isinf(costs).any(axis=1, keepdims=True), missed + 1e3, missed)
@@ -107,18 +109,21 @@ def _evolve(
         stuck = stuck + 1 if evaluator.runs == before else 0
 
 
-def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: Report | None) -> None:
-    """A pattern search from the best point that is known."""
+def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: Report | None, seed: int) -> None:
+    """A pattern search from the best point that is known, then clouds around the best few, narrower and narrower."""
+    names = space.names
+
+    def score_of(found: Measured) -> Score:
+        return goal.costs(found.metrics), goal.violations(found.metrics, found.errors)
 
     def scores_of(places: np.ndarray) -> list[Score]:
         return [score_of(found) for found in evaluator([space.point(row) for row in places], report)]
 
-    def score_of(found: Measured) -> Score:
-        return goal.costs(found.metrics), goal.violations(found.metrics)
+    def best_known(count: int) -> list[tuple[np.ndarray, Score]]:
+        scored = [(space.shares(dict(zip(names, v, strict=True))), score_of(found)) for v, found in evaluator.known()]
+        return sorted(scored, key=functools.cmp_to_key(lambda a, b: _order(a[1], b[1])))[:count]
 
-    scores = [(values, score_of(found)) for values, found in evaluator.known()]
-    first, here = functools.reduce(lambda a, b: b if better(*b[1], *a[1]) else a, scores)
-    at = space.shares(dict(zip(space.names, first, strict=True)))
+    [(at, here)] = best_known(1)
     size = _STEP
     while size >= _LEAST_STEP and evaluator.runs < until:
         axes = size * np.eye(len(at))
@@ -135,3 +140,18 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         score = scores_of(further)[0]
         if better(*score, *here):
             at, here = further[0], score
+    rng = np.random.default_rng(seed)
+    began, stuck = evaluator.runs, 0
+    while evaluator.runs < until and stuck < 20:
+        before = evaluator.runs
+        share = (before - began) / max(1, until - began)
+        width = _CLOUD * (_LEAST_STEP / _CLOUD) ** share
+        centres = np.stack([place for place, _ in best_known(_CENTRES)])
+        chosen = centres[rng.integers(len(centres), size=min(_POPULATION // 2, until - before))]
+        scores_of(space.snapped(np.clip(chosen + width * rng.standard_normal(chosen.shape), 0.0, 1.0)))
+        stuck = stuck + 1 if evaluator.runs == before else 0
+
+
+def _order(a: Score, b: Score) -> int:
+    """Negative if the first is better."""
+    return better(*b, *a) - better(*a, *b)

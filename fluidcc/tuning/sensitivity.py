@@ -84,6 +84,6 @@ def sensitivity(space: Space, goal: Goal, evaluator: Evaluator, best: Point, siz
         indices = {name: {k: float(found[v][i]) for k, v in keys.items()} for i, name in enumerate(names)}
     along = {}
     for each in space.variables:
-        tried = sorted({each.at(share) for share in np.linspace(0.0, 1.0, _ALONG)})
+        tried = each.axis(_ALONG)
         along[each.name] = {"values": tried, "objective": objective([best | {each.name: v} for v in tried]).tolist()}
     return Sensitivity(indices, along, logarithmic, len(values))

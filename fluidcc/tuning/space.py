@@ -52,6 +52,10 @@ class Variable:
             value = self.low + share * (self.high - self.low)
         return self.snapped(value)
 
+    def axis(self, count: int) -> list[float]:
+        """So many settable values from end to end, or as many as there are."""
+        return sorted({self.at(k / (count - 1)) for k in range(count)})
+
     def snapped(self, value: float) -> float:
         """The settable value nearest to another, within the bounds."""
         if self.step is not None:

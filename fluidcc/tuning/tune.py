@@ -244,7 +244,7 @@ def _example(
 
 def _front(goal: Goal, rows: Sequence[tuple[Point, Measured]]) -> list[tuple[Point, Measured]]:
     """Of the points that keep the constraints, those that none is better than."""
-    kept = [row for row in rows if not goal.violations(row[1].metrics).any()]
+    kept = [row for row in rows if not goal.violations(row[1].metrics, row[1].errors).any()]
     costs = np.array([goal.costs(found.metrics) for _, found in kept])
     if not len(kept):
         return []

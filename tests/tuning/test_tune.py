@@ -168,7 +168,7 @@ def test_packets_refuse_what_the_hybrid_misjudges_and_the_next_is_taken(tmp_path
 def test_pictures_name_the_present_setting_and_the_bounds() -> None:
     found = small(yardsticks={"paper": START}, subject_to="utilisation>=0.5")
     texts = [text.get_text() for text in found.plot_front().axes[0].get_legend().get_texts()]
-    assert {"best", "utilisation>=0.5"} <= set(texts)
+    assert {"best", "utilisation>=0.5"} <= set(texts), texts
     assert any(text.startswith("present") for text in texts)
     assert any(text.startswith("paper") for text in texts)
     for draw in (found.plot_sensitivity, found.plot_packets):
