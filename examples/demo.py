@@ -180,8 +180,8 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
 td{{padding:.1em 1em .1em 0}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
 <h1>{html.escape(name)}: {html.escape(port.name)}, {show(port.rate, "bytes/s")}, {FLOWS} senders</h1>
 <p><b>{verdict}</b> Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
-utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer and
-flow control.</p><table>{rows}</table><ul>{notes}</ul>
+utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer
+and flow control.</p><table>{rows}</table><ul>{notes}</ul>
 {seen[0]}<h2>What was found</h2><ul>{findings}</ul>{"".join(seen[1:])}<h2>What to type</h2>{typed}
 """,
         encoding="utf-8",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
@@ -112,9 +112,11 @@ def _explain_cells(
     missed = ~kept & ~empty
     patches = []
     if missed.any():
-        cells = axis.pcolor(*edges, np.ma.masked_where(~missed, np.ones(missed.shape)), hatch="////", lw=0)
-        cells.set_array(None)
-        cells.set(facecolor="none", edgecolor="0.25")
+        x, y = edges
+        for row, column in np.argwhere(missed).tolist():
+            corner = float(x[column]), float(y[row])
+            width, height = float(x[column + 1]) - corner[0], float(y[row + 1]) - corner[1]
+            axis.add_patch(Rectangle(corner, width, height, fill=False, hatch="////", ec="0.25", lw=0.0))
         bounds = " or ".join(map(str, constraints))
         patches.append(Patch(fill=False, hatch="////", ec="0.25", lw=0.5, label=f"misses {bounds}"))
     if empty.any():

@@ -94,6 +94,9 @@ def test_ports_that_are_not_meant_keep_their_profile(style: str, tmp_path: Path)
     assert changed["Ethernet0"] == 1048576
     assert any("a profile of their own, AZURE_LOSSLESS_100G" in note for note in found.notes)
     assert "ecnconfig.txt" not in found.files
+    # A profile is there before a queue names it, and goes after none does: SONiC refuses names that lead nowhere.
+    assert found.patch[0]["path"] == "/WRED_PROFILE/AZURE_LOSSLESS_100G"
+    assert found.undo[-1] == {"op": "remove", "path": "/WRED_PROFILE/AZURE_LOSSLESS_100G"}
     for group in read_ports(after)[0]:
         assert group.switch.kmin == (1048576 if "Ethernet0" in group.names else 2e3)
 

@@ -95,3 +95,21 @@ def test_bounds_that_cannot_be_read(text: str, says: str) -> None:
 
 def test_bounds_take_units_and_are_shown_with_them() -> None:
     assert str(parse_constraint(" queue_bytes.p99 <= 0.1MB ")) == "queue_bytes.p99<=100KB"
+
+
+def test_a_map_hatches_what_misses_a_bound_and_says_what_is_grey() -> None:
+    """Cells at (0, 1) and (1, 0) keep both bounds, (0, 0) leaves the link idle, (1, 1) failed."""
+    flat = swept([100.0, 200.0, 300.0, NAN], [0.65, 0.99, 1.0, NAN], [1.0, 1.0, 1.0, NAN])
+    index = {"a": ("k", [0.0, 0.0, 1.0, 1.0]), "b": ("k", [0.0, 1.0, 0.0, 1.0])}
+    both = flat.dataset.drop_vars("k").assign_coords(index).set_index(k=["a", "b"]).unstack("k")
+    axis = fc.SweepResult(both).plot().axes[0]
+    hatched = [patch for patch in axis.patches if patch.get_hatch()]
+    assert len(hatched) == 1
+    low, high = (float(edge) for edge in (hatched[0].get_x(), hatched[0].get_x() + hatched[0].get_width()))
+    assert low < 0.0 < high
+    legend = axis.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "misses utilisation>=0.98 or jain>=0.9",
+        "no result: kmin above kmax",
+    ]
