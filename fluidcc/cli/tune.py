@@ -75,6 +75,8 @@ def command(
     source = next((each for each in request.sources or [] if is_switch(each)), None)
     port = read_sonic(source, request.port) if source is not None else None
     first = {name: values[0] for name, values in cases.items()}
+    example = make(**first)
+    start = present(example, request.scheme, list(bounds))
     found = tune(
         make,
         bounds,
@@ -83,7 +85,8 @@ def command(
         subject_to=subject_to,
         across=cases,
         worst=worst,
-        start=present(make(**first), request.scheme, list(bounds)),
+        start=start,
+        yardsticks=_yardsticks(example, request.scheme, start),
         until=until,
         window=window,
         engine=engine,
@@ -116,6 +119,19 @@ def _typed(request: Request, found: Tuning) -> Commands:
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     changes = {name: value for name, value in found.best.point.items() if name in known}
     return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
+
+
+def _yardsticks(scenario: Scenario, scheme: str, start: dict[str, float] | None) -> dict[str, dict[str, float]]:
+    """What others set the thresholds to, where these are tuned; what else is tuned as it is."""
+    from fluidcc.operators.yardsticks import yardsticks
+
+    names = ("kmin", "kmax", "pmax")
+    if scheme != "dcqcn" or start is None or not {"kmin", "kmax"} <= start.keys():
+        return {}
+    rate = next(link.rate for link in scenario.links if link.marking is not None)
+    return {
+        each.name: start | {name: getattr(each, name) for name in names if name in start} for each in yardsticks(rate)
+    }
 
 
 def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, float] | None:
