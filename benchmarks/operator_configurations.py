@@ -30,7 +30,7 @@ from fluidcc.operators.nvidia_settings import SETTINGS
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "leaf-100g" / "config_db.json"
 BOUNDS = ["utilisation>=0.98", "jain>=0.8"]
-PACKETS = 4e5  # of a run, about
+UNTIL = "40ms"
 NICS: dict[str, dict[str, int]] = {
     "defaults": {},
     "clamp on": {"clamp_tgt_rate": 1, "rpg_byte_reset": 0},
@@ -111,19 +111,18 @@ def applied(tables: dict[str, Any], patch: list[dict[str, Any]]) -> dict[str, An
 
 def tune(fabric: Fabric, found: fc.Audit, evaluations: int) -> fc.Tuning:
     """The shortest queue within bounds, thresholds within two round trips' bytes or what they are."""
-    until = math.ceil(PACKETS * 1000 / found.switch.rate * 1e3) / 1e3
     start = np.linspace(0.0, 20e-6, fabric.flows).tolist()
     bytes_of = found.switch.rate * max(fabric.round_trip, 20e-6)
     red = found.switch.red
     assert red is not None
 
-    def make(kmin: float, kmax: float, pmax: float, g: float) -> fc.Scenario:
+    def make(kmin: float, kmax: float, pmax: float, g: float, rate_ai: float, timer: float) -> fc.Scenario:
         scenario = found.scenario(
             flows=fabric.flows,
             delay=fabric.round_trip / 4,
             start=start,
             marking=fc.RED(kmin, kmax, pmax),
-            scheme=dataclasses.replace(found.scheme, g=g),
+            scheme=dataclasses.replace(found.scheme, g=g, rate_ai=rate_ai, timer=timer),
         )
         return with_buffers(scenario, found.switch)
 
@@ -134,10 +133,15 @@ def tune(fabric: Fabric, found: fc.Audit, evaluations: int) -> fc.Tuning:
             "kmax": (20e3, max(4 * bytes_of, red.kmax)),
             "pmax": (0.01, 1.0),
             "g": (1 / 1024, 1 / 4),
+            "rate_ai": ("5Mbps", "1Gbps"),
+            "timer": ("50us", "300us"),
         },
         subject_to=BOUNDS,
-        start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
-        until=until,
+        start={
+            **{name: getattr(red, name) for name in ("kmin", "kmax", "pmax")},
+            **{name: getattr(found.scheme, name) for name in ("g", "rate_ai", "timer")},
+        },
+        until=UNTIL,
         evaluations=evaluations,
     )
 
@@ -166,8 +170,9 @@ def main() -> None:
                 *write(folder / "after", applied(tables, commands.patch), registers | commands.registers),
                 flows=fabric.flows,
             )
-            there = (after.switch.kmin, after.switch.kmax, after.switch.pmax, after.scheme.g)
-        assert np.allclose(there, [tuned.best.point[n] for n in ("kmin", "kmax", "pmax", "g")]), there
+            there = {name: getattr(after.switch, name) for name in ("kmin", "kmax", "pmax")}
+            there |= {name: float(getattr(after.scheme, name)) for name in ("g", "rate_ai", "timer")}
+        assert all(np.isclose(value, there[name]) for name, value in tuned.best.point.items()), there
         new, bad = kinds(after, "warn") - kinds(before, "warn"), kinds(after, "bad")
         fine = bool(tuned.confirmed) and not new and not bad
         met += fine

@@ -49,7 +49,7 @@ def configurations() -> dict[str, Any]:
 
 def checked(goal: Goal, make: Any, searched: Evaluator, space: Space) -> float:
     """The objective of what would be chosen, by seeds that nothing was chosen by."""
-    rows = [(dict(zip(space.names, v, strict=True)), m) for v, m in searched.known() if not m.reason]
+    rows = [(space.named(v), m) for v, m in searched.known() if not m.reason]
     checker = Evaluator(make, [{}], searched.draws, range(1001, 1017), goal.metrics)
     best = Proof(goal, space, checker, rows, [], None).by_search()
     return best.metrics["queue_bytes.p99"] if best.kept else float("inf")

@@ -22,7 +22,7 @@ from fluidcc.tuning.evaluate import SAMPLES, settled
 from fluidcc.tuning.goal import SETTLING, Goal
 
 _SURE = 2.0  # standard errors within which a bound counts as kept, and beyond which a difference counts
-_COUNTS = ("pfc_pauses", "drops")
+_COUNTS = {"pfc_pauses": "more PAUSEs", "drops": "more packets dropped"}  # which the search's engine does not see
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,7 +116,8 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
 
     A bound is missed where the mean is beyond it by more than two standard errors; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
-    setting that itself misses a bound has no objective to be held to.
+    setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than the present setting's, by
+    as much, speak against a setting too.
     """
     said = []
     for each in goal.constraints:
@@ -129,6 +130,12 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
         if np.isnan(short).any() or (short > _SURE * errors).any():
             value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
             said.append(f"{each} is missed: {value:.6g}")
+    for name, word in _COUNTS.items() if present is not None else ():
+        if name in found.each and name in present.each:
+            more = (found.each[name] - present.each[name]).max(axis=0)
+            error = more.std(ddof=1) / math.sqrt(len(more)) if len(more) > 1 else 0.0
+            if more.mean() > _SURE * error:
+                said.append(f"{word} than with the present setting: {found.metrics[name].max():.3g} a run")
     first = goal.objectives[0]
     if present is not None and first.metric in found.each and not contradictions(goal, present, None):
         sign = -1.0 if first.maximise else 1.0

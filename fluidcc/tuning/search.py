@@ -111,7 +111,6 @@ def _evolve(
 
 def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: Report | None, seed: int) -> None:
     """A pattern search from the best point that is known, then clouds around the best few, narrower and narrower."""
-    names = space.names
 
     def score_of(found: Measured) -> Score:
         return goal.costs(found.metrics), goal.violations(found.metrics, found.errors)
@@ -120,7 +119,7 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         return [score_of(found) for found in evaluator([space.point(row) for row in places], report)]
 
     def best_known(count: int) -> list[tuple[np.ndarray, Score]]:
-        scored = [(space.shares(dict(zip(names, v, strict=True))), score_of(found)) for v, found in evaluator.known()]
+        scored = [(space.shares(space.named(v)), score_of(found)) for v, found in evaluator.known()]
         return sorted(scored, key=functools.cmp_to_key(lambda a, b: _order(a[1], b[1])))[:count]
 
     [(at, here)] = best_known(1)

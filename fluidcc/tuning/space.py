@@ -12,7 +12,7 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.operators.settable import GRIDS
 from fluidcc.sweeps.grid import dimension_of, format_value
-from fluidcc.units import parse, parse_any
+from fluidcc.units import RATE, Rate, parse, parse_any
 
 Point = dict[str, float]
 
@@ -85,10 +85,14 @@ class Space:
 
     def point(self, shares: Sequence[float] | np.ndarray) -> Point:
         """Settable values at a place in the cube; a Kmin above Kmax becomes Kmax."""
-        found = {each.name: each.at(share) for each, share in zip(self.variables, shares, strict=True)}
+        found = {e.name: marked(e.name, e.at(share)) for e, share in zip(self.variables, shares, strict=True)}
         if "kmin" in found and "kmax" in found:
             found["kmin"] = min(found["kmin"], found["kmax"])
         return found
+
+    def named(self, values: Sequence[float]) -> Point:
+        """A point from its values in the order of the names."""
+        return {name: marked(name, value) for name, value in zip(self.names, values, strict=True)}
 
     def shares(self, point: Mapping[str, float]) -> np.ndarray:
         """Place of a point in the cube; the nearest, if it is outside."""
@@ -97,6 +101,11 @@ class Space:
     def snapped(self, shares: np.ndarray) -> np.ndarray:
         """Places of the settable points nearest to some places, (points, variables)."""
         return np.stack([self.shares(self.point(row)) for row in np.atleast_2d(shares)])
+
+
+def marked(name: str, value: float) -> float:
+    """A value of a name; that of a rate as one, since plain numbers are none."""
+    return Rate(value) if dimension_of(name) == RATE else float(value)
 
 
 def space_of(over: Mapping[str, Any]) -> Space:

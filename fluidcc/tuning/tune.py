@@ -142,9 +142,7 @@ def tune(
             report=lambda done: bar(min(done / evaluations, 1.0)),
         )  # fmt: skip
     searched = evaluator.runs
-    rows = [
-        (dict(zip(space.names, values, strict=True)), found) for values, found in evaluator.known() if not found.reason
-    ]
+    rows = [(space.named(values), found) for values, found in evaluator.known() if not found.reason]
     if not rows:
         raise InputError(f"over: no point makes sense; {next(found.reason for _, found in evaluator.known())}")
     checker = evaluator
@@ -214,14 +212,14 @@ def _cases(across: Mapping[str, Sequence[Any]] | None, over: Mapping[str, Any]) 
 
 def _point(values: Mapping[str, Any], space: Space, where: str) -> Point:
     """A setting in SI, as it is: it need be neither in the range nor settable."""
-    from fluidcc.tuning.space import number
+    from fluidcc.tuning.space import marked, number
 
     unknown = [name for name in values if name not in space.names]
     missing = [name for name in space.names if name not in values]
     if unknown or missing:
         word = f"{unknown[0]} is not tuned" if unknown else f"{missing[0]} is missing"
         raise InputError(f"{where}: {word}; give a value for each of {', '.join(space.names)}")
-    return {name: number(values[name], name, where) for name in space.names}
+    return {name: marked(name, number(values[name], name, where)) for name in space.names}
 
 
 def _example(

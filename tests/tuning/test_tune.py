@@ -143,6 +143,24 @@ def test_packets_contradict_beyond_two_standard_errors() -> None:
     assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995]), idle)
 
 
+def test_more_pauses_than_now_speak_against_a_setting() -> None:
+    goal = goal_of("queue_bytes.p99", None, "utilisation>=0.99", True, 1.0)
+
+    def pausing(counts: list[float]) -> Packets:
+        quiet = _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995])
+        return dataclasses.replace(
+            quiet,
+            metrics=quiet.metrics | {"pfc_pauses": np.array([np.mean(counts)])},
+            each=quiet.each | {"pfc_pauses": np.array([counts])},
+        )
+
+    assert contradictions(goal, pausing([120.0, 130.0, 140.0]), pausing([2.0, 3.0, 3.0])) == [
+        "more PAUSEs than with the present setting: 130 a run"
+    ]
+    assert not contradictions(goal, pausing([2.0, 3.0, 4.0]), pausing([120.0, 130.0, 140.0]))
+    assert not contradictions(goal, pausing([0.0, 9.0, 0.0]), pausing([2.0, 3.0, 3.0]))  # within two errors
+
+
 @pytest.mark.slow
 def test_packets_refuse_what_the_hybrid_misjudges_and_the_next_is_taken(tmp_path: Path) -> None:
     """Marks of single packets that meet are not in the hybrid: with Kmin of a packet it claims 0.99, packets 0.93."""
@@ -183,3 +201,20 @@ def test_a_failed_point_has_no_rank() -> None:
     assert np.isinf(goal.costs(failed.metrics)).all()
     assert (goal.violations(failed.metrics) > 100).all()
     assert dataclasses.asdict(failed)["reason"] == "no"
+
+
+def test_rates_are_tuned_and_typed() -> None:
+    """A tuned rate is one: it goes into a scenario and into what is typed without a unit being asked for."""
+
+    def faster(rate_ai: Any, timer: Any) -> fc.Scenario:
+        return fc.incast(2, rate="40Gbps", scheme=fc.DCQCN(rate_ai=rate_ai, timer=timer))
+
+    over = {"rate_ai": ("5Mbps", "400Mbps"), "timer": ("50us", "300us")}
+    start = {"rate_ai": "40Mbps", "timer": "55us"}
+    found = fc.tune(faster, over, until="5ms", seeds=1, evaluations=8, packet_seeds=0, subject_to=(), start=start)
+    assert found.start is not None
+    assert found.start.point == {"rate_ai": 5e6, "timer": pytest.approx(55e-6)}
+    assert (found.best.point["rate_ai"] / 125e3).is_integer()
+    leaf = Path(__file__).parents[2] / "examples" / "leaf-100g"
+    typed = fc.audit(leaf / "config_db.json", leaf / "nic.txt", port="Ethernet0").commands(found.best.point)
+    assert typed.registers["rpg_ai_rate"] == round(found.best.point["rate_ai"] / 125e3)
