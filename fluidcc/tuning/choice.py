@@ -98,7 +98,7 @@ class Proof:
             self._learn(choice.point, found)
             contradicted, rank, best, self.packets["best"] = min(seen, key=lambda each: each[:2])
             self.confirmed = not contradicted
-            # Where none was contradicted the search was right; where it claims no bound kept, there is none to disprove.
+            # Where none was contradicted the search was right; where it claims no bound kept, none is to be disproved.
             if len(seen) == _SHOWN or not any(each[0] for each in seen) or not first.kept:
                 return best
             following = self._next([each.point for _, _, each, _ in seen], rank if self.confirmed else None)

@@ -116,8 +116,8 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
 
     A bound is missed where the mean is beyond it by more than two standard errors; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
-    setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than the present setting's, by
-    as much, speak against a setting too.
+    setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than with the present setting,
+    by as much, speak against one too.
     """
     said = []
     for each in goal.constraints:
@@ -130,8 +130,8 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
         if np.isnan(short).any() or (short > _SURE * errors).any():
             value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
             said.append(f"{each} is missed: {value:.6g}")
-    for name, word in _COUNTS.items() if present is not None else ():
-        if name in found.each and name in present.each:
+    for name, word in _COUNTS.items():
+        if present is not None and name in found.each and name in present.each:
             more = (found.each[name] - present.each[name]).max(axis=0)
             error = more.std(ddof=1) / math.sqrt(len(more)) if len(more) > 1 else 0.0
             if more.mean() > _SURE * error:
