@@ -219,6 +219,7 @@ def audit(
         switch = group.switch
         findings = [
             *checks.algorithm(settings),
+            *checks.next_boot(settings),
             *checks.marking(switch),
             *checks.scaling(switch, sonic),
             *checks.buffers(switch),

@@ -229,6 +229,19 @@ def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
         )
 
 
+def next_boot(nic: NicSettings | None) -> Iterator[Finding]:
+    """Whether the NIC will be another after its next reset."""
+    if nic is None or not nic.pending:
+        return
+    told = ", ".join(f"{name} {now:.15g} -> {then:.15g}" for name, (now, then) in nic.pending.items())
+    yield Finding(
+        "warn",
+        "the NIC changes at its next boot",
+        f"what follows is of its present settings; from the next reset on {told}",
+        "reset it to have them now, or set them back",
+    )
+
+
 def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Finding]:
     """The NIC's settings among themselves and against the switch's priority."""
     if nic is not None:

@@ -40,11 +40,14 @@ class NicSettings:
         Where from: the file or folder, with the port and the column of a ``mlxconfig`` dump.
     ignored : tuple of str
         What was read but is not used, and why.
+    pending : mapping of str to (float, float)
+        Settings of ``mlxconfig`` that are another from the next boot on: as they are, and as they will be.
     """
 
     given: Mapping[str, float]
     source: str
     ignored: tuple[str, ...] = ()
+    pending: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
 @constructor()
@@ -163,8 +166,10 @@ class _Found:
     unset: list[str] = dataclasses.field(default_factory=list)
     unknown: list[str] = dataclasses.field(default_factory=list)
     others: dict[int, int] = dataclasses.field(default_factory=dict)  # settings of other ports
+    pending: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
-    def add(self, key: str, text: str, where: str) -> None:
+    def add(self, key: str, text: str, where: str, later: str = "") -> None:
+        """Take in a setting, and what it will be from the next boot on if the source says so."""
         base = key.rsplit("/", 1)[-1].lower()
         suffix = _PORT.fullmatch(base)
         name = canonical(suffix[1] if suffix else base)
@@ -183,6 +188,10 @@ class _Found:
                 f"{where}: {name} is {value:.15g} here but {self.given[name]:.15g} before; "
                 "keep one, or give the settings of one NIC only"
             )
+        if later and later.upper() != "N/A":
+            then = _value(name, later, f"{where}: {name} (Next Boot)")
+            if then != value:
+                self.pending[name] = value, then
 
 
 def _value(name: str, text: str, where: str) -> float:
@@ -202,11 +211,9 @@ def _value(name: str, text: str, where: str) -> float:
         raise InputError(f"{error}{' (' + hint + ')' if hint else ''}") from None
 
 
-def _settings(
-    found: _Found, lines: Iterator[tuple[str, str, str]], source: str, *, unknown_listed: bool
-) -> NicSettings:
-    for key, text, where in lines:
-        found.add(key, text, where)
+def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, unknown_listed: bool) -> NicSettings:
+    for line in lines:
+        found.add(*line)
     given = dict(found.given)
     if not given:
         others = " and ".join(str(p) for p in sorted(found.others))
@@ -221,7 +228,7 @@ def _settings(
         ignored += [f"{left} more lines with unknown names"] if left > 0 else []
     elif found.unknown:
         ignored.append(f"{len(found.unknown)} other settings or files, which are none of DCQCN's numbers")
-    return NicSettings(given, source, tuple(ignored))
+    return NicSettings(given, source, tuple(ignored), found.pending)
 
 
 def _text_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
@@ -253,7 +260,7 @@ def _is_port_setting(key: str) -> bool:
     return suffix is not None and canonical(suffix[1]) is not None
 
 
-def _dump_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
+def _dump_lines(lines: list[str], name: str) -> Iterator[tuple[str, ...]]:
     columns: list[str] = []
     for i, line in enumerate(lines, 1):
         if line.strip().startswith("Configurations:"):
@@ -274,7 +281,9 @@ def _dump_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
                 f"{name}:{i}: {match[1]} has {len(values)} values where the header announces {announced}; "
                 "give the output of `mlxconfig query` unchanged"
             )
-        yield match[1], values[columns.index("Current") if "Current" in columns else 0], f"{name}:{i}"
+        now = values[columns.index("Current") if "Current" in columns else 0]
+        later = values[columns.index("Next Boot")] if {"Current", "Next Boot"} <= set(columns) else ""
+        yield match[1], now, f"{name}:{i}", later
 
 
 def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:

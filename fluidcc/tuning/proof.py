@@ -116,8 +116,8 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
 
     A bound is missed where the mean is beyond it by more than two standard errors; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
-    setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than with the present setting,
-    by as much, speak against one too.
+    setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than it has, by as much,
+    speak against a setting too.
     """
     said = []
     for each in goal.constraints:

@@ -33,16 +33,23 @@ _SIZES = {"B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9}
 
 @dataclasses.dataclass(frozen=True)
 class Files:
-    """A switch's configuration, a NIC's settings (None: not given), and how many flows are asked about."""
+    """A switch's configuration, a NIC's settings (None: not given), and how many flows are asked about.
+
+    With settings of the NIC's next boot its file has the three columns of ``mlxconfig -e query``.
+    """
 
     config: dict[str, Any]
     nic: dict[str, int] | None
     flows: int = 8
+    later: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def audited(self, folder: Path) -> Any:
         switch, settings = folder / "config_db.json", folder / "nic.txt"
         switch.write_text(json.dumps(self.config))
-        if self.nic is not None:
+        if self.later and self.nic is not None:
+            rows = [f"{n}_P1 {v} {v} {self.later.get(n, v)}" for n, v in self.nic.items()]
+            settings.write_text("\n".join(["Configurations: Default Current Next Boot", *rows]))
+        elif self.nic is not None:
             settings.write_text("\n".join(f"{name} = {value}" for name, value in self.nic.items()))
         return fc.audit(switch, None if self.nic is None else settings, port=PORT, flows=self.flows)
 
@@ -226,6 +233,12 @@ CASES = [
         BASE.table("BUFFER_POOL", POOL, size=_smallest_pool(12500)),
         name="a pool smaller than its headroom",
     ),
+    Case(
+        "the NIC changes at its next boot",
+        "warn",
+        dataclasses.replace(BASE, later={"RPG_AI_RATE": 21}),
+        dataclasses.replace(BASE, later={"RPG_AI_RATE": 20}),
+    ),
     Case("no NIC settings", "warn", dataclasses.replace(BASE, nic=None), BASE, _MOVED),
     Case(
         "DCQCN is off for this priority",
@@ -399,6 +412,13 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     (
         r"enlarge the pool to (\d+) or more, or lower the headroom \(xoff\) if cables allow",
         [lambda f, size: f.table("BUFFER_POOL", POOL, size=size)],
+    ),
+    (
+        r"reset it to have them now, or set them back",
+        [
+            lambda f: dataclasses.replace(f.settings(**f.later), later={}),
+            lambda f: dataclasses.replace(f, later={}),
+        ],
     ),
     (r"give --nic FILE", [lambda f: dataclasses.replace(f, nic=BASE.nic)]),
     (r"set ROCE_CC_PRIO_MASK to (\d+)", [lambda f, mask: f.settings(ROCE_CC_PRIO_MASK=int(mask))]),

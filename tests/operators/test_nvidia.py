@@ -95,6 +95,7 @@ def test_current_of_three_columns(read):
     nic = read(text)
     assert nic.given == {"rpg_ai_rate": 40, "clamp_tgt_rate": 1}
     assert "column Current" in nic.source
+    assert nic.pending == {"rpg_ai_rate": (40, 80)}
     headless = read(text.split("\n", 1)[1])
     assert headless.given == nic.given
     refused(read, text.replace("40              80", "40"), ":2", "header announces 3")
