@@ -1,9 +1,10 @@
 """Choosing among the points that were searched: by other seeds, and then by what packets say of those chosen before.
 
 The search's engine and packets differ, mostly where queues are a few packets long. Where packets contradict a choice,
-their difference from the search's engine there is taken for that of its neighbours too, and the best by the numbers so
-corrected is shown to packets next: the additive correction of multi-fidelity models (M. C. Kennedy, A. O'Hagan,
-Biometrika 87, 2000), by kernel regression. Corrections choose what packets see; they prove nothing.
+their difference from the search's engine there is taken for that of its neighbours too, queues by factors and the rest
+by differences, and the best by the numbers so corrected is shown to packets next: the correction of multi-fidelity
+models (M. C. Kennedy, A. O'Hagan, Biometrika 87, 2000), by kernel regression. It chooses what packets see, and proves
+nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _SPARE = (1.0, 2.0, 3.0)  # standard errors of the search's runs
 _SHOWN = 6  # that packets see at most
 _NEAR = 0.25  # of a range: distance over which a difference is believed
 _DOUBT = 0.05  # weight of there being none
+_PACKET = 1e3  # bytes: queues that differ by less are as good as the same
 
 
 class Proof:
@@ -113,7 +115,11 @@ class Proof:
     def _learn(self, point: Point, found: Packets) -> None:
         """Keep by how much packets differ from the search's engine at a point."""
         ours = self.checker([point])[0].metrics
-        gaps = {name: found.metrics[name] - ours[name] for name in self.goal.metrics if name in found.metrics}
+        gaps = {
+            name: _apart(name, found.metrics[name]) - _apart(name, ours[name])
+            for name in self.goal.metrics
+            if name in found.metrics
+        }
         self._differences.append((self.space.shares(point), gaps))
 
     def _next(self, seen: Sequence[Point], than: tuple[float, float] | None) -> Point | None:
@@ -129,10 +135,20 @@ class Proof:
                 known = np.isfinite(gaps).all(axis=1)
                 if known.any():
                     shift = (weights[known] @ gaps[known]) / (weights[known].sum() + _DOUBT)
-                    metrics[name] = metrics[name] + shift
+                    metrics[name] = _back(name, _apart(name, metrics[name]) + shift)
             ranked.append((_rank(self.goal, Measured(metrics, found.errors), spare=1.0), point))
         best = min(ranked, key=lambda each: each[0], default=None)
         return None if best is None or (than is not None and best[0] >= than) else best[1]
+
+
+def _apart(metric: str, values: np.ndarray) -> np.ndarray:
+    """What differences of a metric are taken of: queues spread over decades, and differ by factors."""
+    return np.log(values + _PACKET) if metric.startswith("queue_bytes.") else values
+
+
+def _back(metric: str, values: np.ndarray) -> np.ndarray:
+    """The metric of which `_apart` is this."""
+    return np.exp(values) - _PACKET if metric.startswith("queue_bytes.") else values
 
 
 def candidate_of(goal: Goal, point: Point, found: Measured) -> Candidate:

@@ -25,6 +25,7 @@ from fluidcc.sweeps.execution import on_threads
 from fluidcc.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.tuning.space import Point
 
+_LEAST_BATCH = 32  # points of the fluid that run together
 SAMPLES = 400  # instants from which a settling time is read
 
 
@@ -184,7 +185,10 @@ class Evaluator:
 
         if not new:
             return
-        columns = {name: np.array([point[name] for point in new.values()]) for name in next(iter(new.values()))}
+        # Few sizes, each of which is compiled for itself: the last point is repeated.
+        points = list(new.values())
+        points += points[-1:] * (max(_LEAST_BATCH, 1 << (len(points) - 1).bit_length()) - len(points))
+        columns = {name: np.array([point[name] for point in points]) for name in points[0]}
         results = []
         for case in self.cases:
 
@@ -195,7 +199,7 @@ class Evaluator:
             results.append(
                 sweep(
                     make,
-                    {"point": np.arange(float(len(new)))},
+                    {"point": np.arange(float(len(points)))},
                     until=self.draws.until,
                     window=self.draws.window,
                     estimate_error=False,

@@ -12,7 +12,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
-from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
 from fluidcc.sweeps.constraints import Constraint
 from fluidcc.tuning.choice import Proof, candidate_of
@@ -127,6 +127,9 @@ def tune(
         raise InputError(f"sensitivity: {sensitivity} is no power of 2; write for example 32")
     present = None if start is None else _point(start, space, "start")
     others = {name: _point(values, space, f"yardsticks {name}") for name, values in (yardsticks or {}).items()}
+    if present is not None:
+        for case in cases:
+            resolve(make_scenario(**present, **case))  # a present setting that makes no sense is refused at once
     example = _example(make_scenario, space, cases, [*([present] if present else []), *others.values()])
     schemes = {flow.scheme.name for flow in example.flows}
     engine = engine or ("hybrid" if schemes <= {"dcqcn", "none"} else "fluid")
@@ -226,7 +229,6 @@ def _example(
     make_scenario: Callable[..., Scenario], space: Space, cases: Sequence[dict[str, Any]], known: Sequence[Point]
 ) -> Scenario:
     """Some scenario that makes sense."""
-    from fluidcc.scenario.model import resolve
     from fluidcc.sweeps.grid import check_takes
 
     check_takes(make_scenario, [*space.names, *cases[0]])
