@@ -70,11 +70,14 @@ def command(
             flows=int(plain.pop("flows")) if "flows" in plain else request.flows,
             sets=[*(request.sets or []), *(f"{name}={value}" for name, value in plain.items())],
         )
+        if tied and values:  # a step stays one
+            values["kmax"] = values["kmin"]
         return with_buffers(scenario_of(mine, values), port)
 
     source = next((each for each in request.sources or [] if is_switch(each)), None)
     port = read_sonic(source, request.port) if source is not None else None
     first = {name: values[0] for name, values in cases.items()}
+    tied = "kmin" in bounds and "kmax" not in bounds and _is_step(scenario_of(request))
     example = make(**first)
     start = present(example, request.scheme, list(bounds))
     found = tune(
@@ -119,6 +122,12 @@ def _typed(request: Request, found: Tuning) -> Commands:
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     changes = {name: value for name, value in found.best.point.items() if name in known}
     return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
+
+
+def _is_step(scenario: Scenario) -> bool:
+    """Whether marking begins and is certain at one threshold, as DCTCP's K."""
+    marking = next((link.marking for link in scenario.links if link.marking is not None), None)
+    return marking is not None and float(marking.kmin) == float(marking.kmax)
 
 
 def _yardsticks(scenario: Scenario, scheme: str, start: dict[str, float] | None) -> dict[str, dict[str, float]]:

@@ -15,10 +15,12 @@ import numpy as np
 
 from fluidcc.sweeps.grid import format_value
 from fluidcc.tuning.evaluate import Evaluator, Measured
-from fluidcc.tuning.goal import Goal
+from fluidcc.tuning.goal import Goal, order_of
 from fluidcc.tuning.proof import Packets, contradictions, packets
 from fluidcc.tuning.result import Candidate
 from fluidcc.tuning.space import Point, Space
+
+Rank = tuple[float, ...]
 
 _FINALISTS, _AT_ONCE = 24, 8  # that are run again with other seeds at most, and at a time
 _SPARE = (1.0, 2.0, 3.0)  # standard errors of the search's runs
@@ -71,7 +73,7 @@ class Proof:
 
     def by_search(self) -> Candidate:
         """The best by the search that keeps its bounds with other seeds too; that which misses least, if none does."""
-        checked: dict[tuple[float, ...], tuple[tuple[float, float], Candidate]] = {}
+        checked: dict[tuple[float, ...], tuple[Rank, Candidate]] = {}
         for spare in _SPARE:  # where chance decides, those that kept their bounds with more to spare are more likely to
             order = sorted(self.rows, key=lambda row: _rank(self.goal, row[1], spare=spare))
             for first in range(0, min(len(order), _FINALISTS), _AT_ONCE):
@@ -88,7 +90,7 @@ class Proof:
         if present is not None:
             self.packets["start"] = self._run(present, "packets, present setting")
             self._learn(present, self.packets["start"])
-        seen: list[tuple[bool, tuple[float, float], Candidate, Packets]] = []
+        seen: list[tuple[bool, Rank, Candidate, Packets]] = []
         choice = first
         while True:
             found = self._run(choice.point, f"packets, choice {len(seen) + 1}")
@@ -122,7 +124,7 @@ class Proof:
         }
         self._differences.append((self.space.shares(point), gaps))
 
-    def _next(self, seen: Sequence[Point], than: tuple[float, float] | None) -> Point | None:
+    def _next(self, seen: Sequence[Point], than: Rank | None) -> Point | None:
         """The best of the points that packets have not seen, by corrected numbers; None unless better than a rank."""
         ranked = []
         for (point, found), place in zip(self.rows, self._places, strict=True):
@@ -157,6 +159,7 @@ def candidate_of(goal: Goal, point: Point, found: Measured) -> Candidate:
     return Candidate(point, goal.summary(found.metrics), errors, not goal.violations(found.metrics).any())
 
 
-def _rank(goal: Goal, found: Measured, *, spare: float = 0.0) -> tuple[float, float]:
+def _rank(goal: Goal, found: Measured, *, spare: float = 0.0) -> Rank:
+    """Violations, then the objectives: less is better."""
     missed = goal.violations(found.metrics, {name: spare * values for name, values in found.errors.items()})
-    return float(missed.sum()), float(goal.costs(found.metrics)[0])
+    return float(missed.sum()), *order_of(goal, goal.costs(found.metrics))

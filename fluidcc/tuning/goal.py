@@ -19,6 +19,7 @@ TUNED: dict[str, tuple[str, str]] = METRICS | {
 _MORE = ("utilisation", "jain", "goodput_bytes_per_s", "queue_bytes.min")  # of these more is better
 _FAR = 1e3  # violation of what has no value: a failed point, flows that never settle
 
+Score = tuple[np.ndarray, np.ndarray]  # costs and violations
 Metrics = Mapping[str, np.ndarray]  # of one point, (cases,) each; NaN where undefined
 
 
@@ -147,8 +148,18 @@ def goal_of(
     return Goal(tuple(objectives), constraints, worst)
 
 
-def better(costs: np.ndarray, missed: np.ndarray, than_costs: np.ndarray, than_missed: np.ndarray) -> bool:
-    """Whether one point is better than another: fewer violations first, then the first objective (Deb's rule)."""
-    if missed.sum() != than_missed.sum() and (missed.any() or than_missed.any()):
-        return bool(missed.sum() < than_missed.sum())
-    return bool(costs[0] < than_costs[0])
+def order_of(goal: Goal, costs: np.ndarray) -> tuple[float, ...]:
+    """Costs in the order of the objectives; queues less than a byte apart are the same, and the next one decides."""
+    whole = [
+        each.metric.startswith("queue_bytes.") and np.isfinite(cost)
+        for each, cost in zip(goal.objectives, costs, strict=True)
+    ]
+    return tuple(float(np.round(cost)) if byte else float(cost) for byte, cost in zip(whole, costs, strict=True))
+
+
+def better(goal: Goal, one: Score, than: Score) -> bool:
+    """Whether one point is better than another: fewer violations first, then the objectives in order (Deb's rule)."""
+    missed, other = float(one[1].sum()), float(than[1].sum())
+    if missed != other:
+        return missed < other
+    return order_of(goal, one[0]) < order_of(goal, than[0])

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from fluidcc.tuning.evaluate import Evaluator, Measured
-from fluidcc.tuning.goal import Goal, better
+from fluidcc.tuning.goal import Goal, Score, better
 from fluidcc.tuning.space import Point, Space
 
 _POPULATION = 32
@@ -28,7 +28,6 @@ _CLOUD, _CENTRES = 0.1, 5  # width of the clouds at first, and around how many p
 _NO_VALUE = 1e30  # what an objective without a value costs
 
 Report = Callable[[int], None]
-Score = tuple[np.ndarray, np.ndarray]  # costs and violations
 
 
 def search(
@@ -120,7 +119,9 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
 
     def best_known(count: int) -> list[tuple[np.ndarray, Score]]:
         scored = [(space.shares(space.named(v)), score_of(found)) for v, found in evaluator.known()]
-        return sorted(scored, key=functools.cmp_to_key(lambda a, b: _order(a[1], b[1])))[:count]
+        return sorted(
+            scored, key=functools.cmp_to_key(lambda a, b: better(goal, b[1], a[1]) - better(goal, a[1], b[1]))
+        )[:count]
 
     [(at, here)] = best_known(1)
     size = _STEP
@@ -129,7 +130,7 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         places = space.snapped(np.clip(np.concatenate([at + axes, at - axes]), 0.0, 1.0))
         moved = at
         for place, score in zip(places, scores_of(places), strict=True):
-            if better(*score, *here):
+            if better(goal, score, here):
                 moved, here = place, score
         if np.array_equal(moved, at):
             size /= 2
@@ -137,7 +138,7 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         further = space.snapped(np.clip(2 * moved - at, 0.0, 1.0))  # once more the same way
         at = moved
         score = scores_of(further)[0]
-        if better(*score, *here):
+        if better(goal, score, here):
             at, here = further[0], score
     rng = np.random.default_rng(seed)
     began, stuck = evaluator.runs, 0
@@ -149,8 +150,3 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         chosen = centres[rng.integers(len(centres), size=min(_POPULATION // 2, until - before))]
         scores_of(space.snapped(np.clip(chosen + width * rng.standard_normal(chosen.shape), 0.0, 1.0)))
         stuck = stuck + 1 if evaluator.runs == before else 0
-
-
-def _order(a: Score, b: Score) -> int:
-    """Negative if the first is better."""
-    return better(*b, *a) - better(*a, *b)

@@ -93,8 +93,10 @@ def test_the_worst_case_counts_or_the_mean() -> None:
     assert mean.violations(found) == pytest.approx([0.0, 0.0])
     never = found | {"settling_time": np.array([0.004, math.nan])}
     assert goal.violations(never)[1] > 100
-    assert better(np.array([9.0]), np.zeros(1), np.array([1.0]), np.array([0.1]))
-    assert not better(np.array([2.0]), np.zeros(1), np.array([1.0]), np.zeros(1))
+    fine, missed = np.zeros(1), np.array([0.1])
+    assert better(goal, (np.array([9.0, 0.0]), fine), (np.array([1.0, 0.0]), missed))
+    assert not better(goal, (np.array([2.0, -1.0]), fine), (np.array([1.0, 0.0]), fine))
+    assert better(goal, (np.array([0.2, -0.99]), fine), (np.array([0.1, -0.98]), fine))  # the same queue, more used
 
 
 def test_a_metric_that_there_is_not_is_refused() -> None:
@@ -125,9 +127,9 @@ def test_the_knee_of_a_hyperbola_is_in_its_middle() -> None:
 
 
 def _bowl(point: dict[str, float]) -> dict[str, float]:
-    """Least of a / b under a b >= 1 for a in 1/8..8, b in 1/8..4: at b = 4, a = 1/4 it is 1/16."""
+    """In MB, least of a / b under a b >= 1 for a in 1/8..8, b in 1/8..4: at b = 4, a = 1/4 it is 1/16."""
     a, b = point["eta"], point["w_ai"]
-    return {"queue_bytes.p99": a / b + 0.05 * (1 - math.cos(20 * a)), "utilisation": a * b}
+    return {"queue_bytes.p99": 1e6 * (a / b + 0.05 * (1 - math.cos(20 * a))), "utilisation": a * b}
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -143,6 +143,20 @@ def test_packets_contradict_beyond_two_standard_errors() -> None:
     assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995]), idle)
 
 
+def test_a_settling_time_is_that_of_the_mean_rates_in_packets_too() -> None:
+    """Single runs never come within a tenth; the mean over the seeds does, and is what counts."""
+    goal = goal_of("settling_time", None, (), True, 1.0)
+
+    def settling(mean: float) -> Packets:
+        each = {SETTLING: np.array([[np.nan, np.nan, np.nan]])}
+        return Packets({SETTLING: np.array([mean])}, {}, each, [])
+
+    assert not contradictions(goal, settling(1e-3), settling(5e-3))
+    assert contradictions(goal, settling(6e-3), settling(5e-3))
+    assert contradictions(goal, settling(np.nan), settling(5e-3))
+    assert not contradictions(goal, settling(6e-3), settling(np.nan))
+
+
 def test_more_pauses_than_now_speak_against_a_setting() -> None:
     goal = goal_of("queue_bytes.p99", None, "utilisation>=0.99", True, 1.0)
 
