@@ -141,8 +141,8 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
             "warn",
             "PFC pauses the senders",
             f"from {LOOK[0]} to {LOOK[1]} after {flows} flows started at line rate the queue would be "
-            f"{show(queue['mean'], SIZE)} on average, far beyond the switch's buffer (hybrid engine): PAUSE holds them, "
-            "and feedback waits behind that queue; what PAUSE makes of it is left out",
+            f"{show(queue['mean'], SIZE)} on average, far beyond the switch's buffer (hybrid engine): PAUSE holds "
+            "them, and feedback waits behind that queue; what PAUSE makes of it is left out",
             _SWEEP,
         )
         return
