@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fluidcc.errors import InputError as InputError
     from fluidcc.figures.registry import list_figures as list_figures
     from fluidcc.figures.registry import reproduce as reproduce
+    from fluidcc.fitting.fit import fit as fit
+    from fluidcc.fitting.result import Fit as Fit
     from fluidcc.operators.audit import Audit as Audit
     from fluidcc.operators.audit import audit as audit
     from fluidcc.results.comparison import Comparison as Comparison
@@ -105,6 +107,7 @@ _HOMES = {
     "DCTCP": "fluidcc.schemes.dctcp",
     "Equilibrium": "fluidcc.theory.control.equilibrium",
     "Failure": "fluidcc.scenario.model",
+    "Fit": "fluidcc.fitting.result",
     "Flow": "fluidcc.scenario.model",
     "HPCC": "fluidcc.schemes.hpcc",
     "HPCCMultiQ": "fluidcc.schemes.hpcc_multiq",
@@ -141,6 +144,7 @@ _HOMES = {
     "equilibrium": "fluidcc.theory.control.equilibrium",
     "fat_tree": "fluidcc.scenario.builders",
     "finish_times": "fluidcc.theory.fairness.over_time",
+    "fit": "fluidcc.fitting.fit",
     "from_equilibrium": "fluidcc.sweeps.hysteresis",
     "hysteresis": "fluidcc.sweeps.hysteresis",
     "incast": "fluidcc.scenario.builders",

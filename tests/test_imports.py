@@ -34,6 +34,7 @@ ORDER = (
     "fluidcc.theory",
     "fluidcc.theory.*",
     "fluidcc.sweeps",
+    "fluidcc.fitting",
     "fluidcc.operators",
     "fluidcc.tuning",
     "fluidcc.plotting",

@@ -65,7 +65,7 @@ def minimise(
     low, high = np.zeros(unknowns), np.ones(unknowns)
     points, numbers = np.empty((0, unknowns)), np.empty((0, len(observed)))
     each = runs // (ROUNDS + 1)
-    solution = None
+    solution = before = None
     for turn in range(ROUNDS):
         count = each if turn < ROUNDS - 1 else 2 * each
         new = low + (high - low) * design.random(count)
@@ -73,11 +73,13 @@ def minimise(
         good = np.isfinite(found).all(axis=1)
         points, numbers = np.concatenate([points, new[good]]), np.concatenate([numbers, found[good]])
         inside = ((points >= low) & (points <= high)).all(axis=1)
-        solution = _solve(points[inside], numbers[inside], observed, low, high, errors)
+        before, solution = solution, _solve(points[inside], numbers[inside], observed, low, high, errors)
         if turn < ROUNDS - 1:
             low, high = _next(solution, points[inside], numbers[inside], observed, low, high, turn)
-    assert solution is not None
-    return solution
+    assert solution is not None and before is not None
+    # Where the numbers are no smooth function of the parameters, designs of two widths disagree: that is uncertain too.
+    apart = np.outer(solution.at - before.at, solution.at - before.at)
+    return dataclasses.replace(solution, covariance=solution.covariance + apart)
 
 
 def _terms(points: np.ndarray) -> np.ndarray:

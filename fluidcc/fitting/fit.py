@@ -1,0 +1,228 @@
+"""Unknown parameters from a measured trace: `fit`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.hybrid.build import check as check_hybrid
+from fluidcc.engines.threads import cores
+from fluidcc.errors import InputError
+from fluidcc.fitting import moments, trajectory
+from fluidcc.fitting.features import even, features_of
+from fluidcc.fitting.identifiability import WIDEST, combinations, in_words
+from fluidcc.fitting.measured import Measured, measured_of
+from fluidcc.fitting.result import Estimate, Fit
+from fluidcc.fitting.scenarios import Make, as_measured, draws_chance, fluid_run, hybrid_run, link_of, maker_of
+from fluidcc.fitting.space import Space, space_of
+from fluidcc.progress import Bar
+from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.surface import public
+from fluidcc.units import TIME, interval, show, whole
+
+_SEEDS = 12  # runs at the estimate, for the picture
+_FIRST_SEED = 1
+_NORMAL = 1.96  # standard deviations of a 95 % interval
+_STRANGE = 1.6  # residual beyond which the model does not explain the trace
+_MOST_SAMPLES = 4000  # of a trajectory
+_EDGE = 1e-3  # of the range, at which an interval ends at its bound
+
+
+@public()
+def fit(
+    trace: Any,
+    scenario: Any,
+    over: Mapping[str, Any],
+    *,
+    window: Any = None,
+    engine: str | None = None,
+    link: str | None = None,
+    runs: int = 700,
+) -> Fit:
+    """Estimate unknown parameters from a measured queue or measured rates.
+
+    For schemes with chance (DCQCN) by simulated moments on the hybrid engine: moments, quantiles and spectra. For others by
+    least squares on the trajectory of the fluid.
+
+    Parameters
+    ----------
+    trace : Trace or path
+        What was measured: a run, its NetCDF, or CSV with columns such as ``time_us``, ``queue_bytes``, ``rate_Gbps``. Time 0 is
+        the scenario's; of what starts later than it lasts, the first sample.
+    scenario : callable or Scenario
+        ``make_scenario(**values)`` as of `fluidcc.sweep`; or a scenario, whose flows' scheme (or marking, or ``delay``) has
+        parameters of the names in ``over``.
+    over : mapping
+        The unknowns: a pair of bounds for each; searched in logarithms where both are above 0.
+    window : pair of quantity, or text "A:B"
+        What is fitted [s]; by default the second half with the hybrid, all with the fluid.
+    engine : {"hybrid", "fluid"}
+        By default the hybrid if flows react to marks and it knows their scheme.
+    link : str
+        Whose queue was measured; by default that of the trace, or else the one that is shared most.
+    runs : int
+        Of the hybrid.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        If the trace, the scenario or a range makes no sense.
+    """
+    space = space_of(over)
+    make = maker_of(scenario, space.names)
+    middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
+    if engine is None:
+        engine = "hybrid" if draws_chance(middle) else "fluid"
+    if engine not in ("hybrid", "fluid"):
+        raise InputError(f"engine: {str(engine)[:20]!r} does not fit; write hybrid or fluid")
+    measured = _from_start(measured_of(trace, link))
+    at = link_of(middle, link or measured.link)
+    end = float(measured.time[-1])
+    given = interval(window, "window")
+    opens, closes = given or ((end / 2 if engine == "hybrid" else float(measured.time[0])), end)
+    if not 0 <= opens < closes <= end * (1 + 1e-9):
+        raise InputError(f"window: {show(opens, TIME)}:{show(closes, TIME)} is not within the trace, of {show(end, TIME)}")
+    stretch = measured.between(opens, closes)
+    if len(stretch.time) < 2:
+        raise InputError(f"window: {show(opens, TIME)}:{show(closes, TIME)} holds no samples; widen it")
+    if engine == "hybrid":
+        check_hybrid(middle)
+        count = whole(runs, 100 * len(space.names), 1_000_000, "runs")
+        return _moments(stretch, make, middle, space, at, (opens, closes), count)
+    return _trajectory(stretch, make, middle, space, at, (opens, closes))
+
+
+def _from_start(measured: Measured) -> Measured:
+    """Times from the first sample on, of what starts later than it lasts."""
+    first, span = float(measured.time[0]), float(measured.time[-1] - measured.time[0])
+    if first < 0 or first > span:
+        return dataclasses.replace(measured, time=measured.time - first + measured.interval)
+    return measured
+
+
+def _moments(
+    stretch: Measured, make: Make, middle: Scenario, space: Space, link: int, window: tuple[float, float], runs: int
+) -> Fit:
+    stretch = even(stretch)
+    spacing = stretch.interval
+    packet = float(middle.packet_size + middle.header_bytes)
+    features = features_of(stretch, packet)
+    time = np.arange(round(stretch.time[-1] / spacing) + 1) * spacing
+    keep = slice(len(time) - len(stretch.time), None)
+
+    def simulated(at: np.ndarray, seed: int) -> Measured:
+        made = resolve(make(**space.values(at)))
+        run = as_measured(hybrid_run(made, seed, time, link).in_packets(packet), stretch, made)
+        picked = [None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates)]
+        return Measured(stretch.time, *picked)
+
+    def numbers(job: tuple[np.ndarray, int]) -> np.ndarray:
+        try:
+            return features(simulated(*job))
+        except InputError:  # a combination that makes no sense, such as kmin beyond kmax
+            return np.full(len(features.names), np.nan)
+
+    simulated(np.full(len(space.names), 0.5), 1)  # what makes no sense at all is said here; and the loop is compiled once
+    done = 0
+    with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
+
+        def run(points: np.ndarray, seed: int) -> np.ndarray:
+            nonlocal done
+            found = []
+            for row in pool.map(numbers, zip(points, range(seed, seed + len(points)), strict=True)):
+                found.append(row)
+                done += 1
+                bar(min(done / runs, 1.0))
+            return np.array(found)
+
+        solution = moments.minimise(
+            run,
+            features(stretch),
+            len(space.names),
+            runs=runs,
+            errors=features.errors(stretch),
+            first_seed=_FIRST_SEED,
+        )
+        seeds = range(_FIRST_SEED, _FIRST_SEED + _SEEDS)
+        fitted = tuple(pool.map(lambda seed: simulated(solution.at, seed), seeds))
+    residual = (solution.chi2 / solution.freedom) ** 0.5
+    words = []
+    if residual > _STRANGE:
+        worst = [features.names[i] for i in np.argsort(-np.abs(solution.misfits))[:3]]
+        words = [
+            f"the model does not explain the trace (residual {residual:.1f}): {', '.join(worst)} differ most; intervals are "
+            "wider for it, and still count on the model"
+        ]
+    return _result(solution, space, "hybrid", done, window, stretch, fitted, residual, words)
+
+
+def _trajectory(
+    stretch: Measured, make: Make, middle: Scenario, space: Space, link: int, window: tuple[float, float]
+) -> Fit:
+    stride = -(-len(stretch.time) // _MOST_SAMPLES)
+    spacing = stretch.interval * stride
+    count = int((stretch.time[-1] - stretch.time[0]) / spacing + 1e-9) + 1
+    chosen = stretch.at(stretch.time[0] + spacing * np.arange(count)) if stride > 1 else stretch
+    until = float(window[1])
+    calls = 0
+
+    def simulated(at: np.ndarray) -> Measured:
+        made = resolve(make(**space.values(at)))
+        return as_measured(fluid_run(made, until, min(spacing, until / 50), link), chosen, made).at(chosen.time)
+
+    def columns(of: Measured) -> np.ndarray:
+        return np.column_stack([part for part in (of.queue, of.rates) if part is not None])
+
+    observed = columns(chosen)
+    scale = np.sqrt(np.nanmean(observed**2, axis=0))
+    scale[~(scale > 0)] = 1.0
+
+    def run(at: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        return columns(simulated(at)) / scale
+
+    with Bar(f"fitting {', '.join(space.names)}", 100, "%") as bar:
+        solution, residual = trajectory.minimise(run, observed / scale, len(space.names), bar)
+    fitted = (simulated(solution.at),)
+    words = [f"the fluid misses the trace by {residual:.0%} of it"] if residual > 0.25 else []
+    return _result(solution, space, "fluid", calls, window, chosen, fitted, residual, words)
+
+
+def _result(
+    solution: moments.Solution,
+    space: Space,
+    engine: str,
+    runs: int,
+    window: tuple[float, float],
+    measured: Measured,
+    fitted: tuple[Measured, ...],
+    residual: float,
+    words: list[str],
+) -> Fit:
+    excess = max(1.0, solution.chi2 / solution.freedom) ** 0.5
+    reach = _NORMAL * excess * np.sqrt(np.maximum(np.diag(solution.covariance), 0))
+    below, above = solution.at - reach, solution.at + reach
+    values = space.values(solution.at)
+    low, high = space.values(np.maximum(below, 0)), space.values(np.minimum(above, 1))
+    estimate = {name: Estimate(float(values[name]), float(low[name]), float(high[name])) for name in space.names}
+    within = (below > _EDGE) & (above < 1 - _EDGE)
+    identifiable = {
+        name: bool(inside and estimate[name].width < WIDEST) for name, inside in zip(space.names, within, strict=True)
+    }
+    strengths, directions = combinations(solution.jacobian / excess, space)
+    words = [*in_words(strengths, directions, space.names), *words]
+    for name, inside in zip(space.names, within, strict=True):
+        if not inside:
+            words.append(f"{name}: its interval ends at a bound of the range searched; a wider range may hold it")
+    return Fit(
+        estimate, identifiable, residual, tuple(words), strengths, directions, engine, runs, window, measured, fitted
+    )

@@ -1,0 +1,134 @@
+"""The scenario at some values of the unknowns, and the runs of it that a measured trace is compared with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.hybrid import run as hybrid
+from fluidcc.engines.hybrid.build import Times, prepare
+from fluidcc.engines.run import simulate
+from fluidcc.errors import InputError
+from fluidcc.fitting.measured import Measured
+from fluidcc.results.schema import link_names
+from fluidcc.scenario.model import RED, Scenario, resolve
+from fluidcc.scenario.parameters import specs
+from fluidcc.schemes.registry import scheme_of
+from fluidcc.surface import nearest
+from fluidcc.sweeps.grid import check_takes
+
+Make = Callable[..., Scenario]
+
+
+def maker_of(scenario: Any, names: Sequence[str]) -> Make:
+    """A function from values of the unknowns to a scenario.
+
+    Parameters
+    ----------
+    scenario : callable or Scenario
+        Of a finished scenario, what is named are parameters of its flows' schemes, of its marking, or ``delay``, of all links.
+    names : sequence of str
+
+    Raises
+    ------
+    InputError
+        If it is neither, or there is no such parameter.
+    """
+    if not isinstance(scenario, Scenario):
+        if not callable(scenario):
+            raise InputError(f"scenario: expected a Scenario or a function, not {repr(scenario)[:40]}; write fc.incast")
+        check_takes(scenario, names)
+        return scenario
+    of_schemes = {name for flow in scenario.flows for name in specs(type(flow.scheme))}
+    known = {*of_schemes, *specs(RED), "delay"}
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else "give a function make_scenario(**values)"
+            raise InputError(f"over: the scenario has no parameter {name[:40]!r}; {hint}")
+
+    def make(**values: Any) -> Scenario:
+        flows = tuple(
+            dataclasses.replace(flow, scheme=dataclasses.replace(flow.scheme, **_own(values, type(flow.scheme))))
+            for flow in scenario.flows
+        )
+        of_marking = {name: value for name, value in _own(values, RED).items() if name not in of_schemes}
+        delay = {"delay": values["delay"]} if "delay" in values else {}
+        links = tuple(
+            dataclasses.replace(
+                link, **delay, marking=link.marking and dataclasses.replace(link.marking, **of_marking)
+            )
+            for link in scenario.links
+        )
+        return dataclasses.replace(scenario, flows=flows, links=links)
+
+    return make
+
+
+def _own(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in specs(owner)}
+
+
+def draws_chance(scenario: Scenario) -> bool:
+    """Whether flows react to marks that are drawn, and so have a side in the hybrid engine."""
+    return any(link.marking is not None for link in scenario.links) and all(
+        scheme_of(flow.scheme).hybrid is not None for flow in scenario.flows
+    )
+
+
+def link_of(scenario: Scenario, wanted: str | None) -> int:
+    """Which link's queue was measured: by name, or the one that most flows cross, the slowest of those.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    names = link_names(scenario)
+    if wanted in names:
+        return names.index(wanted)
+    if wanted is not None:
+        raise InputError(f"link: the scenario has none named {wanted[:40]!r}; write one of {', '.join(names[:8])}")
+    crossed = [sum(i in flow.path for flow in scenario.flows) / float(link.rate) for i, link in enumerate(scenario.links)]
+    return int(np.argmax(crossed))
+
+
+def hybrid_run(scenario: Scenario, seed: int, time: np.ndarray, link: int) -> Measured:
+    """Queue of a link and rates of the flows of a run of the hybrid engine, at evenly spaced times from 0 on."""
+    interval = float(time[1] - time[0])
+    until = float(time[-1]) * (1 + 1e-9) + interval / 2
+    prepared = prepare(resolve(scenario), Times(until, until / 2, until, interval))
+    sim, _ = hybrid.execute(prepared, seed)
+    sent = hybrid.outcome_of(prepared, sim).by_class(sim.flow_samples[:, :, 0])
+    rates = np.diff(sent, axis=0, prepend=sent[:1]) / interval
+    at = np.arange(len(sent)) * interval
+    return Measured(at, sim.link_samples[:, link, 0], rates)
+
+
+def fluid_run(scenario: Scenario, until: float, interval: float, link: int) -> Measured:
+    """Queue of a link and rates of the flows of the fluid."""
+    trace = simulate(scenario, until, sample_interval=interval, estimate_error=False)
+    return Measured(trace["time"].values, trace["queue"].values[:, link], trace["rate"].values)
+
+
+def as_measured(run: Measured, measured: Measured, scenario: Scenario) -> Measured:
+    """A run with the columns that were measured: a single rate of several flows is their sum.
+
+    Raises
+    ------
+    InputError
+        If neither each class of flows nor their sum was measured.
+    """
+    queue = run.queue if measured.queue is not None else None
+    if measured.rates is None or run.rates is None:
+        return Measured(run.time, queue, None)
+    columns, classes = measured.rates.shape[1], run.rates.shape[1]
+    if columns == classes:
+        return Measured(run.time, queue, run.rates)
+    if columns != 1:
+        raise InputError(f"trace: has {columns} rates of {classes} flows; give one for each, or their sum alone")
+    weights = np.array([flow.multiplicity for flow in scenario.flows], float)
+    return Measured(run.time, queue, (run.rates @ weights)[:, None])

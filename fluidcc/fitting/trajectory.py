@@ -1,0 +1,84 @@
+"""Least squares on the trajectory of a model without chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fluidcc.fitting.moments import Solution
+
+_STARTS = 16
+_POLISHED = 3
+_STEP = 2e-3  # of the unit cube, of the differences
+
+
+def minimise(
+    run: Callable[[np.ndarray], np.ndarray], observed: np.ndarray, unknowns: int, report: Callable[[float], None]
+) -> tuple[Solution, float]:
+    """Find the point of the unit cube whose trajectory is nearest.
+
+    Parameters
+    ----------
+    run : callable
+        From a point to its signals (time, signals), each divided by its scale.
+    observed : ndarray
+        What was measured, likewise; NaN where nothing was.
+    unknowns : int
+    report : callable
+        Told the share done.
+
+    Returns
+    -------
+    Solution, float
+        The minimum, and what is left as a share of the measured signals' root mean square.
+    """
+    from scipy.optimize import least_squares
+    from scipy.stats import qmc
+
+    there = np.isfinite(observed)
+    starts = qmc.Halton(unknowns, rng=np.random.default_rng(0)).random(_STARTS)
+    calls = 0
+
+    def left(at: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        report(min(calls / (_STARTS + 15 * _POLISHED * (unknowns + 1)), 0.99))
+        return np.where(there, run(at) - np.where(there, observed, 0.0), 0.0)
+
+    costs = [float((left(start) ** 2).sum()) for start in starts]
+    best = None
+    for start in starts[np.argsort(costs)[:_POLISHED]]:
+        tried = least_squares(
+            lambda at: left(at).ravel(), np.clip(start, 0.01, 0.99), bounds=(0, 1), diff_step=_STEP, xtol=1e-6, max_nfev=30
+        )
+        best = tried if best is None or tried.cost < best.cost else best
+    assert best is not None
+    rest = best.fun.reshape(observed.shape)
+    slopes = best.jac.reshape(*observed.shape, unknowns)
+    inverse = np.linalg.pinv(best.jac.T @ best.jac, rcond=1e-12)
+    spread = inverse @ _long_run(np.einsum("ts,tsk->tk", rest, slopes)) @ inverse
+    # Weighted so that the inverse of the information is what is uncertain along each direction.
+    deviation = np.sqrt(np.maximum(np.linalg.eigvalsh(spread), 0)).max() / np.sqrt(
+        max(np.linalg.eigvalsh(inverse).max(), 1e-300)
+    )
+    size = np.sqrt(np.where(there, observed, 0.0).ravel() @ np.where(there, observed, 0.0).ravel())
+    freedom = max(int(there.sum()) - unknowns, 1)
+    solution = Solution(
+        best.x, spread, best.jac / max(deviation, 1e-300), float(freedom), freedom, np.zeros(unknowns), np.ones(unknowns),
+        rest.ravel(),
+    )  # fmt: skip
+    return solution, float(np.linalg.norm(rest) / max(size, 1e-300))
+
+
+def _long_run(scores: np.ndarray) -> np.ndarray:
+    """Variance of the sum of scores (time, unknowns) that depend on those before (Newey and West, Econometrica 55, 1987)."""
+    count = len(scores)
+    lags = max(1, round(count / 8))
+    total = scores.T @ scores
+    for lag in range(1, lags + 1):
+        product = scores[lag:].T @ scores[:-lag]
+        total += (1 - lag / (lags + 1)) * (product + product.T)
+    values, vectors = np.linalg.eigh(total)
+    least = float(np.trace(scores.T @ scores)) * 1e-6 / len(total)
+    return (vectors * np.maximum(values, least)) @ vectors.T
