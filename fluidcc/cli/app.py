@@ -14,6 +14,7 @@ from fluidcc.cli import (
     audit,
     crosscheck,
     equilibrium,
+    fit,
     interrupt,
     reproduce,
     show,
@@ -41,7 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for command in (simulate, crosscheck, equilibrium, stability, sweep, tune, audit, show, verify, reproduce):
+for command in (simulate, crosscheck, equilibrium, stability, sweep, tune, fit, audit, show, verify, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 

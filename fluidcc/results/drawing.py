@@ -17,6 +17,7 @@ _HOMES = {
     "plot_comparison": "traces",
     "plot_cycle": "cycle",
     "plot_front": "tuning",
+    "plot_fit": "fits",
     "plot_loop": "stability",
     "plot_maps": "period_map",
     "plot_packets": "tuning",

@@ -1,0 +1,85 @@
+"""``fluidcc fit``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.names import SHAPES, check_name
+from fluidcc.cli.request import Request, scenario_of
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.fitting.result import Fit
+
+
+@o.takes_scenario
+def command(
+    request: Request,
+    trace: Annotated[str, typer.Option(metavar="FILE", help="What was measured: .nc, or .csv with a line of names.")],
+    over: Annotated[list[str], typer.Option(metavar="NAME=LO:HI", help="An unknown and its range; repeat.")],
+    save_scenario: o.Save = None,
+    window: Annotated[
+        str | None, typer.Option(metavar="A:B", help="What is fitted; the second half (hybrid) or all (fluid).")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option(help="hybrid or fluid; by default the one that models the scheme's chance.")
+    ] = None,
+    link: Annotated[str | None, typer.Option(help="Link whose queue was measured.")] = None,
+    runs: Annotated[int, typer.Option(help="Simulations (hybrid).")] = 700,
+    plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw what was measured and fitted.")] = None,
+    json: o.Json = False,
+) -> None:
+    """Estimate unknown parameters from a measured queue or measured rates, with 95 % intervals."""
+    output.check_outputs(plot=(plot, output.PICTURE))
+    unknowns = _unknowns(request, over)
+    from fluidcc.fitting.fit import fit
+
+    if save_scenario is not None:
+        output.save_scenario(scenario_of(request), save_scenario)
+    found = fit(
+        trace,
+        lambda **values: scenario_of(request, values),
+        unknowns,
+        window=window,
+        engine=engine,
+        link=link,
+        runs=runs,
+    )
+    if plot is not None:
+        found.plot().write(plot)
+    if json:
+        output.print_json(found.document())
+    else:
+        _print(request.scheme, found)
+
+
+def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
+    from fluidcc import units
+
+    found: dict[str, Any] = {}
+    for text in over:
+        name, equals, ends = text.partition("=")
+        name, parts = name.strip(), ends.split(":")
+        if not equals or len(parts) != 2:
+            raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over timer=20us:500us")
+        if name in SHAPES or name == "flows":
+            raise InputError(f"--over: {name} changes the shape of the problem; run fluidcc once for each value")
+        dimension = check_name(request.scheme, name, "--over")
+        if dimension in ("on|off", "choice"):
+            raise InputError(f"--over: {name} selects other equations; run fluidcc once for each value")
+        if name in found:
+            raise InputError(f"--over: {name} is given twice; give one range")
+        found[name] = tuple(units.parse(part, dimension, f"--over {name}") for part in parts)
+    return found
+
+
+def _print(scheme: str, found: Fit) -> None:
+    rows = found.rows()
+    rows.append(("residual", f"{found.residual:.2f}" + (" standard deviations" if found.engine == "hybrid" else "")))
+    rows += [("", word) for word in found.words]
+    rows.append(("runs", f"{found.runs:,}, {found.engine}"))
+    output.print_table(f"{scheme}, fit of {', '.join(found.estimate)}", rows)
