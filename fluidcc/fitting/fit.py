@@ -26,7 +26,6 @@ from fluidcc.units import TIME, interval, show, whole
 
 _SEEDS = 12  # runs at the estimate, for the picture
 _FIRST_SEED = 1
-_NORMAL = 1.96  # standard deviations of a 95 % interval
 _STRANGE = 1.6  # residual beyond which the model does not explain the trace
 _MOST_SAMPLES = 4000  # of a trajectory
 _EDGE = 1e-3  # of the range, at which an interval ends at its bound
@@ -153,7 +152,7 @@ def _moments(
         )
         seeds = range(_FIRST_SEED, _FIRST_SEED + _SEEDS)
         fitted = tuple(pool.map(lambda seed: simulated(solution.at, seed), seeds))
-    residual = (solution.chi2 / solution.freedom) ** 0.5
+    residual = solution.residual
     words = []
     if residual > _STRANGE:
         worst = [features.names[i] for i in np.argsort(-np.abs(solution.misfits))[:3]]
@@ -161,7 +160,7 @@ def _moments(
             f"the model does not explain the trace (residual {residual:.1f}): {', '.join(worst)} differ most; intervals are "
             "wider for it, and still count on the model"
         ]
-    return _result(solution, space, "hybrid", done, window, stretch, fitted, residual, words)
+    return _result(solution, space, "hybrid", done, window, stretch, fitted, words)
 
 
 def _trajectory(
@@ -191,10 +190,11 @@ def _trajectory(
         return columns(simulated(at)) / scale
 
     with Bar(f"fitting {', '.join(space.names)}", 100, "%") as bar:
-        solution, residual = trajectory.minimise(run, observed / scale, len(space.names), bar)
+        solution = trajectory.minimise(run, observed / scale, len(space.names), bar)
     fitted = (simulated(solution.at),)
+    residual = solution.residual
     words = [f"the fluid misses the trace by {residual:.0%} of it"] if residual > 0.25 else []
-    return _result(solution, space, "fluid", calls, window, chosen, fitted, residual, words)
+    return _result(solution, space, "fluid", calls, window, chosen, fitted, words)
 
 
 def _result(
@@ -205,12 +205,9 @@ def _result(
     window: tuple[float, float],
     measured: Measured,
     fitted: tuple[Measured, ...],
-    residual: float,
     words: list[str],
 ) -> Fit:
-    excess = max(1.0, solution.chi2 / solution.freedom) ** 0.5
-    reach = _NORMAL * excess * np.sqrt(np.maximum(np.diag(solution.covariance), 0))
-    below, above = solution.at - reach, solution.at + reach
+    below, above = solution.low, solution.high
     values = space.values(solution.at)
     low, high = space.values(np.maximum(below, 0)), space.values(np.minimum(above, 1))
     estimate = {name: Estimate(float(values[name]), float(low[name]), float(high[name])) for name in space.names}
@@ -218,11 +215,11 @@ def _result(
     identifiable = {
         name: bool(inside and estimate[name].width < WIDEST) for name, inside in zip(space.names, within, strict=True)
     }
-    strengths, directions = combinations(solution.jacobian / excess, space)
+    strengths, directions = combinations(solution.jacobian, space)
     words = [*in_words(strengths, directions, space.names), *words]
     for name, inside in zip(space.names, within, strict=True):
         if not inside:
             words.append(f"{name}: its interval ends at a bound of the range searched; a wider range may hold it")
     return Fit(
-        estimate, identifiable, residual, tuple(words), strengths, directions, engine, runs, window, measured, fitted
+        estimate, identifiable, solution.residual, tuple(words), strengths, directions, engine, runs, window, measured, fitted
     )

@@ -1,9 +1,9 @@
 """Simulated moments: the parameters under which a random model has the numbers that were measured.
 
-The numbers are regressed on the parameters over runs of a design around the present best (a quadratic), which gives in one go their
-mean, their Jacobian and, from what is left over, their covariance in a single run. Each run has a seed of its own, so that
-chance averages out over the design, where common seeds would leave all of it in the constant. Designs shrink around the
-best until they are as wide as what is uncertain.
+The numbers are regressed on the parameters over runs of a design (a quadratic), which gives in one go their mean, their
+Jacobian and, from what is left over, their covariance in a single run. Each run has a seed of its own, so that chance
+averages out over the design, where common seeds would leave all of it in the constant. The next design covers what the
+regression leaves possible: chosen by parameters alone, so that nothing is selected by its chance.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from collections.abc import Callable
 import numpy as np
 
 ROUNDS = 6
-_SHRINK = 0.45  # of a region's width, at most, in a round
 _TO_DIAGONAL = 0.02  # of the covariance: numbers that say the same do not cancel
 _LEAST_ERROR = 1e-3
-_REACH = 3.0  # standard errors
-_NEAREST = 0.08  # share of the runs, of those nearest to what was measured, that a region keeps
+_POSSIBLE = (120.0, 60.0, 40.0)  # squared distance beyond the least, in the first rounds and after: some 6 deviations
+_CANDIDATES = 1 << 13
+_NARROWINGS = 12
+_TAILS = (0.025, 0.975)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,13 +27,35 @@ class Solution:
     """A minimum in the unit cube."""
 
     at: np.ndarray
-    covariance: np.ndarray
-    jacobian: np.ndarray  # of the weighted numbers
-    chi2: float
-    freedom: int
-    low: np.ndarray  # the last design
+    low: np.ndarray  # ends of the 95 % intervals
     high: np.ndarray
+    jacobian: np.ndarray  # of the weighted numbers
+    residual: float
     misfits: np.ndarray  # of each number, in its standard deviations
+
+
+@dataclasses.dataclass(frozen=True)
+class Regression:
+    """The numbers as a quadratic of the parameters, over a box."""
+
+    centre: np.ndarray
+    half: np.ndarray
+    fitted: np.ndarray  # (terms, numbers)
+    weight: np.ndarray  # whitens what is between numbers of one run and the fit
+    deviations: np.ndarray
+    observed: np.ndarray
+
+    def misfit(self, points: np.ndarray) -> np.ndarray:
+        """What is left at points (n, unknowns), in standard deviations, (n, numbers)."""
+        return (_terms((points - self.centre) / self.half) @ self.fitted - self.observed) @ self.weight.T
+
+    def jacobian(self, point: np.ndarray) -> np.ndarray:
+        """Of the misfit, (numbers, unknowns)."""
+        return self.weight @ self.fitted.T @ _slopes((point - self.centre) / self.half) / self.half
+
+    def distance(self, points: np.ndarray) -> np.ndarray:
+        """Squared length of the misfit."""
+        return (self.misfit(points) ** 2).sum(axis=1)
 
 
 def minimise(
@@ -61,25 +84,33 @@ def minimise(
     """
     from scipy.stats import qmc
 
-    design = qmc.Halton(unknowns, rng=np.random.default_rng(first_seed))
-    low, high = np.zeros(unknowns), np.ones(unknowns)
+    random = np.random.default_rng(first_seed)
+    design = qmc.Halton(unknowns, rng=random)
     points, numbers = np.empty((0, unknowns)), np.empty((0, len(observed)))
     each = runs // (ROUNDS + 1)
-    solution = before = None
+    new = design.random(each)
+    regression, candidates, asked = None, design.random(_CANDIDATES), 0
+    before = best = np.full(unknowns, 0.5)
+    bound = last_bound = np.inf
     for turn in range(ROUNDS):
-        count = each if turn < ROUNDS - 1 else 2 * each
-        new = low + (high - low) * design.random(count)
-        found = run(new, first_seed + len(points))
+        if regression is not None:
+            chosen = random.permutation(len(candidates))[: each if turn < ROUNDS - 1 else runs - asked]
+            new = candidates[chosen]
+        found = run(new, first_seed + asked)
+        asked += len(new)
         good = np.isfinite(found).all(axis=1)
         points, numbers = np.concatenate([points, new[good]]), np.concatenate([numbers, found[good]])
-        inside = ((points >= low) & (points <= high)).all(axis=1)
-        before, solution = solution, _solve(points[inside], numbers[inside], observed, low, high, errors)
-        if turn < ROUNDS - 1:
-            low, high = _next(solution, points[inside], numbers[inside], observed, low, high, turn)
-    assert solution is not None and before is not None
-    # Where the numbers are no smooth function of the parameters, designs of two widths disagree: that is uncertain too.
-    apart = np.outer(solution.at - before.at, solution.at - before.at)
-    return dataclasses.replace(solution, covariance=solution.covariance + apart)
+        bound = _POSSIBLE[min(turn, len(_POSSIBLE) - 1)]
+        inside = np.ones(len(points), bool)
+        if regression is not None:
+            margin = 0.02 * np.ptp(candidates, axis=0)
+            inside = ((points >= candidates.min(axis=0) - margin) & (points <= candidates.max(axis=0) + margin)).all(axis=1)
+            inside &= regression.distance(points) < regression.distance(best[None])[0] + last_bound
+        regression = _regress(points[inside], numbers[inside], observed, errors)
+        before, (best, candidates) = best, _possible(regression, candidates, bound, random)
+        last_bound = bound
+    assert regression is not None
+    return _solution(regression, best, before, candidates)
 
 
 def _terms(points: np.ndarray) -> np.ndarray:
@@ -102,73 +133,76 @@ def _slopes(point: np.ndarray) -> np.ndarray:
     return np.array(rows)
 
 
-def _solve(
-    points: np.ndarray, numbers: np.ndarray, observed: np.ndarray, low: np.ndarray, high: np.ndarray, errors: np.ndarray
-) -> Solution:
-    from scipy.optimize import least_squares
-
-    centre, half = (low + high) / 2, (high - low) / 2
-    local = (points - centre) / half
-    terms = _terms(local)
+def _regress(points: np.ndarray, numbers: np.ndarray, observed: np.ndarray, errors: np.ndarray) -> Regression:
+    low, high = points.min(axis=0), points.max(axis=0)
+    centre, half = (low + high) / 2, np.maximum((high - low) / 2, 1e-6)
+    terms = _terms((points - centre) / half)
     fitted, *_ = np.linalg.lstsq(terms, numbers, rcond=None)
     left = numbers - terms @ fitted
     freedom = max(len(points) - terms.shape[1], 1)
     chance = left.T @ left / freedom
-    covariance = (1 - _TO_DIAGONAL) * chance + _TO_DIAGONAL * np.diag(np.diag(chance))
-    covariance += np.diag(np.maximum(errors, _LEAST_ERROR) ** 2)
+    chance = (1 - _TO_DIAGONAL) * chance + _TO_DIAGONAL * np.diag(np.diag(chance))
+    # The constant is a mean over the design: as uncertain as a run's chance over its runs. A covariance that is estimated
+    # has an inverse that is too large (Hartlap et al., Astron. Astrophys. 464, 2007).
+    chance *= (1 + terms.shape[1] / len(points)) * freedom / max(freedom - len(observed) - 1, 0.2 * freedom)
+    covariance = chance + np.diag(np.maximum(errors, _LEAST_ERROR) ** 2)
     weight = np.linalg.cholesky(np.linalg.inv(covariance)).T
-
-    def misfit(at: np.ndarray) -> np.ndarray:
-        return weight @ (_terms(at[None])[0] @ fitted - observed)
-
-    def slopes(at: np.ndarray) -> np.ndarray:
-        return weight @ fitted.T @ _slopes(at)
-
-    nearest = np.argsort(((weight @ (numbers - observed).T) ** 2).sum(axis=0))[:4]
-    starts = [np.zeros(len(low)), *np.clip(local[nearest], -0.99, 0.99)]
-    tries = [least_squares(misfit, start, slopes, bounds=(-1, 1)) for start in starts]
-    best = min(tries, key=lambda one: one.cost)
-    jacobian = slopes(best.x)
-    information = jacobian.T @ jacobian
-    inverse = np.linalg.pinv(information, rcond=1e-12)
-    # The sandwich: weights are of one run's chance and the model's error, what is uncertain is that and the regression's.
-    term = _terms(best.x[None])[0]
-    leverage = float(term @ np.linalg.pinv(terms.T @ terms) @ term)
-    meat = np.eye(len(observed)) + leverage * weight @ chance @ weight.T
-    spread = inverse @ (jacobian.T @ meat @ jacobian) @ inverse
-    residual = weight @ (_terms(best.x[None])[0] @ fitted - observed)
-    degrees = max(len(observed) - len(low), 1)
-    return Solution(
-        centre + half * best.x,
-        spread * np.outer(half, half),
-        jacobian / half,
-        float(residual @ residual),
-        degrees,
-        low,
-        high,
-        (_terms(best.x[None])[0] @ fitted - observed) / np.sqrt(np.diag(covariance)),
-    )
+    return Regression(centre, half, fitted, weight, np.sqrt(np.diag(covariance)), observed)
 
 
-def _next(
-    solution: Solution,
-    points: np.ndarray,
-    numbers: np.ndarray,
-    observed: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    turn: int,
+def _possible(
+    regression: Regression, candidates: np.ndarray, bound: float, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of the next design: the best and what is near, never much narrower than before."""
-    reach = _REACH * np.sqrt(np.maximum(np.diag(solution.covariance), 0)) * max(1.0, solution.chi2 / solution.freedom) ** 0.5
-    half = np.maximum(reach, _SHRINK * (high - low) / 2)
-    centre = solution.at
-    if turn == 0:  # a quadratic over the whole cube is coarse: the nearest runs have a say
-        spread = np.std(numbers, axis=0) + 1e-6
-        distance = np.abs((numbers - observed) / spread).mean(axis=1)
-        near = points[np.argsort(distance)[: max(4, int(_NEAREST * len(points)))]]
-        below, above = np.minimum(near.min(axis=0), centre - half / 2), np.maximum(near.max(axis=0), centre + half / 2)
-        return np.clip(below, 0, 1), np.clip(above, 0, 1)
-    width = np.minimum(2 * half, 1.0)
-    below = np.clip(centre - half, 0, 1 - width)
-    return below, below + width
+    """The best point among those that were possible before, and points that cover what the regression leaves possible."""
+    from scipy.optimize import least_squares
+    from scipy.stats import qmc
+
+    low, high = candidates.min(axis=0), candidates.max(axis=0)
+    room = np.maximum(high - low, 1e-9)
+    starts = candidates[np.argsort(regression.distance(candidates))[:3]]
+    tries = [
+        least_squares(
+            lambda at: regression.misfit(at[None])[0],
+            np.clip(start, low + 1e-3 * room, high - 1e-3 * room),
+            lambda at: regression.jacobian(at),
+            bounds=(low, low + room),
+        )
+        for start in starts
+    ]
+    best = min(tries, key=lambda one: one.cost)
+    for _ in range(_NARROWINGS):
+        near = candidates[regression.distance(candidates) < 2 * best.cost + bound]
+        if len(near) >= _CANDIDATES // 4:
+            return best.x, near
+        below, above = (near.min(axis=0), near.max(axis=0)) if len(near) > 1 else (best.x, best.x)
+        margin = 0.1 * (above - below) + 0.02 * room
+        low, high = np.maximum(low, below - margin), np.minimum(high, above + margin)
+        room = high - low
+        fresh = low + room * qmc.Halton(len(low), rng=random).random(_CANDIDATES)
+        near = fresh[regression.distance(fresh) < 2 * best.cost + bound]
+        candidates = fresh
+        if len(near) >= 20 * len(low) ** 2 and len(near) >= _CANDIDATES // 8:
+            return best.x, near
+    near = candidates[regression.distance(candidates) < 2 * best.cost + bound]
+    return best.x, near if len(near) >= 200 else candidates
+
+
+def _solution(regression: Regression, best: np.ndarray, before: np.ndarray, candidates: np.ndarray) -> Solution:
+    """Intervals from the likelihood over what is possible, which also bends along what cannot be told apart."""
+    misfit = regression.misfit(best[None])[0]
+    freedom = max(len(misfit) - len(best), 1)
+    residual = float(np.sqrt(misfit @ misfit / freedom))
+    excess = regression.distance(candidates) - misfit @ misfit
+    weights = np.exp(-np.maximum(excess, 0) / 2 / max(1.0, residual) ** 2)
+    low, high = np.empty(len(best)), np.empty(len(best))
+    for k in range(len(best)):
+        order = np.argsort(candidates[:, k])
+        share = np.cumsum(weights[order]) / weights.sum()
+        ends = np.interp(_TAILS, share, candidates[order, k])
+        # Where the numbers are no smooth function of the parameters, two designs disagree: that is uncertain too.
+        apart = best[k] - before[k]
+        low[k] = best[k] - np.hypot(max(best[k] - ends[0], 0), apart)
+        high[k] = best[k] + np.hypot(max(ends[1] - best[k], 0), apart)
+    deviations = regression.deviations
+    left = _terms(((best - regression.centre) / regression.half)[None])[0] @ regression.fitted - regression.observed
+    return Solution(best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations)

@@ -15,7 +15,7 @@ _STEP = 2e-3  # of the unit cube, of the differences
 
 def minimise(
     run: Callable[[np.ndarray], np.ndarray], observed: np.ndarray, unknowns: int, report: Callable[[float], None]
-) -> tuple[Solution, float]:
+) -> Solution:
     """Find the point of the unit cube whose trajectory is nearest.
 
     Parameters
@@ -30,8 +30,8 @@ def minimise(
 
     Returns
     -------
-    Solution, float
-        The minimum, and what is left as a share of the measured signals' root mean square.
+    Solution
+        Its residual is what is left, as a share of the measured signals' root mean square.
     """
     from scipy.optimize import least_squares
     from scipy.stats import qmc
@@ -63,12 +63,10 @@ def minimise(
         max(np.linalg.eigvalsh(inverse).max(), 1e-300)
     )
     size = np.sqrt(np.where(there, observed, 0.0).ravel() @ np.where(there, observed, 0.0).ravel())
-    freedom = max(int(there.sum()) - unknowns, 1)
-    solution = Solution(
-        best.x, spread, best.jac / max(deviation, 1e-300), float(freedom), freedom, np.zeros(unknowns), np.ones(unknowns),
-        rest.ravel(),
-    )  # fmt: skip
-    return solution, float(np.linalg.norm(rest) / max(size, 1e-300))
+    reach = 1.96 * np.sqrt(np.maximum(np.diag(spread), 0))
+    residual = float(np.linalg.norm(rest) / max(size, 1e-300))
+    jacobian = best.jac / max(deviation, 1e-300)
+    return Solution(best.x, best.x - reach, best.x + reach, jacobian, residual, rest.ravel())
 
 
 def _long_run(scores: np.ndarray) -> np.ndarray:
