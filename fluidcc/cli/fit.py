@@ -23,13 +23,14 @@ def command(
     over: Annotated[list[str], typer.Option(metavar="NAME=LO:HI", help="An unknown and its range; repeat.")],
     save_scenario: o.Save = None,
     window: Annotated[
-        str | None, typer.Option(metavar="A:B", help="What is fitted; the second half (hybrid) or all (fluid).")
+        str | None, typer.Option(metavar="A:B", help="What is fitted; all (fluid) or the second half.")
     ] = None,
     engine: Annotated[
-        str | None, typer.Option(help="hybrid or fluid; by default the one that models the scheme's chance.")
+        str | None,
+        typer.Option(help="hybrid, fluid or packet; by default the one of the first two that fits the scheme."),
     ] = None,
     link: Annotated[str | None, typer.Option(help="Link whose queue was measured.")] = None,
-    runs: Annotated[int, typer.Option(help="Simulations (hybrid).")] = 700,
+    runs: Annotated[int, typer.Option(help="Simulations (hybrid, packet).")] = 700,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw what was measured and fitted.")] = None,
     json: o.Json = False,
 ) -> None:
@@ -79,7 +80,7 @@ def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
 
 def _print(scheme: str, found: Fit) -> None:
     rows = found.rows()
-    rows.append(("residual", f"{found.residual:.2f}" + (" standard deviations" if found.engine == "hybrid" else "")))
+    rows.append(("residual", f"{found.residual:.2f}" + (" standard deviations" if found.engine != "fluid" else "")))
     rows += [("", word) for word in found.words]
     rows.append(("runs", f"{found.runs:,}, {found.engine}"))
     output.print_table(f"{scheme}, fit of {', '.join(found.estimate)}", rows)

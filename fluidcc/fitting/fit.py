@@ -17,7 +17,16 @@ from fluidcc.fitting.features import even, features_of
 from fluidcc.fitting.identifiability import WIDEST, combinations, in_words
 from fluidcc.fitting.measured import Measured, measured_of
 from fluidcc.fitting.result import Estimate, Fit
-from fluidcc.fitting.scenarios import Make, as_measured, draws_chance, fluid_run, hybrid_run, link_of, maker_of
+from fluidcc.fitting.scenarios import (
+    Make,
+    as_measured,
+    draws_chance,
+    fluid_run,
+    hybrid_run,
+    link_of,
+    maker_of,
+    packet_run,
+)
 from fluidcc.fitting.space import Space, space_of
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -58,13 +67,14 @@ def fit(
     over : mapping
         The unknowns: a pair of bounds for each; searched in logarithms where both are above 0.
     window : pair of quantity, or text "A:B"
-        What is fitted [s]; by default the second half with the hybrid, all with the fluid.
-    engine : {"hybrid", "fluid"}
-        By default the hybrid if flows react to marks and it knows their scheme.
+        What is fitted [s]; by default all with the fluid, else the second half.
+    engine : {"hybrid", "fluid", "packet"}
+        By default the hybrid if flows react to marks and it knows their scheme, else the fluid. Packets, by simulated
+        moments too, take many times as long, and are for schemes that the fluid describes too coarsely.
     link : str
         Whose queue was measured; by default that of the trace, or else the one that is shared most.
     runs : int
-        Of the hybrid.
+        Of the hybrid or of packets.
 
     Returns
     -------
@@ -80,22 +90,25 @@ def fit(
     middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
     if engine is None:
         engine = "hybrid" if draws_chance(middle) else "fluid"
-    if engine not in ("hybrid", "fluid"):
-        raise InputError(f"engine: {str(engine)[:20]!r} does not fit; write hybrid or fluid")
+    if engine not in ("fluid", "hybrid", "packet"):
+        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
     measured = _from_start(measured_of(trace, link))
     at = link_of(middle, link or measured.link)
     end = float(measured.time[-1])
     given = interval(window, "window")
-    opens, closes = given or ((end / 2 if engine == "hybrid" else float(measured.time[0])), end)
-    if not 0 <= opens < closes <= end * (1 + 1e-9):
-        raise InputError(f"window: {show(opens, TIME)}:{show(closes, TIME)} is not within the trace, of {show(end, TIME)}")
+    opens, closes = given or ((float(measured.time[0]) if engine == "fluid" else end / 2), end)
+    if not 0 <= opens < closes <= end + 1.5 * measured.interval:
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} is not within the trace, of {show(end, TIME)}"
+        )
     stretch = measured.between(opens, closes)
     if len(stretch.time) < 2:
         raise InputError(f"window: {show(opens, TIME)}:{show(closes, TIME)} holds no samples; widen it")
-    if engine == "hybrid":
-        check_hybrid(middle)
+    if engine != "fluid":
+        if engine == "hybrid":
+            check_hybrid(middle)
         count = whole(runs, 100 * len(space.names), 1_000_000, "runs")
-        return _moments(stretch, make, middle, space, at, (opens, closes), count)
+        return _moments(stretch, make, middle, space, at, (opens, closes), count, engine)
     return _trajectory(stretch, make, middle, space, at, (opens, closes))
 
 
@@ -108,7 +121,14 @@ def _from_start(measured: Measured) -> Measured:
 
 
 def _moments(
-    stretch: Measured, make: Make, middle: Scenario, space: Space, link: int, window: tuple[float, float], runs: int
+    stretch: Measured,
+    make: Make,
+    middle: Scenario,
+    space: Space,
+    link: int,
+    window: tuple[float, float],
+    runs: int,
+    engine: str,
 ) -> Fit:
     stretch = even(stretch)
     spacing = stretch.interval
@@ -119,7 +139,8 @@ def _moments(
 
     def simulated(at: np.ndarray, seed: int) -> Measured:
         made = resolve(make(**space.values(at)))
-        run = as_measured(hybrid_run(made, seed, time, link).in_packets(packet), stretch, made)
+        run = packet_run(made, seed, time, link) if engine == "packet" else hybrid_run(made, seed, time, link)
+        run = as_measured(run if engine == "packet" else run.in_packets(packet), stretch, made)
         picked = [None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates)]
         return Measured(stretch.time, *picked)
 
@@ -129,7 +150,9 @@ def _moments(
         except InputError:  # a combination that makes no sense, such as kmin beyond kmax
             return np.full(len(features.names), np.nan)
 
-    simulated(np.full(len(space.names), 0.5), 1)  # what makes no sense at all is said here; and the loop is compiled once
+    simulated(
+        np.full(len(space.names), 0.5), 1
+    )  # what makes no sense at all is said here; and the loop is compiled once
     done = 0
     with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
 
@@ -147,7 +170,7 @@ def _moments(
             features(stretch),
             len(space.names),
             runs=runs,
-            errors=features.errors(stretch),
+            errors=features.errors(stretch) if engine == "hybrid" else np.zeros(len(features.names)),
             first_seed=_FIRST_SEED,
         )
         seeds = range(_FIRST_SEED, _FIRST_SEED + _SEEDS)
@@ -160,7 +183,7 @@ def _moments(
             f"the model does not explain the trace (residual {residual:.1f}): {', '.join(worst)} differ most; intervals are "
             "wider for it, and still count on the model"
         ]
-    return _result(solution, space, "hybrid", done, window, stretch, fitted, words)
+    return _result(solution, space, engine, done, window, stretch, fitted, words)
 
 
 def _trajectory(
@@ -221,5 +244,15 @@ def _result(
         if not inside:
             words.append(f"{name}: its interval ends at a bound of the range searched; a wider range may hold it")
     return Fit(
-        estimate, identifiable, solution.residual, tuple(words), strengths, directions, engine, runs, window, measured, fitted
+        estimate,
+        identifiable,
+        solution.residual,
+        tuple(words),
+        strengths,
+        directions,
+        engine,
+        runs,
+        window,
+        measured,
+        fitted,
     )

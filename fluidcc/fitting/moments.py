@@ -104,7 +104,9 @@ def minimise(
         inside = np.ones(len(points), bool)
         if regression is not None:
             margin = 0.02 * np.ptp(candidates, axis=0)
-            inside = ((points >= candidates.min(axis=0) - margin) & (points <= candidates.max(axis=0) + margin)).all(axis=1)
+            inside = ((points >= candidates.min(axis=0) - margin) & (points <= candidates.max(axis=0) + margin)).all(
+                axis=1
+            )
             inside &= regression.distance(points) < regression.distance(best[None])[0] + last_bound
         regression = _regress(points[inside], numbers[inside], observed, errors)
         before, (best, candidates) = best, _possible(regression, candidates, bound, random)

@@ -39,7 +39,7 @@ class Fit:
     identifiable : dict
         Whether the trace determines it: its interval is narrower than half of its value and ends within the range searched.
     residual : float
-        Of simulated moments (hybrid), the root mean square of what is left between measured and fitted numbers, in their
+        Of simulated moments (hybrid, packet), the root mean square of what is left between measured and fitted numbers, in their
         standard deviations: about 1 if the model explains the trace. Of the fluid, that of the trajectory as a share of
         the measured one's.
     words : tuple of str
@@ -48,7 +48,7 @@ class Fit:
         Of the weighted Jacobian by the unknowns' logarithms (those with a lower bound of 0: by value over range).
     combinations : ndarray
         Rows: the directions that belong to them.
-    engine : {"hybrid", "fluid"}
+    engine : {"hybrid", "fluid", "packet"}
     runs : int
         Simulations taken.
     window : tuple of float

@@ -58,9 +58,7 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
         of_marking = {name: value for name, value in _own(values, RED).items() if name not in of_schemes}
         delay = {"delay": values["delay"]} if "delay" in values else {}
         links = tuple(
-            dataclasses.replace(
-                link, **delay, marking=link.marking and dataclasses.replace(link.marking, **of_marking)
-            )
+            dataclasses.replace(link, **delay, marking=link.marking and dataclasses.replace(link.marking, **of_marking))
             for link in scenario.links
         )
         return dataclasses.replace(scenario, flows=flows, links=links)
@@ -92,7 +90,9 @@ def link_of(scenario: Scenario, wanted: str | None) -> int:
         return names.index(wanted)
     if wanted is not None:
         raise InputError(f"link: the scenario has none named {wanted[:40]!r}; write one of {', '.join(names[:8])}")
-    crossed = [sum(i in flow.path for flow in scenario.flows) / float(link.rate) for i, link in enumerate(scenario.links)]
+    crossed = [
+        sum(i in flow.path for flow in scenario.flows) / float(link.rate) for i, link in enumerate(scenario.links)
+    ]
     return int(np.argmax(crossed))
 
 
@@ -106,6 +106,14 @@ def hybrid_run(scenario: Scenario, seed: int, time: np.ndarray, link: int) -> Me
     rates = np.diff(sent, axis=0, prepend=sent[:1]) / interval
     at = np.arange(len(sent)) * interval
     return Measured(at, sim.link_samples[:, link, 0], rates)
+
+
+def packet_run(scenario: Scenario, seed: int, time: np.ndarray, link: int) -> Measured:
+    """The same of the packet engine."""
+    interval = float(time[1] - time[0])
+    until = float(time[-1]) * (1 + 1e-9) + interval / 2
+    trace = simulate(scenario, until, engine="packet", seed=seed, sample_interval=interval)
+    return Measured(trace["time"].values, trace["queue"].values[:, link], trace["rate"].values)
 
 
 def fluid_run(scenario: Scenario, until: float, interval: float, link: int) -> Measured:

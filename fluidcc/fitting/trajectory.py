@@ -50,7 +50,12 @@ def minimise(
     best = None
     for start in starts[np.argsort(costs)[:_POLISHED]]:
         tried = least_squares(
-            lambda at: left(at).ravel(), np.clip(start, 0.01, 0.99), bounds=(0, 1), diff_step=_STEP, xtol=1e-6, max_nfev=30
+            lambda at: left(at).ravel(),
+            np.clip(start, 0.01, 0.99),
+            bounds=(0, 1),
+            diff_step=_STEP,
+            xtol=1e-6,
+            max_nfev=30,
         )
         best = tried if best is None or tried.cost < best.cost else best
     assert best is not None
