@@ -1,8 +1,8 @@
 """Parameters of random packet runs, fitted back: python -m benchmarks.fit_recovery [RUNS] [FIRST_SEED].
 
-Each run has 4 to 8 flows of DCQCN, 40 to 100 Gb/s and two unknowns, drawn log-uniformly from the middle of what is searched: the
-timer with g, with the CNP interval, or with the additive increase. What is fitted is the second half of 100 ms of packets:
-the queue each 10 us, with the flows' rates or without.
+Each run has 4 to 8 flows of DCQCN, 40 to 100 Gb/s and two unknowns, drawn log-uniformly from the middle of what is
+searched: the timer with g, with the CNP interval, or with the additive increase. What is fitted is the second half of
+100 ms of packets: the queue each 10 us, with the flows' rates, or without them if the word "queue" is given.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def main(runs: int, first: int, rates: bool) -> None:
             ends = f"[{each.low:.4g}, {each.high:.4g}]"
             cells.append(f"{name} {value:.4g}: {each.value:.4g} {ends}{said}{'' if inside else ' MISSED'}")
         took = time.perf_counter() - began
-        line = f"{seed}: {one.flows} flows, {one.rate} | {' | '.join(cells)} | residual {found.residual:.2f} | {took:.0f} s"
-        print(line, flush=True)
+        cells += [f"residual {found.residual:.2f}", f"{took:.0f} s"]
+        print(f"{seed}: {one.flows} flows, {one.rate} | {' | '.join(cells)}", flush=True)
     width = f"{np.median(widths):.1%}" if widths else "none"
     print(f"{hits} of {2 * runs} values within their intervals; {known} identifiable, median width {width}")
 

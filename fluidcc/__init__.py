@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from fluidcc.errors import InputError as InputError
     from fluidcc.figures.registry import list_figures as list_figures
     from fluidcc.figures.registry import reproduce as reproduce
-    from fluidcc.fitting.fit import fit as fit
-    from fluidcc.fitting.result import Fit as Fit
+    from fluidcc.fitting import Fit as Fit
+    from fluidcc.fitting import fit as fit
     from fluidcc.operators.audit import Audit as Audit
     from fluidcc.operators.audit import audit as audit
     from fluidcc.results.comparison import Comparison as Comparison
@@ -107,7 +107,7 @@ _HOMES = {
     "DCTCP": "fluidcc.schemes.dctcp",
     "Equilibrium": "fluidcc.theory.control.equilibrium",
     "Failure": "fluidcc.scenario.model",
-    "Fit": "fluidcc.fitting.result",
+    "Fit": "fluidcc.fitting",
     "Flow": "fluidcc.scenario.model",
     "HPCC": "fluidcc.schemes.hpcc",
     "HPCCMultiQ": "fluidcc.schemes.hpcc_multiq",
@@ -144,7 +144,7 @@ _HOMES = {
     "equilibrium": "fluidcc.theory.control.equilibrium",
     "fat_tree": "fluidcc.scenario.builders",
     "finish_times": "fluidcc.theory.fairness.over_time",
-    "fit": "fluidcc.fitting.fit",
+    "fit": "fluidcc.fitting",
     "from_equilibrium": "fluidcc.sweeps.hysteresis",
     "hysteresis": "fluidcc.sweeps.hysteresis",
     "incast": "fluidcc.scenario.builders",

@@ -53,7 +53,7 @@ def command(
     if plot is not None:
         found.plot().write(plot)
     if json:
-        output.print_json(found.document())
+        output.print_json(found.as_dict())
     else:
         _print(request.scheme, found)
 

@@ -31,8 +31,9 @@ class Features:
         A packet on the wire [bytes]: what is smaller says nothing about a queue.
     width : int
         Samples over which a rate is taken.
-    per_flow : bool
-        Whether rates are those of flows, or their sum.
+    has_queue : bool
+    rates : int
+        How many were measured: of each class of flows, one for their sum, or none.
     """
 
     interval: float
@@ -66,8 +67,9 @@ class Features:
     def errors(self, stretch: Measured) -> np.ndarray:
         """How far a fluid queue may miss the numbers, beyond chance.
 
-        Packets that meet, up to two, are added to what was measured: what that changes is not the model's to explain.
-        Beside it 2 % of what is of the queue and 0.5 % of what is of rates, as the hybrid was found to agree with packets.
+        Packets that meet, up to two, are added to what was measured: what that changes is not the model's to
+        explain. Beside it 2 % of what is of the queue and 0.5 % of what is of rates, as the hybrid was found to agree
+        with packets.
         """
         noise = np.random.default_rng(0).uniform(0, 2 * self.packet, len(stretch.time))
         queue = None if stretch.queue is None else stretch.queue + noise

@@ -33,17 +33,34 @@ from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
 from fluidcc.units import TIME, interval, show, whole
 
+ENGINES = ("hybrid", "fluid", "packet")
 _SEEDS = 12  # runs at the estimate, for the picture
 _FIRST_SEED = 1
+_LEAST_RUNS = 100  # for each unknown
+_MOST_RUNS = 1_000_000
 _STRANGE = 1.6  # residual beyond which the model does not explain the trace
+_FAR = 0.25  # of the trajectory, likewise
 _MOST_SAMPLES = 4000  # of a trajectory
 _EDGE = 1e-3  # of the range, at which an interval ends at its bound
+
+
+@dataclasses.dataclass(frozen=True)
+class _Problem:
+    """What is fitted to what."""
+
+    stretch: Measured
+    make: Make
+    middle: Scenario  # in the middle of all ranges
+    space: Space
+    link: int
+    window: tuple[float, float]
+    engine: str
 
 
 @public()
 def fit(
     trace: Any,
-    scenario: Any,
+    make_scenario: Any,
     over: Mapping[str, Any],
     *,
     window: Any = None,
@@ -53,17 +70,17 @@ def fit(
 ) -> Fit:
     """Estimate unknown parameters from a measured queue or measured rates.
 
-    For schemes with chance (DCQCN) by simulated moments on the hybrid engine: moments, quantiles and spectra. For others by
-    least squares on the trajectory of the fluid.
+    For schemes with chance (DCQCN) by simulated moments on the hybrid engine: moments, quantiles and spectra. For
+    others by least squares on the trajectory of the fluid.
 
     Parameters
     ----------
     trace : Trace or path
-        What was measured: a run, its NetCDF, or CSV with columns such as ``time_us``, ``queue_bytes``, ``rate_Gbps``. Time 0 is
-        the scenario's; of what starts later than it lasts, the first sample.
-    scenario : callable or Scenario
-        ``make_scenario(**values)`` as of `fluidcc.sweep`; or a scenario, whose flows' scheme (or marking, or ``delay``) has
-        parameters of the names in ``over``.
+        What was measured: a run, its NetCDF, or CSV with columns such as ``time_us``, ``queue_bytes``, ``rate_Gbps``.
+        Time 0 is the scenario's; of what starts later than it lasts, the first sample.
+    make_scenario : callable or Scenario
+        ``make_scenario(**values)`` as of `fluidcc.sweep`; or a scenario, whose flows' scheme (or marking, or
+        ``delay``) has parameters of the names in ``over``.
     over : mapping
         The unknowns: a pair of bounds for each; searched in logarithms where both are above 0.
     window : pair of quantity, or text "A:B"
@@ -86,30 +103,25 @@ def fit(
         If the trace, the scenario or a range makes no sense.
     """
     space = space_of(over)
-    make = maker_of(scenario, space.names)
+    make = maker_of(make_scenario, space.names)
     middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
     if engine is None:
         engine = "hybrid" if draws_chance(middle) else "fluid"
-    if engine not in ("fluid", "hybrid", "packet"):
-        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
+    if engine not in ENGINES:
+        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write {', '.join(ENGINES)}")
+    runs = whole(runs, _LEAST_RUNS * len(space.names), _MOST_RUNS, "runs")
     measured = _from_start(measured_of(trace, link))
-    at = link_of(middle, link or measured.link)
-    end = float(measured.time[-1])
-    given = interval(window, "window")
-    opens, closes = given or ((float(measured.time[0]) if engine == "fluid" else end / 2), end)
-    if not 0 <= opens < closes <= end + 1.5 * measured.interval:
-        raise InputError(
-            f"window: {show(opens, TIME)}:{show(closes, TIME)} is not within the trace, of {show(end, TIME)}"
-        )
+    opens, closes = _window_of(measured, window, 0.0 if engine == "fluid" else 0.5)
     stretch = measured.between(opens, closes)
     if len(stretch.time) < 2:
         raise InputError(f"window: {show(opens, TIME)}:{show(closes, TIME)} holds no samples; widen it")
-    if engine != "fluid":
-        if engine == "hybrid":
-            check_hybrid(middle)
-        count = whole(runs, 100 * len(space.names), 1_000_000, "runs")
-        return _moments(stretch, make, middle, space, at, (opens, closes), count, engine)
-    return _trajectory(stretch, make, middle, space, at, (opens, closes))
+    at = link_of(middle, link or measured.link)
+    problem = _Problem(stretch, make, middle, space, at, (opens, closes), engine)
+    if engine == "fluid":
+        return _by_trajectory(problem)
+    if engine == "hybrid":
+        check_hybrid(middle)
+    return _by_moments(problem, runs)
 
 
 def _from_start(measured: Measured) -> Measured:
@@ -120,29 +132,35 @@ def _from_start(measured: Measured) -> Measured:
     return measured
 
 
-def _moments(
-    stretch: Measured,
-    make: Make,
-    middle: Scenario,
-    space: Space,
-    link: int,
-    window: tuple[float, float],
-    runs: int,
-    engine: str,
-) -> Fit:
-    stretch = even(stretch)
-    spacing = stretch.interval
-    packet = float(middle.packet_size + middle.header_bytes)
+def _window_of(measured: Measured, window: Any, skipped: float) -> tuple[float, float]:
+    """What is fitted [s]; if nothing is said, what comes after a share of the trace."""
+    first, end = float(measured.time[0]), float(measured.time[-1])
+    given = interval(window, "window")
+    opens, closes = given or (max(first, skipped * end), end)
+    if not 0 <= opens < closes <= end + 1.5 * measured.interval:
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} is not within the trace, of {show(end, TIME)}"
+        )
+    return opens, closes
+
+
+def _by_moments(problem: _Problem, runs: int) -> Fit:
+    """Many runs, and the parameters at which their moments are those that were measured."""
+    space, stretch = problem.space, even(problem.stretch)
+    packet = float(problem.middle.packet_size + problem.middle.header_bytes)
     features = features_of(stretch, packet)
-    time = np.arange(round(stretch.time[-1] / spacing) + 1) * spacing
+    time = np.arange(round(stretch.time[-1] / stretch.interval) + 1) * stretch.interval
     keep = slice(len(time) - len(stretch.time), None)
 
     def simulated(at: np.ndarray, seed: int) -> Measured:
-        made = resolve(make(**space.values(at)))
-        run = packet_run(made, seed, time, link) if engine == "packet" else hybrid_run(made, seed, time, link)
-        run = as_measured(run if engine == "packet" else run.in_packets(packet), stretch, made)
+        scenario = resolve(problem.make(**space.values(at)))
+        if problem.engine == "packet":
+            run = packet_run(scenario, seed, time, problem.link)
+        else:
+            run = hybrid_run(scenario, seed, time, problem.link).in_packets(packet)
+        run = as_measured(run, stretch, scenario)
         picked = [None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates)]
-        return Measured(stretch.time, *picked)
+        return Measured(stretch.time, picked[0], picked[1])
 
     def numbers(job: tuple[np.ndarray, int]) -> np.ndarray:
         try:
@@ -150,9 +168,8 @@ def _moments(
         except InputError:  # a combination that makes no sense, such as kmin beyond kmax
             return np.full(len(features.names), np.nan)
 
-    simulated(
-        np.full(len(space.names), 0.5), 1
-    )  # what makes no sense at all is said here; and the loop is compiled once
+    # What makes no sense anywhere is said by a run in the middle, which also compiles the loop once.
+    simulated(np.full(len(space.names), 0.5), _FIRST_SEED)
     done = 0
     with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
 
@@ -165,43 +182,41 @@ def _moments(
                 bar(min(done / runs, 1.0))
             return np.array(found)
 
+        # The hybrid is no packet engine: what is between them is not chance.
+        errors = features.errors(stretch) if problem.engine == "hybrid" else np.zeros(len(features.names))
         solution = moments.minimise(
-            run,
-            features(stretch),
-            len(space.names),
-            runs=runs,
-            errors=features.errors(stretch) if engine == "hybrid" else np.zeros(len(features.names)),
-            first_seed=_FIRST_SEED,
+            run, features(stretch), len(space.names), runs=runs, errors=errors, first_seed=_FIRST_SEED
         )
         seeds = range(_FIRST_SEED, _FIRST_SEED + _SEEDS)
         fitted = tuple(pool.map(lambda seed: simulated(solution.at, seed), seeds))
-    residual = solution.residual
     words = []
-    if residual > _STRANGE:
+    if solution.residual > _STRANGE:
         worst = [features.names[i] for i in np.argsort(-np.abs(solution.misfits))[:3]]
         words = [
-            f"the model does not explain the trace (residual {residual:.1f}): {', '.join(worst)} differ most; intervals are "
-            "wider for it, and still count on the model"
+            f"the model does not explain the trace (residual {solution.residual:.1f}): {', '.join(worst)} differ most; "
+            "intervals are wider for it, and still count on the model"
         ]
-    return _result(solution, space, engine, done, window, stretch, fitted, words)
+    return _result(solution, problem, done, stretch, fitted, words)
 
 
-def _trajectory(
-    stretch: Measured, make: Make, middle: Scenario, space: Space, link: int, window: tuple[float, float]
-) -> Fit:
+def _by_trajectory(problem: _Problem) -> Fit:
+    """The parameters at which the fluid's queue and rates are nearest to the measured ones, at each time."""
+    stretch, space = problem.stretch, problem.space
     stride = -(-len(stretch.time) // _MOST_SAMPLES)
     spacing = stretch.interval * stride
     count = int((stretch.time[-1] - stretch.time[0]) / spacing + 1e-9) + 1
     chosen = stretch.at(stretch.time[0] + spacing * np.arange(count)) if stride > 1 else stretch
-    until = float(window[1])
+    until = problem.window[1]
     calls = 0
 
     def simulated(at: np.ndarray) -> Measured:
-        made = resolve(make(**space.values(at)))
-        return as_measured(fluid_run(made, until, min(spacing, until / 50), link), chosen, made).at(chosen.time)
+        scenario = resolve(problem.make(**space.values(at)))
+        run = fluid_run(scenario, until, min(spacing, until / 50), problem.link)
+        return as_measured(run, chosen, scenario).at(chosen.time)
 
     def columns(of: Measured) -> np.ndarray:
-        return np.column_stack([part for part in (of.queue, of.rates) if part is not None])
+        parts = [part if part.ndim > 1 else part[:, None] for part in (of.queue, of.rates) if part is not None]
+        return np.concatenate(parts, axis=1)
 
     observed = columns(chosen)
     scale = np.sqrt(np.nanmean(observed**2, axis=0))
@@ -214,45 +229,41 @@ def _trajectory(
 
     with Bar(f"fitting {', '.join(space.names)}", 100, "%") as bar:
         solution = trajectory.minimise(run, observed / scale, len(space.names), bar)
-    fitted = (simulated(solution.at),)
     residual = solution.residual
-    words = [f"the fluid misses the trace by {residual:.0%} of it"] if residual > 0.25 else []
-    return _result(solution, space, "fluid", calls, window, chosen, fitted, words)
+    words = [f"the fluid misses the trace by {residual:.0%} of it"] if residual > _FAR else []
+    return _result(solution, problem, calls, chosen, (simulated(solution.at),), words)
 
 
 def _result(
     solution: moments.Solution,
-    space: Space,
-    engine: str,
+    problem: _Problem,
     runs: int,
-    window: tuple[float, float],
     measured: Measured,
     fitted: tuple[Measured, ...],
     words: list[str],
 ) -> Fit:
-    below, above = solution.low, solution.high
+    space, below, above = problem.space, solution.low, solution.high
     values = space.values(solution.at)
     low, high = space.values(np.maximum(below, 0)), space.values(np.minimum(above, 1))
     estimate = {name: Estimate(float(values[name]), float(low[name]), float(high[name])) for name in space.names}
-    within = (below > _EDGE) & (above < 1 - _EDGE)
-    identifiable = {
-        name: bool(inside and estimate[name].width < WIDEST) for name, inside in zip(space.names, within, strict=True)
-    }
+    within = dict(zip(space.names, (below > _EDGE) & (above < 1 - _EDGE), strict=True))
+    identifiable = {name: bool(within[name] and each.width < WIDEST) for name, each in estimate.items()}
     strengths, directions = combinations(solution.jacobian, space)
-    words = [*in_words(strengths, directions, space.names), *words]
-    for name, inside in zip(space.names, within, strict=True):
-        if not inside:
-            words.append(f"{name}: its interval ends at a bound of the range searched; a wider range may hold it")
+    at_bounds = [
+        f"{name}: its interval ends at a bound of the range searched; a wider range may hold it"
+        for name, inside in within.items()
+        if not inside
+    ]
     return Fit(
-        estimate,
-        identifiable,
-        solution.residual,
-        tuple(words),
-        strengths,
-        directions,
-        engine,
-        runs,
-        window,
-        measured,
-        fitted,
+        estimate=estimate,
+        identifiable=identifiable,
+        residual=solution.residual,
+        words=(*in_words(strengths, directions, space.names), *words, *at_bounds),
+        singular_values=strengths,
+        combinations=directions,
+        engine=problem.engine,
+        runs=runs,
+        window=problem.window,
+        measured=measured,
+        fitted=fitted,
     )

@@ -58,8 +58,8 @@ class Measured:
     def between(self, opens: float, closes: float) -> Measured:
         """Samples of an interval [s]."""
         kept = (self.time >= opens - 1e-12) & (self.time <= closes + 1e-12)
-        part = [None if values is None else values[kept] for values in (self.queue, self.rates)]
-        return Measured(self.time[kept], *part, self.link)
+        queue, rates = (None if values is None else values[kept] for values in (self.queue, self.rates))
+        return Measured(self.time[kept], queue, rates, self.link)
 
     def in_packets(self, packet: float) -> Measured:
         """The same with rates that count whole packets [bytes], as those of a NIC and of the packet engine do."""
@@ -88,9 +88,9 @@ def measured_of(trace: Any, link: str | None = None) -> Measured:
     Parameters
     ----------
     trace : Trace, Measured, or path
-        A table (``.csv``, ``.csv.gz``) has a line of names: ``time`` or ``t``, ``queue...`` or ``q...``, and ``rate...``
-        or ``f0``, ``f1`` and so on, each with its unit in brackets or behind an underscore (``time_us``, ``rate [Gbps]``);
-        without one they are in s, bytes and bytes/s.
+        A table (``.csv``, ``.csv.gz``) has a line of names: ``time`` or ``t``, ``queue...`` or ``q...``, and
+        ``rate...`` or ``f0``, ``f1`` and so on, each with its unit in brackets or behind an underscore (``time_us``,
+        ``rate [Gbps]``); without one they are in s, bytes and bytes/s.
     link : str, optional
         Whose queue of a trace with several; the most loaded by default.
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+
+from fluidcc.errors import InputError
 
 ROUNDS = 6
 _TO_DIAGONAL = 0.02  # of the covariance: numbers that say the same do not cancel
@@ -81,6 +84,11 @@ def minimise(
     errors : ndarray
         Standard deviation that each number has beyond chance, as the model is not what was measured.
     first_seed : int
+
+    Raises
+    ------
+    InputError
+        If hardly any run makes sense.
     """
     from scipy.stats import qmc
 
@@ -88,31 +96,39 @@ def minimise(
     design = qmc.Halton(unknowns, rng=random)
     points, numbers = np.empty((0, unknowns)), np.empty((0, len(observed)))
     each = runs // (ROUNDS + 1)
+    candidates = design.random(_CANDIDATES)  # where the parameters may be
     new = design.random(each)
-    regression, candidates, asked = None, design.random(_CANDIDATES), 0
     before = best = np.full(unknowns, 0.5)
-    bound = last_bound = np.inf
+    regression, asked = None, 0
     for turn in range(ROUNDS):
         if regression is not None:
-            chosen = random.permutation(len(candidates))[: each if turn < ROUNDS - 1 else runs - asked]
-            new = candidates[chosen]
+            count = each if turn < ROUNDS - 1 else runs - asked
+            new = candidates[random.permutation(len(candidates))[:count]]
         found = run(new, first_seed + asked)
         asked += len(new)
         good = np.isfinite(found).all(axis=1)
         points, numbers = np.concatenate([points, new[good]]), np.concatenate([numbers, found[good]])
-        bound = _POSSIBLE[min(turn, len(_POSSIBLE) - 1)]
-        inside = np.ones(len(points), bool)
+        used = np.ones(len(points), bool)
         if regression is not None:
-            margin = 0.02 * np.ptp(candidates, axis=0)
-            inside = ((points >= candidates.min(axis=0) - margin) & (points <= candidates.max(axis=0) + margin)).all(
-                axis=1
-            )
-            inside &= regression.distance(points) < regression.distance(best[None])[0] + last_bound
-        regression = _regress(points[inside], numbers[inside], observed, errors)
-        before, (best, candidates) = best, _possible(regression, candidates, bound, random)
-        last_bound = bound
+            used = _within(points, candidates)
+            used &= regression.distance(points) < regression.distance(best[None])[0] + _possible_at(turn - 1)
+        if used.sum() <= _terms(points[:1]).shape[1]:
+            raise InputError(f"over: {used.sum()} of {asked} runs made sense; narrow the ranges, or take more runs")
+        regression = _regress(points[used], numbers[used], observed, errors)
+        before, (best, candidates) = best, _possible(regression, candidates, _possible_at(turn), random)
     assert regression is not None
     return _solution(regression, best, before, candidates)
+
+
+def _possible_at(turn: int) -> float:
+    return _POSSIBLE[min(turn, len(_POSSIBLE) - 1)]
+
+
+def _within(points: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+    """Which points are in the box of others, or near its sides."""
+    low, high = candidates.min(axis=0), candidates.max(axis=0)
+    margin = 0.02 * (high - low)
+    return ((points >= low - margin) & (points <= high + margin)).all(axis=1)
 
 
 def _terms(points: np.ndarray) -> np.ndarray:
@@ -144,8 +160,8 @@ def _regress(points: np.ndarray, numbers: np.ndarray, observed: np.ndarray, erro
     freedom = max(len(points) - terms.shape[1], 1)
     chance = left.T @ left / freedom
     chance = (1 - _TO_DIAGONAL) * chance + _TO_DIAGONAL * np.diag(np.diag(chance))
-    # The constant is a mean over the design: as uncertain as a run's chance over its runs. A covariance that is estimated
-    # has an inverse that is too large (Hartlap et al., Astron. Astrophys. 464, 2007).
+    # The constant is a mean over the design: as uncertain as a run's chance over its runs. A covariance that is
+    # estimated has an inverse that is too large (Hartlap et al., Astron. Astrophys. 464, 2007).
     chance *= (1 + terms.shape[1] / len(points)) * freedom / max(freedom - len(observed) - 1, 0.2 * freedom)
     covariance = chance + np.diag(np.maximum(errors, _LEAST_ERROR) ** 2)
     weight = np.linalg.cholesky(np.linalg.inv(covariance)).T
@@ -155,18 +171,19 @@ def _regress(points: np.ndarray, numbers: np.ndarray, observed: np.ndarray, erro
 def _possible(
     regression: Regression, candidates: np.ndarray, bound: float, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best point among those that were possible before, and points that cover what the regression leaves possible."""
+    """The best point among those possible before, and points that cover what the regression leaves possible."""
     from scipy.optimize import least_squares
     from scipy.stats import qmc
 
     low, high = candidates.min(axis=0), candidates.max(axis=0)
     room = np.maximum(high - low, 1e-9)
     starts = candidates[np.argsort(regression.distance(candidates))[:3]]
+    jac: Any = regression.jacobian
     tries = [
         least_squares(
             lambda at: regression.misfit(at[None])[0],
             np.clip(start, low + 1e-3 * room, high - 1e-3 * room),
-            lambda at: regression.jacobian(at),
+            jac,
             bounds=(low, low + room),
         )
         for start in starts

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fluidcc.fitting.measured import Measured
 from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
 from fluidcc.results.schema import plain
-from fluidcc.surface import public
+from fluidcc.surface import constructor, public
 from fluidcc.sweeps.grid import format_value
 
+if TYPE_CHECKING:
+    from fluidcc.results.drawing import Picture
 
+
+@constructor()
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """A value and the ends of its 95 % interval [SI]."""
+    """A value and the ends of its 95 % interval.
+
+    Parameters
+    ----------
+    value, low, high : float
+        In SI.
+    """
 
     value: float
     low: float
@@ -28,8 +39,9 @@ class Estimate:
         return (self.high - self.low) / abs(self.value) if self.value else float("inf")
 
 
-@dataclasses.dataclass(frozen=True)
-class Fit:
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Fit(Comparable):
     """Unknown parameters, estimated from a measured trace.
 
     Parameters
@@ -37,11 +49,12 @@ class Fit:
     estimate : dict
         `Estimate` of each unknown.
     identifiable : dict
-        Whether the trace determines it: its interval is narrower than half of its value and ends within the range searched.
+        Whether the trace determines it: its interval is narrower than half of its value and ends within the range
+        searched.
     residual : float
-        Of simulated moments (hybrid, packet), the root mean square of what is left between measured and fitted numbers, in their
-        standard deviations: about 1 if the model explains the trace. Of the fluid, that of the trajectory as a share of
-        the measured one's.
+        Of simulated moments (hybrid, packet), the root mean square of what is left between measured and fitted
+        numbers, in their standard deviations: about 1 if the model explains the trace. Of the fluid, that of the
+        trajectory as a share of the measured one's.
     words : tuple of str
         What was found, in sentences: which parameters cannot be told apart, and whether the model explains the trace.
     singular_values : ndarray
@@ -71,8 +84,15 @@ class Fit:
     measured: Measured = dataclasses.field(repr=False)
     fitted: tuple[Measured, ...] = dataclasses.field(repr=False)
 
-    def document(self) -> dict[str, Any]:
-        """What the command line prints as JSON; what is not finite is None."""
+    @public()
+    def as_dict(self) -> dict[str, Any]:
+        """Keys as in the CLI.
+
+        Returns
+        -------
+        dict
+            None for what is not finite.
+        """
         return plain(
             {
                 "estimate": {name: dataclasses.asdict(each) for name, each in self.estimate.items()},
@@ -101,7 +121,7 @@ class Fit:
         return f"<Fit {self.engine}: {'; '.join(f'{name} {text}' for name, text in self.rows())}>"
 
     @public()
-    def plot(self, *, title: str | None = None) -> Any:
+    def plot(self, *, title: str | None = None) -> Picture:
         """What was measured against what was fitted: over time, and the queue's distribution or the rates'.
 
         Parameters

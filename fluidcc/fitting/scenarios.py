@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,7 +29,8 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
     Parameters
     ----------
     scenario : callable or Scenario
-        Of a finished scenario, what is named are parameters of its flows' schemes, of its marking, or ``delay``, of all links.
+        Of a finished scenario, what is named are parameters of its flows' schemes, of its marking, or ``delay``, of
+        all links.
     names : sequence of str
 
     Raises
@@ -39,9 +40,11 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
     """
     if not isinstance(scenario, Scenario):
         if not callable(scenario):
-            raise InputError(f"scenario: expected a Scenario or a function, not {repr(scenario)[:40]}; write fc.incast")
+            raise InputError(
+                f"make_scenario: {repr(scenario)[:40]} is neither a Scenario nor a function that makes one"
+            )
         check_takes(scenario, names)
-        return scenario
+        return cast(Make, scenario)
     of_schemes = {name for flow in scenario.flows for name in specs(type(flow.scheme))}
     known = {*of_schemes, *specs(RED), "delay"}
     for name in names:
@@ -50,7 +53,7 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
             hint = f"did you mean {near}?" if near else "give a function make_scenario(**values)"
             raise InputError(f"over: the scenario has no parameter {name[:40]!r}; {hint}")
 
-    def make(**values: Any) -> Scenario:
+    def changed(**values: Any) -> Scenario:
         flows = tuple(
             dataclasses.replace(flow, scheme=dataclasses.replace(flow.scheme, **_own(values, type(flow.scheme))))
             for flow in scenario.flows
@@ -63,7 +66,7 @@ def maker_of(scenario: Any, names: Sequence[str]) -> Make:
         )
         return dataclasses.replace(scenario, flows=flows, links=links)
 
-    return make
+    return changed
 
 
 def _own(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def minimise(
 
 
 def _long_run(scores: np.ndarray) -> np.ndarray:
-    """Variance of the sum of scores (time, unknowns) that depend on those before (Newey and West, Econometrica 55, 1987)."""
+    """Variance of a sum of scores (time, unknowns), each like those before (Newey and West, Econometrica 55, 1987)."""
     count = len(scores)
     lags = max(1, round(count / 8))
     total = scores.T @ scores
