@@ -1,8 +1,9 @@
-"""Parameters of random packet runs, fitted back: python -m benchmarks.fit_recovery [RUNS] [FIRST_SEED].
+"""Parameters of random packet runs, fitted back: python -m benchmarks.fit_recovery [RUNS] [FIRST_SEED] [queue] [ns3].
 
 Each run has 4 to 8 flows of DCQCN, 40 to 100 Gb/s and two unknowns, drawn log-uniformly from the middle of what is
 searched: the timer with g, with the CNP interval, or with the additive increase. What is fitted is the second half of
-100 ms of packets: the queue each 10 us, with the flows' rates, or without them if the word "queue" is given.
+100 ms of packets: the queue each 10 us, with the flows' rates, or without them if the word "queue" is given. With the word "ns3",
+HPCC's W_AI instead, from the pacing rates of an independent simulator's runs (tests/data/ns3/README.md).
 """
 
 from __future__ import annotations
@@ -92,6 +93,20 @@ def main(runs: int, first: int, rates: bool) -> None:
     print(f"{hits} of {2 * runs} values within their intervals; {known} identifiable, median width {width}")
 
 
+def of_ns3() -> None:
+    """Print W_AI as fitted to runs of which it is known."""
+    from tests.fitting.test_fit import of_ns3 as fitted
+
+    for w_ai in (25, 50, 80, 150):
+        found = fitted(w_ai, 150)
+        each = found.estimate["w_ai"]
+        print(
+            f"{w_ai} B: {each.value:.1f} [{each.low:.1f}, {each.high:.1f}] | residual {found.residual:.2f}", flush=True
+        )
+
+
 if __name__ == "__main__":
+    if "ns3" in sys.argv:
+        sys.exit(of_ns3())
     numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
     main(*(numbers + [10, 0][len(numbers) :]), rates="queue" not in sys.argv)

@@ -30,7 +30,7 @@ def command(
         typer.Option(help="hybrid, fluid or packet; by default the one of the first two that fits the scheme."),
     ] = None,
     link: Annotated[str | None, typer.Option(help="Link whose queue was measured.")] = None,
-    runs: Annotated[int, typer.Option(help="Simulations (hybrid, packet).")] = 700,
+    runs: Annotated[int | None, typer.Option(help="Simulations for moments; 700 of the hybrid, 300 of others.")] = None,
     plot: Annotated[str | None, typer.Option(metavar="FILE.png", help="Draw what was measured and fitted.")] = None,
     json: o.Json = False,
 ) -> None:
@@ -79,8 +79,8 @@ def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
 
 
 def _print(scheme: str, found: Fit) -> None:
-    rows = found.rows()
-    rows.append(("residual", f"{found.residual:.2f}" + (" standard deviations" if found.engine != "fluid" else "")))
+    rows = list(found.rows)
+    rows.append(("residual", f"{found.residual:.2f}"))
     rows += [("", word) for word in found.words]
     rows.append(("runs", f"{found.runs:,}, {found.engine}"))
     output.print_table(f"{scheme}, fit of {', '.join(found.estimate)}", rows)

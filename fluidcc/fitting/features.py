@@ -73,7 +73,7 @@ class Features:
         """
         noise = np.random.default_rng(0).uniform(0, 2 * self.packet, len(stretch.time))
         queue = None if stretch.queue is None else stretch.queue + noise
-        noisy = Measured(stretch.time, queue, stretch.rates, stretch.link)
+        noisy = dataclasses.replace(stretch, queue=queue)
         base = [_OF_QUEUE if name.startswith(("queue", "time")) else _OF_RATES for name in self.names]
         return np.hypot(self(noisy) - self(stretch), base)
 
@@ -106,7 +106,7 @@ class Features:
 def features_of(measured: Measured, packet: float) -> Features:
     """How to turn samples like these into numbers."""
     width = 1
-    if measured.rates is not None:
+    if measured.rates is not None and not measured.paced:
         mean = float(np.nanmean(measured.rates))
         width = max(1, round(_PACKETS * packet / max(mean, 1.0) / measured.interval))
         width = min(width, max(1, len(measured.time) // 64))

@@ -17,16 +17,7 @@ from fluidcc.fitting.features import even, features_of
 from fluidcc.fitting.identifiability import WIDEST, combinations, in_words
 from fluidcc.fitting.measured import Measured, measured_of
 from fluidcc.fitting.result import Estimate, Fit
-from fluidcc.fitting.scenarios import (
-    Make,
-    as_measured,
-    draws_chance,
-    fluid_run,
-    hybrid_run,
-    link_of,
-    maker_of,
-    packet_run,
-)
+from fluidcc.fitting.scenarios import Make, draws_chance, fluid_run, link_of, maker_of, random_run
 from fluidcc.fitting.space import Space, space_of
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -36,10 +27,11 @@ from fluidcc.units import TIME, interval, show, whole
 ENGINES = ("hybrid", "fluid", "packet")
 _SEEDS = 12  # runs at the estimate, for the picture
 _FIRST_SEED = 1
+_HYBRID_RUNS, _OTHER_RUNS = 700, 300
 _LEAST_RUNS = 100  # for each unknown
 _MOST_RUNS = 1_000_000
 _STRANGE = 1.6  # residual beyond which the model does not explain the trace
-_FAR = 0.25  # of the trajectory, likewise
+_FAR = 0.25  # of the trajectory, beyond which its moments are fitted
 _MOST_SAMPLES = 4000  # of a trajectory
 _EDGE = 1e-3  # of the range, at which an interval ends at its bound
 
@@ -66,12 +58,13 @@ def fit(
     window: Any = None,
     engine: str | None = None,
     link: str | None = None,
-    runs: int = 700,
+    runs: int | None = None,
 ) -> Fit:
     """Estimate unknown parameters from a measured queue or measured rates.
 
     For schemes with chance (DCQCN) by simulated moments on the hybrid engine: moments, quantiles and spectra. For
-    others by least squares on the trajectory of the fluid.
+    others by least squares on the trajectory of the fluid, and where none stays near what was measured, as with
+    oscillations that fall out of step, by the fluid's moments.
 
     Parameters
     ----------
@@ -91,7 +84,7 @@ def fit(
     link : str
         Whose queue was measured; by default that of the trace, or else the one that is shared most.
     runs : int
-        Of the hybrid or of packets.
+        For moments: 700 of the hybrid, 300 of others if not given.
 
     Returns
     -------
@@ -102,14 +95,16 @@ def fit(
     InputError
         If the trace, the scenario or a range makes no sense.
     """
+    make = maker_of(make_scenario, tuple(over) if isinstance(over, Mapping) else ())
     space = space_of(over)
-    make = maker_of(make_scenario, space.names)
     middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
     if engine is None:
         engine = "hybrid" if draws_chance(middle) else "fluid"
     if engine not in ENGINES:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write {', '.join(ENGINES)}")
-    runs = whole(runs, _LEAST_RUNS * len(space.names), _MOST_RUNS, "runs")
+    least = _LEAST_RUNS * len(space.names)
+    usual = max(_HYBRID_RUNS if engine == "hybrid" else _OTHER_RUNS, least)
+    runs = usual if runs is None else whole(runs, least, _MOST_RUNS, "runs")
     measured = _from_start(measured_of(trace, link))
     opens, closes = _window_of(measured, window, 0.0 if engine == "fluid" else 0.5)
     stretch = measured.between(opens, closes)
@@ -118,7 +113,11 @@ def fit(
     at = link_of(middle, link or measured.link)
     problem = _Problem(stretch, make, middle, space, at, (opens, closes), engine)
     if engine == "fluid":
-        return _by_trajectory(problem)
+        found = _by_trajectory(problem)
+        if found.residual < _FAR:
+            return found
+        said = f"no trajectory of the fluid stays near the trace ({found.residual:.0%} off): its moments were fitted"
+        return _by_moments(problem, runs, said)
     if engine == "hybrid":
         check_hybrid(middle)
     return _by_moments(problem, runs)
@@ -144,7 +143,7 @@ def _window_of(measured: Measured, window: Any, skipped: float) -> tuple[float, 
     return opens, closes
 
 
-def _by_moments(problem: _Problem, runs: int) -> Fit:
+def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
     """Many runs, and the parameters at which their moments are those that were measured."""
     space, stretch = problem.space, even(problem.stretch)
     packet = float(problem.middle.packet_size + problem.middle.header_bytes)
@@ -154,13 +153,12 @@ def _by_moments(problem: _Problem, runs: int) -> Fit:
 
     def simulated(at: np.ndarray, seed: int) -> Measured:
         scenario = resolve(problem.make(**space.values(at)))
-        if problem.engine == "packet":
-            run = packet_run(scenario, seed, time, problem.link)
+        if problem.engine == "fluid":
+            run = fluid_run(scenario, float(time[-1]), stretch.interval, problem.link, stretch)
         else:
-            run = hybrid_run(scenario, seed, time, problem.link).in_packets(packet)
-        run = as_measured(run, stretch, scenario)
-        picked = [None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates)]
-        return Measured(stretch.time, picked[0], picked[1])
+            run = random_run(scenario, problem.engine, seed, time, problem.link, stretch)
+        queue, rates = (None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates))
+        return dataclasses.replace(run, time=stretch.time, queue=queue, rates=rates)
 
     def numbers(job: tuple[np.ndarray, int]) -> np.ndarray:
         try:
@@ -182,20 +180,20 @@ def _by_moments(problem: _Problem, runs: int) -> Fit:
                 bar(min(done / runs, 1.0))
             return np.array(found)
 
-        # The hybrid is no packet engine: what is between them is not chance.
-        errors = features.errors(stretch) if problem.engine == "hybrid" else np.zeros(len(features.names))
+        # A fluid queue is none of packets: what is between them is not chance.
+        errors = np.zeros(len(features.names)) if problem.engine == "packet" else features.errors(stretch)
         solution = moments.minimise(
             run, features(stretch), len(space.names), runs=runs, errors=errors, first_seed=_FIRST_SEED
         )
-        seeds = range(_FIRST_SEED, _FIRST_SEED + _SEEDS)
+        seeds = range(_FIRST_SEED, _FIRST_SEED + (1 if problem.engine == "fluid" else _SEEDS))
         fitted = tuple(pool.map(lambda seed: simulated(solution.at, seed), seeds))
-    words = []
+    words = list(said)
     if solution.residual > _STRANGE:
         worst = [features.names[i] for i in np.argsort(-np.abs(solution.misfits))[:3]]
-        words = [
+        words.append(
             f"the model does not explain the trace (residual {solution.residual:.1f}): {', '.join(worst)} differ most; "
             "intervals are wider for it, and still count on the model"
-        ]
+        )
     return _result(solution, problem, done, stretch, fitted, words)
 
 
@@ -211,8 +209,7 @@ def _by_trajectory(problem: _Problem) -> Fit:
 
     def simulated(at: np.ndarray) -> Measured:
         scenario = resolve(problem.make(**space.values(at)))
-        run = fluid_run(scenario, until, min(spacing, until / 50), problem.link)
-        return as_measured(run, chosen, scenario).at(chosen.time)
+        return fluid_run(scenario, until, min(spacing, until / 50), problem.link, chosen).at(chosen.time)
 
     def columns(of: Measured) -> np.ndarray:
         parts = [part if part.ndim > 1 else part[:, None] for part in (of.queue, of.rates) if part is not None]
@@ -229,9 +226,7 @@ def _by_trajectory(problem: _Problem) -> Fit:
 
     with Bar(f"fitting {', '.join(space.names)}", 100, "%") as bar:
         solution = trajectory.minimise(run, observed / scale, len(space.names), bar)
-    residual = solution.residual
-    words = [f"the fluid misses the trace by {residual:.0%} of it"] if residual > _FAR else []
-    return _result(solution, problem, calls, chosen, (simulated(solution.at),), words)
+    return _result(solution, problem, calls, chosen, (simulated(solution.at),), [])
 
 
 def _result(
@@ -258,7 +253,7 @@ def _result(
         estimate=estimate,
         identifiable=identifiable,
         residual=solution.residual,
-        words=(*in_words(strengths, directions, space.names), *words, *at_bounds),
+        words=(*in_words(strengths, directions, identifiable), *words, *at_bounds),
         singular_values=strengths,
         combinations=directions,
         engine=problem.engine,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from fluidcc.fitting.space import Space
@@ -25,22 +27,32 @@ def combinations(jacobian: np.ndarray, space: Space) -> tuple[np.ndarray, np.nda
     return values, rows * signs[:, None]
 
 
-def in_words(values: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> list[str]:
-    """What is not determined to within `WIDEST`, in sentences."""
-    found = []
+def in_words(values: np.ndarray, rows: np.ndarray, identifiable: Mapping[str, bool]) -> list[str]:
+    """Directions that are not determined to within `WIDEST`, in sentences.
+
+    Parameters
+    ----------
+    values, rows : ndarray
+        As `combinations` has them.
+    identifiable : mapping
+        Of the unknowns, in order: a direction of which all are is not spoken of.
+    """
+    found, names = [], tuple(identifiable)
     for value, row in zip(values, rows, strict=True):
         if 2 * 1.96 / max(float(value), 1e-300) < WIDEST:
             continue
         parts = [(name, share) for name, share in zip(names, row, strict=True) if abs(share) >= _PART]
+        if all(identifiable[name] for name, _ in parts):
+            continue
         listed = " and ".join(name for name, _ in parts)
         if len(parts) == 1:
-            found.append(f"{listed} is not determined: the trace hardly depends on it")
+            found.append(f"the trace does not determine {listed} to within half of its value")
             continue
-        kept = _product([(name, share) for name, share in zip(names, row, strict=True)])
+        kept = _product(parts)
         found.append(f"{listed} cannot be told apart: {kept} may change and the trace stays as it is")
     return found
 
 
 def _product(parts: list[tuple[str, float]]) -> str:
     """A direction in logarithms, as the product that moves along it."""
-    return " * ".join(f"{name}^{share:.2g}" for name, share in parts if abs(share) >= _PART)
+    return " * ".join(f"{name}^{share:.2g}" for name, share in parts)

@@ -24,6 +24,7 @@ _ROLES = {
     "time": (re.compile(r"t|time", re.IGNORECASE), units.TIME),
     "queue": (re.compile(r"q|queue|q_bytes.*|queue_bytes.*", re.IGNORECASE), units.SIZE),
     "rate": (re.compile(r"f\d+|rate.*", re.IGNORECASE), units.RATE),
+    "pacing": (re.compile(r"pacing_rate.*", re.IGNORECASE), units.RATE),
 }
 _LEAST = 50  # samples
 _WORDS = {"bytes": 1.0, "byte": 1.0, "bytes/s": 1.0, "seconds": 1.0, "s": 1.0}
@@ -43,12 +44,15 @@ class Measured:
         (time, flow) [bytes/s]; NaN where nothing was measured.
     link : str or None
         Name of the queue's link, where it is known.
+    paced : bool
+        Whether the rates are those at which senders pace themselves at each time, not what they sent.
     """
 
     time: np.ndarray
     queue: np.ndarray | None
     rates: np.ndarray | None
     link: str | None = None
+    paced: bool = False
 
     @property
     def interval(self) -> float:
@@ -59,15 +63,15 @@ class Measured:
         """Samples of an interval [s]."""
         kept = (self.time >= opens - 1e-12) & (self.time <= closes + 1e-12)
         queue, rates = (None if values is None else values[kept] for values in (self.queue, self.rates))
-        return Measured(self.time[kept], queue, rates, self.link)
+        return dataclasses.replace(self, time=self.time[kept], queue=queue, rates=rates)
 
     def in_packets(self, packet: float) -> Measured:
         """The same with rates that count whole packets [bytes], as those of a NIC and of the packet engine do."""
-        if self.rates is None:
+        if self.rates is None or self.paced:
             return self
         sent = np.cumsum(self.rates * self.interval, axis=0)
         whole = np.diff(np.floor(sent / packet), axis=0, prepend=0.0) * packet
-        return Measured(self.time, self.queue, whole / self.interval, self.link)
+        return dataclasses.replace(self, rates=whole / self.interval)
 
     def at(self, time: np.ndarray) -> Measured:
         """The same at other times: rates keep the bytes sent between them, the queue is interpolated."""
@@ -79,7 +83,7 @@ class Measured:
             total = np.stack([np.interp(time, self.time, column) for column in sent.T], axis=1)
             rates = np.diff(total, axis=0) / np.diff(time)[:, None]
             rates = np.concatenate([rates[:1], rates])
-        return Measured(time, queue, rates, self.link)
+        return dataclasses.replace(self, time=time, queue=queue, rates=rates)
 
 
 def measured_of(trace: Any, link: str | None = None) -> Measured:
@@ -89,7 +93,8 @@ def measured_of(trace: Any, link: str | None = None) -> Measured:
     ----------
     trace : Trace, Measured, or path
         A table (``.csv``, ``.csv.gz``) has a line of names: ``time`` or ``t``, ``queue...`` or ``q...``, and
-        ``rate...`` or ``f0``, ``f1`` and so on, each with its unit in brackets or behind an underscore (``time_us``,
+        ``rate...`` or ``f0``, ``f1`` and so on (what was sent since the sample before) or ``pacing_rate...`` (at which
+        a sender paces itself then), each with its unit in brackets or behind an underscore (``time_us``,
         ``rate [Gbps]``); without one they are in s, bytes and bytes/s.
     link : str, optional
         Whose queue of a trace with several; the most loaded by default.
@@ -167,8 +172,11 @@ def _read_table(path: Path) -> Measured:
             except ValueError:
                 raise InputError(f"{str(path)[:200]}: line {at + 2}: {text[:20]!r} is no number") from None
     picked = {role: values[:, [at for at, each in enumerate(roles) if each == role]] for role in set(roles)}
-    queue, rates = picked.get("queue"), picked.get("rate")
-    return Measured(picked["time"][:, 0], None if queue is None else queue[:, 0], rates)
+    if "rate" in picked and "pacing" in picked:
+        raise InputError(f"{str(path)[:200]}: has both rates and pacing rates; leave out one of the two")
+    queue, rates = picked.get("queue"), picked.get("rate", picked.get("pacing"))
+    queue = None if queue is None else queue[:, 0]
+    return Measured(picked["time"][:, 0], queue, rates, paced="pacing" in picked)
 
 
 def _column(text: str, path: Path) -> tuple[str, float]:

@@ -20,6 +20,7 @@ ROUNDS = 6
 _TO_DIAGONAL = 0.02  # of the covariance: numbers that say the same do not cancel
 _LEAST_ERROR = 1e-3
 _POSSIBLE = (120.0, 60.0, 40.0)  # squared distance beyond the least, in the first rounds and after: some 6 deviations
+_FAR = 1e6  # beyond any such distance
 _CANDIDATES = 1 << 13
 _NARROWINGS = 12
 _TAILS = (0.025, 0.975)
@@ -108,12 +109,14 @@ def minimise(
         asked += len(new)
         good = np.isfinite(found).all(axis=1)
         points, numbers = np.concatenate([points, new[good]]), np.concatenate([numbers, found[good]])
-        used = np.ones(len(points), bool)
+        if len(points) < each // 2:
+            raise InputError(f"over: {len(points)} of {asked} runs made sense; narrow the ranges")
+        used = np.arange(len(points))
         if regression is not None:
-            used = _within(points, candidates)
-            used &= regression.distance(points) < regression.distance(best[None])[0] + _possible_at(turn - 1)
-        if used.sum() <= _terms(points[:1]).shape[1]:
-            raise InputError(f"over: {used.sum()} of {asked} runs made sense; narrow the ranges, or take more runs")
+            beyond = regression.distance(points) - regression.distance(best[None])[0]
+            beyond[~_within(points, candidates)] += _FAR
+            nearest = np.argsort(beyond)
+            used = nearest[: max(int((beyond < _possible_at(turn - 1)).sum()), each // 2)]
         regression = _regress(points[used], numbers[used], observed, errors)
         before, (best, candidates) = best, _possible(regression, candidates, _possible_at(turn), random)
     assert regression is not None
@@ -202,8 +205,7 @@ def _possible(
         candidates = fresh
         if len(near) >= 20 * len(low) ** 2 and len(near) >= _CANDIDATES // 8:
             return best.x, near
-    near = candidates[regression.distance(candidates) < 2 * best.cost + bound]
-    return best.x, near if len(near) >= 200 else candidates
+    return best.x, candidates[np.argsort(regression.distance(candidates))[: _CANDIDATES // 8]]
 
 
 def _solution(regression: Regression, best: np.ndarray, before: np.ndarray, candidates: np.ndarray) -> Solution:

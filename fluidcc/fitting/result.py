@@ -107,8 +107,9 @@ class Fit(Comparable):
             }
         )
 
+    @property
     def rows(self) -> list[tuple[str, str]]:
-        """Names and values, for people."""
+        """Names, and values with their intervals, for people."""
         found = []
         for name, each in self.estimate.items():
             ends = f"{format_value(name, each.low)} to {format_value(name, each.high)}"
@@ -118,7 +119,7 @@ class Fit(Comparable):
 
     def __repr__(self) -> str:
         """Values and intervals in a line."""
-        return f"<Fit {self.engine}: {'; '.join(f'{name} {text}' for name, text in self.rows())}>"
+        return f"<Fit {self.engine}: {'; '.join(f'{name} {text}' for name, text in self.rows)}>"
 
     @public()
     def plot(self, *, title: str | None = None) -> Picture:

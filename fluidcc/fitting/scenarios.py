@@ -14,6 +14,7 @@ from fluidcc.engines.run import simulate
 from fluidcc.errors import InputError
 from fluidcc.fitting.measured import Measured
 from fluidcc.results.schema import link_names
+from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import RED, Scenario, resolve
 from fluidcc.scenario.parameters import specs
 from fluidcc.schemes.registry import scheme_of
@@ -99,47 +100,51 @@ def link_of(scenario: Scenario, wanted: str | None) -> int:
     return int(np.argmax(crossed))
 
 
-def hybrid_run(scenario: Scenario, seed: int, time: np.ndarray, link: int) -> Measured:
-    """Queue of a link and rates of the flows of a run of the hybrid engine, at evenly spaced times from 0 on."""
-    interval = float(time[1] - time[0])
-    until = float(time[-1]) * (1 + 1e-9) + interval / 2
-    prepared = prepare(resolve(scenario), Times(until, until / 2, until, interval))
-    sim, _ = hybrid.execute(prepared, seed)
-    sent = hybrid.outcome_of(prepared, sim).by_class(sim.flow_samples[:, :, 0])
-    rates = np.diff(sent, axis=0, prepend=sent[:1]) / interval
-    at = np.arange(len(sent)) * interval
-    return Measured(at, sim.link_samples[:, link, 0], rates)
-
-
-def packet_run(scenario: Scenario, seed: int, time: np.ndarray, link: int) -> Measured:
-    """The same of the packet engine."""
-    interval = float(time[1] - time[0])
-    until = float(time[-1]) * (1 + 1e-9) + interval / 2
-    trace = simulate(scenario, until, engine="packet", seed=seed, sample_interval=interval)
-    return Measured(trace["time"].values, trace["queue"].values[:, link], trace["rate"].values)
-
-
-def fluid_run(scenario: Scenario, until: float, interval: float, link: int) -> Measured:
-    """Queue of a link and rates of the flows of the fluid."""
-    trace = simulate(scenario, until, sample_interval=interval, estimate_error=False)
-    return Measured(trace["time"].values, trace["queue"].values[:, link], trace["rate"].values)
-
-
-def as_measured(run: Measured, measured: Measured, scenario: Scenario) -> Measured:
-    """A run with the columns that were measured: a single rate of several flows is their sum.
+def random_run(scenario: Scenario, engine: str, seed: int, time: np.ndarray, link: int, like: Measured) -> Measured:
+    """What was measured, in a run of the hybrid or of packets, at evenly spaced times from 0 on.
 
     Raises
     ------
     InputError
         If neither each class of flows nor their sum was measured.
     """
-    queue = run.queue if measured.queue is not None else None
-    if measured.rates is None or run.rates is None:
-        return Measured(run.time, queue, None)
-    columns, classes = measured.rates.shape[1], run.rates.shape[1]
-    if columns == classes:
-        return Measured(run.time, queue, run.rates)
-    if columns != 1:
+    interval = float(time[1] - time[0])
+    until = float(time[-1]) * (1 + 1e-9) + interval / 2
+    if engine == "packet":
+        trace = simulate(scenario, until, engine="packet", seed=seed, sample_interval=interval)
+        return _like(trace["time"].values, trace["queue"].values[:, link], _rates_of(trace, like), scenario, like)
+    prepared = prepare(resolve(scenario), Times(until, until / 2, until, interval))
+    sim, _ = hybrid.execute(prepared, seed)
+    samples = hybrid.outcome_of(prepared, sim).by_class(sim.flow_samples[:, :, int(like.paced)])
+    rates = samples if like.paced else np.diff(samples, axis=0, prepend=samples[:1]) / interval
+    found = _like(np.arange(len(samples)) * interval, sim.link_samples[:, link, 0], rates, scenario, like)
+    return found.in_packets(float(scenario.packet_size + scenario.header_bytes))
+
+
+def fluid_run(scenario: Scenario, until: float, interval: float, link: int, like: Measured) -> Measured:
+    """What was measured, in the fluid.
+
+    Raises
+    ------
+    InputError
+        If neither each class of flows nor their sum was measured.
+    """
+    trace = simulate(scenario, until, sample_interval=interval, estimate_error=False)
+    return _like(trace["time"].values, trace["queue"].values[:, link], _rates_of(trace, like), scenario, like)
+
+
+def _rates_of(trace: Trace, like: Measured) -> np.ndarray:
+    return trace["pacing_rate" if like.paced else "rate"].values
+
+
+def _like(time: np.ndarray, queue: np.ndarray, rates: np.ndarray, scenario: Scenario, like: Measured) -> Measured:
+    """The columns that were measured: a single rate of several classes is their sum."""
+    kept = queue if like.queue is not None else None
+    if like.rates is None:
+        return Measured(time, kept, None)
+    columns, classes = like.rates.shape[1], rates.shape[1]
+    if columns not in (1, classes):
         raise InputError(f"trace: has {columns} rates of {classes} flows; give one for each, or their sum alone")
-    weights = np.array([flow.multiplicity for flow in scenario.flows], float)
-    return Measured(run.time, queue, (run.rates @ weights)[:, None])
+    if columns != classes:
+        rates = (rates @ np.array([flow.multiplicity for flow in scenario.flows], float))[:, None]
+    return Measured(time, kept, rates, paced=like.paced)

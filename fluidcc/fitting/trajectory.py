@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from fluidcc.fitting.moments import Solution
 
-_STARTS = 16
+_STARTS = 16  # for each unknown
 _POLISHED = 3
+_INTEGRALS, _TRAJECTORIES = 12, 20  # steps of each
 _STEP = 2e-3  # of the unit cube, of the differences
 
 
@@ -37,28 +39,28 @@ def minimise(
     from scipy.stats import qmc
 
     there = np.isfinite(observed)
-    starts = qmc.Halton(unknowns, rng=np.random.default_rng(0)).random(_STARTS)
+    starts = qmc.Halton(unknowns, rng=np.random.default_rng(0)).random(_STARTS * unknowns)
+    most = len(starts) + _POLISHED * (_INTEGRALS + _TRAJECTORIES) * (unknowns + 1)
     calls = 0
 
     def left(at: np.ndarray) -> np.ndarray:
         nonlocal calls
         calls += 1
-        report(min(calls / (_STARTS + 15 * _POLISHED * (unknowns + 1)), 0.99))
+        report(min(calls / most, 0.99))
         return np.where(there, run(at) - np.where(there, observed, 0.0), 0.0)
 
-    costs = [float((left(start) ** 2).sum()) for start in starts]
-    best = None
-    for start in starts[np.argsort(costs)[:_POLISHED]]:
-        tried = least_squares(
-            lambda at: left(at).ravel(),
-            np.clip(start, 0.01, 0.99),
-            bounds=(0, 1),
-            diff_step=_STEP,
-            xtol=1e-6,
-            max_nfev=30,
-        )
-        best = tried if best is None or tried.cost < best.cost else best
-    assert best is not None
+    def integrated(at: np.ndarray) -> np.ndarray:
+        return left(at).cumsum(axis=0)
+
+    def polished(of: Callable[[np.ndarray], np.ndarray], start: np.ndarray, turns: int) -> Any:
+        begin = np.clip(start, 0.01, 0.99)
+        signals = lambda at: of(at).ravel()  # noqa: E731
+        return least_squares(signals, begin, bounds=(0, 1), max_nfev=turns, diff_step=_STEP, xtol=1e-6)
+
+    # Oscillations that are out of step agree nowhere in particular: their integrals lead to where they are in step.
+    costs = [float((integrated(start) ** 2).sum()) for start in starts]
+    near = [polished(integrated, start, _INTEGRALS).x for start in starts[np.argsort(costs)[:_POLISHED]]]
+    best = min((polished(left, start, _TRAJECTORIES) for start in near), key=lambda one: one.cost)
     rest = best.fun.reshape(observed.shape)
     slopes = best.jac.reshape(*observed.shape, unknowns)
     inverse = np.linalg.pinv(best.jac.T @ best.jac, rcond=1e-12)

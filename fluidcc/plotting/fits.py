@@ -37,6 +37,8 @@ def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
         measured, fitted = _column(fit.measured, name), np.stack([_column(run, name) for run in fit.fitted])
         factor, unit = units.scale_of(float(max(np.nanmax(measured), fitted.max())), dimension)
         _over_time(row[0], fit.measured.time, measured / factor, fitted / factor)
+        if name == "queue":
+            row[0].set_ylim(bottom=0)
         row[0].set_ylabel(label(text, unit))
         _distribution(row[1], measured / factor, fitted / factor)
         row[1].set_xlabel(label(text, unit))
@@ -44,7 +46,7 @@ def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:
     for axis in axes.ravel():
         axis.grid(alpha=0.3)
     axes[0, 0].legend(fontsize="small")
-    shown = "; ".join(f"{name} {text}" for name, text in fit.rows())
+    shown = "; ".join(f"{name} {text}" for name, text in fit.rows)
     picture.suptitle(title if title is not None else shown, fontsize="medium")
     return picture
 
@@ -66,7 +68,6 @@ def _over_time(axis: Axes, time: np.ndarray, measured: np.ndarray, fitted: np.nd
         axis.plot(shown, measured[::step], color=_MEASURED, lw=1.0, label="measured")
         axis.plot(shown, fitted[0, ::step], color=_FITTED, lw=1.4, ls="--", label="fitted")
     axis.set_xlabel(label("time", unit))
-    axis.set_ylim(bottom=0)
 
 
 def _distribution(axis: Axes, measured: np.ndarray, fitted: np.ndarray) -> None:

@@ -77,6 +77,20 @@ def audited() -> Audit:
     return Audit(None, None, fc.DCQCN(), [], [], fc.equilibrium(fc.incast(8)), 8)  # type: ignore[arg-type]
 
 
+def marked(kmin: Any) -> fc.Scenario:
+    """Two flows with a threshold."""
+    return fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"))
+
+
+def tuned() -> fc.Tuning:
+    over = {"kmin": ("5KB", "20KB")}
+    return fc.tune(marked, over, until="1ms", subject_to=[], evaluations=2, seeds=1, packet_seeds=0, sensitivity=0)
+
+
+def fitted() -> fc.Fit:
+    return fc.fit(packets(1), marked, {"kmin": ("5KB", "20KB")}, runs=100)
+
+
 # Every class of results, by a function that makes one; a second call makes another with the same content.
 MADE: dict[str, Any] = {
     "Trace": simulated,
@@ -97,6 +111,8 @@ MADE: dict[str, Any] = {
     "WindowLimit": lambda: window_limit(4),
     "AccMap": lambda: fc.theory.acc_map([0.3, 0.7], steps=5),
     "Audit": audited,
+    "Tuning": tuned,
+    "Fit": fitted,
 }
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
 BY_IDENTITY: dict[str, Any] = {

@@ -1,0 +1,95 @@
+"""Simulated moments on models whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fluidcc.errors import InputError
+from fluidcc.fitting import moments
+from fluidcc.fitting.identifiability import combinations, in_words
+from fluidcc.fitting.space import space_of
+from fluidcc.fitting.trajectory import minimise as nearest
+
+NUMBERS = 8
+SLOPES = np.random.default_rng(5).normal(size=(NUMBERS, 2)) * 3
+MIXED = np.eye(NUMBERS) + 0.3 * np.random.default_rng(6).normal(size=(NUMBERS, NUMBERS))
+CHANCE = 0.2 * MIXED  # of a run's numbers
+
+
+def line(points: np.ndarray, seed: int) -> np.ndarray:
+    """A linear model with chance."""
+    random = np.random.default_rng(seed)
+    return points @ SLOPES.T + random.normal(size=(len(points), NUMBERS)) @ CHANCE.T
+
+
+def solved(observed: np.ndarray, seed: int = 1, model: object = line) -> moments.Solution:
+    """Fitted with 700 runs."""
+    none = np.zeros(NUMBERS)
+    return moments.minimise(model, observed, 2, runs=700, errors=none, first_seed=seed)  # type: ignore[arg-type]
+
+
+def test_a_linear_model_gives_generalised_least_squares() -> None:
+    truth = np.array([0.4, 0.55])
+    observed = line(truth[None], 12345)[0]
+    found = solved(observed)
+    inverse = np.linalg.inv(CHANCE @ CHANCE.T)
+    covariance = np.linalg.inv(SLOPES.T @ inverse @ SLOPES)
+    expected, deviation = covariance @ SLOPES.T @ inverse @ observed, np.sqrt(np.diag(covariance))
+    assert (np.abs(found.at - expected) < 0.5 * deviation).all()  # the weights are estimated
+    width = (found.high - found.low) / 2 / max(1.0, found.residual)
+    np.testing.assert_allclose(width / (1.96 * deviation), 1.1, atol=0.2)
+
+
+def test_intervals_hold_as_often_as_they_say() -> None:
+    truth, held = np.array([0.4, 0.55]), 0
+    for k in range(60):
+        found = solved(line(truth[None], 10_000 + k)[0], seed=1000 * k)
+        held += int(((found.low <= truth) & (truth <= found.high)).sum())
+    assert 106 <= held <= 120  # 114 expected, three standard deviations of the binomial below
+
+
+def test_what_cannot_be_told_apart_is_said() -> None:
+    def product(points: np.ndarray, seed: int) -> np.ndarray:
+        return line(np.stack([points.sum(axis=1) / 2] * 2, axis=1), seed)
+
+    found = solved(product(np.array([[0.45, 0.5]]), 12345)[0], model=product)
+    space = space_of({"timer": (1e-5, 1e-3), "cnp_interval": (1e-5, 1e-3)})
+    values, rows = combinations(found.jacobian, space)
+    said = in_words(values, rows, dict.fromkeys(space.names, False))
+    assert len(said) == 1
+    assert "timer and cnp_interval cannot be told apart" in said[0]
+    assert values[0] > 20 * values[1]
+    np.testing.assert_allclose(np.abs(rows[0]), np.sqrt(0.5), atol=0.05)
+    assert (found.high - found.low > 0.2).all()
+
+
+def test_points_that_make_no_sense_are_left_out_and_too_many_refused() -> None:
+    def half(points: np.ndarray, seed: int) -> np.ndarray:
+        found = line(points, seed)
+        found[points[:, 0] > 0.7] = np.nan
+        return found
+
+    truth = np.array([0.4, 0.55])
+    found = solved(line(truth[None], 12345)[0], model=half)
+    assert ((found.low <= truth) & (truth <= found.high)).all()
+    with pytest.raises(InputError, match="made sense; narrow the ranges"):
+        solved(np.zeros(NUMBERS), model=lambda points, seed: np.full((len(points), NUMBERS), np.nan))
+
+
+def test_a_trajectory_with_noise_gives_least_squares() -> None:
+    time = np.linspace(0, 1, 400)
+
+    def run(at: np.ndarray) -> np.ndarray:
+        return (at[0] * np.exp(-(1 + 4 * at[1]) * time))[:, None]
+
+    truth, noise, held = np.array([0.6, 0.3]), 0.01, 0
+    step = 1e-6
+    slopes = np.stack([(run(truth + step * one) - run(truth - step * one))[:, 0] / 2 / step for one in np.eye(2)], 1)
+    deviation = noise * np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes)))
+    for k in range(40):
+        observed = run(truth) + np.random.default_rng(k).normal(size=(400, 1)) * noise
+        found = nearest(run, observed, 2, lambda share: None)
+        held += int(((found.low <= truth) & (truth <= found.high)).sum())
+        assert (np.abs(found.at - truth) < 5 * deviation).all()
+    assert held >= 64  # of 80; the covariance over lags of an eighth of the trace makes intervals somewhat narrow
