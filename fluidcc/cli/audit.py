@@ -25,6 +25,8 @@ def command(
     nic: Annotated[str | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
     port: Annotated[str, typer.Option(metavar="NAMES", help="Ports by name or alias, with commas; or all.")] = "all",
     flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
+    rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip of an empty network.")] = "4us",
+    packets: Annotated[int, typer.Option(help="Runs in packets, which have the last word; 0 for none.")] = 2,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
     ] = None,
@@ -36,7 +38,7 @@ def command(
 
     if fail_on is not None and fail_on not in _WORSE:
         raise InputError(f"--fail-on: {fail_on[:20]!r} is no severity; write warn or bad")
-    found = audit(sonic, nic, port=port, flows=flows)
+    found = audit(sonic, nic, port=port, flows=flows, rtt=rtt, packets=packets)
     if json:
         output.print_json(found.as_dict())
     else:

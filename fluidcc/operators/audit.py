@@ -7,9 +7,21 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
-from fluidcc.operators import MappedSetting, NicSettings, SwitchPort, behaviour, checks, dcqcn_of, lossless, read_nic
+from fluidcc.operators import (
+    MappedSetting,
+    NicSettings,
+    SwitchPort,
+    behaviour,
+    checks,
+    dcqcn_of,
+    last_word,
+    lossless,
+    read_nic,
+)
 from fluidcc.operators.commands import Commands, commands_of
+from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports
 from fluidcc.operators.reach import Reach, reach
@@ -20,9 +32,12 @@ from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
-from fluidcc.units import quantity, whole
+from fluidcc.units import TIME, quantity, show, whole
 
 _MOST_FLOWS = 1e6
+_MOST_RUNS = 1000
+_LINKS = 4  # that a packet and its ACK cross, through one switch
+_RTT, _LONGEST = 4e-6, 0.01  # s
 _ORDER = ("bad", "warn", "ok")
 
 
@@ -46,7 +61,8 @@ class Audit(Comparable):
     reach : Reach or None
         Whether it is stable, and reached from a start at line rate.
     behaviour : dict or None
-        What the flows do late after a start at line rate (`fluidcc.operators.behaviour.measured`).
+        What the flows do late after a start at line rate (`fluidcc.operators.behaviour.measured`), and under
+        ``packets`` what packets say of it (`fluidcc.operators.last_word.packets`).
     names : tuple of str
         Ports that are set like this one.
     others : tuple of Audit
@@ -55,6 +71,8 @@ class Audit(Comparable):
         Ports that were not checked, as they have neither PFC nor a WRED profile and others do.
     path : str
         The switch's file.
+    rtt : float
+        Round trip of an empty network [s].
     """
 
     switch: SwitchPort
@@ -70,6 +88,7 @@ class Audit(Comparable):
     others: tuple[Audit, ...] = ()
     left_out: tuple[str, ...] = ()
     path: str = ""
+    rtt: float = _RTT
 
     @property
     def groups(self) -> tuple[Audit, ...]:
@@ -103,7 +122,8 @@ class Audit(Comparable):
         -------
         Scenario
         """
-        chosen = {"rate": self.switch.rate, "scheme": self.scheme, "marking": self.switch.red} | options
+        of_port = {"rate": self.switch.rate, "delay": self.rtt / _LINKS, "marking": self.switch.red}
+        chosen = {**of_port, "scheme": self.scheme} | options
         return incast(chosen.pop("flows", self.flows), **chosen)
 
     @public()
@@ -147,6 +167,7 @@ class Audit(Comparable):
             "port": port.name,
             **{_key(name): getattr(port, name) for name in (*names, *buffers)},
             "flows": self.flows,
+            "rtt_s": self.rtt,
             "nic": {row.parameter: row.value for row in self.mapping} or None,
             "mapping": [dataclasses.asdict(row) for row in self.mapping],
             "notes": list(port.notes),
@@ -181,6 +202,8 @@ def audit(
     *,
     port: str | None = ALL,
     flows: int = 8,
+    rtt: Any = "4us",
+    packets: int = 2,
 ) -> Audit:
     """Check a switch's and a NIC's DCQCN settings against each other, the paper, and what flows do with them.
 
@@ -196,6 +219,11 @@ def audit(
         priorities; ports and priorities that are set alike are checked once.
     flows : int
         Flows that converge on the port.
+    rtt : quantity
+        Round trip of an empty network.
+    packets : int
+        Runs of the packet engine for each kind of port, which have the last word; 0 for none. Of more than 64 flows
+        there are none.
 
     Returns
     -------
@@ -208,7 +236,12 @@ def audit(
         If a file cannot be read or understood. Settings that are merely unwise are findings.
     """
     flows = whole(flows, 1, _MOST_FLOWS, "flows")
-    refuse_special(sonic, "a switch's config_db.json")  # it is read twice
+    packets = whole(packets, 0, _MOST_RUNS, "packets")
+    trip = quantity(rtt, TIME, "rtt")
+    if not 0 < trip <= _LONGEST:
+        raise InputError(f"rtt: {show(trip, TIME)} is no round trip of a datacenter; write for example 10us")
+    refuse_special(sonic, "a switch's config_db.json")  # it is read more than once
+    config = ConfigDB(sonic)
     groups, left_out = read_ports(sonic, port)
     settings = read_nic(nic) if nic is not None else None
     scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
@@ -221,8 +254,9 @@ def audit(
             *checks.algorithm(settings),
             *checks.next_boot(settings),
             *checks.marking(switch),
-            *checks.scaling(switch, sonic),
+            *checks.scaling(switch, sonic, trip),
             *checks.buffers(switch),
+            *lossless.traffic(switch, settings),
             *lossless.headroom(switch),
             *lossless.watchdog(switch),
             *checks.nic(switch, settings, scheme),
@@ -230,14 +264,34 @@ def audit(
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
-            ran = runs[same] = runs.get(same) or _run(switch, scheme, flows)
-            findings += checks.fixed_point(switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
+            ran = runs[same] = runs.get(same) or _run(switch, scheme, flows, trip, packets)
+            findings += checks.fixed_point(switch, switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
             findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
-        findings.sort(key=lambda f: _ORDER.index(f.severity))
+            if ran.behaviour["packets"] is not None:
+                findings += last_word.last_word(ran.behaviour, ran.behaviour["packets"], ran.packet)
+        files = os.fspath(sonic), None if nic is None else os.fspath(nic)
+        findings = [_listed_alone(config, finding).of_files(*files) for finding in findings]
+        findings.sort(key=lambda finding: _ORDER.index(finding.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
-        found.append(Audit(switch, settings, scheme, mapping, findings, point, flows, reached, behaves, group.names))
+        found.append(
+            Audit(
+                *(switch, settings, scheme, mapping, findings, point, flows),
+                reach=reached,
+                behaviour=behaves,
+                names=group.names,
+                path=files[0],
+                rtt=trip,
+            )
+        )
     found.sort(key=lambda each: [-each.count(severity) for severity in _ORDER[:2]])
-    return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out), path=os.fspath(sonic))
+    return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out))
+
+
+def _listed_alone(config: ConfigDB, finding: Finding) -> Finding:
+    """Without changes of an entry that stands for several ports: who else is meant is not for us to say."""
+    ports = config.table("PORT_QOS_MAP", needed=False)
+    missing = [f"/PORT_QOS_MAP/{name}/" for key in ports for name in key.split(",") if name not in ports]
+    return dataclasses.replace(finding, apply=tuple(c for c in finding.apply if not c.path.startswith(tuple(missing))))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -248,14 +302,21 @@ class _Runs:
     equilibrium: Equilibrium
     reach: Reach
     behaviour: dict[str, Any]
+    packet: float  # on the wire [bytes]
 
 
-def _run(switch: SwitchPort, scheme: DCQCN, flows: int) -> _Runs:
+def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int) -> _Runs:
     settled = dataclasses.replace(scheme, rate_on_first_cnp=0.0)  # the fluid has no first CNP
-    scenario = incast(1, rate=switch.rate, scheme=settled, marking=switch.red, multiplicity=float(flows))
+    like = {"rate": switch.rate, "delay": rtt / _LINKS, "marking": switch.red}
+    scenario = incast(1, scheme=settled, multiplicity=float(flows), **like)
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
     reached = reach(scenario, fixed_point, late["queue_bytes"])
-    return _Runs(scenario, fixed_point, reached, behaviour.measured(switch, scheme, flows, late))
+    behaves = behaviour.measured(switch, scheme, flows, late, rtt / _LINKS)
+    refereed = None
+    if packets and flows <= last_word.MOST_FLOWS:
+        refereed = last_word.packets(behaviour.together(switch, scheme, flows, rtt / _LINKS), packets, switch.name)
+    packet = float(scenario.packet_size + scenario.header_bytes)
+    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet)
 
 
 __all__ = ["Audit", "Finding", "audit"]

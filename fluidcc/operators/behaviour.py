@@ -27,7 +27,7 @@ _TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have 
 _USED = 0.98  # share of the link below which it is reported
 _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
 _MOST_ALPHA = 64.0  # of `PFC`
-_SWEEP = "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --engine hybrid --from ..."
+SWEEP = "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --engine hybrid --from ..."
 
 
 def late(scenario: Scenario) -> dict[str, Any]:
@@ -55,7 +55,13 @@ def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     return dataclasses.replace(scenario, buffer=max(port.buffer_size, 1.0), pfc=pfc)
 
 
-def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any]) -> dict[str, Any]:
+def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float) -> Scenario:
+    """Flows into a port that start at line rate, almost together; ``delay`` [s] is of each link."""
+    start = np.random.default_rng(1).uniform(0.0, _TOGETHER, flows).tolist()
+    return with_buffers(incast(flows, rate=port.rate, delay=delay, scheme=scheme, marking=port.red, start=start), port)
+
+
+def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any], delay: float) -> dict[str, Any]:
     """Utilisation, queue, fairness, and how long the queue is beyond XOFF, late after a start at line rate.
 
     Parameters
@@ -66,6 +72,8 @@ def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any])
     flows : int
     fluid : dict
         Summary of `late`, taken for more flows than the hybrid engine runs here.
+    delay : float
+        Of each link [s].
 
     Returns
     -------
@@ -76,9 +84,7 @@ def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any])
     if flows > _MOST_FLOWS:
         runs, engine = [fluid], "fluid"
     else:
-        start = np.random.default_rng(1).uniform(0.0, _TOGETHER, flows).tolist()
-        scenario = incast(flows, rate=port.rate, scheme=scheme, marking=port.red, start=start)
-        scenario = with_buffers(scenario, port)
+        scenario = together(port, scheme, flows, delay)
         options: dict[str, Any] = {"window": (OPENS, CLOSES), "engine": "hybrid", "sample_interval": CLOSES}
         first = simulate(scenario, LOOK[1], seed=1, engine="hybrid", window=LOOK, sample_interval=LOOK[1]).summary
         runs, engine = [first], "hybrid"
@@ -143,7 +149,7 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
             f"from {LOOK[0]} to {LOOK[1]} after {flows} flows started at line rate the queue would be "
             f"{show(queue['mean'], SIZE)} on average, far beyond the switch's buffer (hybrid engine): PAUSE holds "
             "them, and feedback waits behind that queue; what PAUSE makes of it is left out",
-            _SWEEP,
+            SWEEP,
         )
         return
     text = (
@@ -153,9 +159,9 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
         f"{show(queue['mean'], SIZE)} ({by})"
     )
     if used + 2 * (sure or 0.0) < _USED:
-        yield Finding("warn", "the link is left idle", text, _SWEEP)
+        yield Finding("warn", "the link is left idle", text, SWEEP)
     elif queue["p5"] < red.kmin and queue["p95"] > (red.kmin + red.kmax) / 2:
-        yield Finding("warn", "the queue keeps oscillating", text, _SWEEP)
+        yield Finding("warn", "the queue keeps oscillating", text, SWEEP)
     else:
         yield Finding("ok", "the flows settle", text)
     beyond = found["above_xoff"]
@@ -165,5 +171,5 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
             "PFC pauses the senders",
             f"the queue is beyond XOFF for {100 * beyond:.2g} % of that time (its bytes taken as evenly of {flows} "
             "ports); from there on PAUSE holds them, which the figures above leave out",
-            _SWEEP,
+            SWEEP,
         )

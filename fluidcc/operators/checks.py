@@ -5,15 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from scipy.optimize import root_scalar
 
 from fluidcc.errors import InputError
 from fluidcc.operators import NicSettings, SwitchPort, read_sonic
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.finding import Finding
-from fluidcc.operators.yardsticks import yardsticks
+from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
+from fluidcc.operators.registers import BITS
+from fluidcc.operators.yardsticks import guide, yardsticks
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
@@ -21,7 +22,7 @@ from fluidcc.units import RATE, SIZE, TIME, show
 
 PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
-_LARGEST_BYTE_RESET = 32767  # mlxconfig's field has 15 bits; the driver's file takes more, but not on every host
+_LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
 
 
 _NO_ECN, _REVERSED, _NO_PMAX = "ECN is off", "Kmax is below Kmin", "Pmax is 0"
@@ -37,6 +38,7 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             "PFC is off",
             f"{where} is not lossless; RoCE flows start at line rate and need PFC until feedback comes (section 4)",
             f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
+            set_fields("PORT_QOS_MAP", port.name, pfc_enable=_listed({*port.lossless_priorities, port.priority})),
         )
     if port.red is None or not port.ecn:
         why = "has no WRED profile" if port.red is None else f"has profile {port.profile} with ECN off, so it drops"
@@ -51,6 +53,7 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             _NO_ECN,
             f"{where} {why}: senders get no feedback but PAUSE",
             anew if port.red is None else 'set "ecn": "ecn_all"',
+            () if port.red is None else set_fields("WRED_PROFILE", port.profile, ecn="ecn_all"),
         )
     elif not port.wred_green:
         said = "is false" if port.wred_green is False else "is not given, and false by default"
@@ -60,23 +63,47 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f"wred_green_enable {said}: switches that keep to SAI then mark no green packet (sonic-buildimage#4545; "
             "others do)",
             f'set "wred_green_enable": "true" in WRED_PROFILE|{port.profile}',
+            set_fields("WRED_PROFILE", port.profile, wred_green_enable="true"),
         )
     if port.kmin is None or port.kmax is None or port.pmax is None:
         return
     kmin, kmax = show(port.kmin, SIZE), show(port.kmax, SIZE)
     if port.kmax < port.kmin:
-        yield Finding("bad", _REVERSED, f"green_max_threshold {kmax} < green_min_threshold {kmin}", "exchange the two")
+        yield Finding(
+            "bad",
+            _REVERSED,
+            f"green_max_threshold {kmax} < green_min_threshold {kmin}",
+            "exchange the two",
+            _thresholds(port, port.kmax, port.kmin),
+        )
     elif port.kmax == port.kmin:
-        low, high = (show(threshold, SIZE) for threshold in _paper_thresholds(port.rate))
+        paper = _paper_thresholds(port.rate)
+        low, high = (show(threshold, SIZE) for threshold in paper)
         yield Finding(
             "warn",
             "marking is a step marking",
             f"Kmin = Kmax = {kmin}: the fluid model has no fixed point, and flows over several bottlenecks starve "
             "(sections 5.2 and 7)",
             f"set Kmin {low} and Kmax {high} with a drop probability of 1 %, the paper's scaled to the port's rate",
+            _thresholds(port, *paper, 0.01),
         )
     if port.pmax <= 0:
-        yield Finding("bad", _NO_PMAX, "nothing is marked below Kmax and everything above", "set drop probability 1")
+        why = "nothing is marked below Kmax and everything above"
+        yield Finding("bad", _NO_PMAX, why, "set drop probability 1", _thresholds(port, pmax=0.01))
+
+
+def _thresholds(
+    port: SwitchPort, kmin: float | None = None, kmax: float | None = None, pmax: float | None = None
+) -> tuple[Change, ...]:
+    """Changes of the fields of the port's profile that say what is marked; None stays."""
+    wanted = {"kmin": kmin, "kmax": kmax, "pmax": None if pmax is None else 100 * pmax}
+    names = port.threshold_fields or {}
+    fields = {names[name]: round(value) for name, value in wanted.items() if value is not None and name in names}
+    return set_fields("WRED_PROFILE", port.profile, **fields)
+
+
+def _listed(priorities: Iterable[int]) -> str:
+    return ",".join(map(str, sorted(priorities)))
 
 
 def _paper_thresholds(rate: float) -> tuple[float, float]:
@@ -85,7 +112,7 @@ def _paper_thresholds(rate: float) -> tuple[float, float]:
     return paper.kmin, paper.kmax
 
 
-def scaling(port: SwitchPort, sonic: str | os.PathLike[str]) -> Iterator[Finding]:
+def scaling(port: SwitchPort, sonic: str | os.PathLike[str], rtt: float) -> Iterator[Finding]:
     """Thresholds against the paper's, in proportion to the port's rate, and across ports that share a profile."""
     if port.red is None or port.kmax is None or port.kmin is None:
         return
@@ -93,7 +120,7 @@ def scaling(port: SwitchPort, sonic: str | os.PathLike[str]) -> Iterator[Finding
     drain, ratio = port.kmax / port.rate, port.kmax / wanted[1]
     usual = show(wanted[1] / port.rate, TIME)
     scaled = f"Kmax {show(port.kmax, SIZE)} is {show(drain, TIME)} of this link; the paper's is {usual}"
-    others_say = "; ".join(str(each) for each in yardsticks(port.rate))
+    others_say = "; ".join([*map(str, yardsticks(port.rate)), guide(port.rate, rtt)])
     if ratio > _SCALE:
         yield Finding(
             "warn",
@@ -101,6 +128,7 @@ def scaling(port: SwitchPort, sonic: str | os.PathLike[str]) -> Iterator[Finding
             f"{scaled}: queues will be long. Others at {show(port.rate, RATE)}: {others_say}",
             f"at {show(port.rate, RATE)} the paper's settings scale to Kmin {show(wanted[0], SIZE)}, "
             f"Kmax {show(wanted[1], SIZE)}; sweep around them",
+            _thresholds(port, *wanted),
         )
     elif ratio < 1 / _SCALE:
         # No fault by itself: whether the link is left idle is found by running it.
@@ -192,6 +220,7 @@ def buffers(port: SwitchPort) -> Iterator[Finding]:
         "PFC can pause before ECN marks",
         text + "; a bound for the worst case, in which all queues of the switch fill from one port",
         hint + (f", or raise dynamic_th to {raised}" if raised is not None else ""),
+        _thresholds(port, math.ceil(bound) - 1) if bound > 0 else (),
     )
 
 
@@ -218,6 +247,7 @@ def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
             "the NIC does not run DCQCN",
             f"ROCE_CC_ALGORITHM = {chosen} is another algorithm; what follows is of DCQCN with its settings",
             "set ROCE_CC_ALGORITHM to 0",
+            set_registers(ROCE_CC_ALGORITHM=0),
         )
     elif programmable and not legacy:
         yield Finding(
@@ -226,6 +256,7 @@ def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
             "USER_PROGRAMMABLE_CC is on and ROCE_CC_LEGACY_DCQCN is not: a connection may run another algorithm, such "
             "as one by round-trip time, as its two ends agree; a file alone cannot say (openucx/ucx#11252, #11955)",
             "set ROCE_CC_LEGACY_DCQCN to 1 if DCQCN is meant, or USER_PROGRAMMABLE_CC to 0",
+            set_registers(ROCE_CC_LEGACY_DCQCN=1),
         )
 
 
@@ -248,11 +279,13 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
         mask = nic.given.get("roce_cc_prio_mask")
         lossless = {port.priority, *port.lossless_priorities}
         if mask is not None and not int(mask) >> port.priority & 1:
+            wanted = int(mask) | sum(1 << each for each in lossless)
             yield Finding(
                 "bad",
                 "DCQCN is off for this priority",
                 f"roce_cc_prio_mask = {int(mask)} leaves out priority {port.priority}",
-                f"set ROCE_CC_PRIO_MASK to {int(mask) | sum(1 << each for each in lossless)}",
+                f"set ROCE_CC_PRIO_MASK to {wanted}",
+                set_registers(ROCE_CC_PRIO_MASK=wanted),
             )
         shared = int(nic.given.get("roce_cc_cnp_moderation", 0))
         if shared:
@@ -263,7 +296,9 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
                 "flow. On the sample switch, 8 flows that shared the CNPs of a port filled its queue without end "
                 "(packets, nic_cnp_interval=4us)",
                 "set ROCE_CC_CNP_MODERATION to 0",
+                set_registers(ROCE_CC_CNP_MODERATION=0),
             )
+        yield from _field_widths(nic)
     cnp, alpha, timer = scheme.cnp_interval, scheme.alpha_timer, scheme.timer
     if alpha < cnp:
         yield Finding(
@@ -278,6 +313,7 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             "rates rise between CNPs",
             f"rpg_time_reset {show(timer, TIME)} is below the CNP interval {show(cnp, TIME)} (section 5.2)",
             f"raise it above {cnp * 1e6:g}",
+            set_registers(RPG_TIME_RESET=math.floor(cnp * 1e6 + 1e-6) + 1),
         )
     events = scheme.byte_counter / port.rate
     if events < timer:
@@ -291,11 +327,28 @@ def nic(port: SwitchPort, nic: NicSettings | None, scheme: DCQCN) -> Iterator[Fi
             if needed <= _LARGEST_BYTE_RESET
             else f"set rpg_byte_reset to 0, which turns it off: {needed} would do, but mlxconfig's field ends at "
             f"{_LARGEST_BYTE_RESET}",
+            set_registers(RPG_BYTE_RESET=needed if needed <= _LARGEST_BYTE_RESET else 0),
         )
 
 
+def _field_widths(nic: NicSettings) -> Iterator[Finding]:
+    """Settings that a reset would not bring back: the driver's files take more than mlxconfig's fields."""
+    for name, bits in BITS.items():
+        most = 2**bits - 1
+        if nic.given.get(name, 0) > most:
+            off = name == "rpg_byte_reset"
+            yield Finding(
+                "warn",
+                f"{name} is beyond mlxconfig's field",
+                f"{name} = {nic.given[name]:.15g} may hold in the driver's files until the next reset; mlxconfig's "
+                f"field of {bits} bits ends at {most}",
+                f"set {name} to {0 if off else most}" + (", which turns it off" if off else " or less"),
+                set_registers(**{name.upper(): 0 if off else most}),
+            )
+
+
 def fixed_point(
-    red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int, reached: str = ""
+    port: SwitchPort, red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int, reached: str = ""
 ) -> Iterator[Finding]:
     """Whether the flows have a fixed point on the RED ramp, and in words whether they reach it."""
     found = fixed_point.as_dict()
@@ -313,6 +366,7 @@ def fixed_point(
             f"it would need p* = {p:.3g} > Pmax = {red.pmax:g}; marking jumps to 1 at Kmax, and the queue cycles. "
             f"Pmax is reached at {most:.1f} flows",
             f"raise the drop probability to {min(math.floor(100 * p) + 1, 100)} %",
+            _thresholds(port, pmax=min(math.floor(100 * p) + 1, 100) / 100),
         )
 
 

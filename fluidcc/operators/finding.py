@@ -3,13 +3,53 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+
+SWITCH, NIC = "switch", "nic"
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """A value that cures a finding: where it goes, and what.
+
+    ``path`` is a JSON pointer (RFC 6901) into a switch's configuration, or the name of a NIC's setting.
+    """
+
+    file: str
+    path: str
+    value: str | int
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that was checked: ``severity`` is ok, warn or bad."""
+    """One thing that was checked: ``severity`` is ok, warn or bad.
+
+    ``apply`` has the changes of the first way that ``suggest`` names, where that is a matter of values alone.
+    """
 
     severity: str
     what: str
     why: str
     suggest: str = ""
+    apply: tuple[Change, ...] = ()
+
+    def of_files(self, switch: str, nic: str | None) -> Finding:
+        """The same with the files' names; a change of a NIC without a file is left out."""
+        names = {SWITCH: switch, NIC: nic}
+        changes = [(names[change.file], change) for change in self.apply]
+        kept = tuple(dataclasses.replace(change, file=name) for name, change in changes if name is not None)
+        return dataclasses.replace(self, apply=kept)
+
+
+def set_fields(table: str, key: str, **fields: object) -> tuple[Change, ...]:
+    """Changes of an entry of a switch's configuration, whose values are all text."""
+    return tuple(Change(SWITCH, _pointer((table, key, name)), str(value)) for name, value in fields.items())
+
+
+def set_registers(**registers: int) -> tuple[Change, ...]:
+    """Changes of a NIC's settings."""
+    return tuple(Change(NIC, name, value) for name, value in registers.items())
+
+
+def _pointer(parts: Iterable[str]) -> str:
+    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)

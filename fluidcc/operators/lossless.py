@@ -1,16 +1,63 @@
-"""What an audit checks of a lossless priority: headroom for its cable, and a watchdog over its PAUSEs."""
+"""What an audit checks of a lossless priority: who is in it, headroom for its cable, a watchdog over its PAUSEs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 
-from fluidcc.operators import SwitchPort
-from fluidcc.operators.finding import Finding
+from fluidcc.operators import NicSettings, SwitchPort
+from fluidcc.operators.finding import Finding, set_fields
 from fluidcc.operators.headroom import needed
 from fluidcc.units import RATE, SIZE, show
 
 _KIB = 1024
+
+
+def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
+    """Whether the port's maps lead packets to the queue, PFC watches where they are counted, and CNPs go elsewhere."""
+    found = port.traffic
+    if found is None or found.dscps is None:
+        return  # ports that trust no DSCP: nothing says who is where
+    if not found.dscps:
+        yield Finding(
+            "warn",
+            "no DSCP leads to this queue",
+            f"DSCP_TO_TC_MAP|{found.dscp_map} and the port's other maps put no packet into queue {port.queue}",
+            f"map RoCE's DSCP to traffic class {found.classes[0] if found.classes else port.queue} in "
+            f"DSCP_TO_TC_MAP|{found.dscp_map}",
+        )
+        return
+    led = f"DSCP {_numbers(found.dscps)} go to queue {port.queue}, counted in priority group {_numbers(found.groups)}"
+    elsewhere = [group for group in found.groups if group != found.wanted_group]
+    if port.lossless and elsewhere:
+        yield Finding(
+            "bad",
+            "PFC watches another priority group",
+            f"{led}; PFC of priority {port.priority} watches group {found.wanted_group}: packets are lost, not paused",
+            f"set {_numbers(found.classes)} to {found.wanted_group} in TC_TO_PRIORITY_GROUP_MAP|{found.group_map}",
+            set_fields(
+                "TC_TO_PRIORITY_GROUP_MAP",
+                found.group_map,
+                **{str(each): found.wanted_group for each in found.classes},
+            )
+            if found.group_map
+            else (),
+        )
+    else:
+        yield Finding("ok", "DSCPs lead to this queue", led)
+    cnp = nic.given.get("cnp_dscp") if nic is not None else None
+    queues = dict(found.queues_of_dscp)
+    if cnp is not None and queues.get(int(cnp)) == port.queue:
+        yield Finding(
+            "warn",
+            "CNPs wait behind data",
+            f"CNP_DSCP = {int(cnp)} goes to queue {port.queue} as well: feedback is late when it is needed most",
+            f"map DSCP {int(cnp)} to a traffic class of its own in DSCP_TO_TC_MAP|{found.dscp_map}",
+        )
+
+
+def _numbers(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))
 
 
 def headroom(port: SwitchPort) -> Iterator[Finding]:
@@ -48,6 +95,7 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
         f"{text}: packets are lost while PAUSE is on its way",
         f"raise xoff of BUFFER_PROFILE|{port.buffer_profile} to {_KIB * math.ceil(low / _KIB)} or more, or correct the "
         f"length of {port.name} in CABLE_LENGTH",
+        set_fields("BUFFER_PROFILE", port.buffer_profile, xoff=_KIB * math.ceil(low / _KIB)),
     )
 
 
@@ -59,4 +107,5 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
             "no PFC watchdog",
             f"one NIC that never stops sending PAUSE stops {port.name}, and from there what feeds it",
             f"add PFC_WD|{port.name} with action drop, detection_time 200 and restoration_time 200",
+            set_fields("PFC_WD", port.name, action="drop", detection_time=200, restoration_time=200),
         )

@@ -11,7 +11,7 @@ from fluidcc.units import RATE, RATIO, SIZE, TIME, show
 
 _US, _MBPS = 1e-6, 1e6 / 8
 # Bits of mlxconfig's fields, where they are narrower than the driver's files (the public register layout).
-_BITS = {"rpg_byte_reset": 15, "rpg_time_reset": 17, "rpg_ai_rate": 17, "rpg_hai_rate": 17}
+BITS = {"rpg_byte_reset": 15, "rpg_time_reset": 17, "rpg_ai_rate": 17, "rpg_hai_rate": 17}
 
 
 def _fraction(value: float) -> float:
@@ -64,7 +64,7 @@ def register_of(parameter: str, value: float) -> tuple[str, int]:
     name, dimension, raw_of = REGISTERS[parameter]
     raw = round(raw_of(value))
     setting = SETTINGS[name]
-    high = min(setting.high, 2.0 ** _BITS[name] - 1) if name in _BITS else setting.high
+    high = min(setting.high, 2.0 ** BITS[name] - 1) if name in BITS else setting.high
     if not setting.low <= raw <= high:
         raise InputError(
             f"{parameter}: {show(value, dimension)} is {name} = {raw}, and mlxconfig takes {setting.low:g} to {high:g}"

@@ -45,11 +45,17 @@ def queues_of(config: ConfigDB, port: str) -> list[Choice]:
     return found
 
 
-def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
-    """The queues of a port that PFC pauses, with their priorities."""
+def qos_maps(config: ConfigDB, port: str) -> Fields:
+    """A port's entries of PORT_QOS_MAP, as one."""
     fields: Fields = {}
     for entry in config.by_port("PORT_QOS_MAP").get(port, ()):
         fields = fields | entry
+    return fields
+
+
+def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
+    """The queues of a port that PFC pauses, with their priorities."""
+    fields = qos_maps(config, port)
     at = f"PORT_QOS_MAP|{label(port)}"
     where = f"{config.name}: {at}"
     enabled = fields.get("pfc_enable", "")

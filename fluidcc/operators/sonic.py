@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
 from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
+from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, Rate, quantity
 
@@ -42,6 +44,7 @@ _TABLES_READ = {
     "BUFFER_PG",
     "BUFFER_PROFILE",
     "BUFFER_POOL",
+    *TABLES_READ,
 }
 
 
@@ -101,6 +104,10 @@ class SwitchPort:
         Whether PFC_WD watches the port.
     wred_green : bool or None
         The profile's ``wred_green_enable``; None if it does not say.
+    threshold_fields : mapping or None
+        Names of the profile's fields that say ``kmin``, ``kmax`` and ``pmax``.
+    traffic : TrafficClass or None
+        What the port's maps lead to the queue.
     notes : tuple of str
         Assumptions made where the file is silent.
     ignored : tuple of str
@@ -132,6 +139,8 @@ class SwitchPort:
     mtu: float = _DEFAULT_MTU
     watchdog: bool = False
     wred_green: bool | None = None
+    threshold_fields: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
+    traffic: TrafficClass | None = None
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -233,6 +242,7 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
         **_marking(config, choice, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
         **_cabling(config, port),
+        traffic=traffic_class(config, port, queue, choice.pfc.get(queue, queue)),
         notes=tuple(notes),
         ignored=(*ignored, *_tables_left(config)),
     )
@@ -281,6 +291,7 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
     ecn = _MARKS_GREEN[mode.strip().lower()]
     return {
         "profile": label(name),
+        "threshold_fields": fields_of,
         "ecn": ecn,
         "kmin": thresholds[0],
         "kmax": thresholds[1],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fluidcc.units import RATE, SIZE, parse, show
+from fluidcc.units import RATE, SIZE, TIME, parse, show
 
 
 class Yardstick(NamedTuple):
@@ -47,4 +47,20 @@ def yardsticks(rate: float) -> tuple[Yardstick, ...]:
             "Alibaba's, published with HPCC's simulator for each 25 Gb/s (High-Precision-Congestion-Control#21)",
         ),
         Yardstick("sonic", 1_048_576.0, 2_097_152.0, 0.05, "SONiC's template AZURE_LOSSLESS, for any speed"),
+    )
+
+
+def guide(rate: float, rtt: float) -> str:
+    """A vendor's rule by round trip, in a line: Kmax of two to three bandwidth-delay products, and nothing of Kmin.
+
+    Parameters
+    ----------
+    rate : float
+        Of the port [bytes/s].
+    rtt : float
+        Round trip of an empty network [s].
+    """
+    low, high = (show(each * rate * rtt, SIZE) for each in (2, 3))
+    return (
+        f"a vendor's guide, 2 to 3 bandwidth-delay products at a round trip of {show(rtt, TIME)}: Kmax {low} to {high}"
     )

@@ -10,13 +10,13 @@ import numpy as np
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.plotting.style import Picture, colour, figure, label, scaled
 from fluidcc.sweeps.grid import dimension_of
 
 if TYPE_CHECKING:
     from fluidcc.sweeps.branches import Branches
 
-_LOOKS = (("C0", "^"), ("C1", "v"))
+_LOOKS = ((colour(0), "^"), (colour(1), "v"))
 
 
 def plot_branches(found: Branches, *, title: str | None, labels: Mapping[str, str]) -> Picture:
@@ -62,15 +62,15 @@ def _lines(found: Branches, labels: Mapping[str, str]) -> Picture:
     oscillations, unit = scaled(found.dataset["peak_to_peak"].values, units.SIZE)
     picture, axes = figure(1, 1, size=(7.5, 4.6))
     (axis,) = axes[0]
-    for branch, y, kinds, (colour, mark) in zip(
+    for branch, y, kinds, (shade, mark) in zip(
         found.dataset["branch"].values, oscillations, found.dataset["kind"].values, _LOOKS, strict=True
     ):
-        axis.plot(x, y, "-", color=colour, lw=1.2)
-        for settled, face in ((True, colour), (False, "white")):
+        axis.plot(x, y, "-", color=shade, lw=1.2)
+        for settled, face in ((True, shade), (False, "white")):
             here = np.isin(kinds, ("equilibrium", "cycle", "irregular")) == settled
-            axis.plot(x[here], y[here], mark, color=colour, mfc=face, ms=6, label=str(branch) if settled else None)
+            axis.plot(x[here], y[here], mark, color=shade, mfc=face, ms=6, label=str(branch) if settled else None)
         if branch in ("up", "down"):
-            _arrows(axis, x, y, colour, forwards=(branch == "up") == (x[-1] > x[0]))
+            _arrows(axis, x, y, shade, forwards=(branch == "up") == (x[-1] > x[0]))
     at = found.dataset["bistable"].values
     edges = np.concatenate([[x[0]], (x[1:] + x[:-1]) / 2, [x[-1]]])
     for low, high in zip(edges[:-1][at], edges[1:][at], strict=True):
@@ -81,7 +81,7 @@ def _lines(found: Branches, labels: Mapping[str, str]) -> Picture:
     return picture
 
 
-def _arrows(axis: object, x: np.ndarray, y: np.ndarray, colour: str, forwards: bool) -> None:
+def _arrows(axis: object, x: np.ndarray, y: np.ndarray, shade: str, forwards: bool) -> None:
     """An arrow in the middle of each piece, the way the run went."""
     order = slice(None) if forwards else slice(None, None, -1)
     ends = np.stack([x[order], y[order]], axis=1)
@@ -91,7 +91,7 @@ def _arrows(axis: object, x: np.ndarray, y: np.ndarray, colour: str, forwards: b
             "",
             xy=tuple(middle + 0.05 * (end - start)),
             xytext=tuple(middle),
-            arrowprops={"arrowstyle": "->", "color": colour, "lw": 1.2},
+            arrowprops={"arrowstyle": "->", "color": shade, "lw": 1.2},
         )
 
 

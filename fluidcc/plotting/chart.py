@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidcc import units
 from fluidcc.errors import InputError
-from fluidcc.plotting.style import Picture, figure
+from fluidcc.plotting.style import Picture, colour, figure
 from fluidcc.plotting.sweeps import logarithmic
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def _draw_oscillations(axis: Any, oscillations: SweepResult, names: list[str], s
     if not top > 0:
         return
     lines = axis.contour(
-        x, y, far, levels=top * np.arange(1, _OSCILLATES + 1) / (_OSCILLATES + 1), colors="C2", linewidths=0.9
+        x, y, far, levels=top * np.arange(1, _OSCILLATES + 1) / (_OSCILLATES + 1), colors=colour(2), linewidths=0.9
     )
     axis.clabel(lines, fmt="%.3g", fontsize=7)
-    axis.plot([], [], color="C2", lw=0.9, label="the run's queue oscillates by [KB]")
+    axis.plot([], [], color=colour(2), lw=0.9, label="the run's queue oscillates by [KB]")
 
 
 def _scale(label: str) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.plotting.style import Picture, colour, figure, label, scaled
 
 if TYPE_CHECKING:
     from fluidcc.theory.fairness.queue import SharedDecrease
@@ -55,7 +55,7 @@ def draw_rates(axis: Any, time: np.ndarray, data: Any) -> None:
     for k, (rule, style) in enumerate(_STYLE.items()):
         for j in range(flows):
             text = f"flow {j}, {rule}" if flows <= _MOST_LINES else None
-            axis.plot(time, values[k, :, j], color=f"C{j}", ls=style, lw=1.2, label=text)
+            axis.plot(time, values[k, :, j], color=colour(j), ls=style, lw=1.2, label=text)
     axis.set_ylabel(label("rate", suffix))
 
 
@@ -70,7 +70,7 @@ def draw_lead(axis: Any, time: np.ndarray, data: Any) -> None:
 def draw_ratio(axis: Any, time: np.ndarray, data: Any) -> None:
     """Largest over smallest rate."""
     for k, (rule, style) in enumerate(_STYLE.items()):
-        axis.plot(time, data.ratio.values[k], color="C2", ls=style, lw=1.2, label=rule)
+        axis.plot(time, data.ratio.values[k], color=colour(2), ls=style, lw=1.2, label=rule)
     axis.set_ylabel("largest over smallest rate")
     axis.set_ylim(bottom=1 - 0.04 * float(data.ratio.max() - 1))
 

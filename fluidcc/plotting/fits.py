@@ -8,14 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, figure, label
+from fluidcc.plotting.style import Picture, colour, figure, label
 
 if TYPE_CHECKING:
     from fluidcc.fitting.measured import Measured
     from fluidcc.fitting.result import Fit
 
 _MOST_POINTS = 2000
-_MEASURED, _FITTED = "black", "C0"
+_MEASURED, _FITTED = "black", colour(0)
 
 
 def plot_fit(fit: Fit, *, title: str | None = None) -> Picture:

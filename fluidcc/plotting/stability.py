@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from fluidcc.plotting.style import Picture, figure
+from fluidcc.plotting.style import Picture, colour, figure
 
 if TYPE_CHECKING:
     from fluidcc.theory.control.linearize import Linearization
@@ -33,12 +33,12 @@ def plot_stability(points: Sequence[Stability], *, title: str | None = None) -> 
             here = [value if point.on_ramp == on_ramp else math.nan for point, value in zip(points, known, strict=True)]
             axis.plot(flows, here, mark, color=color, mfc=face, ms=4, label=name if on_ramp else None)
 
-    for name, color in (("aggregate", "C0"), ("fairness", "C2")):
+    for name, color in (("aggregate", colour(0)), ("fairness", colour(2))):
         values = [getattr(point, f"{name}_root") for point in points]
         draw(roots, [None if root is None else root.real for root in values], color, f"{name} mode")
-    draw(margins, [point.phase_margin for point in points], "C0", "exact")
+    draw(margins, [point.phase_margin for point in points], colour(0), "exact")
     if any(point.paper_phase_margin is not None for point in points):
-        draw(margins, [point.paper_phase_margin for point in points], "C1", "published linearisation", "s")
+        draw(margins, [point.paper_phase_margin for point in points], colour(1), "published linearisation", "s")
     roots.set(xlabel="flows", ylabel="real part of the rightmost root [1/s]", title="below 0: stable")
     margins.set(xlabel="flows", ylabel="phase margin [degrees]", title="of the loop cut at the queue")
     off_ramp = any(not point.on_ramp and point.aggregate_root is not None for point in points)
@@ -77,7 +77,7 @@ def plot_roots(found: Linearization, count: int, *, title: str | None = None) ->
     sets = [("aggregate", "o", found.system), *(("fairness", "x", each.system) for each in found.fairness)]
     for k, (name, mark, system) in enumerate(sets):
         s = roots(system, count).s
-        axis.plot(s.real, s.imag, mark, color=f"C{k}", mfc="none", label=f"{name} mode")
+        axis.plot(s.real, s.imag, mark, color=colour(k), mfc="none", label=f"{name} mode")
     axis.axvline(0, color="0.3", ls="--", lw=0.8)
     axis.set_xscale("symlog", linthresh=100.0)
     axis.set_yscale("symlog", linthresh=100.0)
@@ -100,7 +100,7 @@ def plot_loop(loop: DelayLoop, frequency: np.ndarray | None, *, title: str | Non
     (gain, nyquist), (phase, close) = axes
     gain.semilogx(w, 20 * np.log10(np.abs(L)), lw=1)
     phase.semilogx(w, np.degrees(np.unwrap(np.angle(L))), lw=1)
-    gain.plot(margins.gain_crossings, np.zeros(len(margins.gain_crossings)), "o", color="C1", ms=4)
+    gain.plot(margins.gain_crossings, np.zeros(len(margins.gain_crossings)), "o", color=colour(1), ms=4)
     gain.set(ylabel="gain [dB]", xlabel="frequency [rad/s]", title="Bode")
     phase.set(ylabel="phase [degrees]", xlabel="frequency [rad/s]")
     for axis, reach in ((nyquist, 5.0), (close, 1.5)):

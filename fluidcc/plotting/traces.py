@@ -8,76 +8,103 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, figure, label, scaled
+from fluidcc.plotting.style import Picture, colour, figure, label, scaled
+from fluidcc.scenario.builders import toml_file
 
 if TYPE_CHECKING:
     from fluidcc.results.comparison import Comparison
     from fluidcc.results.trace import Trace
+    from fluidcc.theory.control.equilibrium import Equilibrium
 
 _MOST_LINES = 12  # flows drawn one by one; more become a band
+_DWARFS = 3.0  # times the largest queue of the window: a start's that leaves nothing of it to be seen
+_ROOM = 1.85  # times what comes after the start: the inset is above it
+_NEAR = 1.6  # times what is drawn: thresholds within it are drawn too
 
 
-def plot_trace(trace: Trace, *, title: str | None = None) -> Picture:
+def plot_trace(trace: Trace, *, title: str | None = None, equilibrium: Equilibrium | None = None) -> Picture:
     """Queue of every link and rate of every flow over time.
+
+    Where the start's queue dwarfs what comes later, the axes show the latter, and an inset the whole. Kmin and Kmax are
+    lines where queues come near them.
 
     Parameters
     ----------
     trace : Trace
     title : str
+    equilibrium : Equilibrium, optional
+        Drawn as lines.
 
     Returns
     -------
     Picture
     """
-    return plot_traces({"": trace}, title=title or trace.dataset.attrs.get("title", ""))
-
-
-def plot_traces(traces: dict[str, Trace], *, title: str = "") -> Picture:
-    """Several traces in one picture, for comparison; queues above, rates below."""
     picture, axes = figure(2, 1, sharex=True)
     top, bottom = axes[0, 0], axes[1, 0]
-    queue_unit = scaled(np.concatenate([t["queue"].values.ravel() for t in traces.values()]), units.SIZE)[1]
-    rate_unit = scaled(np.concatenate([t["rate"].values.ravel() for t in traces.values()]), units.RATE)[1]
-    end = max(float(t["time"][-1]) for t in traces.values())
-    second, time_unit = units.scale_of(end, units.TIME)
-    for i, (name, trace) in enumerate(traces.items()):
-        time = trace["time"].values / second
-        queues = trace["queue"].values / units.parse(f"1{queue_unit}", units.SIZE)
-        prefix = f"{name}: " if name else ""
-        for k, link in enumerate(trace["link"].values):
-            top.plot(time, queues[:, k], lw=1.2, color=f"C{i + k}", label=f"{prefix}{link}")
-        _draw_rates(
-            bottom, time, trace, units.parse(f"1{rate_unit}", units.RATE), prefix, i if len(traces) > 1 else None
-        )
+    second, time_unit = units.scale_of(float(trace["time"][-1]), units.TIME)
+    time = trace["time"].values / second
+    late = time >= trace.summary["window_s"][0] / second
+    queues = trace["queue"].values
+    peak, calm = float(queues.max(initial=0.0)), float(queues[late].max(initial=0.0))
+    dwarfed = calm > 0 and peak > _DWARFS * calm
+    byte, queue_unit = units.scale_of(calm if dwarfed else peak, units.SIZE)
+    rate, rate_unit = units.scale_of(float(trace["rate"].max()), units.RATE)
+    for k, link in enumerate(trace["link"].values):
+        top.plot(time, queues[:, k] / byte, lw=1.2, color=colour(k), label=link)
+    _draw_rates(bottom, time, trace, rate)
+    if dwarfed:
+        top.set_ylim(top=_ROOM * calm / byte)
+        _inset(top, time, queues)
+    _thresholds(top, trace, byte)
+    if equilibrium is not None and equilibrium.exists:
+        found = equilibrium.as_dict()
+        levels = [(top, link["queue_bytes"] / byte) for link in found["links"]]
+        levels += [(bottom, each / rate) for each in {flow["rate_bytes_per_s"] for flow in found["flows"]}]
+        for axis, level in levels:
+            axis.axhline(level, color="black", ls="-.", lw=1.0, label="equilibrium")
     top.set_ylabel(label("queue", queue_unit))
     bottom.set_ylabel(label("rate per flow", rate_unit))
     bottom.set_xlabel(label("time", time_unit))
     for axis in (top, bottom):
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
-        if len(axis.get_legend_handles_labels()[0]) > 1:
-            axis.legend(fontsize="small", ncols=2)
-    picture.suptitle(title)
+        handles = {text: handle for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)}
+        if len(handles) > 1:
+            axis.legend(handles.values(), handles.keys(), fontsize="small", ncols=2, loc="upper left" if axis is top else "best")
+    picture.suptitle(title or trace.dataset.attrs.get("title", ""))
     return picture
 
 
-def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float, prefix: str, colour: int | None) -> None:
+def _inset(axis: Axes, time: np.ndarray, queues: np.ndarray) -> None:
+    """The whole run, small, where the axes show what comes after the start."""
+    small = axis.inset_axes((0.66, 0.6, 0.32, 0.36))
+    values, unit = scaled(queues, units.SIZE)
+    for k in range(values.shape[1]):
+        small.plot(time, values[:, k], lw=0.8, color=colour(k))
+    small.set_title(f"whole run [{unit}]", fontsize="x-small", pad=2)
+    small.tick_params(labelsize="x-small")
+
+
+def _thresholds(axis: Axes, trace: Trace, byte: float) -> None:
+    """Kmin and Kmax of the links that mark, as far as they are on the axes or near."""
+    most = _NEAR * axis.get_ylim()[1]
+    links = {link.name: link for link in toml_file.from_toml(trace.dataset.attrs["scenario"]).links}
+    markings = [links[name].marking for name in trace["link"].values if name in links]
+    for name, style in (("kmin", ":"), ("kmax", "--")):
+        for level in sorted({float(getattr(each, name)) / byte for each in markings if each is not None}):
+            if level <= most:
+                axis.axhline(level, color="0.4", ls=style, lw=1.0, label=f"K{name[1:]}")
+
+
+def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float) -> None:
     rates = trace["rate"].values / scale
-    names = trace["flow"].values
     if rates.shape[1] > _MOST_LINES:
-        shade = f"C{colour or 0}"
-        axis.fill_between(time, rates.min(axis=1), rates.max(axis=1), alpha=0.3, color=shade, lw=0)
-        axis.plot(time, rates.mean(axis=1), color=shade, lw=1.2, label=f"{prefix}{rates.shape[1]} flows: mean, range")
+        axis.fill_between(time, rates.min(axis=1), rates.max(axis=1), alpha=0.3, color=colour(0), lw=0)
+        axis.plot(time, rates.mean(axis=1), color=colour(0), lw=1.2, label=f"{rates.shape[1]} flows: mean, range")
+        axis.legend(fontsize="small")
         return
-    for k in range(rates.shape[1]):
-        shade = f"C{k}" if colour is None else f"C{colour}"
-        axis.plot(
-            time,
-            rates[:, k],
-            lw=1.2,
-            color=shade,
-            label=names[k] if colour is None else f"{prefix}each flow" if k == 0 else None,
-        )
+    for k, name in enumerate(trace["flow"].values):
+        axis.plot(time, rates[:, k], lw=1.2, color=colour(k), label=name)
 
 
 def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Picture:
@@ -126,7 +153,7 @@ def _draw_ensemble(
     axis: Axes, time: np.ndarray, line: np.ndarray, runs: np.ndarray, k: int, engines: tuple[str, str]
 ) -> None:
     """One engine's line over the bands and the mean of another's runs (seeds, times)."""
-    mean, std, shade, seeds = runs.mean(axis=0), runs.std(axis=0), f"C{k}", len(runs)
+    mean, std, shade, seeds = runs.mean(axis=0), runs.std(axis=0), colour(k), len(runs)
     name = {"packet": "packets"}.get(engines[1], engines[1])
     if seeds > 1:
         band = {"color": shade, "lw": 0}

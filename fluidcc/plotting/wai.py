@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
-from fluidcc.plotting.style import Picture, figure, label
+from fluidcc.plotting.style import Picture, colour, figure, label
 from fluidcc.sweeps.wai import CLOSED, PATIENCE
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _STYLES: dict[str, dict[str, Any]] = {
     "closed form": {"color": "black", "ls": "-", "lw": 1},
-    "fluid": {"color": "C0", "ls": "none", "marker": "o", "mfc": "none"},
-    "packet": {"color": "C1", "ls": "none", "marker": "s"},
+    "fluid": {"color": colour(0), "ls": "none", "marker": "o", "mfc": "none"},
+    "packet": {"color": colour(1), "ls": "none", "marker": "s"},
 }
 _NAMES = {"packet": "packets"}
 

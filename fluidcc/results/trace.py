@@ -187,16 +187,20 @@ class Trace(DatasetResult):
         return Trace(loaded)
 
     @public()
-    def plot(self, *, title: str | None = None) -> Any:
-        """Queue and rates over time.
+    def plot(self, *, title: str | None = None, equilibrium: Any = None) -> Any:
+        """Queue and rates over time, with the thresholds of marking.
+
+        Where the start's queue dwarfs what comes later, the axes show the latter, and an inset the whole.
 
         Parameters
         ----------
         title : str
             The scenario's own if not given.
+        equilibrium : fluidcc.Equilibrium, optional
+            Drawn as lines.
 
         Returns
         -------
         fluidcc.plotting.style.Picture
         """
-        return draw("plot_trace", self, title=title)
+        return draw("plot_trace", self, title=title, equilibrium=equilibrium)

@@ -42,6 +42,7 @@ class Files:
     nic: dict[str, int] | None
     flows: int = 8
     later: dict[str, int] = dataclasses.field(default_factory=dict)
+    packets: int = 0
 
     def audited(self, folder: Path) -> Any:
         switch, settings = folder / "config_db.json", folder / "nic.txt"
@@ -51,7 +52,8 @@ class Files:
             settings.write_text("\n".join(["Configurations: Default Current Next Boot", *rows]))
         elif self.nic is not None:
             settings.write_text("\n".join(f"{name} = {value}" for name, value in self.nic.items()))
-        return fc.audit(switch, None if self.nic is None else settings, port=PORT, flows=self.flows)
+        options = {"port": PORT, "flows": self.flows, "packets": self.packets}
+        return fc.audit(switch, None if self.nic is None else settings, **options)
 
     def profile(self, **fields: Any) -> Files:
         """With these fields in the WRED profile; None takes one away."""
@@ -76,6 +78,22 @@ class Files:
 
     def of(self, flows: int) -> Files:
         return dataclasses.replace(self, flows=flows)
+
+    def with_packets(self) -> Files:
+        return dataclasses.replace(self, packets=2)
+
+    def applied(self, changes: Any) -> Files:
+        """With the values that a finding has for machines."""
+        files = self
+        for change in changes:
+            if change.path.startswith("/"):
+                assert change.file.endswith("config_db.json")
+                table, key, field = (part.replace("~1", "/").replace("~0", "~") for part in change.path[1:].split("/"))
+                files = files.table(table, key, **{field: change.value})
+            else:
+                assert change.file.endswith("nic.txt")
+                files = files.settings(**{change.path: int(change.value)})
+        return files
 
 
 def _base() -> Files:
@@ -291,6 +309,42 @@ CASES = [
         ),
         BASE.profile(green_min_threshold=100_000, green_max_threshold=2_000_000),
     ),
+    Case("packets say so too", "ok", BASE.with_packets(), BASE),
+    Case(
+        "packets say otherwise",
+        "warn",
+        BASE.profile(green_min_threshold=100_000, green_max_threshold=2_000_000)
+        .table("BUFFER_PROFILE", PG, dynamic_th=-10)
+        .with_packets(),
+        BASE.profile(green_min_threshold=100_000, green_max_threshold=2_000_000).with_packets(),
+    ),
+    Case(
+        "packets were not run",
+        "ok",
+        BASE.table("BUFFER_POOL", POOL, size=200_000).with_packets(),
+        BASE.table("BUFFER_POOL", POOL, size=300_000).with_packets(),
+    ),
+    Case(
+        "packets are lost",
+        "bad",
+        BASE.table("PORT_QOS_MAP", PORT, pfc_enable="").table("BUFFER_POOL", POOL, size=300_000).with_packets(),
+        BASE.with_packets(),
+    ),
+    Case(
+        "* is beyond mlxconfig's field",
+        "warn",
+        BASE.settings(RPG_AI_RATE=131_072),
+        BASE.settings(RPG_AI_RATE=131_071),
+        _MOVED,
+    ),
+    Case(
+        "* is beyond mlxconfig's field",
+        "warn",
+        BASE.settings(RPG_BYTE_RESET=32_768, RPG_TIME_RESET=2, MIN_TIME_BETWEEN_CNPS=1, RATE_REDUCE_MONITOR_PERIOD=1),
+        BASE.settings(RPG_BYTE_RESET=32_767, RPG_TIME_RESET=2, MIN_TIME_BETWEEN_CNPS=1, RATE_REDUCE_MONITOR_PERIOD=1),
+        _MOVED,
+        name="of 15 bits",
+    ),
     Case("headroom fits the cable", "ok", BASE, BASE.table("CABLE_LENGTH", CABLES, **{PORT: "2000m"})),
     # 1 KiB + 9100 B + 2 x 5 m/198 m/us x 12.5 KB/us + 0.8 KiB + 394 x 64 B
     Case(
@@ -310,6 +364,15 @@ CASES = [
     Case("headroom not checked", "warn", BASE.table("CABLE_LENGTH", CABLES, **{PORT: None}), BASE),
     Case("the switch computes its headroom", "ok", DYNAMIC, BASE.without("BUFFER_PG", f"{PORT}|3-4")),
     Case("PFC before ECN not checked", "warn", DYNAMIC, BASE, name="dynamic buffers"),
+    Case("DSCPs lead to this queue", "ok", BASE, BASE.table("DSCP_TO_TC_MAP", "AZURE", **{"3": 1, "26": 1})),
+    Case("no DSCP leads to this queue", "warn", BASE.table("DSCP_TO_TC_MAP", "AZURE", **{"3": 1, "26": 1}), BASE),
+    Case(
+        "PFC watches another priority group",
+        "bad",
+        BASE.table("TC_TO_PRIORITY_GROUP_MAP", "AZURE", **{"3": 0}),
+        BASE.table("TC_TO_PRIORITY_GROUP_MAP", "AZURE", **{"5": 3}),
+    ),
+    Case("CNPs wait behind data", "warn", BASE.settings(CNP_DSCP=26), BASE.settings(CNP_DSCP=48)),
     Case("no PFC watchdog", "warn", BASE.without("PFC_WD", PORT), BASE),
     Case("green packets may go unmarked", "warn", BASE.profile(wred_green_enable="false"), BASE),
     Case("green packets may go unmarked", "warn", BASE.profile(wred_green_enable=None), BASE, name="not given"),
@@ -440,6 +503,19 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, profile, xoff: f.table("BUFFER_PROFILE", profile, xoff=xoff)],
     ),
     (
+        r"map (?:RoCE's DSCP|DSCP (\d+)) to (?:traffic class (\d+)|a traffic class of its own) in "
+        r"DSCP_TO_TC_MAP\|(\w+)",
+        [lambda f, dscp, to, name: f.table("DSCP_TO_TC_MAP", name, **{dscp or "26": to or 6})],
+    ),
+    (
+        r"set (\d) to (\d) in TC_TO_PRIORITY_GROUP_MAP\|(\w+)",
+        [lambda f, first, to, name: f.table("TC_TO_PRIORITY_GROUP_MAP", name, **{first: to})],
+    ),
+    (
+        r"set (rpg_\w+) to (\d+)(?:, which turns it off| or less)",
+        [lambda f, name, value: f.settings(**{name.upper(): int(value)})],
+    ),
+    (
         r"add PFC_WD\|(\w+) with action drop, detection_time 200 and restoration_time 200",
         [lambda f, port: f.table("PFC_WD", port, action="drop", detection_time=200, restoration_time=200)],
     ),
@@ -496,7 +572,7 @@ def test_a_finding_comes_and_its_suggestion_cures_it(case: Case, ask: Callable[[
     before = {each.what for each in audit.findings if each.severity != "ok"}
     ways = followed(case.raises, finding.suggest) if finding.suggest else []
     assert ways is not None, f"no rule reads {finding.suggest!r}"
-    for files in ways:
+    for files in [*ways, *([case.raises.applied(finding.apply)] if finding.apply else [])]:
         after = ask(files)
         assert not found_in(after, case.kind), (finding.suggest, found_in(after, case.kind))
         new = [each for each in after.findings if each.severity != "ok" and each.what not in before]

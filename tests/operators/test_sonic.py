@@ -63,7 +63,8 @@ def test_sample_in_si_units():
     assert not port.notes
     assert any("yellow" in text for text in port.ignored)
     assert any("scheduler.1" in text for text in port.ignored)
-    assert any("DSCP_TO_TC_MAP" in text for text in port.ignored)
+    assert port.traffic is not None
+    assert (port.traffic.classes, port.traffic.dscps, port.traffic.groups) == ((3,), (3, 26), (3,))
     assert (port.cable, port.mtu, port.watchdog, port.dynamic_buffers, port.wred_green) == (
         5.0,
         9100.0,

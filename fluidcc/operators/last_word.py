@@ -1,0 +1,97 @@
+"""What packets say of a port, with its switch's own buffer and PAUSE: the last word of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.run import simulate
+from fluidcc.engines.threads import cores
+from fluidcc.errors import InputError
+from fluidcc.operators.behaviour import CLOSES, OPENS, SWEEP
+from fluidcc.operators.finding import Finding
+from fluidcc.progress import Bar
+from fluidcc.scenario.model import Scenario
+from fluidcc.units import SIZE, show
+
+MOST_FLOWS = 64  # beyond, packets take longer than one would wait
+_NEAR = 0.03  # of the link: as far apart as utilisations may be
+_TIMES = 1.5  # as far apart as high queues may be, beyond
+_FEW = 10  # packets
+
+
+def packets(scenario: Scenario, seeds: int, name: str) -> dict[str, Any]:
+    """Run a scenario in packets.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        With the buffer and the flow control of its switch.
+    seeds : int
+    name : str
+        Of the port.
+
+    Returns
+    -------
+    dict
+        Means over the seeds: ``utilisation``, ``jain``, ``queue_bytes``, ``pfc_pauses`` and ``drops`` of a run;
+        ``seeds``, ``window_s``. Of what packets refuse, such as a buffer below the headroom of its ports, the
+        ``reason`` alone.
+    """
+    try:
+        simulate(scenario, "10us", engine="packet")  # compiled before threads ask for it, each for itself
+    except InputError as error:
+        return {"reason": str(error)}
+    options: dict[str, Any] = {"engine": "packet", "window": (OPENS, CLOSES), "sample_interval": CLOSES}
+    runs = []
+    with Bar(f"packets of {name}", seeds, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
+        for trace in pool.map(lambda seed: simulate(scenario, CLOSES, seed=seed, **options), range(1, seeds + 1)):
+            runs.append(trace.summary)
+            bar(len(runs) / seeds)
+    return {
+        "seeds": seeds,
+        "window_s": runs[0]["window_s"],
+        **{key: _mean([run[key] for run in runs]) for key in ("utilisation", "jain", "pfc_pauses", "drops")},
+        "queue_bytes": {key: _mean([run["queue_bytes"][key] for run in runs]) for key in runs[0]["queue_bytes"]},
+    }
+
+
+def _mean(values: Sequence[Any]) -> float | None:
+    return None if any(value is None for value in values) else float(np.mean(values))
+
+
+def last_word(hybrid: dict[str, Any], found: dict[str, Any], packet: float) -> Iterator[Finding]:
+    """Whether packets say what the hybrid says.
+
+    Parameters
+    ----------
+    hybrid : dict
+        As `fluidcc.operators.behaviour.measured` has it.
+    found : dict
+        As `packets` has it.
+    packet : float
+        On the wire [bytes].
+    """
+    if "reason" in found:
+        yield Finding("ok", "packets were not run", found["reason"])
+        return
+    used, queue = found["utilisation"], found["queue_bytes"]
+    if used is None or queue["p95"] is None or hybrid["utilisation"] is None or hybrid["queue_bytes"]["p95"] is None:
+        return
+    text = (
+        f"at the same time, with the switch's buffer and PFC, the link is used to {100 * used:.3g} % and the "
+        f"queue is {show(queue['p5'], SIZE)} to {show(queue['p95'], SIZE)} (5 to 95 %), mean "
+        f"{show(queue['mean'], SIZE)}; {found['pfc_pauses']:.3g} PAUSEs and {found['drops']:.3g} packets lost "
+        f"(packets, {found['seeds']} seeds)"
+    )
+    high, low = sorted((queue["p95"], hybrid["queue_bytes"]["p95"]), reverse=True)
+    near = abs(used - hybrid["utilisation"]) <= _NEAR + 2 * (hybrid["utilisation_se"] or 0.0)
+    if found["drops"] > 0:
+        yield Finding("bad", "packets are lost", text, SWEEP)
+    elif near and high <= _TIMES * low + _FEW * packet:
+        yield Finding("ok", "packets say so too", text)
+    else:
+        yield Finding("warn", "packets say otherwise", f"{text}; theirs is the last word", SWEEP)
