@@ -27,7 +27,10 @@ _TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have 
 _USED = 0.98  # share of the link below which it is reported
 _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
 _MOST_ALPHA = 64.0  # of `PFC`
-SWEEP = "sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --engine hybrid --from ..."
+SEARCH = (
+    "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin=1KB:1MB --over kmax=20KB:4MB "
+    "--over pmax=1%:100% --over g=1/1024:1/4 --write out/"
+)
 
 
 def late(scenario: Scenario) -> dict[str, Any]:
@@ -149,7 +152,7 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
             f"from {LOOK[0]} to {LOOK[1]} after {flows} flows started at line rate the queue would be "
             f"{show(queue['mean'], SIZE)} on average, far beyond the switch's buffer (hybrid engine): PAUSE holds "
             "them, and feedback waits behind that queue; what PAUSE makes of it is left out",
-            SWEEP,
+            SEARCH,
         )
         return
     text = (
@@ -159,9 +162,9 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
         f"{show(queue['mean'], SIZE)} ({by})"
     )
     if used + 2 * (sure or 0.0) < _USED:
-        yield Finding("warn", "the link is left idle", text, SWEEP)
+        yield Finding("warn", "the link is left idle", text, SEARCH)
     elif queue["p5"] < red.kmin and queue["p95"] > (red.kmin + red.kmax) / 2:
-        yield Finding("warn", "the queue keeps oscillating", text, SWEEP)
+        yield Finding("warn", "the queue keeps oscillating", text, SEARCH)
     else:
         yield Finding("ok", "the flows settle", text)
     beyond = found["above_xoff"]
@@ -171,5 +174,5 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
             "PFC pauses the senders",
             f"the queue is beyond XOFF for {100 * beyond:.2g} % of that time (its bytes taken as evenly of {flows} "
             "ports); from there on PAUSE holds them, which the figures above leave out",
-            SWEEP,
+            SEARCH,
         )

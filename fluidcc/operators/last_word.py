@@ -11,7 +11,7 @@ import numpy as np
 from fluidcc.engines.run import simulate
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
-from fluidcc.operators.behaviour import CLOSES, OPENS, SWEEP
+from fluidcc.operators.behaviour import CLOSES, OPENS, SEARCH
 from fluidcc.operators.finding import Finding
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario
@@ -90,8 +90,8 @@ def last_word(hybrid: dict[str, Any], found: dict[str, Any], packet: float) -> I
     high, low = sorted((queue["p95"], hybrid["queue_bytes"]["p95"]), reverse=True)
     near = abs(used - hybrid["utilisation"]) <= _NEAR + 2 * (hybrid["utilisation_se"] or 0.0)
     if found["drops"] > 0:
-        yield Finding("bad", "packets are lost", text, SWEEP)
+        yield Finding("bad", "packets are lost", text, SEARCH)
     elif near and high <= _TIMES * low + _FEW * packet:
         yield Finding("ok", "packets say so too", text)
     else:
-        yield Finding("warn", "packets say otherwise", f"{text}; theirs is the last word", SWEEP)
+        yield Finding("warn", "packets say otherwise", f"{text}; theirs is the last word", SEARCH)

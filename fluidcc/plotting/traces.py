@@ -70,7 +70,9 @@ def plot_trace(trace: Trace, *, title: str | None = None, equilibrium: Equilibri
         axis.grid(alpha=0.3)
         handles = {text: handle for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)}
         if len(handles) > 1:
-            axis.legend(handles.values(), handles.keys(), fontsize="small", ncols=2, loc="upper left" if axis is top else "best")
+            axis.legend(
+                handles.values(), handles.keys(), fontsize="small", ncols=2, loc="upper left" if axis is top else "best"
+            )
     picture.suptitle(title or trace.dataset.attrs.get("title", ""))
     return picture
 

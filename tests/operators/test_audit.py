@@ -148,3 +148,48 @@ def test_unknown_port_lists_those_there_are():
 def test_flows_must_be_a_count():
     with pytest.raises(fc.InputError, match="flows"):
         fc.audit(EXAMPLE / "config_db.json", flows=0)
+
+
+def test_packets_say_what_the_hybrid_says_of_the_sample(sample):
+    hybrid, packets = sample.behaviour, sample.behaviour["packets"]
+    assert packets["utilisation"] == pytest.approx(hybrid["utilisation"], abs=0.02)
+    assert packets["queue_bytes"]["p95"] == pytest.approx(hybrid["queue_bytes"]["p95"], rel=0.1)
+    assert packets["pfc_pauses"] > 0  # from the start at line rate
+    assert packets["drops"] == 0
+    assert severity(sample, "packets say so too") == "ok"
+
+
+def test_a_longer_round_trip_has_another_yardstick(tmp_path):
+    switch, nic = edited(tmp_path)
+    found = fc.audit(switch, nic, port="Ethernet0", flows=2, rtt="20us", packets=0)
+    why = next(f.why for f in found.findings if "not scaled" in f.what)
+    assert "a round trip of 20us: Kmax 500KB to 750KB" in why
+    assert found.scenario().links[0].delay == pytest.approx(5e-6)
+    assert found.as_dict()["settings"]["rtt_s"] == 20e-6
+    with pytest.raises(fc.InputError, match="no round trip of a datacenter"):
+        fc.audit(switch, nic, rtt="1s")
+
+
+def test_values_for_machines_name_files_and_places(tmp_path):
+    switch, nic = edited(tmp_path, nic={"RPG_AI_RATE_P1": "131072"})
+    found = fc.audit(switch, nic, port="Ethernet0", flows=2, packets=0).as_dict()["findings"]
+    changes = {finding["what"]: finding["apply"] for finding in found}
+    assert changes["thresholds are not scaled with port speed"][1] == {
+        "file": str(switch),
+        "path": "/WRED_PROFILE/AZURE_LOSSLESS/green_max_threshold",
+        "value": "500000",
+    }
+    (change,) = changes["rpg_ai_rate is beyond mlxconfig's field"]
+    assert change == {"file": str(nic), "path": "RPG_AI_RATE", "value": 131071}
+
+
+def test_an_entry_for_several_ports_is_left_to_who_wrote_it(tmp_path):
+    def change(config):
+        entry = config["PORT_QOS_MAP"].pop("Ethernet0")
+        del config["PORT_QOS_MAP"]["Ethernet4"]
+        config["PORT_QOS_MAP"]["Ethernet0,Ethernet4"] = {**entry, "pfc_enable": ""}
+
+    switch, nic = edited(tmp_path, change)
+    found = fc.audit(switch, nic, port="Ethernet0", flows=2, packets=0).findings
+    off = next(finding for finding in found if finding.what == "PFC is off")
+    assert off.apply == ()

@@ -524,7 +524,7 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
         [lambda f, on, _: f.settings(**{on: 1}), lambda f, _, off: f.settings(**{off: 0})],
     ),
     # No setting, but where to look for one.
-    (r"sweep kmin, kmax, pmax and g: fluidcc sweep dcqcn --engine hybrid --from \.\.\.", []),
+    (r"tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from \.\.\. .* --write out/", []),
     (r"read them on the switch: show buffer information", []),
 ]
 
