@@ -2,8 +2,9 @@
 
 Each run has 4 to 8 flows of DCQCN, 40 to 100 Gb/s and two unknowns, drawn log-uniformly from the middle of what is
 searched: the timer with g, with the CNP interval, or with the additive increase. What is fitted is the second half of
-100 ms of packets: the queue each 10 us, with the flows' rates, or without them if the word "queue" is given. With the word "ns3",
-HPCC's W_AI instead, from the pacing rates of an independent simulator's runs (tests/data/ns3/README.md).
+100 ms of packets: the queue each 10 us, with the flows' rates, or without them if the word "queue" is given.
+With the word "ns3", HPCC's W_AI instead, from the pacing rates of an independent simulator's runs
+(tests/data/ns3/README.md).
 """
 
 from __future__ import annotations

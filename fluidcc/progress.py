@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 PATIENCE = 2.0  # s
 BETWEEN_LINES = 5.0  # s
+BETWEEN_DRAWINGS = 0.2  # s, in a notebook
 
 
 class Bar:
@@ -35,6 +36,7 @@ class Bar:
         self._label, self._total, self._unit = label, total, unit
         self._began = self._said = time.perf_counter()
         self._bar: Progress | None = None
+        self._drawn = 0.0
         self._console = Console(stderr=True)
         # In a notebook, rich draws with ipywidgets and only warns without it.
         self._watched = find_spec("ipywidgets") is not None if self._console.is_jupyter else self._console.is_terminal
@@ -67,12 +69,17 @@ class Bar:
                 TextColumn("{task.fields[rate]}"),
                 TimeRemainingColumn(),
             )
-            self._bar = Progress(*columns, console=self._console, transient=True)
+            # In a notebook, drawing from a second thread and from this one mixes up whose output is whose.
+            by_itself = not self._console.is_jupyter
+            self._bar = Progress(*columns, console=self._console, transient=True, auto_refresh=by_itself)
             self._task = self._bar.add_task(self._label, total=self._total, rate="")
             self._bar.start()
         done = round(share * self._total)
         rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s"
-        self._bar.update(self._task, completed=done, rate=rate)
+        due = not self._bar.live.auto_refresh and now - self._drawn >= BETWEEN_DRAWINGS
+        if due:
+            self._drawn = now
+        self._bar.update(self._task, completed=done, rate=rate, refresh=due)
 
 
 @contextmanager
