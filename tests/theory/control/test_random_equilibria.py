@@ -29,5 +29,6 @@ def test_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_two_hundred() -> None:
-    check(200, 0)
+def test_sixty() -> None:
+    """Of the 200 that ``python -m benchmarks.dcqcn_equilibria 200`` runs, in a quarter of its time."""
+    check(60, 0)
