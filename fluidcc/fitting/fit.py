@@ -241,7 +241,7 @@ def _result(
     values = space.values(solution.at)
     low, high = space.values(np.maximum(below, 0)), space.values(np.minimum(above, 1))
     estimate = {name: Estimate(float(values[name]), float(low[name]), float(high[name])) for name in space.names}
-    within = dict(zip(space.names, (below > _EDGE) & (above < 1 - _EDGE), strict=True))
+    within = dict(zip(space.names, (below > _EDGE) & (above < 1 - _EDGE) & solution.inside, strict=True))
     identifiable = {name: bool(within[name] and each.width < WIDEST) for name, each in estimate.items()}
     strengths, directions = combinations(solution.jacobian, space)
     at_bounds = [

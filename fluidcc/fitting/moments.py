@@ -24,6 +24,8 @@ _FAR = 1e6  # beyond any such distance
 _CANDIDATES = 1 << 13
 _NARROWINGS = 12
 _TAILS = (0.025, 0.975)
+_AT_END = 0.02  # of the range
+_UNLIKELY = 3.84  # squared distance beyond the least of a 95 % interval of one unknown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +38,7 @@ class Solution:
     jacobian: np.ndarray  # of the weighted numbers
     residual: float
     misfits: np.ndarray  # of each number, in its standard deviations
+    inside: np.ndarray  # whether the ends of the range are less likely than the interval's
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,8 +218,10 @@ def _solution(regression: Regression, best: np.ndarray, before: np.ndarray, cand
     residual = float(np.sqrt(misfit @ misfit / freedom))
     excess = regression.distance(candidates) - misfit @ misfit
     weights = np.exp(-np.maximum(excess, 0) / 2 / max(1.0, residual) ** 2)
-    low, high = np.empty(len(best)), np.empty(len(best))
+    low, high, inside = np.empty(len(best)), np.empty(len(best)), np.ones(len(best), bool)
     for k in range(len(best)):
+        ends_of_range = (candidates[:, k] < _AT_END) | (candidates[:, k] > 1 - _AT_END)
+        inside[k] = (excess[ends_of_range] > _UNLIKELY * max(1.0, residual) ** 2).all()
         order = np.argsort(candidates[:, k])
         share = np.cumsum(weights[order]) / weights.sum()
         ends = np.interp(_TAILS, share, candidates[order, k])
@@ -226,4 +231,6 @@ def _solution(regression: Regression, best: np.ndarray, before: np.ndarray, cand
         high[k] = best[k] + np.hypot(max(ends[1] - best[k], 0), apart)
     deviations = regression.deviations
     left = _terms(((best - regression.centre) / regression.half)[None])[0] @ regression.fitted - regression.observed
-    return Solution(best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations)
+    return Solution(
+        best, low, high, regression.jacobian(best) / max(1.0, residual), residual, left / deviations, inside
+    )

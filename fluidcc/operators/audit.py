@@ -220,7 +220,7 @@ def audit(
     flows : int
         Flows that converge on the port.
     rtt : quantity
-        Round trip of an empty network.
+        Round trip of an empty network [s].
     packets : int
         Runs of the packet engine for each kind of port, which have the last word; 0 for none. Of more than 64 flows
         there are none.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from fluidcc.operators.json_patch import Patch, Patcher
 from fluidcc.operators.nvidia import NicSettings
 from fluidcc.operators.nvidia_settings import SETTINGS
 from fluidcc.operators.ports import PortGroup
-from fluidcc.operators.registers import REGISTERS, registers_of
+from fluidcc.operators.registers import REGISTERS, registers_of, whole_of
 from fluidcc.operators.sonic import threshold_fields
 from fluidcc.surface import constructor, public
 
@@ -114,11 +115,17 @@ def commands_of(
         raise InputError(
             f"changes: {unknown[0]} is no setting of a switch or a NIC; give {', '.join((*THRESHOLDS, *REGISTERS))}"
         )
+    wrong = next((name for name, value in changes.items() if not math.isfinite(value)), None)
+    if wrong is not None:
+        raise InputError(f"{wrong}: {changes[wrong]} is nothing that can be typed; give a finite value")
     notes: list[str] = []
     patch, undo, lines = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], [])
     given = nic.given if nic is not None else {}
     present = {name: int(given.get(name, SETTINGS[name].default)) for name in SETTINGS}
-    registers = {name: raw for name, raw in registers_of(changes).items() if raw != present[name]}
+    # What is stored for the next boot may be another value than what runs now.
+    stored = present | {name: int(then) for name, (_, then) in (nic.pending if nic is not None else {}).items()}
+    wanted = registers_of(changes, notes)
+    registers = {name: raw for name, raw in wanted.items() if raw != present[name] or raw != stored[name]}
     before = {name: present[name] for name in registers}
     assumed = [name for name in registers if name not in given]
     if assumed:
@@ -134,7 +141,8 @@ def commands_of(
     if lines:
         files["ecnconfig.txt"] = "\n".join(lines) + "\n"
     if registers:
-        files |= {"nic.sh": _script(registers, "apply"), "nic-undo.sh": _script(before, "take back")}
+        stored = {name: stored[name] for name in registers}
+        files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
     if files:
         files["README.txt"] = _readme(files, notes)
     return Commands(patch, undo, registers, before, files, tuple(notes))
@@ -156,7 +164,10 @@ def _switch(
         )
     entry = config.needed("WRED_PROFILE", profile, "the ports that are meant")
     names = threshold_fields(entry)
-    texts = {names[name]: _text(name, value) for name, value in wanted.items()}
+    texts = {names[name]: _text(name, value, notes) for name, value in wanted.items()}
+    low, high = (float((entry | texts).get(names[name], "nan")) for name in ("kmin", "kmax"))
+    if low > high:
+        raise InputError(f"kmin: {low:.0f} bytes would be above kmax, {high:.0f} bytes; change both")
     meant = {(port, group.switch.queue) for group in groups for port in group.names}
     patcher, shared = Patcher(config.tables), _others(config, profile, meant)
     if not shared:
@@ -183,9 +194,10 @@ def _switch(
     return patcher.patch, patcher.undo, []
 
 
-def _text(name: str, value: float) -> str:
+def _text(name: str, value: float, notes: list[str]) -> str:
     """As the switch's configuration has it: whole bytes, whole percents, in quotes."""
-    return str(round(100 * value)) if name == "pmax" else str(round(value))
+    exact = 100 * value if name == "pmax" else value
+    return str(whole_of(name, exact, notes, "percent" if name == "pmax" else "bytes"))
 
 
 def _others(config: ConfigDB, profile: str, meant: set[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -235,12 +247,12 @@ def _json(patch: Patch) -> str:
     return json.dumps(patch, indent=2) + "\n"
 
 
-def _script(registers: Mapping[str, int], what: str) -> str:
+def _script(stored: Mapping[str, int], running: Mapping[str, int], what: str) -> str:
     """Shell lines for one NIC: what survives a reset, and what holds now."""
-    fields = " ".join(f"{name.upper()}_P${{NIC_PORT}}={raw}" for name, raw in registers.items())
+    fields = " ".join(f"{name.upper()}_P${{NIC_PORT}}={raw}" for name, raw in stored.items())
     driver = [
         f'echo {raw} > "/sys/class/net/${{INTERFACE}}/ecn/roce_{"np" if name in _RECEIVER else "rp"}/{name}"'
-        for name, raw in registers.items()
+        for name, raw in running.items()
     ]
     return "\n".join(
         [

@@ -23,6 +23,7 @@ class Patcher:
 
     def __init__(self, tables: dict[str, Any]) -> None:
         self._tables = tables
+        self._made: dict[str, dict[str, Any]] = {}
         self.patch: Patch = []
         self.undo: Patch = []
 
@@ -36,9 +37,15 @@ class Patcher:
             self._add({"op": "replace", "path": path, "value": value}, back)
 
     def new(self, table: str, key: str, entry: dict[str, Any]) -> None:
-        """Add an entry."""
+        """Add an entry; one that there is keeps its other fields."""
         path = pointer(table, key)
-        self._add({"op": "add", "path": path, "value": entry}, {"op": "remove", "path": path})
+        present = self._made.get(path, self._tables.get(table, {}).get(key))
+        back = {"op": "remove", "path": path}
+        if present is not None:
+            back = {"op": "replace", "path": path, "value": present}
+        self._made[path] = (present or {}) | entry
+        op = "add" if present is None else "replace"
+        self._add({"op": op, "path": path, "value": self._made[path]}, back)
 
     def drop(self, table: str, key: str) -> None:
         """Remove an entry."""

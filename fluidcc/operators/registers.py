@@ -10,6 +10,8 @@ from fluidcc.operators.nvidia_settings import NEVER, SETTINGS
 from fluidcc.units import RATE, RATIO, SIZE, TIME, show
 
 _US, _MBPS = 1e-6, 1e6 / 8
+_ROUNDED = 0.01  # of a value: what is rounded by more is said
+_NOTHING = 1e-6  # of a unit
 # Bits of mlxconfig's fields, where they are narrower than the driver's files (the public register layout).
 BITS = {"rpg_byte_reset": 15, "rpg_time_reset": 17, "rpg_ai_rate": 17, "rpg_hai_rate": 17}
 
@@ -40,7 +42,23 @@ REGISTERS: dict[str, tuple[str, str, Callable[[float], float]]] = {
 }
 
 
-def register_of(parameter: str, value: float) -> tuple[str, int]:
+def whole_of(name: str, exact: float, notes: list[str], what: str) -> int:
+    """The nearest whole number; if it is another value by more than a hundredth, the notes say so.
+
+    Raises
+    ------
+    InputError
+        If that is 0 and the value is not.
+    """
+    raw = round(exact)
+    if raw == 0 and abs(exact) > _NOTHING:
+        raise InputError(f"{name}: {exact:.3g} {what} would be rounded to 0, which means another thing; give 1 or more")
+    if abs(raw - exact) > _ROUNDED * abs(exact):
+        notes.append(f"{name}: {exact:.6g} {what} is written as {raw}")
+    return raw
+
+
+def register_of(parameter: str, value: float, notes: list[str] | None = None) -> tuple[str, int]:
     """A NIC's setting and its raw value for a parameter of the model.
 
     Parameters
@@ -49,6 +67,8 @@ def register_of(parameter: str, value: float) -> tuple[str, int]:
         One of `REGISTERS`.
     value : float
         In SI.
+    notes : list of str, optional
+        Is told what is rounded by more than a hundredth.
 
     Returns
     -------
@@ -59,10 +79,16 @@ def register_of(parameter: str, value: float) -> tuple[str, int]:
     Raises
     ------
     InputError
-        If the register does not reach so far.
+        If the register does not reach so far, or the nearest whole number is a 0 that means another thing.
     """
     name, dimension, raw_of = REGISTERS[parameter]
-    raw = round(raw_of(value))
+    try:
+        exact = raw_of(value)
+    except ValueError:
+        exact = math.nan
+    if not math.isfinite(exact):
+        raise InputError(f"{parameter}: {value} is no value of {name}; give a finite one above 0")
+    raw = whole_of(parameter, exact, notes if notes is not None else [], f"of {name}")
     setting = SETTINGS[name]
     high = min(setting.high, 2.0 ** BITS[name] - 1) if name in BITS else setting.high
     if not setting.low <= raw <= high:
@@ -74,7 +100,7 @@ def register_of(parameter: str, value: float) -> tuple[str, int]:
     return name, raw
 
 
-def registers_of(changes: Mapping[str, float]) -> dict[str, int]:
+def registers_of(changes: Mapping[str, float], notes: list[str] | None = None) -> dict[str, int]:
     """Raw values by setting, of those changes that are a NIC's.
 
     Raises
@@ -82,4 +108,4 @@ def registers_of(changes: Mapping[str, float]) -> dict[str, int]:
     InputError
         As `register_of`.
     """
-    return dict(register_of(name, value) for name, value in changes.items() if name in REGISTERS)
+    return dict(register_of(name, value, notes) for name, value in changes.items() if name in REGISTERS)

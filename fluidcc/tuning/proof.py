@@ -132,11 +132,9 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
             value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
             said.append(f"{each} is missed: {value:.6g}")
     for name, word in _COUNTS.items():
-        if present is not None and name in found.each and name in present.each:
-            more = (found.each[name] - present.each[name]).max(axis=0)
-            error = more.std(ddof=1) / math.sqrt(len(more)) if len(more) > 1 else 0.0
-            if more.mean() > _SURE * error:
-                said.append(f"{word} than with the present setting: {found.metrics[name].max():.3g} a run")
+        known = present is not None and name in found.each and name in present.each
+        if known and present is not None and _more(goal, found.each[name], present.each[name]):
+            said.append(f"{word} than with the present setting: {found.metrics[name].max():.3g} a run")
     first = goal.objectives[0]
     held = present is not None and first.metric in found.each and not contradictions(goal, present, None)
     if held and present is not None and _is_worse(goal, found, present):
@@ -152,6 +150,14 @@ def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:
         return not ours <= _SLOWER * theirs if theirs == theirs else False
     sign = -1.0 if first.maximise else 1.0
     ours, theirs = (sign * each.each[first.metric] for each in (found, present))
+    return _more(goal, ours, theirs)
+
+
+def _more(goal: Goal, ours: np.ndarray, theirs: np.ndarray) -> bool:
+    """Whether the worst case, or the mean of all, is more by over two standard errors, seed by seed.
+
+    Of the worst cases, not the worst of the differences: that would be above zero by chance alone.
+    """
     gaps = (ours.max(axis=0) - theirs.max(axis=0)) if goal.worst else (ours - theirs).mean(axis=0)
     error = gaps.std(ddof=1) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
     return bool(np.isnan(gaps).any() or gaps.mean() > _SURE * error)

@@ -93,3 +93,37 @@ def test_a_trajectory_with_noise_gives_least_squares() -> None:
         held += int(((found.low <= truth) & (truth <= found.high)).sum())
         assert (np.abs(found.at - truth) < 5 * deviation).all()
     assert held >= 64  # of 80; the covariance over lags of an eighth of the trace makes intervals somewhat narrow
+
+
+def test_an_unknown_without_effect_is_not_called_known() -> None:
+    def blind(points: np.ndarray, seed: int) -> np.ndarray:
+        return line(points * [1.0, 0.0] + [0.0, 0.5], seed)
+
+    for k in range(10):
+        found = solved(blind(np.array([[0.4, 0.5]]), 20_000 + k)[0], seed=1000 * k, model=blind)
+        assert found.inside[0]
+        assert not found.inside[1]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_product_cannot_be_told_apart_by_its_trajectory(noise: float) -> None:
+    time = np.linspace(0, 1, 400)
+    space = space_of({"timer": (1.0, 10.0), "cnp_interval": (1.0, 10.0)})
+
+    def run(at: np.ndarray) -> np.ndarray:
+        values = space.values(at)
+        return np.exp(-values["timer"] * values["cnp_interval"] * time / 9)[:, None]
+
+    observed = run(np.array([0.4, 0.55])) + noise * np.random.default_rng(1).normal(size=(400, 1))
+    found = nearest(run, observed, 2, lambda share: None)
+    assert (found.high - found.low > 0.9).all()
+    (said,) = in_words(*combinations(found.jacobian, space), dict.fromkeys(space.names, False))
+    assert "timer and cnp_interval cannot be told apart" in said
+
+
+def test_an_unknown_that_does_nothing_may_be_anything() -> None:
+    time = np.linspace(0, 1, 200)
+    found = nearest(lambda at: np.sin(3 * at[0] * time)[:, None], np.sin(1.5 * time)[:, None], 2, lambda share: None)
+    assert found.high[0] - found.low[0] < 0.01
+    assert (found.low[1], found.high[1]) == (0.0, 1.0)
+    assert found.inside.tolist() == [True, False]

@@ -191,3 +191,48 @@ def test_an_audit_says_what_to_type(tmp_path: Path) -> None:
     after = saved(tables, tmp_path, "after.json")
     assert read_sonic(after, "Ethernet0").kmin == 5e3
     assert read_sonic(after, "Ethernet4").kmin == 1048576
+
+
+def test_what_is_stored_for_the_next_boot_is_changed_too() -> None:
+    nic = NicSettings({"rpg_ai_rate": 5, "rpg_hai_rate": 50}, "nic.txt", (), {"rpg_ai_rate": (5, 50)})
+    same = commands_of(None, [], nic, {"rate_ai": 5e6 / 8})
+    assert same.registers == {"rpg_ai_rate": 5}  # runs already, and would be gone at the next boot
+    assert "RPG_AI_RATE_P${NIC_PORT}=5" in same.files["nic.sh"]
+    other = commands_of(None, [], nic, {"rate_ai": 20e6 / 8})
+    back = other.files["nic-undo.sh"].splitlines()
+    assert any(line.endswith("set RPG_AI_RATE_P${NIC_PORT}=50") for line in back)  # as it was stored
+    assert any(line.startswith("echo 5 >") for line in back)  # as it ran
+
+
+def test_what_is_rounded_is_said_and_never_to_nothing(tmp_path: Path) -> None:
+    path = saved(sample(), tmp_path)
+    found = typed(path, {"cnp_interval": 4.4e-6, "decrease_gain": 0.3, "rate_ai": 20e6 / 8})
+    assert [note.split(":")[0] for note in found.notes if "is written as" in note] == ["cnp_interval", "decrease_gain"]
+    tiny = {"pmax": 0.004, "cnp_interval": 0.4e-6, "rate_ai": 0.4e6 / 8, "byte_counter": 0.3, "max_rate": 0.4e6 / 8}
+    for name, value in tiny.items():
+        with pytest.raises(InputError, match=f"^{name}: .* rounded to 0, which means another thing"):
+            typed(path, {name: value})
+    for name, value in {"decrease_gain": 0.0, "timer": float("nan"), "kmax": float("inf")}.items():
+        with pytest.raises(InputError, match=f"^{name}: "):
+            typed(path, {name: value})
+    with pytest.raises(InputError, match="kmin: 5000000 bytes would be above kmax, 2097152 bytes"):
+        typed(path, {"kmin": 5e6})
+
+
+def test_entries_that_overlap_keep_their_other_fields(tmp_path: Path) -> None:
+    tables = sample()
+    tables["QUEUE"] = {
+        key: {"wred_profile": entry["wred_profile"]}
+        for key, entry in tables["QUEUE"].items()
+        if key.endswith("|3") and "wred_profile" in entry
+    }
+    for key in list(tables["QUEUE"]):
+        tables["QUEUE"][key.replace("|3", "|3-4")] = tables["QUEUE"].pop(key)
+    tables["QUEUE"]["Ethernet0|3"] = {"scheduler": "scheduler.9"}
+    path = saved(tables, tmp_path)
+    groups = read_ports(path, "Ethernet0")[0]
+    found = commands_of(path, groups[:1], read_nic(EXAMPLE / "nic.txt"), {"kmin": 2e3})
+    new = applied(tables, found.patch)
+    assert new["QUEUE"]["Ethernet0|3"]["scheduler"] == "scheduler.9"
+    assert new["QUEUE"]["Ethernet0|3"]["wred_profile"] != tables["QUEUE"]["Ethernet0|3-4"]["wred_profile"]
+    assert applied(new, found.undo) == tables

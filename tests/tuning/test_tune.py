@@ -232,3 +232,16 @@ def test_rates_are_tuned_and_typed() -> None:
     leaf = Path(__file__).parents[2] / "examples" / "leaf-100g"
     typed = fc.audit(leaf / "config_db.json", leaf / "nic.txt", port="Ethernet0").commands(found.best.point)
     assert typed.registers["rpg_ai_rate"] == round(found.best.point["rate_ai"] / 125e3)
+
+
+def test_equal_numbers_of_pauses_over_many_cases_are_not_more() -> None:
+    goal, random = goal_of("queue_bytes.p99", None, [], True, 1.0), np.random.default_rng(1)
+
+    def pausing() -> Packets:
+        counts = random.poisson(20, (9, 4)).astype(float)
+        each = {"queue_bytes.p99": np.full((9, 4), 1e3), "pfc_pauses": counts, "drops": np.zeros((9, 4))}
+        means = {name: values.mean(axis=1) for name, values in each.items()}
+        return Packets(means, {name: np.zeros(9) for name in means}, each, [])
+
+    false = sum(bool(contradictions(goal, pausing(), pausing())) for _ in range(200))
+    assert false < 40  # 14 expected with four seeds
