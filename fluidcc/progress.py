@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,13 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 PATIENCE = 2.0  # s
 BETWEEN_LINES = 5.0  # s
 BETWEEN_DRAWINGS = 0.2  # s, in a notebook
+_SHOWN = threading.Lock()  # by the bar that is seen: two at once would draw over each other
 
 
 class Bar:
     """Context manager; call it with the share that is done.
 
     The bar appears once the work is expected to take longer than `PATIENCE`, if standard error is a terminal
-    or a notebook.
+    or a notebook, and no other bar is seen at that time.
 
     Parameters
     ----------
@@ -37,9 +39,9 @@ class Bar:
         self._began = self._said = time.perf_counter()
         self._bar: Progress | None = None
         self._drawn = 0.0
+        self._cell: Any = None  # of a notebook: where the bar is drawn
         self._console = Console(stderr=True)
-        # In a notebook, rich draws with ipywidgets and only warns without it.
-        self._watched = find_spec("ipywidgets") is not None if self._console.is_jupyter else self._console.is_terminal
+        self._watched = self._console.is_jupyter or self._console.is_terminal
         self._lines = lines and not self._watched
 
     def __enter__(self) -> Bar:
@@ -49,7 +51,13 @@ class Bar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            try:
+                if self._cell is None:
+                    self._bar.stop()
+                else:
+                    self._cell.update({"text/plain": ""}, raw=True)
+            finally:
+                _SHOWN.release()
 
     def __call__(self, share: float) -> None:
         """Report the share done, 0 to 1."""
@@ -62,24 +70,33 @@ class Bar:
         if self._bar is None:
             if not self._watched or share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
                 return
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.fields[rate]}"),
-                TimeRemainingColumn(),
-            )
-            # In a notebook, drawing from a second thread and from this one mixes up whose output is whose.
-            by_itself = not self._console.is_jupyter
-            self._bar = Progress(*columns, console=self._console, transient=True, auto_refresh=by_itself)
-            self._task = self._bar.add_task(self._label, total=self._total, rate="")
-            self._bar.start()
+            if not _SHOWN.acquire(blocking=False):
+                return
+            self._show()
+        assert self._bar is not None
         done = round(share * self._total)
-        rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s"
-        due = not self._bar.live.auto_refresh and now - self._drawn >= BETWEEN_DRAWINGS
-        if due:
+        self._bar.update(self._task, completed=done, rate=f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s")
+        if self._cell is not None and now - self._drawn >= BETWEEN_DRAWINGS:
             self._drawn = now
-        self._bar.update(self._task, completed=done, rate=rate, refresh=due)
+            self._cell.update(self._bar)
+
+    def _show(self) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=self._console, transient=True)
+        self._task = self._bar.add_task(self._label, total=self._total, rate="")
+        if self._console.is_jupyter:
+            # Its own widget takes over what a cell prints, from a second thread: the two mix up whose output is whose.
+            from IPython.display import display
+
+            self._cell = display(self._bar, display_id=True)
+        else:
+            self._bar.start()
 
 
 @contextmanager

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.run import simulate
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.operators.behaviour import CLOSES, OPENS, SEARCH
 from fluidcc.operators.finding import Finding
 from fluidcc.progress import Bar
-from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.units import SIZE, show
 
 MOST_FLOWS = 64  # beyond, packets take longer than one would wait
@@ -41,15 +40,22 @@ def packets(scenario: Scenario, seeds: int, name: str) -> dict[str, Any]:
         ``seeds``, ``window_s``. Of what packets refuse, such as a buffer below the headroom of its ports, the
         ``reason`` alone.
     """
+    from fluidcc.engines.packet import run as packet  # not before it is wanted: it brings the compiler
+
     try:
-        simulate(scenario, "10us", engine="packet")  # compiled before threads ask for it, each for itself
+        scenario = resolve(scenario)
+        times = packet.times_of(scenario, CLOSES, (OPENS, CLOSES), CLOSES)
+        packet.warm_up(packet.prepare(scenario, times, 0))  # compiled before threads ask for it, each for itself
     except InputError as error:
         return {"reason": str(error)}
-    options: dict[str, Any] = {"engine": "packet", "window": (OPENS, CLOSES), "sample_interval": CLOSES}
+
+    def one(seed: int) -> dict[str, Any]:
+        return packet.traced(scenario, packet.prepare(scenario, times, 0), seed).summary  # a plan is used up by its run
+
     runs = []
     with Bar(f"packets of {name}", seeds, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
-        for trace in pool.map(lambda seed: simulate(scenario, CLOSES, seed=seed, **options), range(1, seeds + 1)):
-            runs.append(trace.summary)
+        for summary in pool.map(one, range(1, seeds + 1)):
+            runs.append(summary)
             bar(len(runs) / seeds)
     return {
         "seeds": seeds,
