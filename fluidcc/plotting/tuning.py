@@ -137,7 +137,7 @@ def plot_packets(tuning: Tuning) -> Picture:
         If no packets ran.
     """
     if not tuning.packets:
-        raise InputError("plot_packets: none ran; write tune(..., packet_seeds=4)")
+        raise InputError("plot_packets: none ran; write tune(..., packet_seeds=4), or see what notes say")
     shown = {name: tuning.packets[name] for name in ("start", "best") if name in tuning.packets}
     case = int(np.argmax(tuning.packets["best"].metrics["queue_bytes.mean"]))
     picture, axes = figure(2, len(shown), size=(5.6 * len(shown), 6.0), sharex=True)

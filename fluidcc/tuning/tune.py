@@ -155,7 +155,7 @@ def tune(
     proved = Proof(goal, space, checker, rows, list(range(_PROOF + 1, _PROOF + 1 + packet_seeds)), workers)
     best = proved.by_search()
     if packet_seeds:
-        best = proved.by_packets(best, present)
+        best = _shown(proved, best, present)
     notes = proved.notes
     if not best.kept:
         notes.append("no setting keeps every bound: the best misses least")
@@ -186,6 +186,16 @@ def tune(
         confirmed=proved.confirmed,
         notes=notes,
     )
+
+
+def _shown(proved: Proof, best: Candidate, present: Point | None) -> Candidate:
+    """What packets choose; what the search did, where they refuse the scenario: that is no reason to lose it."""
+    try:
+        return proved.by_packets(best, present)
+    except InputError as error:
+        proved.notes.append(f"packets were not run: {error}")
+        proved.packets, proved.confirmed = {}, None
+        return best
 
 
 def _require(package: str, what: str) -> None:

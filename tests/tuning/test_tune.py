@@ -245,3 +245,15 @@ def test_equal_numbers_of_pauses_over_many_cases_are_not_more() -> None:
 
     false = sum(bool(contradictions(goal, pausing(), pausing())) for _ in range(200))
     assert false < 40  # 14 expected with four seeds
+
+
+def test_what_packets_refuse_is_said_and_loses_nothing():
+    def make(kmin, kmax):
+        one = fc.incast(4, rate="100Gbps", marking=fc.RED(kmin, kmax, "10%"))
+        return dataclasses.replace(one, buffer="50KB", pfc=fc.PFC())
+
+    over = {"kmin": ("10KB", "100KB"), "kmax": ("100KB", "400KB")}
+    found = fc.tune(make, over, until="1ms", evaluations=4, seeds=1, packet_seeds=1)
+    assert found.confirmed is None
+    assert found.packets == {}
+    assert [note for note in found.notes if "packets were not run: buffer: 50KB" in note]
