@@ -121,7 +121,10 @@ def _typed(request: Request, found: Tuning) -> Commands:
     groups = alike(read_ports(switch)[0], read_sonic(switch, request.port)) if switch is not None else []
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     changes = {name: value for name, value in found.best.point.items() if name in known}
-    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
+    warnings = [] if found.best.kept else ["NOT what was asked for: no setting keeps every bound"]
+    if found.confirmed is False:
+        warnings.append(f"NOT CONFIRMED by packets, do not apply it as it is: {'; '.join(found.notes)}")
+    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes, warnings)
 
 
 def _is_step(scenario: Scenario) -> bool:

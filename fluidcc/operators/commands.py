@@ -87,6 +87,7 @@ def commands_of(
     groups: Sequence[PortGroup],
     nic: NicSettings | None,
     changes: Mapping[str, float],
+    warnings: Sequence[str] = (),
 ) -> Commands:
     """What to type for some changes.
 
@@ -100,6 +101,8 @@ def commands_of(
         What the NIC is set to; None: NVIDIA's defaults.
     changes : mapping
         Values in SI of the model's parameters: ``kmin``, ``kmax``, ``pmax``, and those of `REGISTERS`.
+    warnings : sequence of str
+        What speaks against them, to stand before all other notes.
 
     Returns
     -------
@@ -118,7 +121,7 @@ def commands_of(
     wrong = next((name for name, value in changes.items() if not math.isfinite(value)), None)
     if wrong is not None:
         raise InputError(f"{wrong}: {changes[wrong]} is nothing that can be typed; give a finite value")
-    notes: list[str] = []
+    notes: list[str] = list(warnings)
     patch, undo, lines = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], [])
     given = nic.given if nic is not None else {}
     present = {name: int(given.get(name, SETTINGS[name].default)) for name in SETTINGS}
@@ -169,6 +172,8 @@ def _switch(
     if low > high:
         raise InputError(f"kmin: {low:.0f} bytes would be above kmax, {high:.0f} bytes; change both")
     meant = {(port, group.switch.queue) for group in groups for port in group.names}
+    if len(meant) > 1:
+        notes.append(_changed(profile, meant))
     patcher, shared = Patcher(config.tables), _others(config, profile, meant)
     if not shared:
         for name, text in texts.items():
@@ -192,6 +197,13 @@ def _switch(
         + f": the ports that are meant get a profile of their own, {new}"
     )
     return patcher.patch, patcher.undo, []
+
+
+def _changed(profile: str, meant: set[tuple[str, int]]) -> str:
+    """On which ports and queues."""
+    ports, queues = sorted({port for port, _ in meant}), sorted({queue for _, queue in meant})
+    listed = ", ".join(ports[:4]) + (", ..." if len(ports) > 4 else "")
+    return f"changes {len(ports)} ports that mark by {profile} ({listed}), queues {', '.join(map(str, queues))}"
 
 
 def _text(name: str, value: float, notes: list[str]) -> str:

@@ -18,16 +18,16 @@ from fluidcc.tuning.evaluate import Evaluator, Measured
 from fluidcc.tuning.goal import Goal, order_of
 from fluidcc.tuning.proof import Packets, contradictions, packets
 from fluidcc.tuning.result import Candidate
+from fluidcc.tuning.smoothing import apart, back, smoothed
 from fluidcc.tuning.space import Point, Space
 
 Rank = tuple[float, ...]
 
-_FINALISTS, _AT_ONCE = 24, 8  # that are run again with other seeds at most, and at a time
-_SPARE = (1.0, 2.0, 3.0)  # standard errors of the search's runs
+_LOOKED_AT = 300  # best points by the search, of which the finalists are taken
+_FINALISTS, _LAST = 24, 8  # that are run again with other seeds, and of these with all of them
 _SHOWN = 6  # that packets see at most
 _NEAR = 0.25  # of a range: distance over which a difference is believed
 _DOUBT = 0.05  # weight of there being none
-_PACKET = 1e3  # bytes: queues that differ by less are as good as the same
 
 
 class Proof:
@@ -37,10 +37,12 @@ class Proof:
     ----------
     goal : Goal
     space : Space
-    checker : Evaluator
-        With seeds that the search has not used.
+    checkers : sequence of Evaluator
+        With seeds that the search has not used, the later the more.
     rows : sequence of (Point, Measured)
         What was searched.
+    searched : int
+        With how many seeds.
     seeds : list of int
         Of the packet engine.
     threads : int or None
@@ -58,13 +60,14 @@ class Proof:
         self,
         goal: Goal,
         space: Space,
-        checker: Evaluator,
+        checkers: Sequence[Evaluator],
         rows: Sequence[tuple[Point, Measured]],
+        searched: int,
         seeds: list[int],
         threads: int | None,
     ) -> None:
-        self.goal, self.space, self.checker, self.rows, self.seeds = goal, space, checker, list(rows), seeds
-        self.threads = threads
+        self.goal, self.space, self.checkers, self.rows, self.seeds = goal, space, checkers, list(rows), seeds
+        self.searched, self.threads = max(1, searched), threads
         self.packets: dict[str, Packets] = {}
         self.confirmed: bool | None = None
         self.notes: list[str] = []
@@ -72,18 +75,22 @@ class Proof:
         self._differences: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
 
     def by_search(self) -> Candidate:
-        """The best by the search that keeps its bounds with other seeds too; that which misses least, if none does."""
-        checked: dict[tuple[float, ...], tuple[Rank, Candidate]] = {}
-        for spare in _SPARE:  # where chance decides, those that kept their bounds with more to spare are more likely to
-            order = sorted(self.rows, key=lambda row: _rank(self.goal, row[1], spare=spare))
-            for first in range(0, min(len(order), _FINALISTS), _AT_ONCE):
-                points = [point for point, _ in order[first : first + _AT_ONCE]]
-                for point, found in zip(points, self.checker(points), strict=True):
-                    one = _rank(self.goal, found), candidate_of(self.goal, point, found)
-                    checked[tuple(point.values())] = one
-                if any(each.kept for _, each in checked.values()):
-                    return min(checked.values(), key=lambda each: each[0])[1]
-        return min(checked.values(), key=lambda each: each[0])[1]
+        """The best by the search that keeps its bounds with other seeds too; that which misses least, if none does.
+
+        Successive halving: the finalists are the best as their neighbours have it too, each round runs fewer of them
+        with more seeds, and the last has the word.
+        """
+        points, found = [point for point, _ in self.rows], [found for _, found in self.rows]
+        seeds, chosen = np.ones(len(points)), [0]
+        for checker, count in zip(self.checkers, (_FINALISTS, _LAST), strict=False):
+            order = sorted(range(len(points)), key=lambda k: _rank(self.goal, found[k]))[:_LOOKED_AT]
+            smooth = smoothed(self.goal, self._places, found, seeds, order)
+            ranks = {k: _rank(self.goal, one) for k, one in zip(order, smooth, strict=True)}
+            chosen = sorted(order, key=ranks.__getitem__)[:count]
+            for k, one in zip(chosen, checker([points[k] for k in chosen]), strict=True):
+                found[k], seeds[k] = one, max(1, len(checker.seeds) / self.searched)
+        best = min(chosen, key=lambda k: _rank(self.goal, found[k]))
+        return candidate_of(self.goal, points[best], found[best])
 
     def by_packets(self, first: Candidate, present: Point | None) -> Candidate:
         """The best that packets say nothing against, of those they see; that which they say least against, if none."""
@@ -108,17 +115,17 @@ class Proof:
             following = self._next([each.point for _, _, each, _ in seen], rank if self.confirmed else None)
             if following is None:
                 return best
-            choice = candidate_of(self.goal, following, self.checker([following])[0])
+            choice = candidate_of(self.goal, following, self.checkers[0]([following])[0])
 
     def _run(self, point: Point, label: str) -> Packets:
-        draws, scenarios = self.checker.draws, self.checker.scenarios(point)
+        draws, scenarios = self.checkers[0].draws, self.checkers[0].scenarios(point)
         return packets(scenarios, draws.until, draws.window, self.seeds, label=label, threads=self.threads)
 
     def _learn(self, point: Point, found: Packets) -> None:
         """Keep by how much packets differ from the search's engine at a point."""
-        ours = self.checker([point])[0].metrics
+        ours = self.checkers[0]([point])[0].metrics
         gaps = {
-            name: _apart(name, found.metrics[name]) - _apart(name, ours[name])
+            name: apart(name, found.metrics[name]) - apart(name, ours[name])
             for name in self.goal.metrics
             if name in found.metrics
         }
@@ -137,20 +144,10 @@ class Proof:
                 known = np.isfinite(gaps).all(axis=1)
                 if known.any():
                     shift = (weights[known] @ gaps[known]) / (weights[known].sum() + _DOUBT)
-                    metrics[name] = _back(name, _apart(name, metrics[name]) + shift)
+                    metrics[name] = back(name, apart(name, metrics[name]) + shift)
             ranked.append((_rank(self.goal, Measured(metrics, found.errors), spare=1.0), point))
         best = min(ranked, key=lambda each: each[0], default=None)
         return None if best is None or (than is not None and best[0] >= than) else best[1]
-
-
-def _apart(metric: str, values: np.ndarray) -> np.ndarray:
-    """What differences of a metric are taken of: queues spread over decades, and differ by factors."""
-    return np.log(values + _PACKET) if metric.startswith("queue_bytes.") else values
-
-
-def _back(metric: str, values: np.ndarray) -> np.ndarray:
-    """The metric of which `_apart` is this."""
-    return np.exp(values) - _PACKET if metric.startswith("queue_bytes.") else values
 
 
 def candidate_of(goal: Goal, point: Point, found: Measured) -> Candidate:

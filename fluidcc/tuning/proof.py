@@ -130,7 +130,8 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
             short, errors = short.mean(keepdims=True), np.sqrt((errors**2).sum(keepdims=True)) / len(errors)
         if np.isnan(short).any() or (short > _SURE * errors).any():
             value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
-            said.append(f"{each} is missed: {value:.6g}")
+            told = f"{value:.6g}" if np.isfinite(value) else "it never comes to one"
+            said.append(f"{each} is missed: {told}")
     for name, word in _COUNTS.items():
         known = present is not None and name in found.each and name in present.each
         if known and present is not None and _more(goal, found.each[name], present.each[name]):

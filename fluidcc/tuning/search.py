@@ -3,7 +3,8 @@
 NSGA-II keeps a front of points of which none is better than another in every objective (K. Deb et al., "A fast and
 elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evol. Comput. 6(2), 2002), points that violate less
 going first. Its best is then moved along the axes until no neighbour is better, and what is left of the evaluations
-goes to clouds around the best few.
+goes to clouds around the best few, as their neighbours have it too (`fluidcc.tuning.smoothing`), and along their
+differences (R. Storn, K. Price, "Differential evolution", J. Global Optimization 11, 1997).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from scipy.stats import qmc
 
 from fluidcc.tuning.evaluate import Evaluator, Measured
 from fluidcc.tuning.goal import Goal, Score, better
+from fluidcc.tuning.smoothing import smoothed
 from fluidcc.tuning.space import Point, Space
 
 _POPULATION = 32
@@ -25,6 +27,8 @@ _START = 0.25  # share of the evaluations that are spread evenly first
 _POLISH = 0.5  # share of them that are left for what follows NSGA-II
 _STEP, _LEAST_STEP = 0.12, 0.004  # of the pattern search, as shares of a range
 _CLOUD, _CENTRES = 0.1, 5  # width of the clouds at first, and around how many points
+_LOOKED_AT = 200  # of the points known, for the best few
+_ELITE = 20  # of which differences are taken
 _NO_VALUE = 1e30  # what an objective without a value costs
 
 Report = Callable[[int], None]
@@ -118,15 +122,24 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         return [score_of(found) for found in evaluator([space.point(row) for row in places], report)]
 
     def best_known(count: int) -> list[tuple[np.ndarray, Score]]:
-        scored = [(space.shares(space.named(v)), score_of(found)) for v, found in evaluator.known()]
-        return sorted(
-            scored, key=functools.cmp_to_key(lambda a, b: better(goal, b[1], a[1]) - better(goal, a[1], b[1]))
-        )[:count]
+        """As the points around them have it too: chance would draw the clouds to points that were lucky."""
+        known = [(space.named(v), found) for v, found in evaluator.known() if not found.reason]
+        places, rows = np.stack([space.shares(point) for point, _ in known]), [found for _, found in known]
+        first = ranked([score_of(found) for found in rows])[:_LOOKED_AT]
+        smooth = smoothed(goal, places, rows, np.ones(len(rows)), first)
+        scores = [(goal.costs(found.metrics), goal.violations(found.metrics)) for found in smooth]
+        return [(places[first[k]], scores[k]) for k in ranked(scores)[:count]]
+
+    def ranked(scores: Sequence[Score]) -> list[int]:
+        def order(one: int, other: int) -> int:
+            return better(goal, scores[other], scores[one]) - better(goal, scores[one], scores[other])
+
+        return sorted(range(len(scores)), key=functools.cmp_to_key(order))
 
     [(at, here)] = best_known(1)
     size = _STEP
     while size >= _LEAST_STEP and evaluator.runs < until:
-        axes = size * np.eye(len(at))
+        axes = np.diag(np.maximum(size, space.spacing(at)))
         places = space.snapped(np.clip(np.concatenate([at + axes, at - axes]), 0.0, 1.0))
         moved = at
         for place, score in zip(places, scores_of(places), strict=True):
@@ -146,7 +159,12 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         before = evaluator.runs
         share = (before - began) / max(1, until - began)
         width = _CLOUD * (_LEAST_STEP / _CLOUD) ** share
-        centres = np.stack([place for place, _ in best_known(_CENTRES)])
-        chosen = centres[rng.integers(len(centres), size=min(_POPULATION // 2, until - before))]
-        scores_of(space.snapped(np.clip(chosen + width * rng.standard_normal(chosen.shape), 0.0, 1.0)))
+        elite = np.stack([place for place, _ in best_known(_ELITE)])
+        count = min(_POPULATION // 2, until - before)
+        chosen = elite[rng.integers(min(_CENTRES, len(elite)), size=count)]
+        # Half of them along differences of good points (differential evolution), which follow a ridge.
+        one, other = elite[rng.integers(len(elite), size=(2, count))]
+        chosen = chosen + (rng.random(count) < 0.5)[:, None] * rng.uniform(0.0, 2.0, (count, 1)) * (one - other)
+        widths = np.maximum(width, np.stack([space.spacing(row) for row in np.clip(chosen, 0.0, 1.0)]))
+        scores_of(space.snapped(np.clip(chosen + widths * rng.standard_normal(chosen.shape), 0.0, 1.0)))
         stuck = stuck + 1 if evaluator.runs == before else 0

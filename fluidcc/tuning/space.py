@@ -71,6 +71,13 @@ class Variable:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
+    def spacing(self, share: float) -> float:
+        """How far the next settable value is from a place in the range, as a share of it; 0 where any can be set."""
+        if self.step is None:
+            return 0.0
+        value = self.at(share)
+        return max(abs(self.share(value + self.step) - share), abs(self.share(value - self.step) - share))
+
 
 @dataclasses.dataclass(frozen=True)
 class Space:
@@ -97,6 +104,10 @@ class Space:
     def shares(self, point: Mapping[str, float]) -> np.ndarray:
         """Place of a point in the cube; the nearest, if it is outside."""
         return np.array([each.share(point[each.name]) for each in self.variables])
+
+    def spacing(self, shares: np.ndarray) -> np.ndarray:
+        """How far the next settable values are along each axis, (variables,)."""
+        return np.array([each.spacing(share) for each, share in zip(self.variables, shares, strict=True)])
 
     def snapped(self, shares: np.ndarray) -> np.ndarray:
         """Places of the settable points nearest to some places, (points, variables)."""

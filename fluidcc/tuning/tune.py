@@ -26,7 +26,7 @@ from fluidcc.tuning.space import Point, Space, space_of
 from fluidcc.units import whole
 
 _FRESH = 1000  # seeds from here on check what seeds 1, 2, ... have chosen
-_CHECKED = 4  # times as many of them
+_CHECKED = (4, 16)  # times as many of them
 _PROOF = 2000  # and from here on packets prove
 _MOST_CASES, _MOST_EVALUATIONS, _MOST_SEEDS = 100, 1_000_000, 1000
 
@@ -148,11 +148,11 @@ def tune(
     rows = [(space.named(values), found) for values, found in evaluator.known() if not found.reason]
     if not rows:
         raise InputError(f"over: no point makes sense; {next(found.reason for _, found in evaluator.known())}")
-    checker = evaluator
+    checkers = [evaluator]
     if engine != "fluid":
-        fresh = range(_FRESH + 1, _FRESH + 1 + _CHECKED * seeds)
-        checker = Evaluator(make_scenario, cases, draws, fresh, goal.metrics, workers)
-    proved = Proof(goal, space, checker, rows, list(range(_PROOF + 1, _PROOF + 1 + packet_seeds)), workers)
+        fresh = [range(_FRESH + 1, _FRESH + 1 + times * seeds) for times in _CHECKED]
+        checkers = [Evaluator(make_scenario, cases, draws, each, goal.metrics, workers) for each in fresh]
+    proved = Proof(goal, space, checkers, rows, seeds, list(range(_PROOF + 1, _PROOF + 1 + packet_seeds)), workers)
     best = proved.by_search()
     if packet_seeds:
         best = _shown(proved, best, present)
@@ -170,7 +170,7 @@ def tune(
     pareto = [candidate_of(goal, *each) for each in front]
 
     def candidate(point: Point) -> Candidate:
-        return candidate_of(goal, point, checker([point])[0])
+        return candidate_of(goal, point, checkers[0]([point])[0])
 
     return Tuning(
         goal=goal,

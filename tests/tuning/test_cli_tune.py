@@ -62,3 +62,17 @@ def test_one_line_for_what_makes_no_sense(arguments: list[str], word: str, capsy
     assert word in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+def test_what_packets_refuse_says_so_where_it_is_to_be_typed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fluidcc.tuning.choice.contradictions", lambda *_: ["the queue is far longer"])
+    files = ["--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt"), "--write", str(tmp_path)]
+    arguments = ["--flows", "2", "--over", "kmin=4KB:400KB", *FAST, "--packets", "1", "--subject-to", "jain>=0.1"]
+    assert run(["tune", "dcqcn", *files, *arguments]) == 0
+    capsys.readouterr()
+    text = (tmp_path / "README.txt").read_text()
+    assert "NOT CONFIRMED by packets" in text
+    assert "the queue is far longer" in text
+    assert "changes 32 ports" in text

@@ -61,6 +61,17 @@ def test_points_can_be_set_and_stay_where_they_are(shares: list[float]) -> None:
     assert 1024 * point["g"] == round(1024 * point["g"])
 
 
+def test_the_next_value_that_can_be_set_is_within_the_spacing() -> None:
+    space = space_of(DCQCN)
+    at = space.shares(space.point(np.array([0.0, 0.5, 0.3, 0.0])))
+    spacing = space.spacing(at)
+    assert spacing[3] == pytest.approx(math.log(2) / math.log(256))  # g: from 1/1024 to 2/1024 of 8 octaves
+    for k, step in enumerate(spacing):
+        there = space.snapped(at + step * np.eye(4)[k] * (1 if at[k] < 0.9 else -1))[0]
+        assert there[k] != at[k], space.names[k]
+    assert (space_of({"eta": (0.9, 0.98)}).spacing(np.array([0.5])) == 0.0).all()
+
+
 @pytest.mark.parametrize(
     ("over", "word"),
     [
