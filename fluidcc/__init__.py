@@ -1,7 +1,7 @@
 """fluidcc: datacenter congestion control as delay-differential fluid models.
 
-Everything public is here, in `fluidcc.theory` and in `fluidcc.operators`, and loaded when first used: ``import fluidcc
-as fc`` alone imports nothing heavy.
+Everything public is here, in `fluidcc.fabrics`, `fluidcc.operators` and `fluidcc.theory`, and loaded when first used:
+``import fluidcc as fc`` alone imports nothing heavy.
 
 It sets one switch of XLA, in ``XLA_FLAGS``, by which a single run is ten times as fast; what the user has set
 wins, and with ``FLUIDCC_JAX=off`` JAX is left alone.
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from fluidcc import errors as errors
+    from fluidcc import fabrics as fabrics
     from fluidcc import operators as operators
     from fluidcc import theory as theory
     from fluidcc import units as units
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError
+    from fluidcc.fabrics.slowdown import Slowdown as Slowdown
+    from fluidcc.fabrics.slowdown import slowdown as slowdown
     from fluidcc.figures.registry import list_figures as list_figures
     from fluidcc.figures.registry import reproduce as reproduce
     from fluidcc.fitting import Fit as Fit
@@ -121,6 +124,7 @@ _HOMES = {
     "Preset": "fluidcc.schemes.preset",
     "RED": "fluidcc.scenario.model",
     "Scenario": "fluidcc.scenario.model",
+    "Slowdown": "fluidcc.fabrics.slowdown",
     "Stability": "fluidcc.theory.control.stability",
     "StabilityChart": "fluidcc.sweeps.chart",
     "Storm": "fluidcc.scenario.model",
@@ -167,6 +171,7 @@ _HOMES = {
     "save_scenario": "fluidcc.scenario.builders.toml_file",
     "settling_time": "fluidcc.results.metrics",
     "simulate": "fluidcc.engines.run",
+    "slowdown": "fluidcc.fabrics.slowdown",
     "stability": "fluidcc.theory.control.stability",
     "stability_chart": "fluidcc.sweeps.chart",
     "sweep": "fluidcc.sweeps",
@@ -175,7 +180,7 @@ _HOMES = {
     "verify": "fluidcc.claims.runner",
     "wai_sweep": "fluidcc.sweeps.wai",
 }
-_MODULES = ("errors", "operators", "theory", "units")
+_MODULES = ("errors", "fabrics", "operators", "theory", "units")
 # Names of the version before: they answer with a warning, for one version.
 _RENAMED = {
     "acc_map": "theory.acc_map",

@@ -33,6 +33,7 @@ ORDER = (
     "fluidcc.engines",
     "fluidcc.theory",
     "fluidcc.theory.*",
+    "fluidcc.fabrics",
     "fluidcc.sweeps",
     "fluidcc.fitting",
     "fluidcc.operators",

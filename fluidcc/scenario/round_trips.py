@@ -10,7 +10,7 @@ from fluidcc.scenario.model import Flow, Scenario, base_rtt
 from fluidcc.units import is_concrete
 
 
-def _hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
+def hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
     """Rates of the sender's NIC, of every link of a flow's path, and of the receiver's access link [bytes/s]."""
     last = scenario.links[flow.path[-1]].target
     if flow.target and last:
@@ -22,28 +22,29 @@ def _hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
 
 def switches(scenario: Scenario, flow: Flow) -> int:
     """Switches on a flow's path: each of its packets is stored once in its NIC, and then once in each."""
-    return len(_hop_rates(scenario, flow)) - 1
+    return len(hop_rates(scenario, flow)) - 1
 
 
-def _propagation(scenario: Scenario, flow: Flow) -> Any:
+def propagation(scenario: Scenario, flow: Flow) -> Any:
+    """Round trip [s] without serialisation, or the fixed delay that a flow's scheme takes in its place."""
     fixed = flow.scheme.feedback_delay
     return base_rtt(scenario, flow) if fixed is None else fixed
 
 
 def serialisation_delays(scenario: Scenario, flow: Flow) -> list[Any]:
     """Time [s] that one data packet takes onto each link that it crosses, the sender's first."""
-    return [scenario.wire_packet_of(flow) / rate for rate in _hop_rates(scenario, flow)]
+    return [scenario.wire_packet_of(flow) / rate for rate in hop_rates(scenario, flow)]
 
 
 def ack_delay(scenario: Scenario, flow: Flow) -> Any:
     """Time [s] that one ACK takes onto all links of its way back, which are as fast as those there."""
     size = scenario.ack_bytes + flow.scheme.int_bytes
-    return sum(size / rate for rate in _hop_rates(scenario, flow))
+    return sum(size / rate for rate in hop_rates(scenario, flow))
 
 
 def base_rtt_with_serialisation(scenario: Scenario, flow: Flow) -> Any:
     """Round trip [s] of a data packet and its ACK through empty queues: propagation, and serialisation at every hop."""
-    return _propagation(scenario, flow) + serialisation_rtt(scenario, flow)
+    return propagation(scenario, flow) + serialisation_rtt(scenario, flow)
 
 
 def serialisation_rtt(scenario: Scenario, flow: Flow) -> Any:
@@ -53,13 +54,13 @@ def serialisation_rtt(scenario: Scenario, flow: Flow) -> Any:
 
 def payload_base_rtt(scenario: Scenario, flow: Flow) -> Any:
     """Round trip [s] as the HPCC authors' simulator counts it: a packet's payload alone is stored, and no ACK."""
-    payload = sum(scenario.packet_size / rate for rate in _hop_rates(scenario, flow))
-    return _propagation(scenario, flow) + payload
+    payload = sum(scenario.packet_size / rate for rate in hop_rates(scenario, flow))
+    return propagation(scenario, flow) + payload
 
 
 def slowest_rate(scenario: Scenario, flow: Flow) -> Any:
     """Least rate [bytes/s] of a flow's NIC and links; may be traced."""
-    return reduce(smaller, _hop_rates(scenario, flow))
+    return reduce(smaller, hop_rates(scenario, flow))
 
 
 def largest_base_rtt(scenario: Scenario, rule: Callable[[Scenario, Flow], Any] = base_rtt_with_serialisation) -> Any:

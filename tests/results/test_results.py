@@ -92,6 +92,11 @@ def fitted() -> fc.Fit:
 
 
 # Every class of results, by a function that makes one; a second call makes another with the same content.
+def slowed() -> fc.Slowdown:
+    scenario = fc.incast(2, size="10KB", scheme="none")
+    return fc.slowdown(scenario, fc.simulate(scenario, "1ms", engine="packet"))
+
+
 MADE: dict[str, Any] = {
     "Trace": simulated,
     "Comparison": lambda: fc.compare(simulated(), [packets(1), packets(2)]),
@@ -113,6 +118,7 @@ MADE: dict[str, Any] = {
     "Audit": audited,
     "Tuning": tuned,
     "Fit": fitted,
+    "Slowdown": slowed,
 }
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
 BY_IDENTITY: dict[str, Any] = {
@@ -127,7 +133,7 @@ BY_CONTENT: dict[str, Any] = {
     "Scenario": lambda: fc.incast(2),
 }
 DATASETS = ("Trace", "Comparison", "SweepResult", "StabilityChart", "Branches", "WaiSweep", "LimitCycle",
-            "DecreaseRates", "SharedDecrease")  # fmt: skip
+            "DecreaseRates", "SharedDecrease", "Slowdown")  # fmt: skip
 
 
 @functools.cache

@@ -124,13 +124,6 @@ def _map(text: str) -> dict[int, float]:
     return {int(rate): float(value) for rate, value in zip(values[::2], values[1::2], strict=True)}
 
 
-def flows_of_fat_tree() -> list[tuple[int, int, float, int]]:
-    """Source and target host, start [s] and size [bytes] of every flow of the run on the fat tree."""
-    with gzip.open(DATA / "S8_flows_fbhadoop_2ms.txt.gz", "rt") as handle:
-        rows = [line.split() for line in handle.read().splitlines()[1:]]
-    return [(int(row[0]), int(row[1]), float(row[5]) - 2.0, int(row[4])) for row in rows]
-
-
 def table() -> str:
     """Markdown: what that simulator measured, and our engine on the same scenarios with seed 1."""
     lines = ["| run | mean queue | largest queue | utilisation | sum of goodput |", "|---|---|---|---|---|"]

@@ -1,0 +1,173 @@
+"""A fabric as nodes and cables, whatever its shape, and the scenario of flows that ECMP routes over it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen, marking_of
+from fluidcc.scenario.model import Flow, Link, Scenario
+from fluidcc.scenario.routing import ecmp, shortest_paths
+from fluidcc.surface import constructor, public
+from fluidcc.units import RATE, TIME, quantity
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Cable:
+    """Two nodes, and what is between them: the same both ways.
+
+    Parameters
+    ----------
+    ends : tuple of int
+        Two nodes.
+    rate : quantity
+        [bytes/s].
+    delay : quantity
+        One way [s].
+    """
+
+    ends: tuple[int, int]
+    rate: Any
+    delay: Any
+
+    def __post_init__(self) -> None:
+        """Read with units."""
+        object.__setattr__(self, "rate", quantity(self.rate, RATE, "cable rate"))
+        object.__setattr__(self, "delay", quantity(self.delay, TIME, "cable delay"))
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, repr=False)
+class Topology:
+    """Hosts, switches and cables.
+
+    Parameters
+    ----------
+    hosts, switches : tuple of int
+        Numbers of the nodes.
+    cables : tuple of Cable
+        Each host has one, to a switch.
+
+    Raises
+    ------
+    InputError
+        If a cable names no node, or a host has not one cable to a switch.
+    """
+
+    hosts: tuple[int, ...]
+    switches: tuple[int, ...]
+    cables: tuple[Cable, ...]
+
+    def __post_init__(self) -> None:
+        """Whether flows can start and end at the hosts."""
+        hosts, switches = set(self.hosts), set(self.switches)
+        twice = [node for node, count in Counter([*self.hosts, *self.switches]).items() if count > 1]
+        if twice:
+            raise InputError(f"topology: node {twice[0]} is there twice; give each node one number")
+        plugged: Counter[int] = Counter()
+        for cable in self.cables:
+            for end in cable.ends:
+                if end not in hosts and end not in switches:
+                    raise InputError(f"topology: a cable leads to node {end}, which is none; give it among the nodes")
+            if not switches.intersection(cable.ends):
+                a, b = cable.ends
+                raise InputError(f"topology: hosts {a} and {b} are linked with each other; put a switch between them")
+            plugged.update(hosts.intersection(cable.ends))
+        wrong = next((host for host in self.hosts if plugged[host] != 1), None)
+        if wrong is not None:
+            raise InputError(f"topology: host {wrong} has {plugged[wrong]} cables; give it one, to a switch")
+
+    def __repr__(self) -> str:
+        """How large it is."""
+        return f"<Topology {len(self.hosts)} hosts, {len(self.switches)} switches, {len(self.cables)} cables>"
+
+    @public(passes_on=NETWORK)
+    def scenario(
+        self,
+        flows: Iterable[Sequence[Any]],
+        *,
+        scheme: Any = None,
+        preset: str | None = None,
+        marking: Marking = None,
+        ecmp_seed: int = 0,
+        **network: Any,
+    ) -> Scenario:
+        """Flows between hosts, each on one of the shortest paths.
+
+        Links between switches are named like ``320->340``, and a switch's port to a host ``320->7``. A host's own port
+        is its flows' ``line_rate`` and ``access_delay``.
+
+        Parameters
+        ----------
+        flows : iterable of (source, target, start, size)
+            Numbers of hosts, start [s] and payload [bytes]; an array of these columns, as `read_flows` and
+            `poisson_flows` have them, will do.
+        scheme, preset
+            As in `incast`.
+        marking : RED, or callable
+            Marking of every link, or a function of a link's rate; the scheme's own default if not given.
+        ecmp_seed : int
+            Selects another outcome of ECMP, which hashes seed, hosts and the flow's index.
+        **network
+            Fields of `Scenario`.
+
+        Returns
+        -------
+        Scenario
+
+        Raises
+        ------
+        InputError
+            If a flow names no host or its own, no path leads there, or a value cannot be read.
+        """
+        scheme, marking, network = chosen(scheme, preset, marking, None, network)
+        switches, hosts = set(self.switches), set(self.hosts)
+        between, access, down = [], {}, {}
+        for cable in self.cables:
+            for a, b in (cable.ends, cable.ends[::-1]):
+                if a in switches and b in switches:
+                    between.append(self._link(cable, a, b, marking, scheme))
+                elif a in hosts:
+                    access[a] = cable, b
+        links = list(between)
+        for host, (cable, switch) in access.items():
+            down[host] = len(links)
+            links.append(self._link(cable, switch, host, marking, scheme))
+        paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+        made = []
+        for i, row in enumerate(flows):
+            source, target = int(row[0]), int(row[1])
+            for end in (source, target):
+                if end not in hosts:
+                    raise InputError(f"flow {i}: node {end} is no host of the topology; name one of its hosts")
+            if source == target:
+                raise InputError(f"flow {i}: host {source} sends to itself; give another target")
+            cable, first = access[source]
+            ends = first, access[target][1]
+            if ends not in paths:
+                paths[ends] = shortest_paths(between, str(first), str(ends[1])) if first != ends[1] else [()]
+            if not paths[ends]:
+                raise InputError(f"flow {i}: no path leads from host {source} to {target}; add cables between switches")
+            made.append(
+                Flow(
+                    path=(*ecmp(paths[ends], (ecmp_seed, source, target, i)), down[target]),
+                    scheme=scheme,
+                    line_rate=cable.rate,
+                    start=float(row[2]),
+                    size=float(row[3]),
+                    access_delay=cable.delay,
+                    name=f"flow {i}",
+                    source=str(source),
+                    target=str(target),
+                )
+            )
+        return assembled(links, made, network)
+
+    @staticmethod
+    def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any) -> Link:
+        marks = marking_of(marking, scheme, cable.rate)
+        return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b))
