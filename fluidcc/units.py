@@ -302,14 +302,18 @@ def interval(value: Any, name: str) -> tuple[float, float] | None:
     Raises
     ------
     InputError
-        If it is neither.
+        If it is neither, or ends before it begins.
     """
     if value is None:
         return None
     parts = value.split(":") if isinstance(value, str) else value
     if not isinstance(parts, (tuple, list)) or len(parts) != 2:
         raise InputError(f"{name}: {repr(value)[:_LONGEST]} is no A:B; write for example 50ms:100ms")
-    return quantity(parts[0], TIME, name), quantity(parts[1], TIME, name)
+    opens, closes = quantity(parts[0], TIME, name), quantity(parts[1], TIME, name)
+    if opens >= closes:
+        ends = f"{show(opens, TIME)}:{show(closes, TIME)}"
+        raise InputError(f"{name}: {ends} does not end after it begins; write the earlier time first")
+    return opens, closes
 
 
 def whole(value: Any, least: int, most: float, name: str, hint: str = "") -> int:

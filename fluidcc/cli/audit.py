@@ -9,6 +9,7 @@ import typer
 
 from fluidcc.cli import options as o
 from fluidcc.cli import output
+from fluidcc.cli.request import is_switch
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ _COLOURS = {"bad": "red", "warn": "yellow", "ok": "green"}
 
 
 def command(
-    sonic: Annotated[str, typer.Option(metavar="FILE", help="The switch's config_db.json.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="CONFIG_DB [NIC]", help="The same as --sonic and --nic.")
+    ] = None,
+    sonic: Annotated[str | None, typer.Option(metavar="FILE", help="The switch's config_db.json.")] = None,
     nic: Annotated[str | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
     port: Annotated[str, typer.Option(metavar="NAMES", help="Ports by name or alias, with commas; or all.")] = "all",
     flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
@@ -38,13 +42,30 @@ def command(
 
     if fail_on is not None and fail_on not in _WORSE:
         raise InputError(f"--fail-on: {fail_on[:20]!r} is no severity; write warn or bad")
-    found = audit(sonic, nic, port=port, flows=flows, rtt=rtt, packets=packets)
+    switch, nic = _devices(files or [], sonic, nic)
+    found = audit(switch, nic, port=port, flows=flows, rtt=rtt, packets=packets)
     if json:
         output.print_json(found.as_dict())
     else:
         print_audit(found, verbose=verbose)
     if fail_on is not None and any(each.count(severity) for each in found.groups for severity in _WORSE[fail_on]):
         raise typer.Exit(FAILED)
+
+
+def _devices(files: list[str], sonic: str | None, nic: str | None) -> tuple[str, str | None]:
+    """The switch's and the NIC's, each given by an option or just named."""
+    for name in files:
+        if is_switch(name):
+            sonic, given = name, sonic
+        else:
+            nic, given = name, nic
+        if given is not None:
+            raise InputError(
+                f"{name[:200]}: is one more {'switch' if is_switch(name) else 'NIC'}; audit takes one of each"
+            )
+    if sonic is None:
+        raise InputError("--sonic: no switch is given; write fluidcc audit config_db.json nic.txt")
+    return sonic, nic
 
 
 def print_audit(found: Audit, *, verbose: bool = False) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
     from fluidcc.scenario.model import Scenario
@@ -21,6 +24,22 @@ def check_outputs(**outputs: tuple[str | None, tuple[str, ...]]) -> None:
     for option, (path, endings) in outputs.items():
         if path is not None:
             check_writable(path, f"--{option.replace('_', '-')}", endings)
+
+
+def make_folder(path: str, option: str) -> None:
+    """Make the folder that an option names, or say why not, before anything is computed."""
+    if not path.strip():
+        raise InputError(f"{option}: no folder is named; write for example {option} out")
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "no name of a folder"
+        raise InputError(f"{option}: {path[:200]!r}: {reason}; give a folder that can be written to") from None
+
+
+def tell(text: str) -> None:
+    """Say a line to people, apart from the answer."""
+    sys.stderr.write(f"fluidcc: {text}\n")
 
 
 def save_scenario(scenario: Scenario, path: str | None) -> None:

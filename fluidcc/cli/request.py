@@ -205,8 +205,14 @@ def _flow_count(flows: Any, columns: dict[str, Any], swept: bool) -> tuple[int, 
 def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple[Any, SwitchPort | None]:
     """Parameters and the switch's port, from the devices that --from names."""
     port = None
-    for source in request.sources or []:
-        if is_switch(source):
+    kinds = [is_switch(source) for source in request.sources or []]
+    for source, switch in zip(request.sources or [], kinds, strict=True):
+        if kinds.count(switch) > 1:
+            device = "switches" if switch else "NICs"
+            raise InputError(
+                f"--from: {source[:200]} is one of {kinds.count(switch)} {device}; give one of each at most"
+            )
+        if switch:
             from fluidcc.operators import read_sonic
 
             port = read_sonic(source, request.port)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,9 +18,11 @@ from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
     from fluidcc.operators import Commands
+    from fluidcc.operators.ports import PortGroup
     from fluidcc.scenario.model import Scenario
     from fluidcc.tuning import Tuning
 
+PICTURES = ("front.png", "sensitivity.png", "packets.png")
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
 
@@ -57,6 +60,9 @@ def command(
     json: o.Json = False,
 ) -> None:
     """Find the setting that does best under constraints, and confirm it by packets."""
+    if write is not None:
+        output.make_folder(write, "--write")  # before a search that may take minutes
+    request, ports = _first_port(request)
     bounds = _bounds(request, over)
     cases = _cases(request, flows, across or [], bounds)
     from fluidcc.operators import read_sonic
@@ -101,30 +107,82 @@ def command(
     )
     files = []
     if write is not None:
-        files = [str(path) for path in [*found.write(write), *_typed(request, found).write(write)]]
+        found.notes.extend(_nowhere(request, found))
+        typed = _typed(request, ports, found)
+        files = [str(path) for path in [*found.write(write), *typed.write(write)]]
+        _tell_of_others(write, files)
     if json:
         output.print_json(found.as_dict() | {"files": files})
     else:
         _print(request.scheme, found, files)
 
 
-def _typed(request: Request, found: Tuning) -> Commands:
+def _first_port(request: Request) -> tuple[Request, list[PortGroup]]:
+    """A request for the first of the ports that are named, and all of them: what is typed is for these.
+
+    Without a name they are all that are set like the port that is taken; ports that differ are none to tune at once.
+    """
+    from fluidcc.operators import read_sonic
+    from fluidcc.operators.ports import ALL, alike, read_ports
+
+    switch = next((each for each in request.sources or [] if is_switch(each)), None)
+    if switch is None:
+        return request, []
+    if request.port is None or request.port.strip() == ALL:
+        return dataclasses.replace(request, port=None), alike(read_ports(switch)[0], read_sonic(switch))
+    groups, _ = read_ports(switch, request.port)
+    first = groups[0].names[0]
+    chosen = alike(groups, read_sonic(switch, first))
+    others = sorted({name for each in groups if each not in chosen for name in each.names})
+    if others:
+        raise InputError(
+            f"--port: {', '.join(others[:4])} {'differ' if others[1:] else 'differs'} from {first} in speed or WRED "
+            "profile; tune them by a run of their own"
+        )
+    return dataclasses.replace(request, port=first), chosen
+
+
+def _tell_of_others(folder: str, files: list[str]) -> None:
+    """Say what is left of earlier runs: nobody should type that."""
+    from fluidcc.operators.commands import FILES, README
+
+    written = {Path(file).name for file in files}
+    old = sorted(name for name in (*FILES, README, *PICTURES) if name not in written and (Path(folder) / name).exists())
+    if old:
+        output.tell(f"{folder}: {', '.join(old)} {'are' if old[1:] else 'is'} of an earlier run, not of this setting")
+
+
+def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands:
     """What to type for the best setting, on the devices that --from names."""
-    from fluidcc.operators import read_nic, read_sonic
+    from fluidcc.operators import read_nic
     from fluidcc.operators.commands import THRESHOLDS, commands_of
-    from fluidcc.operators.ports import alike, read_ports
     from fluidcc.operators.registers import REGISTERS
 
     sources = request.sources or []
     switch = next((each for each in sources if is_switch(each)), None)
     nic = next((each for each in sources if not is_switch(each)), None)
-    groups = alike(read_ports(switch)[0], read_sonic(switch, request.port)) if switch is not None else []
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     changes = {name: value for name, value in found.best.point.items() if name in known}
-    warnings = [] if found.best.kept else ["NOT what was asked for: no setting keeps every bound"]
+    said = [] if found.best.kept else ["NOT what was asked for: no setting keeps every bound"]
     if found.confirmed is False:
-        warnings.append(f"NOT CONFIRMED by packets, do not apply it as it is: {'; '.join(found.notes)}")
-    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes, warnings)
+        said.append(f"NOT CONFIRMED by packets, do not apply it as it is: {'; '.join(found.notes)}")
+    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes, said)
+
+
+def _nowhere(request: Request, found: Tuning) -> list[str]:
+    """What is tuned and on none of the devices that --from names."""
+    from fluidcc.operators.commands import THRESHOLDS
+    from fluidcc.operators.registers import REGISTERS
+
+    said = []
+    for device, known, there in (
+        ("switch's config_db.json", THRESHOLDS, any(map(is_switch, request.sources or []))),
+        ("NIC's settings", REGISTERS, not all(map(is_switch, request.sources or []))),
+    ):
+        names = [name for name in found.space.names if name in known]
+        if request.sources and names and not there:
+            said.append(f"nothing to type for {', '.join(names)}: give a {device} by --from too")
+    return said
 
 
 def _is_step(scenario: Scenario) -> bool:

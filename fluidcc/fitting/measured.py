@@ -65,14 +65,6 @@ class Measured:
         queue, rates = (None if values is None else values[kept] for values in (self.queue, self.rates))
         return dataclasses.replace(self, time=self.time[kept], queue=queue, rates=rates)
 
-    def in_packets(self, packet: float) -> Measured:
-        """The same with rates that count whole packets [bytes], as those of a NIC and of the packet engine do."""
-        if self.rates is None or self.paced:
-            return self
-        sent = np.cumsum(self.rates * self.interval, axis=0)
-        whole = np.diff(np.floor(sent / packet), axis=0, prepend=0.0) * packet
-        return dataclasses.replace(self, rates=whole / self.interval)
-
     def at(self, time: np.ndarray) -> Measured:
         """The same at other times: rates keep the bytes sent between them, the queue is interpolated."""
         queue = None if self.queue is None else np.interp(time, self.time, self.queue)
@@ -137,6 +129,10 @@ def checked(found: Measured, where: str) -> Measured:
         raise InputError(f"{where}: times do not grow; sort the samples by time")
     if found.queue is not None and not (np.isfinite(found.queue).all() and (found.queue >= 0).all()):
         raise InputError(f"{where}: a queue is negative or no number; leave out such samples")
+    if found.queue is not None and found.rates is None and not found.queue.any():
+        raise InputError(
+            f"{where}: the queue is empty throughout, which nothing can be told by; add a rate, or more load"
+        )
     if found.rates is not None and (np.isinf(found.rates).any() or (found.rates < 0).any()):
         raise InputError(f"{where}: a rate is negative or infinite; leave out such samples")
     return found

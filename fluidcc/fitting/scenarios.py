@@ -115,10 +115,13 @@ def random_run(scenario: Scenario, engine: str, seed: int, time: np.ndarray, lin
         return _like(trace["time"].values, trace["queue"].values[:, link], _rates_of(trace, like), scenario, like)
     prepared = prepare(resolve(scenario), Times(until, until / 2, until, interval))
     sim, _ = hybrid.execute(prepared, seed)
-    samples = hybrid.outcome_of(prepared, sim).by_class(sim.flow_samples[:, :, int(like.paced)])
+    samples = sim.flow_samples[:, :, int(like.paced)]
+    if not like.paced:  # bytes sent: a NIC and the packet engine count whole packets, of each sender
+        packet = float(scenario.packet_size + scenario.header_bytes)
+        samples = np.floor(samples / packet + 1e-9) * packet
+    samples = hybrid.outcome_of(prepared, sim).by_class(samples)
     rates = samples if like.paced else np.diff(samples, axis=0, prepend=samples[:1]) / interval
-    found = _like(np.arange(len(samples)) * interval, sim.link_samples[:, link, 0], rates, scenario, like)
-    return found.in_packets(float(scenario.packet_size + scenario.header_bytes))
+    return _like(np.arange(len(samples)) * interval, sim.link_samples[:, link, 0], rates, scenario, like)
 
 
 def fluid_run(scenario: Scenario, until: float, interval: float, link: int, like: Measured) -> Measured:

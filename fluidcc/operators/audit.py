@@ -261,6 +261,7 @@ def audit(
             *lossless.watchdog(switch),
             *checks.nic(switch, settings, scheme),
         ]
+        findings += checks.least_rates(switch, scheme, flows)
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)

@@ -22,11 +22,14 @@ from fluidcc.units import RATE, SIZE, TIME, show
 
 PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
+_ROOM = 0.999  # of a port, for all flows at their least rate
+_MBPS = 1e6 / 8
 _LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
 
 
 _NO_ECN, _REVERSED, _NO_PMAX = "ECN is off", "Kmax is below Kmin", "Pmax is 0"
-UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX)
+_TOO_MANY = "more flows than their least rate allows"
+UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX, _TOO_MANY)
 
 
 def marking(port: SwitchPort) -> Iterator[Finding]:
@@ -347,13 +350,40 @@ def _field_widths(nic: NicSettings) -> Iterator[Finding]:
             )
 
 
+def least_rates(port: SwitchPort, scheme: DCQCN, flows: int) -> Iterator[Finding]:
+    """Whether the flows overload the port even when all have slowed down as far as they can."""
+    room = _ROOM * port.rate
+    if flows * float(scheme.min_rate) < room:
+        return
+    enough = math.floor(room / flows / _MBPS)
+    yield Finding(
+        "bad",
+        _TOO_MANY,
+        f"{flows} flows at rpg_min_rate {show(scheme.min_rate, RATE)} are {show(flows * float(scheme.min_rate), RATE)} "
+        f"into {show(port.rate, RATE)}: however much is marked, the queue grows; nothing was simulated",
+        f"lower rpg_min_rate to {enough} or less"
+        if enough
+        else f"no whole Mb/s is low enough: ask about {math.floor(room / _MBPS)} flows or fewer (--flows)",
+        set_registers(RPG_MIN_RATE=enough) if enough else (),
+    )
+
+
 def fixed_point(
     port: SwitchPort, red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int, reached: str = ""
 ) -> Iterator[Finding]:
     """Whether the flows have a fixed point on the RED ramp, and in words whether they reach it."""
     found = fixed_point.as_dict()
     p, queue = found["marking_probability"], found["queue_bytes"]
-    if p == 0:
+    if p is None:
+        cycle = fixed_point.cycle
+        shape = f"{cycle.kind}, from {show(cycle.low, SIZE)} to {show(cycle.high, SIZE)}" if cycle else "unknown"
+        yield Finding(
+            "warn",
+            f"no fixed point found with {flows} flows",
+            f"a run from line rate has a queue that is {shape}, when time is up",
+            "ask about the flows that do converge on a port: --flows",
+        )
+    elif p == 0:
         yield Finding("ok", "the port is not overloaded", f"{flows} flows at line rate fit")
     elif fixed_point.exists:
         text = f"of {flows} flows at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"

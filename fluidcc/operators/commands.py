@@ -27,6 +27,14 @@ from fluidcc.operators.sonic import threshold_fields
 from fluidcc.surface import constructor, public
 
 THRESHOLDS = ("kmin", "kmax", "pmax")
+FILES = {  # by name, and what for
+    "patch.json": "the switch: config apply-patch patch.json, then config save",
+    "undo.json": "the way back: config apply-patch undo.json",
+    "ecnconfig.txt": "the switch, by hand in place of the patch",
+    "nic.sh": "the NIC: DEVICE=... INTERFACE=... sh nic.sh, as root, on each host",
+    "nic-undo.sh": "the way back",
+}
+README = "README.txt"
 _RECEIVER = ("min_time_between_cnps",)  # of the notification point; all others are the reaction point's
 
 
@@ -147,7 +155,7 @@ def commands_of(
         stored = {name: stored[name] for name in registers}
         files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
     if files:
-        files["README.txt"] = _readme(files, notes)
+        files[README] = _readme(files, notes)
     return Commands(patch, undo, registers, before, files, tuple(notes))
 
 
@@ -283,15 +291,8 @@ def _script(stored: Mapping[str, int], running: Mapping[str, int], what: str) ->
 
 
 def _readme(files: Mapping[str, str], notes: Sequence[str]) -> str:
-    told = {
-        "patch.json": "the switch: config apply-patch patch.json, then config save",
-        "undo.json": "the way back: config apply-patch undo.json",
-        "ecnconfig.txt": "the switch, by hand in place of the patch",
-        "nic.sh": "the NIC: DEVICE=... INTERFACE=... sh nic.sh, as root, on each host",
-        "nic-undo.sh": "the way back",
-    }
     lines = ["What to type. Nothing here has been applied.", ""]
-    lines += [f"{name:14} {text}" for name, text in told.items() if name in files]
+    lines += [f"{name:14} {text}" for name, text in FILES.items() if name in files]
     lines += ["", *notes] if notes else []
     return "\n".join(lines) + "\n"
 

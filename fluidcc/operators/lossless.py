@@ -11,11 +11,21 @@ from fluidcc.operators.headroom import needed
 from fluidcc.units import RATE, SIZE, show
 
 _KIB = 1024
+_USUAL = 200  # ms until a queue that stands paused is dealt with, and until it is as before
 
 
 def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
     """Whether the port's maps lead packets to the queue, PFC watches where they are counted, and CNPs go elsewhere."""
     found = port.traffic
+    if found is not None and found.lacking:
+        maps = ", ".join(f"{table}|{name}" for table, name in found.lacking)
+        yield Finding(
+            "warn",
+            "maps are named that the file lacks",
+            f"PORT_QOS_MAP of {port.name} names {maps}: numbers are taken to lead to themselves, and which DSCPs go to "
+            f"queue {port.queue} is not checked as far as these say it",
+            f"add {maps}, as config qos reload does, or hand over the switch's whole configuration",
+        )
     if found is None or found.dscps is None:
         return  # ports that trust no DSCP: nothing says who is where
     if not found.dscps:
@@ -100,12 +110,38 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
 
 
 def watchdog(port: SwitchPort) -> Iterator[Finding]:
-    """Whether a storm of PAUSEs would be noticed."""
-    if port.lossless and not port.watchdog:
+    """Whether a storm of PAUSEs would be noticed, and ended."""
+    if not port.lossless:
+        return
+    if port.watchdog is None:
         yield Finding(
             "warn",
             "no PFC watchdog",
             f"one NIC that never stops sending PAUSE stops {port.name}, and from there what feeds it",
-            f"add PFC_WD|{port.name} with action drop, detection_time 200 and restoration_time 200",
-            set_fields("PFC_WD", port.name, action="drop", detection_time=200, restoration_time=200),
+            f"add PFC_WD|{port.name} with action drop, detection_time {_USUAL} and restoration_time {_USUAL}",
+            set_fields("PFC_WD", port.name, action="drop", detection_time=_USUAL, restoration_time=_USUAL),
         )
+        return
+    faults, dog = port.watchdog.faults, port.watchdog
+    if faults:
+        often = (dog.poll is not None and dog.poll > _USUAL) or any("POLL_INTERVAL" in fault for fault in faults)
+        yield Finding(
+            "warn",
+            "the switch does not take the PFC watchdog",
+            f"PFC_WD|{port.name}: {'; '.join(faults)}: nothing is watched",
+            f"set action drop, detection_time {_USUAL} and restoration_time {_USUAL} in PFC_WD|{port.name}"
+            + (f", and POLL_INTERVAL {_USUAL} in PFC_WD|GLOBAL" if often else ""),
+            set_fields("PFC_WD", port.name, action="drop", detection_time=_USUAL, restoration_time=_USUAL)
+            + (set_fields("PFC_WD", "GLOBAL", POLL_INTERVAL=_USUAL) if often else ()),
+        )
+    elif dog.action == "alert":
+        yield Finding(
+            "warn",
+            "the PFC watchdog only reports",
+            f"action alert writes a line to the log, and {port.name} stays stopped",
+            f"set action drop in PFC_WD|{port.name}",
+            set_fields("PFC_WD", port.name, action="drop"),
+        )
+    else:
+        done = "drops what waits" if dog.action == "drop" else "sends on without heeding PAUSEs, which may lose packets"
+        yield Finding("ok", "PFC watchdog", f"after {dog.detection_time} ms of PAUSE the switch {done}")

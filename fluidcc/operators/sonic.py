@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
+from fluidcc.operators.pfc_watchdog import Watchdog, watchdog_of
 from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
 from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
 from fluidcc.surface import constructor, public
@@ -100,8 +101,8 @@ class SwitchPort:
         The longest of the port's cable lengths [m].
     mtu : float
         Largest packet [bytes].
-    watchdog : bool
-        Whether PFC_WD watches the port.
+    watchdog : Watchdog or None
+        What PFC_WD says of the port; None if it does not watch it.
     wred_green : bool or None
         The profile's ``wred_green_enable``; None if it does not say.
     threshold_fields : mapping or None
@@ -137,7 +138,7 @@ class SwitchPort:
     dynamic_buffers: bool = False
     cable: float | None = None
     mtu: float = _DEFAULT_MTU
-    watchdog: bool = False
+    watchdog: Watchdog | None = None
     wred_green: bool | None = None
     threshold_fields: Mapping[str, str] | None = dataclasses.field(default=None, hash=False)
     traffic: TrafficClass | None = None
@@ -358,7 +359,7 @@ def _cabling(config: ConfigDB, port: str) -> Fields:
         "cable": max(lengths, default=None),
         "mtu": mtu,
         "dynamic_buffers": model == "dynamic",
-        "watchdog": port in config.table("PFC_WD", needed=False),
+        "watchdog": watchdog_of(config, port),
     }
 
 

@@ -39,6 +39,8 @@ class TrafficClass:
         Every DSCP of the map, with its queue.
     dscp_map, group_map : str
         Names of the port's maps; empty where the file gives none.
+    lacking : tuple of (str, str)
+        Maps that the port names and whose table the file does not have: table and name.
     """
 
     classes: tuple[int, ...] = ()
@@ -48,6 +50,7 @@ class TrafficClass:
     queues_of_dscp: tuple[tuple[int, int], ...] = ()
     dscp_map: str = ""
     group_map: str = ""
+    lacking: tuple[tuple[str, str], ...] = ()
 
 
 def traffic_class(config: ConfigDB, port: str, queue: int, priority: int) -> TrafficClass:
@@ -73,7 +76,15 @@ def traffic_class(config: ConfigDB, port: str, queue: int, priority: int) -> Tra
         queues_of_dscp=tuple((dscp, to_queue.get(each, each)) for dscp, each in sorted(to_class.items())),
         dscp_map=names["dscp_to_tc_map"],
         group_map=names["tc_to_pg_map"],
+        lacking=tuple(_lacking(config, port)),
     )
+
+
+def _lacking(config: ConfigDB, port: str) -> Iterator[tuple[str, str]]:
+    for field, (table, _, _) in _TABLES.items():
+        name = config.reference(qos_maps(config, port).get(field), table, f"PORT_QOS_MAP|{label(port)} {field}")
+        if name and table not in config.tables:
+            yield table, label(name)
 
 
 def _used(classes: tuple[int, ...], to_class: dict[int, int]) -> Iterator[int]:

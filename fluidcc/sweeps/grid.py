@@ -14,7 +14,7 @@ import numpy as np
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Flow, Scenario
-from fluidcc.scenario.parameters import specs
+from fluidcc.scenario.parameters import Spec, specs
 from fluidcc.schemes import registry
 
 MOST_POINTS = 50_000_000
@@ -160,9 +160,16 @@ def unit_of(name: str) -> str:
     return units.RATIO if found == units.COUNT else found or ""
 
 
-def _known_dimension(name: str) -> str | None:
+def spec_of(name: str) -> Spec | None:
+    """What is known of a parameter of any scheme, of the marking, or of a scenario, by name."""
     schemes = (*map(registry.scheme, registry.built_in()), *registry.outside())
     for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
         if name in specs(owner):
-            return specs(owner)[name].dimension
+            return specs(owner)[name]
+    return None
+
+
+def _known_dimension(name: str) -> str | None:
+    if (spec := spec_of(name)) is not None:
+        return spec.dimension
     return {"rate": units.RATE, "fabric_rate": units.RATE, "delay": units.TIME, "flows": units.COUNT}.get(name)

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.engines.compiled.outcome import Outcome, metrics_of
+from fluidcc.engines.packet.run import horizon_and_window
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.results.comparison import SMOOTHING
@@ -259,6 +260,7 @@ def engine_draws(engine: str, until: Any, window: Any) -> Draws:
     InputError
         If one of them makes no sense.
     """
+    horizon_and_window(until, window)
     if engine == "fluid":
         return dataclasses.replace(draws_of("hybrid", 1, None, until, window), engine="fluid")
     if engine != "hybrid":

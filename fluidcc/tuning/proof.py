@@ -17,9 +17,11 @@ from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.batch import StoppedError
+from fluidcc.sweeps.constraints import Constraint
 from fluidcc.sweeps.execution import on_threads
 from fluidcc.tuning.evaluate import SAMPLES, settled
 from fluidcc.tuning.goal import SETTLING, Goal
+from fluidcc.units import show
 
 _SURE = 2.0  # standard errors within which a bound counts as kept, and beyond which a difference counts
 _SLOWER = 1.1  # times the present settling time
@@ -120,18 +122,7 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
     setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than it has, by as much,
     speak against a setting too.
     """
-    said = []
-    for each in goal.constraints:
-        values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.zeros(1)))
-        if each.metric == SETTLING:
-            errors = np.zeros_like(values)
-        short = each.bound - values if each.sign == ">=" else values - each.bound
-        if not goal.worst:
-            short, errors = short.mean(keepdims=True), np.sqrt((errors**2).sum(keepdims=True)) / len(errors)
-        if np.isnan(short).any() or (short > _SURE * errors).any():
-            value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
-            told = f"{value:.6g}" if np.isfinite(value) else "it never comes to one"
-            said.append(f"{each} is missed: {told}")
+    said = [f"{each} is missed: {_told(goal, found, each)}" for each in goal.constraints if _short(goal, found, each)]
     for name, word in _COUNTS.items():
         known = present is not None and name in found.each and name in present.each
         if known and present is not None and _more(goal, found.each[name], present.each[name]):
@@ -141,6 +132,31 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
     if held and present is not None and _is_worse(goal, found, present):
         said.append(f"{first.metric} is worse than the present setting's")
     return said
+
+
+def within_errors(goal: Goal, found: Packets) -> list[str]:
+    """Bounds that the means miss, and of which chance leaves open whether they are kept, in words."""
+    return [
+        f"{each} is missed by packets' mean, {_told(goal, found, each)}, by less than two standard errors"
+        for each in goal.constraints
+        if _short(goal, found, each, sure=0.0) and not _short(goal, found, each)
+    ]
+
+
+def _short(goal: Goal, found: Packets, each: Constraint, *, sure: float = _SURE) -> bool:
+    """Whether a bound is missed by more than some standard errors, or has no value."""
+    values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.zeros(1)))
+    if each.metric == SETTLING:
+        errors = np.zeros_like(values)
+    short = each.bound - values if each.sign == ">=" else values - each.bound
+    if not goal.worst:
+        short, errors = short.mean(keepdims=True), np.sqrt((errors**2).sum(keepdims=True)) / len(errors)
+    return bool(np.isnan(short).any() or (short > sure * errors).any())
+
+
+def _told(goal: Goal, found: Packets, each: Constraint) -> str:
+    value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
+    return show(value, each.unit, 6) if np.isfinite(value) else "it never comes to one"
 
 
 def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.operators.settable import GRIDS
-from fluidcc.sweeps.grid import dimension_of, format_value
+from fluidcc.sweeps.grid import dimension_of, format_value, spec_of
 from fluidcc.units import RATE, Rate, parse, parse_any
 
 Point = dict[str, float]
@@ -147,6 +147,7 @@ def space_of(over: Mapping[str, Any]) -> Space:
         if grid is None:
             variables.append(Variable(name, low, high))
             continue
+        _check_ends(name, low, high)
         first = math.ceil(max(low, grid.low) / grid.step - 1e-9) * grid.step
         last = math.floor(min(high, grid.high) / grid.step + 1e-9) * grid.step
         if first >= last:
@@ -157,6 +158,16 @@ def space_of(over: Mapping[str, Any]) -> Space:
             )
         variables.append(Variable(name, first, last, grid.step))
     return Space(tuple(variables))
+
+
+def _check_ends(name: str, low: float, high: float) -> None:
+    """Refuse bounds beyond what a parameter may be; an end that it may only come near to is none."""
+    spec = spec_of(name)
+    for end in (low, high):
+        if spec is not None and not spec.low <= end <= spec.high:
+            least, most = (format_value(name, each) for each in (spec.low, spec.high))
+            able = f"{least} to {most}" if math.isfinite(spec.high) else f"{least} or more"
+            raise InputError(f"over {name}: {format_value(name, end)} is nothing that it can be; it takes {able}")
 
 
 def number(bound: Any, name: str, where: str = "over") -> float:

@@ -19,6 +19,7 @@ from fluidcc.tuning.choice import Proof, candidate_of
 from fluidcc.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.tuning.front import front_of, knee_of
 from fluidcc.tuning.goal import Goal, goal_of
+from fluidcc.tuning.proof import within_errors
 from fluidcc.tuning.result import Candidate, Tuning
 from fluidcc.tuning.search import search
 from fluidcc.tuning.sensitivity import sensitivity as sensitivity_of
@@ -191,7 +192,9 @@ def tune(
 def _shown(proved: Proof, best: Candidate, present: Point | None) -> Candidate:
     """What packets choose; what the search did, where they refuse the scenario: that is no reason to lose it."""
     try:
-        return proved.by_packets(best, present)
+        shown = proved.by_packets(best, present)
+        proved.notes.extend(within_errors(proved.goal, proved.packets["best"]))
+        return shown
     except InputError as error:
         proved.notes.append(f"packets were not run: {error}")
         proved.packets, proved.confirmed = {}, None

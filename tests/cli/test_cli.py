@@ -297,6 +297,20 @@ def test_audit(fluidcc):
     assert {f["severity"] for f in found["findings"]} <= {"ok", "warn", "bad"}
 
 
+def test_an_audit_of_files_that_are_just_named(fluidcc):
+    switch, nic, options = EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", ["--packets", "0", "--json"]
+    _, by_options, _ = fluidcc("audit", "--sonic", switch, "--nic", nic, *options)
+    for named in ([switch, nic], [nic, switch], [switch, "--nic", nic]):
+        status, found, _ = fluidcc("audit", *named, *options)
+        assert status == 0
+        assert found == by_options
+    for named, words in (([nic], "config_db.json nic.txt"), ([switch, nic, nic], "one more NIC")):
+        status, _, err = fluidcc("audit", *named)
+        assert status == 2
+        assert words in err
+        assert err.count("\n") == 1
+
+
 def test_an_audit_fails_where_it_is_asked_to(fluidcc):
     """The sample has warnings and nothing bad."""
     files = ["--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--port", "Eth1"]

@@ -12,6 +12,8 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.cli.app import run
+from fluidcc.fitting.measured import Measured
+from fluidcc.fitting.scenarios import random_run
 from tests.engines.packet import ns3
 
 DATA = ns3.DATA
@@ -68,6 +70,19 @@ def test_a_nics_timer_from_packets(tmp_path: Path) -> None:
     assert found.runs == 200
     found.plot().write(tmp_path / "fit.png")
     assert (tmp_path / "fit.png").stat().st_size > 10_000
+
+
+def test_the_sum_of_rates_counts_the_packets_of_each_sender() -> None:
+    """Six counters of whole packets are less even than one of their sum, and a fit of fast changes sees it."""
+    flows, time = fc.incast(6, rate="40Gbps"), np.arange(401) * 5e-6
+    each = random_run(flows, "hybrid", 1, time, 0, Measured(time, None, np.zeros((401, 6))))
+    added = random_run(flows, "hybrid", 1, time, 0, Measured(time, None, np.zeros((401, 1))))
+    assert each.rates is not None
+    assert added.rates is not None
+    np.testing.assert_allclose(added.rates[:, 0], each.rates.sum(axis=1), rtol=1e-9)
+    packets = each.rates * 5e-6 / (flows.packet_size + flows.header_bytes)
+    np.testing.assert_allclose(packets, np.round(packets), atol=1e-6)
+    assert set(np.unique(np.round(packets[1:, 0]))) > {0.0, 1.0}
 
 
 def test_a_model_that_is_not_what_was_measured_is_said_to_be() -> None:

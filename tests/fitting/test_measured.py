@@ -80,6 +80,7 @@ def test_a_trace_and_its_file_are_the_same(tmp_path: Path) -> None:
         ("time_us,q\n1,2\n2,3\n", "2 samples are too few"),
         ("time_us,q\n" + "".join(f"{100 - t},1\n" for t in TIME), "times do not grow"),
         ("time_us,q\n" + "".join(f"{t},-1\n" for t in TIME), "a queue is negative"),
+        ("time_us,q\n" + "".join(f"{t},0\n" for t in TIME), "empty throughout"),
         ("time_us,rate\n" + "".join(f"{t},inf\n" for t in TIME), "a rate is negative or infinite"),
         ("time_parsecs,q\n1,2\n", "time_parsecs"),
     ],
@@ -106,11 +107,3 @@ def test_rates_at_other_times_keep_the_bytes() -> None:
     assert coarse.rates is not None
     assert fine.rates is not None
     np.testing.assert_allclose(coarse.rates[5], fine.rates[50:60].mean(axis=0), rtol=1e-9)
-
-
-def test_whole_packets_are_what_was_sent_within_one() -> None:
-    fluid = Measured(np.arange(1, 1001) * 1e-6, None, np.full((1000, 1), 1e9))
-    counted = fluid.in_packets(1048).rates
-    assert counted is not None
-    assert set(np.round(counted[:, 0] * 1e-6 / 1048)) == {0.0, 1.0}
-    assert abs(counted.sum() * 1e-6 - 1e6) <= 1048

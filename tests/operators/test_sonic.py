@@ -8,6 +8,7 @@ import pytest
 
 from fluidcc.errors import InputError
 from fluidcc.operators import read_sonic
+from fluidcc.operators.pfc_watchdog import Watchdog
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"
 SMALL = {
@@ -68,7 +69,7 @@ def test_sample_in_si_units():
     assert (port.cable, port.mtu, port.watchdog, port.dynamic_buffers, port.wred_green) == (
         5.0,
         9100.0,
-        True,
+        Watchdog("drop", "200", "200", "200"),
         False,
         True,
     )

@@ -11,7 +11,11 @@ from fluidcc.cli.app import run
 
 FAST = ["--until", "5ms", "--evaluations", "10", "--seeds", "2", "--sensitivity", "0"]
 RANGES = ["--over", "kmin=2KB:100KB", "--over", "pmax=1%:50%"]
-LEAF = Path(__file__).parents[2] / "examples" / "leaf-100g"
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LEAF = EXAMPLES / "leaf-100g"
+
+SWITCH = ["--from", str(LEAF / "config_db.json")]
+FABRIC = ["--from", str(EXAMPLES / "fabric-400g" / "config_db.json")]
 
 
 def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -54,6 +58,17 @@ def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(capsys: pytest
         ([*RANGES, "--subject-to", "utilisation=1"], "no bound"),
         ([*RANGES, "--flows", "none"], "--flows"),
         ([*RANGES, "--engine", "packet"], "packets prove"),
+        (["--over", "kmin=-5KB:100KB"], "over kmin: -5KB is nothing that it can be; it takes 0B or more"),
+        (["--over", "pmax=1%:200%"], "over pmax: 2 is nothing that it can be; it takes 0 to 1"),
+        ([*RANGES, "--subject-to", "utilisation>=2"], "from 0 to 1"),
+        ([*RANGES, "--subject-to", "jain<=-1"], "from 0 to 1"),
+        ([*RANGES, "--window", "4ms:2ms"], "window: 4ms:2ms does not end after it begins"),
+        ([*RANGES, "--window", "2ms:6ms"], "does not lie inside the run of 5ms"),
+        ([*RANGES, "--write", ""], "no folder is named"),
+        ([*RANGES, "--write", str(LEAF / "nic.txt" / "out")], "--write"),
+        ([*RANGES, *SWITCH, *SWITCH], "one of 2 switches"),
+        ([*RANGES, *SWITCH, "--port", "Eth1,Ethernet999"], "has no 'Ethernet999'"),
+        (["--over", "kmin=1KB:99KB", *FABRIC, "--port", "Ethernet0,Ethernet124"], "differs from Ethernet0"),
     ],
 )
 def test_one_line_for_what_makes_no_sense(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,3 +91,17 @@ def test_what_packets_refuse_says_so_where_it_is_to_be_typed(
     assert "NOT CONFIRMED by packets" in text
     assert "the queue is far longer" in text
     assert "changes 32 ports" in text
+
+
+def test_what_is_typed_is_for_the_ports_that_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """By name or alias; what an earlier run has left is pointed at, and what has no device."""
+    (tmp_path / "nic-undo.sh").write_text("of yesterday")
+    arguments = [*SWITCH, "--port", "Eth1,Ethernet4", "--over", "kmin=4KB:400KB", "--over", "g=1/1024:1/4", *FAST]
+    assert run(["tune", "dcqcn", "--flows", "2", *arguments, "--packets", "0", "--write", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.err.splitlines()[-1].endswith("nic-undo.sh is of an earlier run, not of this setting")
+    assert "nothing to type for g: give a NIC's settings by --from too" in " ".join(said.out.split())
+    assert "changes 2 ports" in (tmp_path / "README.txt").read_text()
+    added = [each for each in json.loads((tmp_path / "patch.json").read_text()) if "QUEUE" in each["path"]]
+    assert added
+    assert all("Ethernet0|" in each["path"] or "Ethernet4|" in each["path"] for each in added)

@@ -14,7 +14,7 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.tuning.goal import SETTLING, goal_of
-from fluidcc.tuning.proof import Packets, contradictions
+from fluidcc.tuning.proof import Packets, contradictions, within_errors
 
 OVER = {"kmin": ("2KB", "100KB"), "kmax": ("20KB", "800KB")}
 START = {"kmin": "5KB", "kmax": "200KB"}
@@ -136,6 +136,11 @@ def test_packets_contradict_beyond_two_standard_errors() -> None:
     missed = contradictions(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]), present)
     assert len(missed) == 1
     assert "utilisation>=0.99 is missed: 0.97" in missed[0]
+    assert within_errors(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880])) == [
+        "utilisation>=0.99 is missed by packets' mean, 0.9897, by less than two standard errors"
+    ]
+    assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]))  # contradicted
+    assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.992, 0.991, 0.993]))
     worse = contradictions(goal, _packets([150.0, 160.0, 155.0], [0.995, 0.995, 0.995]), present)
     assert worse == ["queue_bytes.p99 is worse than the present setting's"]
     # A present setting that leaves the link idle has a short queue for that: nothing to be held to.

@@ -45,7 +45,13 @@ class DCQCN:
         low=0,
     )
     byte_counter: Any = parameter(
-        SIZE, "bytes between rate increases", default="10MB", symbol="B", source=_TABLE_14, low=0, open_low=True
+        SIZE,
+        "bytes between rate increases; 1000GB turns it off",
+        default="10MB",
+        symbol="B",
+        source=_TABLE_14,
+        low=0,
+        open_low=True,
     )
     timer: Any = parameter(
         TIME, "time between rate increases", default="55us", symbol="T", source=_TABLE_14, low=0, open_low=True

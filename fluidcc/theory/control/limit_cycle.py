@@ -34,6 +34,7 @@ from fluidcc.units import TIME, quantity, show
 _LAGS = 200  # longest lags in the first windows; DCQCN's cycles take about 40
 _FEWEST = 8  # periods in a window, or it is made longer
 _PATTERN = 4  # crossings of the mean within one period, at most
+_NOTICED = 1e-5  # of a queue: a fall that is no rounding
 _REGULAR = 0.02  # standard deviation of the periods of a cycle, in periods
 
 
@@ -276,7 +277,9 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
         ends = run.steps * plan.dt
         report(min(ends / horizon, 1.0))
         enough = len(crossings) > _FEWEST or high - low <= SMALLEST * scale
-        if (settled and enough) or ends + steps * plan.dt > horizon:
+        drains = _falls(courses)  # however small a part of it goes in a window
+        kind = "decaying" if drains else kind
+        if (settled and enough and not drains) or ends + steps * plan.dt > horizon:
             break
         if not enough and ends + 6 * steps * plan.dt <= horizon:  # three of twice the length
             steps, oscillations = 2 * steps, []
@@ -300,6 +303,16 @@ def _grows(ends: list[tuple[float, float, float]]) -> bool:
     speeds = np.diff(lows) / np.diff(times)
     rises = speeds.min() > 0 and lows[-1] > (1 + SMALLEST) * lows[-2] and (lows[1:] >= highs[:-1]).all()
     return bool(rises and np.ptp(speeds) <= AGREE * speeds.max())
+
+
+def _falls(ends: list[tuple[float, float, float]]) -> bool:
+    """Whether a queue fell as fast over three windows, as a long one does that drains; ends as in `_grows`."""
+    if len(ends) < 3:
+        return False
+    times, lows, highs = np.array(ends[-3:]).T
+    speeds = -np.diff(lows) / np.diff(times)
+    falls = (lows[:-1] - lows[1:]).min() > _NOTICED * highs[-1] and (highs[1:] <= lows[:-1] * (1 + _NOTICED)).all()
+    return bool(falls and np.ptp(speeds) <= AGREE * speeds.max())
 
 
 def _period(crossings: Array) -> tuple[float, float, bool]:

@@ -205,6 +205,18 @@ def test_a_queue_that_grows_for_ever_is_no_cycle() -> None:
     assert not fc.equilibrium(fc.incast(2, scheme=fc.NoControl())).exists
 
 
+def test_a_long_queue_that_drains_slowly_is_no_equilibrium() -> None:
+    """50 Gb/s of 100 leave 94 GB of a start at line rate: a window takes a thousandth of them away."""
+    flows = fc.incast(
+        1,
+        rate="100Gbps",
+        scheme=fc.DCQCN(min_rate="1Mbps"),
+        multiplicity=50_000.0,
+        marking=fc.RED("1MB", "2MB", "5%"),
+    )
+    assert fc.limit_cycle(flows, until="60ms", estimate_error=False).kind == "decaying"
+
+
 @pytest.mark.slow  # its packets wait for tens of ms, all of which is remembered
 def test_a_queue_that_nobody_hears_of_grows_for_ever() -> None:
     """HPCC's rates without the queue term, beyond the headroom."""

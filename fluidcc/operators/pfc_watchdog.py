@@ -1,0 +1,81 @@
+"""A SONiC port's PFC watchdog: how long a queue may stand paused, and what is done then."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.config_files import clip
+from fluidcc.surface import constructor
+
+ACTIONS = ("drop", "forward", "alert")
+# What the switch's own command takes [ms] (sonic-utilities, pfcwd).
+TIMES = {"detection_time": (100, 5000), "restoration_time": (100, 60000)}
+_POLL = (100, 3000)
+_DEFAULT_ACTION = "drop"
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Watchdog:
+    """What PFC_WD says of a port, as it stands.
+
+    Attributes
+    ----------
+    action : str
+        What is done with a queue that stands paused: drop, forward (without heeding PAUSEs) or alert.
+    detection_time, restoration_time : str
+        How long it stands paused until then, and how long it is well until it is as before [ms]; empty if not given.
+    poll_interval : str
+        How often the switch looks [ms]; empty if not given.
+    """
+
+    action: str = _DEFAULT_ACTION
+    detection_time: str = ""
+    restoration_time: str = ""
+    poll_interval: str = ""
+
+    @property
+    def poll(self) -> int | None:
+        """``poll_interval`` as a number; None if it is none."""
+        return _milliseconds(self.poll_interval)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What a switch does not take, in words."""
+        found = []
+        if self.action not in ACTIONS:
+            found.append(f"action {clip(self.action)} is none of {', '.join(ACTIONS)}")
+        for name, (low, high) in TIMES.items():
+            value = _milliseconds(getattr(self, name))
+            if value is None or not low <= value <= high:
+                found.append(f"{name} {clip(getattr(self, name))} is not from {low} to {high} ms")
+        if self.poll_interval and (self.poll is None or not _POLL[0] <= self.poll <= _POLL[1]):
+            found.append(f"POLL_INTERVAL {clip(self.poll_interval)} is not from {_POLL[0]} to {_POLL[1]} ms")
+        detection = _milliseconds(self.detection_time)
+        if detection is not None and self.poll is not None and detection < self.poll:
+            found.append(f"detection_time {detection} is below the POLL_INTERVAL of {self.poll} ms")
+        return tuple(found)
+
+
+def _milliseconds(text: str) -> int | None:
+    """A whole number, or None."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
+    """The port's entry; None without one.
+
+    Raises
+    ------
+    InputError
+        If the table or an entry is no object.
+    """
+    entries = config.table("PFC_WD", needed=False)
+    if port not in entries:
+        return None
+    fields = config.entry("PFC_WD", port)
+    everywhere = config.entry("PFC_WD", "GLOBAL") if "GLOBAL" in entries else {}
+    times = {name: str(fields.get(name, "")).strip() for name in TIMES}
+    action = str(fields.get("action", _DEFAULT_ACTION)).strip().lower()
+    return Watchdog(action, **times, poll_interval=str(everywhere.get("POLL_INTERVAL", "")).strip())
