@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen, marking_of
+from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen, flow_row, marking_of
 from fluidcc.scenario.model import Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
 from fluidcc.surface import constructor, public
@@ -103,9 +103,9 @@ class Topology:
 
         Parameters
         ----------
-        flows : iterable of (source, target, start, size)
-            Numbers of hosts, start [s] and payload [bytes]; an array of these columns, as `read_flows` and
-            `poisson_flows` have them, will do.
+        flows : iterable of (source, target[, start[, size]])
+            Numbers of hosts, start [s] and payload [bytes]; at once and long-lived if not given. An array of these
+            columns, as `read_flows` and `poisson_flows` have them, will do.
         scheme, preset
             As in `incast`.
         marking : RED, or callable
@@ -138,14 +138,10 @@ class Topology:
             down[host] = len(links)
             links.append(self._link(cable, switch, host, marking, scheme))
         paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
+        which = f"the topology's hosts are {_listed(self.hosts)}"
         made = []
         for i, row in enumerate(flows):
-            source, target = int(row[0]), int(row[1])
-            for end in (source, target):
-                if end not in hosts:
-                    raise InputError(f"flow {i}: node {end} is no host of the topology; name one of its hosts")
-            if source == target:
-                raise InputError(f"flow {i}: host {source} sends to itself; give another target")
+            source, target, start, size = flow_row(row, i, hosts, which)
             cable, first = access[source]
             ends = first, access[target][1]
             if ends not in paths:
@@ -157,8 +153,8 @@ class Topology:
                     path=(*ecmp(paths[ends], (ecmp_seed, source, target, i)), down[target]),
                     scheme=scheme,
                     line_rate=cable.rate,
-                    start=float(row[2]),
-                    size=float(row[3]),
+                    start=start,
+                    size=size,
                     access_delay=cable.delay,
                     name=f"flow {i}",
                     source=str(source),
@@ -171,3 +167,11 @@ class Topology:
     def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any) -> Link:
         marks = marking_of(marking, scheme, cable.rate)
         return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b))
+
+
+def _listed(hosts: Sequence[int]) -> str:
+    """Which numbers there are, in a few words."""
+    if len(hosts) > 1 and list(hosts) == list(range(hosts[0], hosts[-1] + 1)):
+        return f"{hosts[0]} to {hosts[-1]}"
+    shown = ", ".join(map(str, hosts[:8]))
+    return shown if len(hosts) <= 8 else f"{shown} and {len(hosts) - 8} more"

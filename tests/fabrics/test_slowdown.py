@@ -106,12 +106,29 @@ def test_topologies_that_are_none(change: dict[str, Any], words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flow", "words"),
-    [((0, 9), "node 9 is no host"), ((0, 6), "node 6 is no host"), ((2, 2), "sends to itself")],
+    ("row", "words"),
+    [
+        ((0, 9, 0.0, 1e3), "target: there is no host 9; the topology's hosts are 0 to 3"),
+        ((6, 0, 0.0, 1e3), "source: there is no host 6"),
+        ((float("nan"), 0, 0.0, 1e3), "source: there is no host nan"),
+        ((0, None, 0.0, 1e3), "target: there is no host None"),
+        ((0, 1.5, 0.0, 1e3), "target: there is no host 1.5"),
+        ((2, 2, 0.0, 1e3), "from host 2 to itself"),
+        ((0,), "is no flow"),
+        ((0, 1, 0.0, 1e3, 7), "is no flow"),
+        ((0, 1, "soon", 1e3), "start"),
+        ((0, 1, 0.0, -5), "size"),
+    ],
 )
-def test_flows_that_lead_nowhere(flow: tuple[int, int], words: str) -> None:
-    with pytest.raises(fc.InputError, match=f"flow 1: .*{words}"):
-        PODS.scenario([(0, 1, 0.0, 1e3), (*flow, 0.0, 1e3)])
+def test_flows_that_lead_nowhere(row: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(fc.InputError, match=f"flow 1.*{words}"):
+        PODS.scenario([(0, 1, 0.0, 1e3), row])
+
+
+def test_hosts_that_are_no_range_are_named() -> None:
+    odd = Topology((3, 7), (5,), (Cable((3, 5), "1Gbps", "1us"), Cable((7, 5), "1Gbps", "1us")))
+    with pytest.raises(fc.InputError, match="hosts are 3, 7"):
+        odd.scenario([(3, 4)])
 
 
 def test_a_fabric_in_parts_is_refused() -> None:

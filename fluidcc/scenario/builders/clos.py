@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from fluidcc.scenario.builders.common import (
     Marking,
     assembled,
     chosen,
+    flow_row,
     marking_of,
     per_flow,
 )
@@ -138,7 +138,7 @@ def clos(
     initial_rates = per_flow(initial_rate, len(rows), "initial_rate")
     made = []
     for i, row in enumerate(rows):
-        source, target, start, size = _flow_row(row, i, count)
+        source, target, start, size = flow_row(row, i, range(count), f"the hosts are 0 to {count - 1}")
         pair = source // hosts, target // hosts
         if pair not in between:
             paths = shortest_paths(fabric, f"T{pair[0] + 1}", f"T{pair[1] + 1}")
@@ -306,22 +306,3 @@ def clos_unit(
         As `clos`.
     """
     return clos(flows, **_OF_UNIT, hosts=hosts, failed=failed, rate=rate, fabric_rate=fabric_rate, pfc=pfc, **options)
-
-
-def _flow_row(row: Sequence[Any], index: int, hosts: int) -> tuple[int, int, Any, Any]:
-    """Source, target, start and size of a flow."""
-    where = f"flow {index}"
-    try:
-        source, target, start, size = (*row, 0.0, math.inf)[:4] if len(row) == 2 else (*row, math.inf)[:4]
-        if len(row) > 4:
-            raise ValueError
-    except (TypeError, ValueError):
-        raise InputError(f"{where}: {repr(row)[:60]} is no flow; write (source, target, start, size)") from None
-    ends = []
-    for name, host in (("source", source), ("target", target)):
-        if isinstance(host, str) or host != int(host) or not 0 <= host < hosts:
-            raise InputError(f"{where} {name}: there is no host {repr(host)[:20]}; the hosts are 0 to {hosts - 1}")
-        ends.append(int(host))
-    if ends[0] == ends[1]:
-        raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
-    return ends[0], ends[1], start, size

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
+import numbers
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -47,6 +49,32 @@ def flow_columns(
         for i, value in enumerate(columns[name]):
             refuse_bare_rate(value, f"flow {i} {name}")
     return [{name: values[i] for name, values in columns.items()} for i in range(flows)]
+
+
+def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) -> tuple[int, int, Any, Any]:
+    """Source, target, start and size of a flow, of a row of two to four; ``which`` says what the hosts are.
+
+    Raises
+    ------
+    InputError
+        If the row is none, an end is no host, or both are the same.
+    """
+    where = f"flow {index}"
+    try:
+        source, target, start, size = (*row, 0.0, math.inf)[:4] if len(row) == 2 else (*row, math.inf)[:4]
+        if len(row) > 4:
+            raise ValueError
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: {repr(row)[:60]} is no flow; write (source, target, start, size)") from None
+    ends = []
+    for name, host in (("source", source), ("target", target)):
+        number = isinstance(host, numbers.Real) and math.isfinite(host) and host == int(host)
+        if not number or int(host) not in hosts:
+            raise InputError(f"{where} {name}: there is no host {repr(host)[:20]}; {which}")
+        ends.append(int(host))
+    if ends[0] == ends[1]:
+        raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
+    return ends[0], ends[1], start, size
 
 
 def flow_count(flows: Any, least: int) -> int:
