@@ -91,7 +91,8 @@ progress.Bar.__call__ = call
 )
 def test_it_says_so_wherever_the_signal_comes(code: str) -> None:
     """Raised into an import it was a traceback, an ImportError or a crash; in a finalizer it was dropped."""
-    status, err = ended(code + MAIN, "simulate", "dcqcn", "--until", "1s", "--json")
+    # Long, because what is done before the watch ends it, a second later, may be done.
+    status, err = ended(code + MAIN, "simulate", "dcqcn", "--until", "20s", "--json")
     assert (status, err) == (130, "fluidcc: interrupted\n")
 
 
