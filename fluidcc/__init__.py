@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fluidcc.errors import InputError as InputError
     from fluidcc.fabrics.slowdown import Slowdown as Slowdown
     from fluidcc.fabrics.slowdown import slowdown as slowdown
+    from fluidcc.fabrics.study import FabricStudy as FabricStudy
+    from fluidcc.fabrics.study import fabric as fabric
     from fluidcc.figures.registry import list_figures as list_figures
     from fluidcc.figures.registry import reproduce as reproduce
     from fluidcc.fitting import Fit as Fit
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
     from fluidcc.scenario.builders import parking_lot as parking_lot
     from fluidcc.scenario.builders.toml_file import load_scenario as load_scenario
     from fluidcc.scenario.builders.toml_file import save_scenario as save_scenario
+    from fluidcc.scenario.builders.workloads import all_to_all_flows as all_to_all_flows
     from fluidcc.scenario.builders.workloads import incasts as incasts
+    from fluidcc.scenario.builders.workloads import permutation_flows as permutation_flows
     from fluidcc.scenario.builders.workloads import poisson_flows as poisson_flows
     from fluidcc.scenario.model import PFC as PFC
     from fluidcc.scenario.model import RED as RED
@@ -109,6 +113,7 @@ _HOMES = {
     "DCQCN": "fluidcc.schemes.dcqcn",
     "DCTCP": "fluidcc.schemes.dctcp",
     "Equilibrium": "fluidcc.theory.control.equilibrium",
+    "FabricStudy": "fluidcc.fabrics.study",
     "Failure": "fluidcc.scenario.model",
     "Fit": "fluidcc.fitting",
     "Flow": "fluidcc.scenario.model",
@@ -135,6 +140,7 @@ _HOMES = {
     "TrafficClass": "fluidcc.scenario.model",
     "Tuning": "fluidcc.tuning",
     "WaiSweep": "fluidcc.sweeps.wai",
+    "all_to_all_flows": "fluidcc.scenario.builders.workloads",
     "audit": "fluidcc.operators.audit",
     "bistability": "fluidcc.sweeps.hysteresis",
     "buffer_cycle": "fluidcc.engines.packet.buffer_cycle",
@@ -146,6 +152,7 @@ _HOMES = {
     "ensemble": "fluidcc.engines.ensemble",
     "equilibria": "fluidcc.theory.control.equilibrium",
     "equilibrium": "fluidcc.theory.control.equilibrium",
+    "fabric": "fluidcc.fabrics.study",
     "fat_tree": "fluidcc.scenario.builders",
     "finish_times": "fluidcc.theory.fairness.over_time",
     "fit": "fluidcc.fitting",
@@ -163,6 +170,7 @@ _HOMES = {
     "measure": "fluidcc.engines.fluid.measure",
     "oscillation": "fluidcc.results.metrics",
     "parking_lot": "fluidcc.scenario.builders",
+    "permutation_flows": "fluidcc.scenario.builders.workloads",
     "poisson_flows": "fluidcc.scenario.builders.workloads",
     "preset": "fluidcc.schemes.presets",
     "presets": "fluidcc.schemes.presets",

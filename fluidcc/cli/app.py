@@ -14,6 +14,7 @@ from fluidcc.cli import (
     audit,
     crosscheck,
     equilibrium,
+    fabric,
     fit,
     interrupt,
     reproduce,
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for command in (simulate, crosscheck, equilibrium, stability, sweep, tune, fit, audit, show, verify, reproduce):
+for command in (simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, audit, show, verify, reproduce):
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 

@@ -86,12 +86,12 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
         pfc = with_chains_threshold(pfc)
 
     def marking(rate: Any) -> RED | None:
-        return _marked(port.red if port and port.red else preset.marking_at(rate), values["marking"])
+        return changed_marking(port.red if port and port.red else preset.marking_at(rate), values["marking"])
 
     common = {
         **preset.network,
         **values["network"],
-        "pfc": _flow_control(pfc, values["pfc"]),
+        "pfc": changed_flow_control(pfc, values["pfc"]),
         "scheme": dataclasses.replace(base, **values["scheme"]),
         "marking": marking,
     }
@@ -145,8 +145,14 @@ def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str
     return topologies.fat_tree(rows, **sizes, **options, **columns, **common)
 
 
-def _marked(marking: RED | None, values: dict[str, Any]) -> RED | None:
-    """Marking with some values replaced; made of them where there is none."""
+def changed_marking(marking: RED | None, values: dict[str, Any]) -> RED | None:
+    """Marking with some values replaced; made of them where there is none.
+
+    Raises
+    ------
+    InputError
+        If there is none, and values do not make one.
+    """
     from fluidcc.scenario.model import RED
 
     if marking is not None or not values:
@@ -160,8 +166,14 @@ def _marked(marking: RED | None, values: dict[str, Any]) -> RED | None:
     return RED(**values)
 
 
-def _flow_control(pfc: PFC | None, values: dict[str, Any]) -> PFC | None:
-    """Flow control with some values replaced; giving any of them turns it on."""
+def changed_flow_control(pfc: PFC | None, values: dict[str, Any]) -> PFC | None:
+    """Flow control with some values replaced; giving any of them turns it on.
+
+    Raises
+    ------
+    InputError
+        If it is turned off and values are given.
+    """
     from fluidcc.scenario.model import PFC
     from fluidcc.scenario.parameters import Spec, convert
 
@@ -287,7 +299,9 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
     unmarked = all(link.marking is None for link in scenario.links)
     links = tuple(
         dataclasses.replace(
-            link, **of_link, marking=_marked(link.marking, parts["marking"]) if unmarked or link.marking else None
+            link,
+            **of_link,
+            marking=changed_marking(link.marking, parts["marking"]) if unmarked or link.marking else None,
         )
         for link in scenario.links
     )
@@ -299,5 +313,5 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
         )
         for i, flow in enumerate(scenario.flows)
     )
-    pfc = _flow_control(scenario.pfc, parts["pfc"])
+    pfc = changed_flow_control(scenario.pfc, parts["pfc"])
     return resolve(dataclasses.replace(scenario, links=links, flows=flows, pfc=pfc, **parts["network"]))

@@ -1,6 +1,6 @@
 """Whole fabrics: topologies and lists of flows from files that their users have, and how long flows took.
 
-`fluidcc.slowdown` says how much longer each flow took than alone.
+`fluidcc.fabric` runs schemes side by side; `fluidcc.slowdown` says how much longer each flow took than alone.
 """
 
 from __future__ import annotations
@@ -15,15 +15,23 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.hpcc_files import read_sizes as read_sizes
     from fluidcc.fabrics.hpcc_files import read_topology as read_topology
     from fluidcc.fabrics.hpcc_files import write_fct as write_fct
+    from fluidcc.fabrics.run import FabricRun as FabricRun
+    from fluidcc.fabrics.shapes import named_topology as named_topology
     from fluidcc.fabrics.slowdown import alone as alone
     from fluidcc.fabrics.topology import Cable as Cable
     from fluidcc.fabrics.topology import Topology as Topology
+    from fluidcc.fabrics.traffic import Incast as Incast
+    from fluidcc.fabrics.traffic import Traffic as Traffic
 
 _HOMES = {
     "Cable": "fluidcc.fabrics.topology",
+    "FabricRun": "fluidcc.fabrics.run",
     "FlowList": "fluidcc.fabrics.hpcc_files",
+    "Incast": "fluidcc.fabrics.traffic",
     "Topology": "fluidcc.fabrics.topology",
+    "Traffic": "fluidcc.fabrics.traffic",
     "alone": "fluidcc.fabrics.slowdown",
+    "named_topology": "fluidcc.fabrics.shapes",
     "read_flows": "fluidcc.fabrics.hpcc_files",
     "read_sizes": "fluidcc.fabrics.hpcc_files",
     "read_topology": "fluidcc.fabrics.hpcc_files",

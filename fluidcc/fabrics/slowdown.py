@@ -142,7 +142,7 @@ class Slowdown(DatasetResult):
             If the ends do not grow, or there are none.
         """
         sizes, values = self.dataset["size"].values, self.dataset["slowdown"].values
-        ends = _ends(sizes, edges)
+        ends = bin_ends(sizes, edges)
         rows = []
         for k, (low, high) in enumerate(itertools.pairwise(ends.tolist())):
             inside = (sizes > low if k else sizes >= low) & (sizes <= high)
@@ -150,11 +150,18 @@ class Slowdown(DatasetResult):
         return xr.Dataset({name: ("bin", [row[name] for row in rows]) for name in rows[0]})
 
 
-def _ends(sizes: np.ndarray, edges: Any) -> np.ndarray:
+def bin_ends(sizes: np.ndarray, edges: Any) -> np.ndarray:
+    """Ends of bins [bytes]: as given, or so many with as many flows each.
+
+    Raises
+    ------
+    InputError
+        If they do not grow, or there are none.
+    """
     if isinstance(edges, int) or getattr(edges, "ndim", None) == 0:
         count = whole(edges, 1, 1e6, "edges")
         ends = np.unique(np.quantile(sizes, np.linspace(0, 1, count + 1), method="inverted_cdf"))
-        return ends if len(ends) > 1 else np.repeat(ends, 2)
+        return ends if len(ends) > 1 else np.array([0.0, ends[0]])
     listed = list(edges) if isinstance(edges, (Sequence, np.ndarray)) and not isinstance(edges, str) else []
     ends = np.array([quantity(each, SIZE, "edges") for each in listed], float)
     if len(ends) < 2 or not (np.diff(ends) > 0).all():
@@ -195,11 +202,21 @@ def slowdown(scenario: Scenario, trace: Trace, *, ideal: str = "alone") -> Slowd
     InputError
         If no flow is finite, the trace is of another scenario, or there is no such rule.
     """
+    return slowdown_of(scenario, trace.summary["fct_s"], ideal)
+
+
+def slowdown_of(scenario: Scenario, took: Sequence[float | None], ideal: str) -> Slowdown:
+    """The same, of completion times as a summary has them: None for flows that did not finish.
+
+    Raises
+    ------
+    InputError
+        As `slowdown`.
+    """
     if ideal not in _RULES:
         raise InputError(f"ideal: {str(ideal)[:20]!r} is unknown; write {' or '.join(_RULES)}")
     scenario = resolve(scenario)
     finite = [i for i, flow in enumerate(scenario.flows) if np.isfinite(flow.size)]
-    took = trace.summary["fct_s"]
     if not finite or len(took) != len(finite):
         raise InputError(
             f"slowdown: the scenario has {len(finite)} flows of finite size, and the trace {len(took)}; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,7 +12,7 @@ from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen
 from fluidcc.scenario.model import Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, TIME, quantity
+from fluidcc.units import RATE, TIME, Rate, quantity
 
 
 @constructor()
@@ -84,6 +84,29 @@ class Topology:
     def __repr__(self) -> str:
         """How large it is."""
         return f"<Topology {len(self.hosts)} hosts, {len(self.switches)} switches, {len(self.cables)} cables>"
+
+    @property
+    def host_rate(self) -> Rate:
+        """Mean rate of the hosts' cables [bytes/s]."""
+        hosts = set(self.hosts)
+        rates = [cable.rate for cable in self.cables if hosts.intersection(cable.ends)]
+        return Rate(sum(rates) / len(rates))
+
+    @property
+    def tiers(self) -> dict[int, int]:
+        """For each switch, how many cables are between it and the nearest host: 1 for a ToR, 2 for an Agg, ..."""
+        next_to: dict[int, list[int]] = defaultdict(list)
+        for a, b in (cable.ends for cable in self.cables):
+            next_to[a].append(b)
+            next_to[b].append(a)
+        found = dict.fromkeys(self.hosts, 0)
+        reached = list(self.hosts)
+        for node in reached:
+            for other in next_to[node]:
+                if other not in found:
+                    found[other] = found[node] + 1
+                    reached.append(other)
+        return {switch: found[switch] for switch in self.switches if switch in found}
 
     @public(passes_on=NETWORK)
     def scenario(

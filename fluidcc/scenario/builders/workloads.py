@@ -22,7 +22,13 @@ HADOOP = (  # Roy et al., SIGCOMM 2015, likewise
     (1e3, 0.6), (2e3, 0.67), (7e3, 0.7), (30e3, 0.72), (50e3, 0.82), (80e3, 0.87), (120e3, 0.9), (300e3, 0.95),
     (1e6, 0.975), (2e6, 0.99), (10e6, 1.0),
 )  # fmt: skip
-SIZES = {"web-search": WEB_SEARCH, "hadoop": HADOOP}
+ALIBABA_STORAGE = (  # of the same simulator's repository (AliStorage2019): the storage workload of Fairness, section 6
+    (0, 0.0), (4e3, 0.2293), (8e3, 0.6921), (16e3, 0.8061), (32e3, 0.9047), (64e3, 0.9353), (128e3, 0.9677),
+    (256e3, 0.9753), (2e6, 1.0),
+)  # fmt: skip
+SIZES = {"web-search": WEB_SEARCH, "hadoop": HADOOP, "alibaba-storage": ALIBABA_STORAGE}
+
+_MOST_HOSTS = 1 << 20
 
 Rows = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
@@ -49,7 +55,7 @@ def poisson_flows(
         Arrivals end then [s].
     rate : quantity
         Of a host's link [bytes/s].
-    sizes : {"web-search", "hadoop"} or sequence of (size, share)
+    sizes : {"web-search", "hadoop", "alibaba-storage"} or sequence of (size, share)
         Distribution: share of the flows of at most that size [bytes], rising from 0 to 1.
     seed : int
 
@@ -116,9 +122,7 @@ def incasts(
     """
     hosts, until, rate = _checked(hosts, until, rate)
     senders = whole(senders, 1, hosts - 1, "senders", f"; {hosts} hosts have at most {hosts - 1} senders for one")
-    size = quantity(size, SIZE, "size")
-    if not size > 0:
-        raise InputError("size: an incast's flows must have bytes; write for example 20KB")
+    size = _size(size)
     generator = np.random.default_rng([seed, 1])
     events = generator.poisson(_load(load) * hosts * rate / (senders * size) * until)
     rows = []
@@ -128,12 +132,82 @@ def incasts(
     return np.array(rows, float).reshape(-1, 4)
 
 
+@public()
+def permutation_flows(hosts: int, *, size: Any = "1MB", seed: int = 0) -> Rows:
+    """One flow from every host to another, such that each receives one, all at once.
+
+    Parameters
+    ----------
+    hosts : int
+        At least 2.
+    size : quantity
+        Of each flow [bytes].
+    seed : int
+
+    Returns
+    -------
+    array, shape (hosts, 4)
+        Source, target, start [s] and size [bytes].
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or makes no sense.
+
+    Examples
+    --------
+    >>> sorted(permutation_flows(4)[:, 1].tolist())
+    [0.0, 1.0, 2.0, 3.0]
+    """
+    hosts, size = whole(hosts, 2, _MOST_HOSTS, "hosts"), _size(size)
+    # Sattolo's shuffle makes one cycle of all hosts, so that nobody sends to itself.
+    target, generator = np.arange(hosts), np.random.default_rng([seed, 2])
+    for i in range(hosts - 1, 0, -1):
+        j = generator.integers(0, i)
+        target[i], target[j] = target[j], target[i]
+    return np.stack([np.arange(hosts), target, np.zeros(hosts), np.full(hosts, size)], axis=1).astype(float)
+
+
+@public()
+def all_to_all_flows(hosts: int, *, size: Any = "1MB") -> Rows:
+    """A flow from every host to every other, all at once.
+
+    Parameters
+    ----------
+    hosts : int
+        At least 2.
+    size : quantity
+        Of each flow [bytes].
+
+    Returns
+    -------
+    array, shape (hosts * (hosts - 1), 4)
+        Source, target, start [s] and size [bytes]; of each source, first the flow to the host after it.
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read or makes no sense.
+    """
+    hosts, size = whole(hosts, 2, 1024, "hosts", "; all-to-all of so many are over a million flows"), _size(size)
+    source = np.repeat(np.arange(hosts), hosts - 1)
+    target = (source + np.tile(np.arange(1, hosts), hosts)) % hosts
+    return np.stack([source, target, np.zeros(len(source)), np.full(len(source), size)], axis=1).astype(float)
+
+
 def _checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:
-    hosts = whole(hosts, 2, 1 << 20, "hosts")
+    hosts = whole(hosts, 2, _MOST_HOSTS, "hosts")
     until, rate = quantity(until, TIME, "until"), quantity(rate, RATE, "rate")
     if not 0 < until < math.inf or not 0 < rate < math.inf:
         raise InputError("until, rate: expected a time and a rate above 0; write for example until='10ms'")
     return hosts, until, rate
+
+
+def _size(value: Any) -> float:
+    size = quantity(value, SIZE, "size")
+    if not 1 <= size < math.inf:
+        raise InputError("size: flows have at least a byte each, and an end; write for example 20KB")
+    return size
 
 
 def _load(load: Any) -> float:

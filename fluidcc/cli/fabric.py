@@ -1,0 +1,220 @@
+"""``fluidcc fabric``."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc import units
+from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.names import check_name, known_names, split
+from fluidcc.cli.request import changed_flow_control, changed_marking
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.fabrics.study import FabricStudy
+    from fluidcc.scenario.model import RED
+    from fluidcc.schemes.preset import Preset
+
+_MOST_BINS = 100
+
+
+def command(
+    schemes: Annotated[
+        str | None, typer.Argument(metavar="SCHEME[,SCHEME...]", help="Side by side, for example hpcc,dcqcn.")
+    ] = None,
+    topology: Annotated[
+        str | None,
+        typer.Option(
+            help="fat-tree:320 (default), k-ary:K, leaf-spine:LxSxH (leaves, spines, hosts of each leaf), testbed, "
+            "pod, dcqcn-clos, or a topology.txt."
+        ),
+    ] = None,
+    flows_file: Annotated[str | None, typer.Option(metavar="FILE", help="Flows: an ns-3 flow.txt.")] = None,
+    config: Annotated[
+        str | None, typer.Option(metavar="FILE", help="All of it from an HPCC simulator's config.txt.")
+    ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="web-search, hadoop, alibaba-storage, permutation, all-to-all, or sizes and percents.",
+        ),
+    ] = None,
+    load: Annotated[str, typer.Option(help="Of a workload, over the rate of all hosts.")] = "0.5",
+    until: Annotated[str | None, typer.Option(help="A workload's arrivals end then.")] = None,
+    incast: Annotated[
+        str | None, typer.Option(metavar="DEGREE:SIZE:LOAD", help="Incasts beside it, such as 60:500KB:2%.")
+    ] = None,
+    size: Annotated[str | None, typer.Option(help="Of the flows of permutation and all-to-all; 1MB.")] = None,
+    rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
+    fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
+    delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,
+    oversubscription: Annotated[
+        str | None, typer.Option(metavar="R", help="What a ToR's hosts send over what it can send up.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
+    ] = None,
+    sets: o.Sets = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
+    drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
+    ideal: Annotated[str, typer.Option(help="alone or hpcc-sim: what slowdowns compare with.")] = "alone",
+    bins: Annotated[str, typer.Option(help="How many sizes are told apart, or their ends: 0B,10KB,1MB,10MB.")] = "10",
+    threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write pictures, tables and runs; those there are not run again.")
+    ] = None,
+    json: o.Json = False,
+) -> None:
+    """Flow completion times on a whole fabric, of schemes side by side, packet by packet."""
+    edges = _bins(bins)
+    options: dict[str, Any] = {
+        "flows": flows_file, "workload": workload, "load": load, "until": until, "incast": incast, "size": size,
+        "rate": rate, "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,
+    }  # fmt: skip
+    if out is not None:
+        output.make_folder(out, "--out")
+    from fluidcc.fabrics.study import PRESET, fabric
+
+    if config is not None:
+        given = _of_config(config, schemes, preset, {**options, "topology": topology})
+        chosen, place = (
+            {name: _set(name, each, sets) for name, each in given.pop("schemes").items()},
+            given.pop("topology"),
+        )
+        options = given
+        ideal = "hpcc-sim" if ideal == "alone" else ideal
+    else:
+        if schemes is None:
+            raise InputError("SCHEME: none is named; write for example fluidcc fabric hpcc,dcqcn --workload web-search")
+        names = [name.strip() for name in schemes.split(",")]
+        if len(set(names)) < len(names):
+            raise InputError(f"SCHEME: {schemes[:60]!r} has one twice; write each once")
+        chosen = _chosen(names, preset or PRESET, sets)
+        place = topology or "fat-tree:320"
+    found = fabric(
+        chosen,
+        place,
+        seeds=seeds,
+        drain=drain,
+        ideal=ideal,
+        threads=threads,
+        folder=out,
+        **{name: value for name, value in options.items() if value is not None},
+    )
+    files = [] if out is None else found.write(out, edges)
+    if json:
+        output.print_json({**found.as_dict(edges), "files": [str(path) for path in files]})
+    else:
+        _print(found)
+        for path in files:
+            output.tell(f"wrote {path}")
+
+
+def _bins(text: str) -> Any:
+    if "," in text:
+        return [units.parse(part, units.SIZE, "--bins") for part in text.split(",")]
+    if not text.isdecimal() or not 1 <= int(text) <= _MOST_BINS:
+        raise InputError(f"--bins: {text[:40]!r} is no number to {_MOST_BINS}, and no sizes; write 10 or 0B,10KB,1MB")
+    return int(text)
+
+
+def _of_config(path: str, schemes: str | None, preset: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What a config.txt says, which nothing else may."""
+    from fluidcc.fabrics.hpcc_config import read_config
+
+    alien = next((name for name, value in {**options, "preset": preset}.items() if value not in (None, "0.5")), None)
+    if alien is not None:
+        option = "flows-file" if alien == "flows" else alien.replace("_", "-")
+        raise InputError(f"--{option}: {path[:100]} says all that; leave it out, or leave out --config")
+    found = read_config(path)
+    for line in found.words:
+        output.tell(f"{path}: {line}")
+    if schemes is not None and schemes != found.scheme:
+        raise InputError(f"SCHEME: {path[:100]} has {found.scheme}, not {schemes[:40]}; leave it out")
+    return {"schemes": {found.scheme: found.preset}, "topology": found.topology, "flows": found.flows, "drain": None}
+
+
+def _chosen(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
+    from fluidcc.schemes.presets import preset as preset_of
+
+    found = {name: preset_of(name, preset) for name in names}
+    for text in sets or []:
+        name = text.partition("=")[0].strip()
+        if not any(name in known_names(scheme) for scheme in names):
+            check_name(names[0], name, "--set")
+    return {name: _set(name, each, sets) for name, each in found.items()}
+
+
+def _set(scheme: str, chosen: Preset, sets: list[str] | None) -> dict[str, Any]:
+    """Options of a preset, with the values of --set that the scheme or the network has."""
+    values: dict[str, Any] = {}
+    for text in sets or []:
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not value.strip():
+            raise InputError(f"--set: {text[:60]!r} is no NAME=VALUE; write for example --set g=1/256")
+        if name in known_names(scheme):
+            values[name] = value.strip()
+    parts = split(scheme, values)
+    alien = next(iter(parts["builder"]), None)
+    if alien is not None:
+        raise InputError(f"--set: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has")
+    pfc = changed_flow_control(chosen.network.get("pfc"), parts["pfc"])
+
+    def marking(at: Any) -> RED | None:
+        return changed_marking(chosen.marking_at(at), parts["marking"])
+
+    return {
+        **chosen.network,
+        **parts["network"],
+        "pfc": pfc,
+        "scheme": dataclasses.replace(chosen.scheme, **parts["scheme"]),
+        "marking": marking,
+    }
+
+
+def _print(found: FabricStudy) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    several = len(found.seeds) > 1
+    rows = found.as_dict()["schemes"]
+    slowdowns = Table(title=f"{len(found.topology.hosts)} hosts, {found.says}", title_justify="left", box=None)
+    for column in ("slowdown", "mean", "p50", "p95", "p99", "p99.9"):
+        slowdowns.add_column(column)
+    rest = Table(box=None)
+    for column in ("", "flows", "unfinished", "goodput", "queue p99", "PAUSEs", "drops"):
+        rest.add_column(column)
+    for row in rows:
+        runs = found.of(row["scheme"])
+        slowdowns.add_row(row["scheme"], *(_cell(each, several) for each in row["slowdown"].values()))
+        goodput = sum(each.numbers["goodput_bytes_per_s"] for each in runs) / len(runs)
+        queue = sum(each.numbers["queue_bytes"]["p99"] for each in runs) / len(runs)
+        lost = f"[bold red]{row['unfinished']:,}[/]" if row["unfinished"] else "0"
+        told = units.show(goodput, units.RATE), units.show(queue, units.SIZE)
+        counts = [f"{sum(each.numbers[name] for each in runs):,}" for name in ("pfc_pauses", "drops")]
+        rest.add_row(row["scheme"], f"{row['flows']:,}", lost, *told, *counts)
+    console = Console()
+    console.print(slowdowns)
+    console.print(rest)
+    told = f"means of {len(found.seeds)} seeds ± the half width of their 95 % interval; " if several else ""
+    console.print(f"{told}slowdown: completion time over that alone, of flows that finished")
+    stuck = next((run for run in found.runs if run.numbers["deadlock_s"] is not None), None)
+    if stuck is not None:
+        at = units.show(stuck.numbers["deadlock_s"], units.TIME)
+        console.print(f"[bold red]deadlock[/]: {stuck.scheme}, seed {stuck.seed}: ports wait for each other since {at}")
+    names = {"setup_s": "setup", "compile_s": "compiling", "wall_s": "loop", "analysis_s": "analysis"}
+    times = [f"{text} {sum(run.numbers[name] for run in found.runs):.1f} s" for name, text in names.items()]
+    window = units.show(found.runs[0].numbers["window_s"][1], units.TIME)
+    console.print(f"queues and goodput over the first {window}; all runs: {', '.join(times)}")
+
+
+def _cell(each: dict[str, float], several: bool) -> str:
+    if each["mean"] != each["mean"]:
+        return "none"
+    return f"{each['mean']:.3f}" + (f" ± {each['high'] - each['mean']:.2g}" if several else "")

@@ -1,0 +1,220 @@
+"""One run of a fabric: flows of one seed under one scheme, packet by packet."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.compiled.outcome import QueueMoments, pooled
+from fluidcc.engines.packet.build import PreparedRun, prepare
+from fluidcc.engines.packet.flow_control import paused_for
+from fluidcc.engines.packet.layout import PS, Sim
+from fluidcc.engines.packet.run import execute, outcome_of, summary_of, times_of, warm_up
+from fluidcc.errors import InputError
+from fluidcc.fabrics.slowdown import Slowdown, alone, slowdown_of
+from fluidcc.fabrics.topology import Topology
+from fluidcc.files import read_netcdf, write_netcdf
+from fluidcc.progress import waiting
+from fluidcc.results.metrics import binned_percentiles
+from fluidcc.surface import constructor, public
+
+PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started
+_COUNTS = ("pfc_pauses", "drops", "retransmissions", "packets", "events")
+_COMPILING = threading.Lock()  # of runs in threads, one compiles and the others find it done
+_PERCENTS = (50, 95, 99, 99.9)
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class FabricRun:
+    """What one scheme did with the flows of one seed.
+
+    Parameters
+    ----------
+    scheme : str
+    seed : int
+    slowdown : Slowdown
+        Of every flow.
+    numbers : dict
+        ``pfc_pauses``, ``drops``, ``packets``, ``events``; ``goodput_bytes_per_s``, acknowledged payload of all flows
+        over the window; ``queue_bytes``, mean and percentiles over all switches' ports and the window; ``pauses`` and
+        ``paused_s``, by the tier that was paused: ``hosts``, ``tier 1`` (ToRs), ...; the latter a sum over ports;
+        ``deadlock_s``; ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone), ``analysis_s``.
+    queue : ndarray, shape (2, lengths)
+        Distribution of queues over all switches' ports and the window: length [bytes], and the share of time at it.
+    """
+
+    scheme: str
+    seed: int
+    slowdown: Slowdown
+    numbers: dict[str, Any]
+    queue: np.ndarray
+
+    def __repr__(self) -> str:
+        """Scheme, seed, and slowdowns in short."""
+        return f"<FabricRun {self.scheme}, seed {self.seed}: {repr(self.slowdown).strip('<>')}>"
+
+    def as_dict(self, edges: Any = 10) -> dict[str, Any]:
+        """As ``--json`` prints it."""
+        found = self.slowdown.statistics()
+        bins = self.slowdown.bins(edges)
+        rows = [{str(name): bins[name].values[k].item() for name in bins} for k in range(bins.sizes["bin"])]
+        unfinished = np.flatnonzero(np.isnan(self.slowdown["slowdown"].values))
+        return {
+            "scheme": self.scheme,
+            "seed": self.seed,
+            "flows": int(found.pop("flows")) + len(unfinished),
+            "unfinished": int(found.pop("unfinished")),
+            "unfinished_flows": [str(name) for name in self.slowdown["flow"].values[unfinished[:20]]],
+            "slowdown": found,
+            "bins": rows,
+            **self.numbers,
+        }
+
+    @public()
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write NetCDF: a variable over ``flow`` each for size, start, completion and slowdown, and the rest beside.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        kept = {"scheme": self.scheme, "seed": self.seed, "numbers": json.dumps(self.numbers)}
+        dataset = self.slowdown.dataset.assign(queue=(("of_queue", "length"), self.queue))
+        write_netcdf(os.fspath(path), dataset.assign_attrs(kept))
+
+
+def read_run(path: str | os.PathLike[str]) -> FabricRun:
+    """Read what `FabricRun.save` wrote.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    dataset = read_netcdf(path, "a run of a fabric").load()
+    try:
+        scheme, seed = str(dataset.attrs.pop("scheme")), int(dataset.attrs.pop("seed"))
+        numbers, queue = json.loads(dataset.attrs.pop("numbers")), dataset["queue"].values
+    except (KeyError, ValueError):
+        raise InputError(f"{path}: is no run of a fabric; give a folder that fabric wrote") from None
+    return FabricRun(scheme, seed, Slowdown(dataset.drop_vars("queue")), numbers, queue)
+
+
+def run(
+    topology: Topology,
+    rows: Any,
+    name: str,
+    chosen: Mapping[str, Any],
+    seed: int,
+    *,
+    until: float | None = None,
+    drain: float | None = None,
+    ideal: str = "alone",
+    network: dict[str, Any] | None = None,
+    report: Callable[[float], None] | None = None,
+) -> FabricRun:
+    """Run flows to the end, or as long as is waited for them.
+
+    Parameters
+    ----------
+    topology : Topology
+    rows : sequence
+        As of `Topology.scenario`.
+    name : str
+        Of the scheme, in results.
+    chosen : mapping
+        Options of `Topology.scenario`: the scheme, its marking and its network.
+    seed : int
+        Of ECMP's hashes and of the engine's random numbers.
+    until : float
+        When the last flows start [s]; that of the last row if not given.
+    drain : float
+        How long is waited for flows after that [s]; by default `PATIENCE` times as long as the longest would take
+        alone.
+    ideal : {"alone", "hpcc-sim"}
+        As of `slowdown`.
+    network : dict
+        Fields of the scenario in place of the preset's.
+    report : callable
+        Told the share of the horizon that is simulated.
+
+    Returns
+    -------
+    FabricRun
+
+    Raises
+    ------
+    InputError
+        If the flows and the topology do not go together, or a value makes no sense.
+    """
+    began = time.perf_counter()
+    scenario = topology.scenario(rows, ecmp_seed=seed, **{**chosen, **(network or {})})
+    longest = alone(scenario)
+    longest = float(longest[np.isfinite(longest)].max(initial=0.0))
+    if longest == 0:
+        raise InputError("flows: none has an end, so that none completes; give their sizes")
+    last = max(until or 0.0, max(flow.start for flow in scenario.flows))
+    horizon = last + (PATIENCE * longest if drain is None else drain)
+    window = (0.0, last) if last > 0 else (0.0, min(horizon, longest))
+    plan = prepare(scenario, times_of(scenario, horizon, window, horizon), 0)
+    ready = time.perf_counter()
+    with _COMPILING, waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
+        warm_up(plan)
+    compile_s = time.perf_counter() - ready
+    sim, wall_s = execute(plan, seed, report=report)
+    looped = time.perf_counter()
+    summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
+    found = slowdown_of(scenario, summary["fct_s"], ideal)
+    outcome = outcome_of(plan, sim)
+    queues = pooled(outcome.links)
+    numbers: dict[str, Any] = {key: summary[key] for key in _COUNTS if key in summary}
+    numbers["goodput_bytes_per_s"] = float(outcome.goodput.sum())
+    values = binned_percentiles(queues.spent, queues.area_in, _PERCENTS)
+    numbers["queue_bytes"] = {
+        "mean": queues.area / queues.span,
+        **{f"p{percent}".replace(".", ""): value for percent, value in zip(_PERCENTS, values, strict=True)},
+        "max": queues.most,
+    }
+    numbers |= _pauses(topology, plan, sim)
+    numbers["deadlock_s"] = (summary["pfc"] or {}).get("deadlock_s")
+    numbers["window_s"] = list(window)
+    numbers["horizon_s"] = horizon
+    numbers |= {
+        "setup_s": ready - began,
+        "compile_s": compile_s,
+        "wall_s": wall_s,
+        "analysis_s": time.perf_counter() - looped,
+    }
+    return FabricRun(name, seed, found, numbers, _distribution(queues))
+
+
+def _distribution(queues: QueueMoments) -> np.ndarray:
+    spent = queues.spent > 0
+    return np.stack([queues.area_in[spent] / queues.spent[spent], queues.spent[spent] / queues.spent.sum()])
+
+
+def _pauses(topology: Topology, plan: PreparedRun, sim: Sim) -> dict[str, dict[str, Any]]:
+    """PAUSE frames that each tier's ports received, and for how long these stood still."""
+    tiers = topology.tiers
+    names = {str(node): f"tier {tier}" for node, tier in tiers.items()}
+    kept = ["hosts", *(f"tier {tier}" for tier in sorted(set(tiers.values())))]
+    frames, seconds = (dict.fromkeys(kept, zero) for zero in (0, 0.0))
+    times = paused_for(sim) / PS
+    for port, count, spent in zip(plan.topology.ports, sim.ports["pauses"], times, strict=True):
+        tier = names.get(port.source, "hosts")
+        frames[tier] += int(count)
+        seconds[tier] += float(spent)
+    return {"pauses": frames, "paused_s": seconds}

@@ -1,0 +1,185 @@
+"""What hosts of a fabric send: a published workload, a pattern, or a list of flows."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.errors import InputError
+from fluidcc.fabrics.hpcc_files import FlowList, read_flows, read_sizes
+from fluidcc.fabrics.topology import Topology
+from fluidcc.scenario.builders.workloads import SIZES, all_to_all_flows, incasts, permutation_flows, poisson_flows
+from fluidcc.surface import constructor, public
+from fluidcc.units import RATIO, SIZE, TIME, quantity, whole
+
+PATTERNS = ("permutation", "all-to-all")
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Incast:
+    """An incast mix: random senders send to one random receiver at once, again and again.
+
+    Parameters
+    ----------
+    senders : int
+        Of each incast.
+    size : quantity
+        That each sends [bytes].
+    load : quantity
+        Of all together, over the rate of all hosts [1].
+    """
+
+    senders: int = 60
+    size: Any = "500KB"  # HPCC 5.3: 60 senders, 500 KB each, 2 % of the capacity
+    load: Any = 0.02
+
+    def __post_init__(self) -> None:
+        """Read with units."""
+        object.__setattr__(self, "senders", whole(self.senders, 1, 1 << 20, "incast"))
+        object.__setattr__(self, "size", quantity(self.size, SIZE, "incast"))
+        object.__setattr__(self, "load", quantity(self.load, RATIO, "incast"))
+
+    @classmethod
+    def parsed(cls, text: str) -> Incast:
+        """Of ``DEGREE:SIZE:LOAD``, as the command line has it.
+
+        Raises
+        ------
+        InputError
+            If it is none.
+        """
+        parts = text.split(":")
+        if len(parts) != 3 or not parts[0].strip().isdecimal():
+            raise InputError(f"incast: {text[:40]!r} is no DEGREE:SIZE:LOAD; write for example 60:500KB:2%")
+        return cls(int(parts[0]), parts[1], parts[2])
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Traffic:
+    """Flows of a fabric, for any seed.
+
+    Parameters
+    ----------
+    workload : str or path, optional
+        ``web-search``, ``hadoop``, ``alibaba-storage``, or a file of sizes and percents (`read_sizes`): flows between
+        random hosts that arrive at random until ``until``; ``permutation`` or ``all-to-all``: all at once, of ``size``.
+    load : quantity
+        Of a workload, over the rate of all hosts [1].
+    until : quantity
+        A workload's arrivals end then [s].
+    incast : Incast or str, optional
+        Beside it; text is ``DEGREE:SIZE:LOAD``.
+    size : quantity
+        Of a pattern's flows [bytes].
+    flows : FlowList, sequence of rows, or path, optional
+        In place of all that: flows as `Topology.scenario` takes them, or a ``flow.txt``.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to send, or what is given does not fit together.
+    """
+
+    workload: str | os.PathLike[str] | None = None
+    load: Any = 0.5
+    until: Any = None
+    incast: Any = None
+    size: Any = "1MB"
+    flows: Any = None
+
+    def __post_init__(self) -> None:
+        """What goes with what."""
+        if isinstance(self.incast, str):
+            object.__setattr__(self, "incast", Incast.parsed(self.incast))
+        if self.flows is not None:
+            alien = next((n for n in ("workload", "incast") if getattr(self, n) is not None), None)
+            if alien is not None:
+                raise InputError(f"{alien}: flows are listed already; give a list or a workload")
+            if isinstance(self.flows, (str, os.PathLike)):
+                object.__setattr__(self, "flows", read_flows(self.flows))
+            return
+        if self.workload is None and self.incast is None:
+            known = ", ".join([*SIZES, *PATTERNS])
+            raise InputError(f"workload: nothing is sent; write one of {known}, or a file of sizes, or a list of flows")
+        if self.workload not in PATTERNS or self.incast is not None:
+            if self.until is None:
+                raise InputError("until: says when arrivals end; write for example until='2ms'")
+            object.__setattr__(self, "until", quantity(self.until, TIME, "until"))
+        self._sizes()
+
+    def _sizes(self) -> Any:
+        name = self.workload
+        if name is None or name in PATTERNS or name in SIZES:
+            return name
+        if not os.path.exists(name):
+            known = ", ".join([*SIZES, *PATTERNS])
+            raise InputError(f"workload: {str(name)[:60]!r} is neither known nor a file; write one of {known}")
+        return read_sizes(name)
+
+    @property
+    def says(self) -> str:
+        """In a few words."""
+        if self.flows is not None:
+            return f"{len(self.flows):,} flows of a list"
+        if self.workload in PATTERNS:
+            told = [f"{self.workload} of {quantity(self.size, SIZE, 'size') / 1e3:g} KB"]
+        else:
+            told = [] if self.workload is None else [f"{os.path.basename(self.workload)} at {_percent(self.load)} load"]
+        if self.incast is not None:
+            told.append(f"incast of {self.incast.senders} at {_percent(self.incast.load)}")
+        return ", ".join(told)
+
+    @public()
+    def rows(self, topology: Topology, seed: int = 0) -> np.ndarray | Sequence[Any]:
+        """The flows of a seed; those of a list are always the same.
+
+        Parameters
+        ----------
+        topology : Topology
+            Whose hosts send; loads are of their mean rate.
+        seed : int
+
+        Returns
+        -------
+        array, shape (flows, 4), or sequence
+            Source, target, start [s] and size [bytes], by start; a list as it was given.
+
+        Raises
+        ------
+        InputError
+            If a value makes no sense, or nothing is sent.
+        """
+        if self.flows is not None:
+            return self.flows.rows if isinstance(self.flows, FlowList) else self.flows
+        count, rate = len(topology.hosts), topology.host_rate
+        parts, name = [], self._sizes()
+        if self.workload == "permutation":
+            parts.append(permutation_flows(count, size=self.size, seed=seed))
+        elif self.workload == "all-to-all":
+            parts.append(all_to_all_flows(count, size=self.size))
+        elif name is not None:
+            parts.append(poisson_flows(count, load=self.load, until=self.until, rate=rate, sizes=name, seed=seed))
+        if self.incast is not None:
+            mix = self.incast
+            parts.append(
+                incasts(
+                    count, load=mix.load, until=self.until, senders=mix.senders, size=mix.size, rate=rate, seed=seed
+                )
+            )
+        rows = np.concatenate(parts)
+        if not len(rows):
+            raise InputError("until: no flow arrives in so short a time; write a longer one, or a larger load")
+        rows = rows[np.argsort(rows[:, 2], kind="stable")]
+        numbers = np.array(topology.hosts, float)
+        rows[:, :2] = numbers[rows[:, :2].astype(int)]
+        return rows
+
+
+def _percent(load: Any) -> str:
+    return f"{100 * quantity(load, RATIO, 'load'):g} %"

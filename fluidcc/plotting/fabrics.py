@@ -1,0 +1,103 @@
+"""Pictures of fabrics, in the style of the papers' evaluations: slowdown by size, queues, what was paused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from fluidcc import units
+from fluidcc.fabrics.study import interval
+from fluidcc.plotting.style import Picture, colour, figure, label
+
+if TYPE_CHECKING:
+    from fluidcc.fabrics.study import FabricStudy
+
+_PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
+_MARKS = "os^Dv<>P"
+_MOST_TICKS = 10
+
+
+def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
+    """Slowdown by flow size: a panel for each percentile, a line for each scheme, 95 % intervals over seeds."""
+    found = study.bins(bins)
+    ends = found["to_bytes"].values[0, 0]
+    places = np.arange(len(ends))
+    picture, axes = figure(1, len(_PANELS), size=(4.1 * len(_PANELS), 3.9), sharey=True)
+    for axis, (name, text) in zip(axes[0], _PANELS, strict=True):
+        for k, scheme in enumerate(study.schemes):
+            values = found[name].sel(scheme=scheme).values
+            # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
+            mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
+            axis.plot(places, mean, color=colour(k), marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=scheme)
+            if len(study.seeds) > 1:
+                axis.fill_between(places, low, high, color=colour(k), alpha=0.2, lw=0)
+        axis.set_yscale("log")
+        axis.set_ylim(bottom=0.9)
+        step = -(-len(ends) // _MOST_TICKS)
+        axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")
+        axis.set_xlabel("flow size up to")
+        axis.set_title(text, fontsize="medium")
+        axis.grid(alpha=0.3, which="both")
+    axes[0, 0].set_ylabel("completion time over that alone [1]")
+    axes[0, 0].legend(fontsize="small")
+    picture.suptitle(_title(study), fontsize="medium")
+    return picture
+
+
+def plot_fabric_queues(study: FabricStudy) -> Picture:
+    """Share of time for which ports' queues are longer than something, and how long each tier was paused."""
+    picture, axes = figure(1, 2, size=(11, 3.9))
+    longest = max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
+    factor, unit = units.scale_of(longest, units.SIZE)
+    for k, scheme in enumerate(study.schemes):
+        lengths, above = _above(np.concatenate([each.queue for each in study.of(scheme)], axis=1))
+        axes[0, 0].plot(lengths / factor, above, color=colour(k), lw=1.4, drawstyle="steps-post", label=scheme)
+    axes[0, 0].set_yscale("log")
+    axes[0, 0].set_ylim(1e-5, 1)
+    axes[0, 0].set_xlabel(label("queue of a switch's port", unit or "B"))
+    axes[0, 0].set_ylabel("share of time and ports above")
+    axes[0, 0].grid(alpha=0.3)
+    axes[0, 0].legend(fontsize="small")
+    _paused(axes[0, 1], study)
+    picture.suptitle(_title(study), fontsize="medium")
+    return picture
+
+
+def _above(queue: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of several runs together, and the share of time above each."""
+    order = np.argsort(queue[0], kind="stable")
+    share = queue[1, order] / queue[1].sum()
+    return np.concatenate([[0.0], queue[0, order]]), np.concatenate([[1.0], np.maximum(1 - np.cumsum(share), 1e-12)])
+
+
+def _paused(axis: Axes, study: FabricStudy) -> None:
+    tiers = list(study.runs[0].numbers["paused_s"])
+    width = 0.8 / len(study.schemes)
+    most = 0.0
+    for k, scheme in enumerate(study.schemes):
+        each = np.array([[run.numbers["paused_s"][tier] for tier in tiers] for run in study.of(scheme)])
+        mean, low, high = np.array([interval(column) for column in each.T]).T
+        bars = np.arange(len(tiers)) + (k - (len(study.schemes) - 1) / 2) * width
+        errors = None if len(study.seeds) < 2 else np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3
+        axis.bar(bars, mean * 1e3, width, yerr=errors, color=colour(k), capsize=2, label=scheme)
+        most = max(most, float(mean.max()))
+    names = {"hosts": "hosts", "tier 1": "tier 1 (ToR)"}
+    axis.set_xticks(np.arange(len(tiers)), [names.get(tier, tier) for tier in tiers])
+    axis.set_ylabel(label("time paused by PFC, all ports together", "ms"))
+    axis.grid(alpha=0.3, axis="y")
+    if most == 0:
+        axis.text(0.5, 0.5, "no port was ever paused", ha="center", transform=axis.transAxes)
+        axis.set_ylim(0, 1)
+
+
+def _short(size: float) -> str:
+    return units.show(float(size), units.SIZE, 3)
+
+
+def _title(study: FabricStudy) -> str:
+    seeds = f", {len(study.seeds)} seeds (bands: 95 %)" if len(study.seeds) > 1 else ", one seed"
+    unfinished = sum(each.slowdown.unfinished for each in study.runs)
+    lost = f"; {unfinished:,} flows unfinished, in no mean" if unfinished else ""
+    return f"{len(study.topology.hosts)} hosts, {study.says}{seeds}{lost}"
