@@ -17,7 +17,6 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.fabrics.study import FabricStudy
     from fluidcc.scenario.model import RED
-    from fluidcc.schemes.preset import Preset
 
 _MOST_BINS = 100
 
@@ -44,7 +43,7 @@ def command(
             help="web-search, hadoop, alibaba-storage, permutation, all-to-all, or sizes and percents.",
         ),
     ] = None,
-    load: Annotated[str, typer.Option(help="Of a workload, over the rate of all hosts.")] = "0.5",
+    load: Annotated[str | None, typer.Option(help="Of a workload, over the rate of all hosts; 0.5.")] = None,
     until: Annotated[str | None, typer.Option(help="A workload's arrivals end then.")] = None,
     incast: Annotated[
         str | None, typer.Option(metavar="DEGREE:SIZE:LOAD", help="Incasts beside it, such as 60:500KB:2%.")
@@ -62,7 +61,9 @@ def command(
     sets: o.Sets = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
-    ideal: Annotated[str, typer.Option(help="alone or hpcc-sim: what slowdowns compare with.")] = "alone",
+    ideal: Annotated[
+        str | None, typer.Option(help="alone (default) or hpcc-sim (with --config): what slowdowns compare with.")
+    ] = None,
     bins: Annotated[str, typer.Option(help="How many sizes are told apart, or their ends: 0B,10KB,1MB,10MB.")] = "10",
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
     out: Annotated[
@@ -81,13 +82,12 @@ def command(
     from fluidcc.fabrics.study import PRESET, fabric
 
     if config is not None:
-        given = _of_config(config, schemes, preset, {**options, "topology": topology})
-        chosen, place = (
-            {name: _set(name, each, sets) for name, each in given.pop("schemes").items()},
-            given.pop("topology"),
+        if schemes is not None:
+            raise InputError(f"SCHEME: {config[:100]} names its own; leave it out, or leave out --config")
+        chosen, place, options, drain = _of_config(
+            config, sets, {**options, "topology": topology, "preset": preset}, drain
         )
-        options = given
-        ideal = "hpcc-sim" if ideal == "alone" else ideal
+        ideal = "hpcc-sim" if ideal is None else ideal
     else:
         if schemes is None:
             raise InputError("SCHEME: none is named; write for example fluidcc fabric hpcc,dcqcn --workload web-search")
@@ -101,7 +101,7 @@ def command(
         place,
         seeds=seeds,
         drain=drain,
-        ideal=ideal,
+        ideal=ideal or "alone",
         threads=threads,
         folder=out,
         **{name: value for name, value in options.items() if value is not None},
@@ -123,26 +123,28 @@ def _bins(text: str) -> Any:
     return int(text)
 
 
-def _of_config(path: str, schemes: str | None, preset: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """What a config.txt says, which nothing else may."""
+def _of_config(
+    path: str, sets: list[str] | None, given: dict[str, Any], drain: str | None
+) -> tuple[dict[str, Any], Any, dict[str, Any], Any]:
+    """Schemes, topology, traffic and how long is waited, of a config.txt, beside which nothing else says so."""
     from fluidcc.fabrics.hpcc_config import read_config
 
-    alien = next((name for name, value in {**options, "preset": preset}.items() if value not in (None, "0.5")), None)
+    alien = next((name for name, value in given.items() if value is not None), None)
     if alien is not None:
         option = "flows-file" if alien == "flows" else alien.replace("_", "-")
         raise InputError(f"--{option}: {path[:100]} says all that; leave it out, or leave out --config")
     found = read_config(path)
     for line in found.words:
         output.tell(f"{path}: {line}")
-    if schemes is not None and schemes != found.scheme:
-        raise InputError(f"SCHEME: {path[:100]} has {found.scheme}, not {schemes[:40]}; leave it out")
-    return {"schemes": {found.scheme: found.preset}, "topology": found.topology, "flows": found.flows, "drain": None}
+    chosen = {found.scheme: _set(found.scheme, found.options, sets)}
+    left = max(0.0, found.until - float(found.flows.rows[:, 2].max(initial=0.0)))
+    return chosen, found.topology, {"flows": found.flows}, left if drain is None else drain
 
 
 def _chosen(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
     from fluidcc.schemes.presets import preset as preset_of
 
-    found = {name: preset_of(name, preset) for name in names}
+    found = {name: preset_of(name, preset).options() for name in names}
     for text in sets or []:
         name = text.partition("=")[0].strip()
         if not any(name in known_names(scheme) for scheme in names):
@@ -150,8 +152,8 @@ def _chosen(names: list[str], preset: str, sets: list[str] | None) -> dict[str, 
     return {name: _set(name, each, sets) for name, each in found.items()}
 
 
-def _set(scheme: str, chosen: Preset, sets: list[str] | None) -> dict[str, Any]:
-    """Options of a preset, with the values of --set that the scheme or the network has."""
+def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None) -> dict[str, Any]:
+    """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
     values: dict[str, Any] = {}
     for text in sets or []:
         name, equals, value = text.partition("=")
@@ -164,16 +166,15 @@ def _set(scheme: str, chosen: Preset, sets: list[str] | None) -> dict[str, Any]:
     alien = next(iter(parts["builder"]), None)
     if alien is not None:
         raise InputError(f"--set: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has")
-    pfc = changed_flow_control(chosen.network.get("pfc"), parts["pfc"])
 
     def marking(at: Any) -> RED | None:
-        return changed_marking(chosen.marking_at(at), parts["marking"])
+        return changed_marking(chosen["marking"](at), parts["marking"])
 
     return {
-        **chosen.network,
+        **chosen,
         **parts["network"],
-        "pfc": pfc,
-        "scheme": dataclasses.replace(chosen.scheme, **parts["scheme"]),
+        "pfc": changed_flow_control(chosen.get("pfc"), parts["pfc"]),
+        "scheme": dataclasses.replace(chosen["scheme"], **parts["scheme"]),
         "marking": marking,
     }
 

@@ -35,7 +35,7 @@ _LARGEST_NODE = 1 << 20
 _LARGEST = 1 << 30  # bytes of a list of flows
 
 
-class _Lines:
+class Lines:
     """The lines of a file that hold something, with their numbers."""
 
     def __init__(self, path: str | os.PathLike[str], expected: str) -> None:
@@ -95,7 +95,7 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     InputError
         If it is none, with the line; or if a cable loses packets, which is not modelled.
     """
-    lines = _Lines(path, "the simulator's topology.txt: nodes, switches and cables")
+    lines = Lines(path, "the simulator's topology.txt: nodes, switches and cables")
     words = lines.next("its first line")
     if len(words) != 3:
         raise lines.wrong(f"has {len(words)} entries, not the numbers of nodes, switches and cables")
@@ -118,7 +118,7 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
         raise InputError(f"{lines.name}: {error}") from None
 
 
-def _cable(lines: _Lines, words: list[str], nodes: int) -> Cable:
+def _cable(lines: Lines, words: list[str], nodes: int) -> Cable:
     if len(words) != 5:
         raise lines.wrong(f"has {len(words)} entries, not two nodes, rate, delay and loss rate")
     a, b = (lines.number(word, int, 0, "a node") for word in words[:2])
@@ -184,7 +184,7 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
     InputError
         If it is none, with the line.
     """
-    lines = _Lines(path, "the simulator's flow.txt: a count, then a line for each flow")
+    lines = Lines(path, "the simulator's flow.txt: a count, then a line for each flow")
     words = lines.next("its first line")
     if len(words) != 1:
         raise lines.wrong(f"has {len(words)} entries, not the number of flows alone")
@@ -205,7 +205,7 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
     return FlowList(rows, begins, table[:, 2].astype(int), table[:, 3].astype(int))
 
 
-def _numbers(lines: _Lines, found: list[list[str]], at: list[int]) -> np.ndarray:
+def _numbers(lines: Lines, found: list[list[str]], at: list[int]) -> np.ndarray:
     """All at once; one by one where some are none, to say which."""
     least = np.array([limit for _, limit in _FLOW.values()])
     whole = np.array([read is int for read, _ in _FLOW.values()])
@@ -242,7 +242,7 @@ def read_sizes(path: str | os.PathLike[str]) -> list[tuple[float, float]]:
     InputError
         If it is none, with the line.
     """
-    lines = _Lines(path, "lines of a size and the percents of flows up to it")
+    lines = Lines(path, "lines of a size and the percents of flows up to it")
     found: list[tuple[float, float]] = []
     for words in lines.rows():
         if len(words) != 2:

@@ -27,6 +27,7 @@ from fluidcc.surface import constructor, public
 
 PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started
 _COUNTS = ("pfc_pauses", "drops", "retransmissions", "packets", "events")
+_SHARE = 0.9  # of a run's work, that is done when the last flow starts
 _COMPILING = threading.Lock()  # of runs in threads, one compiles and the others find it done
 _PERCENTS = (50, 95, 99, 99.9)
 
@@ -174,7 +175,13 @@ def run(
     with _COMPILING, waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
         warm_up(plan)
     compile_s = time.perf_counter() - ready
-    sim, wall_s = execute(plan, seed, report=report)
+    busy = last / horizon  # most of the work: what is left then drains
+
+    def told(share: float) -> None:
+        if report is not None:
+            report(_SHARE * share / busy if share < busy else _SHARE + (1 - _SHARE) * (share - busy) / (1 - busy))
+
+    sim, wall_s = execute(plan, seed, report=told)
     looped = time.perf_counter()
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
     found = slowdown_of(scenario, summary["fct_s"], ideal)

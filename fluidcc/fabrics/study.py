@@ -210,7 +210,7 @@ def interval(values: Any) -> tuple[float, float, float]:
     values = np.asarray(values, float)
     values = values[np.isfinite(values)]
     if not len(values):
-        return (float("nan"),) * 3
+        return float("nan"), float("nan"), float("nan")
     mean = float(values.mean())
     if len(values) < 2:
         return mean, float("nan"), float("nan")

@@ -83,8 +83,7 @@ def _paused(axis: Axes, study: FabricStudy) -> None:
         errors = None if len(study.seeds) < 2 else np.stack([np.minimum(mean, mean - low), high - mean]) * 1e3
         axis.bar(bars, mean * 1e3, width, yerr=errors, color=colour(k), capsize=2, label=scheme)
         most = max(most, float(mean.max()))
-    names = {"hosts": "hosts", "tier 1": "tier 1 (ToR)"}
-    axis.set_xticks(np.arange(len(tiers)), [names.get(tier, tier) for tier in tiers])
+    axis.set_xticks(np.arange(len(tiers)), ["tier 1 (ToR)" if tier == "tier 1" else str(tier) for tier in tiers])
     axis.set_ylabel(label("time paused by PFC, all ports together", "ms"))
     axis.grid(alpha=0.3, axis="y")
     if most == 0:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
+from fluidcc.fabrics import hpcc_config
 from fluidcc.scenario.routing import route
 from fluidcc.schemes.preset import SIMULATOR
 
 DATA = Path(__file__).parents[2] / "data" / "ns3"
-_KEYS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp"}
 
 
 @cache
@@ -33,49 +33,8 @@ def queue(name: str) -> np.ndarray:
 
 def scheme_of(params: dict[str, Any], derived: dict[str, Any]) -> Any:
     """Parameters of the scheme that a configuration selects."""
-    kind = _KEYS[params["CC_MODE"]]
-    preset = {"dcqcn": fc.DCQCN, "hpcc": fc.HPCC, "timely": fc.TIMELY, "dctcp": fc.DCTCP}
-    T = f"{derived['used_T_ns']}ns"
-    rate = {key: params[key].replace("b/s", "bps") for key in ("RATE_AI", "RATE_HAI", "MIN_RATE", "DCTCP_RATE_AI")}
-    if kind == "hpcc":
-        return preset[kind](
-            variant="hpcc-sim",
-            int_format="quantised",
-            int_multi=params["INT_MULTI"],
-            eta=params["U_TARGET"],
-            max_stage=params["MI_THRESH"],
-            rate_ai=rate["RATE_AI"],
-            min_rate=rate["MIN_RATE"],
-            base_rtt=T,
-            initial_window=derived["used_window_init_bytes"],
-            reaction="combined" if params["FAST_REACT"] else "per-rtt",
-        )
-    if kind == "dcqcn":
-        return preset[kind](
-            variant="hpcc-sim",
-            g=params["EWMA_GAIN"],
-            rate_ai=rate["RATE_AI"],
-            rate_hai=rate["RATE_HAI"],
-            min_rate=rate["MIN_RATE"],
-            timer=params["RP_TIMER"] * 1e-6,
-            alpha_timer=params["ALPHA_RESUME_INTERVAL"] * 1e-6,
-            rate_decrease_interval=params["RATE_DECREASE_INTERVAL"] * 1e-6,
-            fast_recovery_steps=params["FAST_RECOVERY_TIMES"],
-            feedback_delay=None,
-        )
-    if kind == "dctcp":
-        return preset[kind](
-            variant="hpcc-sim",
-            g=params["EWMA_GAIN"],
-            rate_ai=rate["DCTCP_RATE_AI"],
-            min_rate=rate["MIN_RATE"],
-            base_rtt=T,
-            initial_window=derived["used_window_init_bytes"],
-        )
-    if kind == "timely":
-        gain = float(rate["RATE_HAI"].removesuffix("Mbps")) / float(rate["RATE_AI"].removesuffix("Mbps"))
-        return preset[kind](variant="hpcc-sim", rate_ai=rate["RATE_AI"], hai_gain=gain, min_rate=rate["MIN_RATE"])
-    raise ValueError(f"no scheme for CC_MODE {params['CC_MODE']}")
+    base_rtt, window = derived["used_T_ns"] * 1e-9, derived["used_window_init_bytes"]
+    return hpcc_config.scheme_of(params, hpcc_config.SCHEMES[params["CC_MODE"]], base_rtt, window)
 
 
 def scenario_of(name: str) -> fc.Scenario:
@@ -84,7 +43,7 @@ def scenario_of(name: str) -> fc.Scenario:
     params = run["params"]
     lines = run["topology"].splitlines()
     switches = {f"node {n}" for n in lines[1].split()}
-    thresholds = {key: _map(params[f"{key}_MAP"]) for key in ("KMIN", "KMAX", "PMAX")}
+    thresholds = {key: hpcc_config.thresholds(params[f"{key}_MAP"]) for key in ("KMIN", "KMAX", "PMAX")}
     links, access = [], {}
     for line in lines[2:]:
         a, b, rate, delay, _ = line.split()
@@ -117,11 +76,6 @@ def scenario_of(name: str) -> fc.Scenario:
             )
         )
     return fc.Scenario(tuple(links), tuple(flows), **SIMULATOR)
-
-
-def _map(text: str) -> dict[int, float]:
-    values = text.split()[1:]
-    return {int(rate): float(value) for rate, value in zip(values[::2], values[1::2], strict=True)}
 
 
 def table() -> str:
