@@ -32,7 +32,9 @@ def command(
             "pod, dcqcn-clos, or a topology.txt."
         ),
     ] = None,
-    flows_file: Annotated[str | None, typer.Option(metavar="FILE", help="Flows: an ns-3 flow.txt.")] = None,
+    flows_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Flows: an ns-3 flow.txt, or an htsim connection matrix.")
+    ] = None,
     config: Annotated[
         str | None, typer.Option(metavar="FILE", help="All of it from an HPCC simulator's config.txt.")
     ] = None,

@@ -273,8 +273,23 @@ def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
         raise InputError("--from: does not go with a scenario file; give one or the other")
     if request.preset is not None:
         raise InputError("--preset: a scenario file holds all parameters; leave it out, or change some by --set")
+    if _is_topology(request.topology):
+        raise InputError(
+            f"--topology: {request.topology[:200]} is a topology.txt of the HPCC simulator, which has no flows; write "
+            f"fluidcc fabric {request.scheme} --topology {request.topology[:200]} --flows-file flow.txt"
+        )
     scenario = scenario_file.load_scenario(request.topology)
     return with_values(scenario, request.scheme, {**request.values(), **swept})
+
+
+def _is_topology(path: str) -> bool:
+    """Whether a file begins as a topology.txt does: three counts, then as many switches as the second says."""
+    try:
+        lines = read_bounded(path).decode().splitlines()
+        counts = [int(word) for word in lines[0].split()]
+        return len(counts) == 3 and len(lines[1].split()) == counts[1]
+    except (OSError, ValueError, IndexError):
+        return False
 
 
 def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scenario:

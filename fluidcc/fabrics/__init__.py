@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from fluidcc.surface import lazily
 
 if TYPE_CHECKING:
+    from fluidcc.fabrics.hpcc_config import SimulatorConfig as SimulatorConfig
+    from fluidcc.fabrics.hpcc_config import read_config as read_config
     from fluidcc.fabrics.hpcc_files import FlowList as FlowList
     from fluidcc.fabrics.hpcc_files import read_flows as read_flows
     from fluidcc.fabrics.hpcc_files import read_sizes as read_sizes
     from fluidcc.fabrics.hpcc_files import read_topology as read_topology
     from fluidcc.fabrics.hpcc_files import write_fct as write_fct
+    from fluidcc.fabrics.htsim import read_connections as read_connections
     from fluidcc.fabrics.run import FabricRun as FabricRun
     from fluidcc.fabrics.shapes import named_topology as named_topology
     from fluidcc.fabrics.slowdown import alone as alone
@@ -28,10 +31,13 @@ _HOMES = {
     "FabricRun": "fluidcc.fabrics.run",
     "FlowList": "fluidcc.fabrics.hpcc_files",
     "Incast": "fluidcc.fabrics.traffic",
+    "SimulatorConfig": "fluidcc.fabrics.hpcc_config",
     "Topology": "fluidcc.fabrics.topology",
     "Traffic": "fluidcc.fabrics.traffic",
     "alone": "fluidcc.fabrics.slowdown",
     "named_topology": "fluidcc.fabrics.shapes",
+    "read_config": "fluidcc.fabrics.hpcc_config",
+    "read_connections": "fluidcc.fabrics.htsim",
     "read_flows": "fluidcc.fabrics.hpcc_files",
     "read_sizes": "fluidcc.fabrics.hpcc_files",
     "read_topology": "fluidcc.fabrics.hpcc_files",

@@ -31,7 +31,7 @@ _FLOW: dict[str, tuple[Callable[[str], Any], float]] = {
     "size": (int, 1),
     "start": (float, 0.0),
 }
-_LARGEST_NODE = 1 << 20
+LARGEST_NODE = 1 << 20
 _LARGEST = 1 << 30  # bytes of a list of flows
 
 
@@ -100,8 +100,8 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     if len(words) != 3:
         raise lines.wrong(f"has {len(words)} entries, not the numbers of nodes, switches and cables")
     nodes, count, cables = (lines.number(word, int, 0, "a count") for word in words)
-    if nodes > _LARGEST_NODE:
-        raise lines.wrong(f"{nodes:,} nodes are more than {_LARGEST_NODE:,}")
+    if nodes > LARGEST_NODE:
+        raise lines.wrong(f"{nodes:,} nodes are more than {LARGEST_NODE:,}")
     switches = tuple(lines.number(word, int, 0, "a node") for word in (lines.next("its switches") if count else []))
     if len(switches) != count or len(set(switches)) != count:
         raise lines.wrong(f"names {len(set(switches))} switches, not {count}")

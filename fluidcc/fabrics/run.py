@@ -169,7 +169,8 @@ def run(
         raise InputError("flows: none has an end, so that none completes; give their sizes")
     last = max(until or 0.0, max(flow.start for flow in scenario.flows))
     horizon = last + (PATIENCE * longest if drain is None else drain)
-    window = (0.0, last) if last > 0 else (0.0, min(horizon, longest))
+    # Of arrivals, while they last; a list of flows may start all at once.
+    window = (0.0, last if until is not None else min(horizon, max(last, longest)))
     plan = prepare(scenario, times_of(scenario, horizon, window, horizon), 0)
     ready = time.perf_counter()
     with _COMPILING, waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):

@@ -77,8 +77,9 @@ def named_topology(
     if kind in _SHAPES:
         made = _SHAPES[kind](size, text)
     elif os.path.exists(text):
-        if size := next((option for option, value in {**given, "oversubscription": oversubscription}.items() if value)):
-            raise InputError(f"{size}: {text[:100]!r} has its own; leave it out, or change it in the file")
+        alien = next((name for name, value in {**given, "oversubscription": oversubscription}.items() if value), None)
+        if alien is not None:
+            raise InputError(f"{alien}: {text[:100]!r} has its own; leave it out, or change it in the file")
         return read_topology(text)
     else:
         raise InputError(f"topology: {text[:60]!r} is neither a shape nor a file; write {_KNOWN}")

@@ -42,8 +42,10 @@ def alone(scenario: Scenario) -> np.ndarray:
     scenario = resolve(scenario)
     groups: dict[Any, list[int]] = defaultdict(list)
     for i, flow in enumerate(scenario.flows):
+        if not np.isfinite(flow.size):
+            continue
         groups[flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.scheme.int_bytes].append(i)
-    found = np.empty(len(scenario.flows))
+    found = np.full(len(scenario.flows), np.inf)
     for members in groups.values():
         first = scenario.flows[members[0]]
         sizes = np.array([scenario.flows[i].size for i in members], float)

@@ -17,6 +17,7 @@ from scipy import stats
 
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
+from fluidcc.fabrics.hpcc_files import FlowList, write_fct
 from fluidcc.fabrics.run import FabricRun, read_run, run
 from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.slowdown import PERCENTILES, bin_ends
@@ -53,11 +54,14 @@ class FabricStudy(Comparable):
     topology : Topology
     says : str
         What is sent.
+    flows : FlowList or None
+        If they are those of a ``flow.txt``.
     """
 
     runs: tuple[FabricRun, ...]
     topology: Topology
     says: str
+    flows: FlowList | None = None
 
     @property
     def schemes(self) -> list[str]:
@@ -178,7 +182,7 @@ class FabricStudy(Comparable):
 
     @public()
     def write(self, folder: str | os.PathLike[str], bins: Any = 10) -> list[Path]:
-        """Write pictures, tables and every run's flows.
+        """Write pictures, a table of the bins, and of flows from a ``flow.txt`` an ``fct.txt`` for each run.
 
         Parameters
         ----------
@@ -202,7 +206,13 @@ class FabricStudy(Comparable):
         place.mkdir(parents=True, exist_ok=True)
         written = [self.plot(bins).write(place / "slowdown.png"), self.plot_queues().write(place / "queues.png")]
         table = self.bins(bins).to_dataframe().reset_index().to_csv(index=False)
-        return [*written, write_atomically(place / "slowdown.csv", table.encode())]
+        written.append(write_atomically(place / "slowdown.csv", table.encode()))
+        if self.flows is not None:
+            written += [
+                write_fct(place / f"fct-{each.scheme}-seed{each.seed}.txt", self.flows, each.slowdown)
+                for each in self.runs
+            ]
+        return written
 
 
 def interval(values: Any) -> tuple[float, float, float]:
@@ -300,10 +310,10 @@ def fabric(
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
     jobs = [(name, each, seed) for name, each in chosen.items() for seed in numbers]
-    runs = _all(
-        jobs, network, traffic, settings, cores() if threads is None else whole(threads, 1, 1024, "threads"), kept
-    )
-    return FabricStudy(tuple(runs), network, traffic.says)
+    listed = traffic.flows if isinstance(traffic.flows, FlowList) else None
+    at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
+    runs = _all(jobs, network, traffic, settings, at_once, kept)
+    return FabricStudy(tuple(runs), network, traffic.says, listed)
 
 
 def _all(

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import FlowList, read_flows, read_sizes
+from fluidcc.fabrics.hpcc_files import FlowList, Lines, read_flows, read_sizes
+from fluidcc.fabrics.htsim import read_connections
 from fluidcc.fabrics.topology import Topology
 from fluidcc.scenario.builders.workloads import SIZES, all_to_all_flows, incasts, permutation_flows, poisson_flows
 from fluidcc.surface import constructor, public
@@ -78,7 +79,7 @@ class Traffic:
     size : quantity
         Of a pattern's flows [bytes].
     flows : FlowList, sequence of rows, or path, optional
-        In place of all that: flows as `Topology.scenario` takes them, or a ``flow.txt``.
+        In place of all that: flows as `Topology.scenario` takes them, a ``flow.txt``, or htsim's connection matrix.
 
     Raises
     ------
@@ -102,7 +103,7 @@ class Traffic:
             if alien is not None:
                 raise InputError(f"{alien}: flows are listed already; give a list or a workload")
             if isinstance(self.flows, (str, os.PathLike)):
-                object.__setattr__(self, "flows", read_flows(self.flows))
+                object.__setattr__(self, "flows", _listed(self.flows))
             return
         if self.workload is None and self.incast is None:
             known = ", ".join([*SIZES, *PATTERNS])
@@ -179,6 +180,13 @@ class Traffic:
         numbers = np.array(topology.hosts, float)
         rows[:, :2] = numbers[rows[:, :2].astype(int)]
         return rows
+
+
+def _listed(path: str | os.PathLike[str]) -> Any:
+    """Flows of a file, whichever of the two kinds it is."""
+    for words in Lines(path, "a flow.txt, or a connection matrix of htsim").rows():
+        return read_connections(path) if words[0] in ("Nodes", "Connections") else read_flows(path)
+    raise InputError(f"{str(path)[:200]}: is empty; give a flow.txt, or a connection matrix of htsim")
 
 
 def _percent(load: Any) -> str:
