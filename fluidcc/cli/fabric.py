@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -119,7 +120,10 @@ def command(
 
 def _bins(text: str) -> Any:
     if "," in text:
-        return [units.parse(part, units.SIZE, "--bins") for part in text.split(",")]
+        ends = [units.parse(part, units.SIZE, "--bins") for part in text.split(",")]
+        if any(b <= a for a, b in itertools.pairwise(ends)):
+            raise InputError(f"--bins: {text[:60]!r}: sizes must grow; write 0B,10KB,1MB")
+        return ends
     if not text.isdecimal() or not 1 <= int(text) <= _MOST_BINS:
         raise InputError(f"--bins: {text[:40]!r} is no number to {_MOST_BINS}, and no sizes; write 10 or 0B,10KB,1MB")
     return int(text)
@@ -151,10 +155,12 @@ def _chosen(names: list[str], preset: str, sets: list[str] | None) -> dict[str, 
         name = text.partition("=")[0].strip()
         if not any(name in known_names(scheme) for scheme in names):
             check_name(names[0], name, "--set")
-    return {name: _set(name, each, sets) for name, each in found.items()}
+    marked = {name for name in names if found[name]["marking"]("100Gbps") is not None}
+    # Thresholds are those of the schemes that look at marks; of one that does not, if there is no other.
+    return {name: _set(name, each, sets, marks=not marked or name in marked) for name, each in found.items()}
 
 
-def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None) -> dict[str, Any]:
+def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None, *, marks: bool = True) -> dict[str, Any]:
     """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
     values: dict[str, Any] = {}
     for text in sets or []:
@@ -170,7 +176,7 @@ def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None) -> dict[st
         raise InputError(f"--set: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has")
 
     def marking(at: Any) -> RED | None:
-        return changed_marking(chosen["marking"](at), parts["marking"])
+        return changed_marking(chosen["marking"](at), parts["marking"] if marks else {})
 
     return {
         **chosen,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -28,6 +29,11 @@ class Cable:
         [bytes/s].
     delay : quantity
         One way [s].
+
+    Raises
+    ------
+    InputError
+        If a value cannot be read, the rate is not above 0, or the delay below it.
     """
 
     ends: tuple[int, int]
@@ -38,6 +44,8 @@ class Cable:
         """Read with units."""
         object.__setattr__(self, "rate", quantity(self.rate, RATE, "cable rate"))
         object.__setattr__(self, "delay", quantity(self.delay, TIME, "cable delay"))
+        if not 0 < self.rate < math.inf or not 0 <= self.delay < math.inf:
+            raise InputError(f"cable {self.ends[0]} to {self.ends[1]}: rate or delay is none; write 100Gbps and 1us")
 
 
 @constructor()

@@ -1,0 +1,155 @@
+"""The simulator's config.txt: what it selects, what is refused, and its T over all pairs of hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.fabrics import hpcc_config, named_topology, read_config
+from fluidcc.fabrics.hpcc_config import largest_round_trip
+
+TOPOLOGY = "5 2 4\n3 4\n0 3 100Gbps 1us 0\n1 3 100Gbps 1us 0\n3 4 400Gbps 1us 0\n2 4 100Gbps 1us 0\n"
+FLOWS = "2\n0 2 3 100 50000 2.0\n1 2 3 100 50000 2.000001\n"
+# As in the repository's mix/config.txt, but for one register (MULTI_RATE 0) and a map for each rate.
+CONFIG = """ENABLE_QCN 1
+USE_DYNAMIC_PFC_THRESHOLD 1
+
+PACKET_PAYLOAD_SIZE 1000
+
+TOPOLOGY_FILE mix/topology.txt
+FLOW_FILE mix/flow.txt
+TRACE_FILE mix/trace.txt
+FCT_OUTPUT_FILE mix/fct.txt
+
+SIMULATOR_STOP_TIME 4.00
+
+CC_MODE 3
+ALPHA_RESUME_INTERVAL 1
+RATE_DECREASE_INTERVAL 4
+CLAMP_TARGET_RATE 0
+RP_TIMER 900
+EWMA_GAIN 0.00390625
+FAST_RECOVERY_TIMES 1
+RATE_AI 50Mb/s
+RATE_HAI 100Mb/s
+MIN_RATE 100Mb/s
+DCTCP_RATE_AI 1000Mb/s
+ERROR_RATE_PER_LINK 0.0000
+L2_ACK_INTERVAL 1
+HAS_WIN 1
+GLOBAL_T 1
+VAR_WIN 1
+FAST_REACT 1
+U_TARGET 0.95
+MI_THRESH 0
+INT_MULTI 4
+MULTI_RATE 0
+SAMPLE_FEEDBACK 0
+RATE_BOUND 1
+LINK_DOWN 0 0 0
+KMAX_MAP 2 100000000000 1600 400000000000 6400
+KMIN_MAP 2 100000000000 400 400000000000 1600
+PMAX_MAP 2 100000000000 0.2 400000000000 0.2
+BUFFER_SIZE 32
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    """A folder as that simulator has it."""
+    folder = tmp_path / "mix"
+    folder.mkdir()
+    for name, text in (("topology.txt", TOPOLOGY), ("flow.txt", FLOWS), ("config.txt", CONFIG)):
+        (folder / name).write_text(text)
+    return folder / "config.txt"
+
+
+def changed(path: Path, old: str, new: str) -> Path:
+    assert CONFIG.count(old) == 1
+    path.write_text(CONFIG.replace(old, new))
+    return path
+
+
+def test_hpcc(study: Path) -> None:
+    found = read_config(study)
+    assert (found.scheme, found.until, found.words) == ("hpcc", 2.0, ())
+    scheme = found.options["scheme"]
+    assert (scheme.eta, scheme.max_stage, scheme.int_multi, scheme.registers) == (0.95, 0, 4, "one")
+    assert scheme.rate_ai == 50e6 / 8
+    # Three links of 1 us both ways, and 1000 B at 100, 400 and 100 Gb/s, in whole ns.
+    assert scheme.base_rtt == pytest.approx(6180e-9, rel=1e-12)
+    assert scheme.initial_window == 6180e-9 * 100e9 / 8
+    assert (found.options["buffer"], found.options["timing"]) == (32 * 2**20, "ns3")
+    assert found.options["marking"]("100Gbps") is None
+    done = fc.fabric({"hpcc": found.options}, found.topology, flows=found.flows, ideal="hpcc-sim")
+    assert done.statistics()["unfinished"].sum() == 0
+
+
+def test_dcqcn(study: Path) -> None:
+    found = read_config(changed(study, "CC_MODE 3", "CC_MODE 1"))
+    scheme = found.options["scheme"]
+    assert (scheme.timer, scheme.alpha_timer, scheme.rate_decrease_interval) == (900e-6, 1e-6, 4e-6)
+    assert (scheme.variant, scheme.win, scheme.fast_recovery_steps) == ("hpcc-sim", True, 1)
+    marking = found.options["marking"]("400Gbps")
+    assert (marking.kmin, marking.kmax, marking.pmax, marking.mark_on) == (1.6e6, 6.4e6, 0.2, "departure")
+    with pytest.raises(fc.InputError, match="line 38: KMIN_MAP: has no threshold for links of 25 Gb/s"):
+        found.options["marking"]("25Gbps")
+
+
+def test_timely_and_dctcp(study: Path) -> None:
+    timely = read_config(changed(study, "CC_MODE 3", "CC_MODE 7")).options["scheme"]
+    assert (timely.name, timely.hai_gain, timely.win) == ("timely", 2.0, True)
+    dctcp = read_config(changed(study, "CC_MODE 3", "CC_MODE 8")).options["scheme"]
+    assert (dctcp.name, dctcp.rate_ai, dctcp.g) == ("dctcp", 1e9 / 8, 1 / 256)
+
+
+def test_a_link_that_fails(study: Path) -> None:
+    """At 2 s and so many microseconds of that simulator's time."""
+    found = read_config(changed(study, "LINK_DOWN 0 0 0", "LINK_DOWN 30 4 3"))
+    assert [(each.link, each.at) for each in found.options["failures"]] == [("4->3", pytest.approx(30e-6))]
+
+
+def test_its_t_of_the_fat_tree() -> None:
+    """As measured: 12 240 ns and 153 000 B (tests/data/ns3/README.md)."""
+    base_rtt, window = largest_round_trip(named_topology("fat-tree:320"), 1000)
+    assert (round(base_rtt * 1e9), window) == (12240, 153_000)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("CC_MODE 3", "CC_MODE 10", "line 13: CC_MODE: 10 is not modelled; write one of 1 .dcqcn."),
+        ("CC_MODE 3", "CC_MOD 3", "line 13: 'CC_MOD' is no key"),
+        ("CC_MODE 3", "CC_MODE", "line 13: CC_MODE has no value"),
+        ("CC_MODE 3", "CC_MODE x", "line 13: CC_MODE: 'x' is no number"),
+        ("CC_MODE 3", "CC_MODE 3\nCC_MODE 3", "line 14: CC_MODE is there twice"),
+        ("RATE_AI 50Mb/s", "RATE_AI 50", "RATE_AI"),
+        ("GLOBAL_T 1", "GLOBAL_T 0", "GLOBAL_T: .* not modelled"),
+        ("RATE_BOUND 1", "RATE_BOUND 0", "RATE_BOUND: .* not modelled"),
+        ("SAMPLE_FEEDBACK 0", "SAMPLE_FEEDBACK 1", "SAMPLE_FEEDBACK: .* not modelled"),
+        ("CLAMP_TARGET_RATE 0", "CLAMP_TARGET_RATE 1", "CLAMP_TARGET_RATE: .* not modelled"),
+        ("VAR_WIN 1", "VAR_WIN 0", "HAS_WIN and VAR_WIN"),
+        ("mix/flow.txt", "mix/other.txt", "line 7: FLOW_FILE: 'mix/other.txt' is not there"),
+        ("FLOW_FILE mix/flow.txt\n", "", "has no FLOW_FILE"),
+        ("SIMULATOR_STOP_TIME 4.00", "SIMULATOR_STOP_TIME 1", "before the first flow"),
+        ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4", "LINK_DOWN: '30 4' is no time"),
+        ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4 0", "no cable is between 4 and 0"),
+        ("ERROR_RATE_PER_LINK 0.0000", "ERROR_RATE_PER_LINK 0.1", "ERROR_RATE_PER_LINK: .* not modelled"),
+    ],
+)
+def test_what_is_refused(study: Path, old: str, new: str, words: str) -> None:
+    with pytest.raises(fc.InputError, match=f"config.txt.*{words}|{words}"):
+        read_config(changed(study, old, new))
+
+
+def test_a_map_that_is_none(study: Path) -> None:
+    path = changed(study, "CC_MODE 3", "CC_MODE 1")
+    path.write_text(path.read_text().replace("KMIN_MAP 2 ", "KMIN_MAP 3 "))
+    with pytest.raises(fc.InputError, match="line 38: KMIN_MAP: is no map"):
+        read_config(path)
+
+
+def test_no_key_is_both_read_and_without_effect() -> None:
+    assert not {*hpcc_config._DEFAULTS, *hpcc_config._MAPS} & hpcc_config._WITHOUT_EFFECT

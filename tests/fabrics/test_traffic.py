@@ -1,0 +1,142 @@
+"""What hosts send: patterns, workloads, incasts, lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc import fabrics
+from fluidcc.fabrics import Incast, Topology, Traffic, named_topology
+
+SMALL = named_topology("leaf-spine:2x1x4")
+MATRIX = """# a comment
+Nodes 8
+Connections 3
+0->5 id 1 start 0 size 2000000
+1->5 id 2 start 1500000 size 20000
+2->7 start 0 size 0
+"""
+
+
+def test_a_permutation() -> None:
+    for seed in range(20):
+        rows = fc.permutation_flows(9, size="5KB", seed=seed)
+        assert sorted(rows[:, 1]) == list(range(9))
+        assert (rows[:, 0] != rows[:, 1]).all()
+        assert set(rows[:, 3]) == {5000.0}
+    assert len({tuple(fc.permutation_flows(9, seed=seed)[:, 1]) for seed in range(20)}) > 15
+
+
+def test_all_to_all() -> None:
+    pairs = fc.all_to_all_flows(5, size="1KB")[:, :2].tolist()
+    assert sorted(pairs) == [[a, b] for a in range(5) for b in range(5) if a != b]
+
+
+def test_a_workload_loads_the_hosts() -> None:
+    """Bytes over the time and all hosts' rate, within 4 standard errors of some 50 000 flows; numbers of a topology."""
+    odd = Topology(tuple(range(10, 18)), (3,), tuple(fabrics.Cable((h, 3), "40Gbps", "1us") for h in range(10, 18)))
+    rows = np.asarray(Traffic("alibaba-storage", load=0.4, until="100ms").rows(odd, seed=3))
+    assert set(np.unique(rows[:, :2])) == set(range(10, 18))
+    assert (np.diff(rows[:, 2]) >= 0).all()
+    sizes = rows[:, 3]
+    expected = 0.4 * 8 * 5e9 * 100e-3
+    spread = np.sqrt(len(sizes) * (sizes**2).mean())  # of a compound Poisson sum
+    assert abs(sizes.sum() - expected) < 4 * spread
+    assert spread / expected < 0.03
+
+
+def test_an_incast_beside_it() -> None:
+    traffic = Traffic("hadoop", load=0.2, until="5ms", incast="5:20KB:10%")
+    assert traffic.incast == Incast(5, "20KB", 0.1)
+    assert traffic.says == "hadoop at 20 % load, incast of 5 at 10 %"
+    rows = np.asarray(traffic.rows(SMALL))
+    starts, counts = np.unique(rows[rows[:, 3] == 20e3][:, 2], return_counts=True)
+    assert (counts == 5).mean() > 0.95  # but where a workload's flow is of 20 000 B
+    assert len(starts) * 1e5 == pytest.approx(0.1 * 8 * 12.5e9 * 5e-3, rel=0.5)
+
+
+def test_seeds_and_lists(tmp_path: Path) -> None:
+    traffic = Traffic("web-search", until="1ms")
+    assert np.array_equal(traffic.rows(SMALL, 1), traffic.rows(SMALL, 1))
+    assert not np.array_equal(traffic.rows(SMALL, 1), traffic.rows(SMALL, 2))
+    path = tmp_path / "flow.txt"
+    path.write_text("1\n0 5 3 100 443 2.0\n")
+    listed = Traffic(flows=path)
+    assert np.array_equal(np.asarray(listed.rows(SMALL, 1)), np.asarray(listed.rows(SMALL, 2)))
+    assert listed.says == "1 flows of a list"
+    path.write_text(MATRIX)
+    assert np.asarray(Traffic(flows=path).rows(SMALL)).shape == (3, 4)
+
+
+def test_a_connection_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "three.cm"
+    path.write_text(MATRIX)
+    np.testing.assert_array_equal(
+        fabrics.read_connections(path), [[0, 5, 0, 2e6], [1, 5, 1.5e-6, 2e4], [2, 7, 0, np.inf]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Nodes 8", "Nodes", "line 2: Nodes is one number"),
+        ("Nodes 8", "Nodes x", "line 2: the number of Nodes 'x'"),
+        ("Nodes 8", "Nodes 99999999", "line 2: .* are more than"),
+        ("Nodes 8", "Nodes 8\nNodes 8", "line 3: Nodes is there twice"),
+        ("Nodes 8", "Knots 8", "line 2: 'Knots' begins no line"),
+        ("Connections 3", "Connections 4", "has 3 connections and says 4"),
+        ("Connections 3\n", "", "says no number of them"),
+        ("2->7", "2->8", "line 6: node 8 is none of 8"),
+        ("2->7", "2->", "line 6: a node ''"),
+        ("2->7", "-2->7", "line 6: a node '-2'"),
+        ("start 1500000", "start soon", "line 5: start 'soon'"),
+        ("start 1500000", "trigger 3", "line 5: trigger: flows that wait"),
+        ("start 1500000 ", "", "line 5: has no start"),
+        ("size 20000\n", "size -1\n", "line 5: size '-1'"),
+        ("size 20000\n", "size\n", "line 5: size ''"),
+        ("size 20000\n", "weight 1\n", "line 5: 'weight' is unknown"),
+        ("Connections 3", "Connections 3\nTriggers 1", "line 4: Triggers are not read"),
+    ],
+)
+def test_matrices_that_are_none(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert MATRIX.count(old) == 1
+    path = tmp_path / "bad.cm"
+    path.write_text(MATRIX.replace(old, new))
+    with pytest.raises(fc.InputError, match=f"bad.cm.*{words}"):
+        fabrics.read_connections(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "nothing is sent"),
+        ({"workload": "websearch", "until": "1ms"}, "neither known nor a file"),
+        ({"workload": "hadoop"}, "until"),
+        ({"incast": "5:20KB:10%"}, "until"),
+        ({"incast": "5:20KB", "until": "1ms"}, "no DEGREE:SIZE:LOAD"),
+        ({"incast": "0:20KB:1%", "until": "1ms"}, "incast"),
+        ({"flows": [(0, 1)], "workload": "hadoop"}, "workload: flows are listed"),
+        ({"flows": "nowhere.txt"}, "nowhere.txt"),
+    ],
+)
+def test_traffic_that_is_none(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(fc.InputError, match=words):
+        Traffic(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"workload": "hadoop", "until": "1ns", "load": 0.01}, "no flow arrives"),
+        ({"workload": "hadoop", "until": "1ms", "load": 2}, "load"),
+        ({"incast": "8:20KB:1%", "until": "1ms"}, "senders"),
+        ({"workload": "permutation", "size": "0B"}, "size"),
+    ],
+)
+def test_what_a_fabric_cannot_send(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(fc.InputError, match=words):
+        Traffic(**options).rows(SMALL)
