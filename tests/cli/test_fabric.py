@@ -46,7 +46,7 @@ def test_a_person_sees_tables_and_a_folder(capsys: pytest.CaptureFixture[str], t
 def test_parameters_go_to_the_schemes_that_have_them(capsys: pytest.CaptureFixture[str]) -> None:
     flows = ["--workload", "permutation", "--size", "200KB", "--json"]
     means = {}
-    for sets in ([], ["--set", "eta=0.5"], ["--set", "header_bytes=500B"], ["--set", "kmin=1KB"]):
+    for sets in ([], ["--set", "eta=0.5"], ["--set", "header_bytes=500B"], ["--set", "kmin=1KB", "--set", "kmax=1KB"]):
         assert run(["fabric", "hpcc,dctcp", *SHAPE, *flows, *sets]) == 0
         found = json.loads(capsys.readouterr().out)
         means[tuple(sets)] = [each["slowdown"]["mean"]["mean"] for each in found["schemes"]]
