@@ -224,6 +224,6 @@ def _print(found: FabricStudy) -> None:
 
 
 def _cell(each: dict[str, float], several: bool) -> str:
-    if each["mean"] != each["mean"]:
+    if each["mean"] is None:
         return "none"
-    return f"{each['mean']:.3f}" + (f" ± {each['high'] - each['mean']:.2g}" if several else "")
+    return f"{each['mean']:.3f}" + (f" ± {each['high'] - each['mean']:.2g}" if several and each["high"] else "")

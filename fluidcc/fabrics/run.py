@@ -23,6 +23,7 @@ from fluidcc.fabrics.topology import Topology
 from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.progress import waiting
 from fluidcc.results.metrics import binned_percentiles
+from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 
 PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started
@@ -62,22 +63,36 @@ class FabricRun:
         """Scheme, seed, and slowdowns in short."""
         return f"<FabricRun {self.scheme}, seed {self.seed}: {repr(self.slowdown).strip('<>')}>"
 
+    @public()
     def as_dict(self, edges: Any = 10) -> dict[str, Any]:
-        """As ``--json`` prints it."""
+        """Counts, slowdowns in all and by size, and numbers, as ``--json`` prints it.
+
+        Parameters
+        ----------
+        edges : int or sequence of quantity
+            As of `Slowdown.bins`.
+
+        Returns
+        -------
+        dict
+            None for what is not finite.
+        """
         found = self.slowdown.statistics()
         bins = self.slowdown.bins(edges)
         rows = [{str(name): bins[name].values[k].item() for name in bins} for k in range(bins.sizes["bin"])]
         unfinished = np.flatnonzero(np.isnan(self.slowdown["slowdown"].values))
-        return {
-            "scheme": self.scheme,
-            "seed": self.seed,
-            "flows": int(found.pop("flows")) + len(unfinished),
-            "unfinished": int(found.pop("unfinished")),
-            "unfinished_flows": [str(name) for name in self.slowdown["flow"].values[unfinished[:20]]],
-            "slowdown": found,
-            "bins": rows,
-            **self.numbers,
-        }
+        return plain(
+            {
+                "scheme": self.scheme,
+                "seed": self.seed,
+                "flows": int(found.pop("flows")) + len(unfinished),
+                "unfinished": int(found.pop("unfinished")),
+                "unfinished_flows": [str(name) for name in self.slowdown["flow"].values[unfinished[:20]]],
+                "slowdown": found,
+                "bins": rows,
+                **self.numbers,
+            }
+        )
 
     @public()
     def save(self, path: str | os.PathLike[str]) -> None:

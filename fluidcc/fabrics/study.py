@@ -26,6 +26,7 @@ from fluidcc.fabrics.traffic import Traffic
 from fluidcc.progress import Bar
 from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
+from fluidcc.results.schema import plain
 from fluidcc.scenario.builders.common import NETWORK, marking_of
 from fluidcc.schemes.preset import Preset
 from fluidcc.schemes.presets import preset as preset_of
@@ -73,8 +74,19 @@ class FabricStudy(Comparable):
         """That every scheme ran with."""
         return list(dict.fromkeys(each.seed for each in self.runs))
 
+    @public()
     def of(self, scheme: str) -> list[FabricRun]:
-        """The runs of a scheme, one per seed."""
+        """The runs of a scheme.
+
+        Parameters
+        ----------
+        scheme : str
+
+        Returns
+        -------
+        list of FabricRun
+            One per seed; none of a scheme that did not run.
+        """
         return [each for each in self.runs if each.scheme == scheme]
 
     def __repr__(self) -> str:
@@ -84,7 +96,7 @@ class FabricStudy(Comparable):
             f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}>"
         )
 
-    def edges(self, bins: Any = 10) -> np.ndarray:
+    def _edges(self, bins: Any) -> np.ndarray:
         """Ends [bytes] of bins that serve all runs: as `Slowdown.bins` takes them, a number of all seeds' sizes."""
         return bin_ends(np.concatenate([each.slowdown["size"].values for each in self.of(self.schemes[0])]), bins)
 
@@ -118,7 +130,7 @@ class FabricStudy(Comparable):
         InputError
             If the ends do not grow, or there are none.
         """
-        ends = self.edges(edges)
+        ends = self._edges(edges)
         found = [
             xr.concat([each.slowdown.bins(ends) for each in self.of(scheme)], "seed", join="override")
             for scheme in self.schemes
@@ -156,9 +168,21 @@ class FabricStudy(Comparable):
         """
         return draw("plot_fabric_queues", self)
 
+    @public()
     def as_dict(self, bins: Any = 10) -> dict[str, Any]:
-        """As ``--json`` prints it: every run, and for each scheme means over seeds with 95 % intervals."""
-        ends = self.edges(bins)
+        """Every run, and for each scheme means over seeds with 95 % intervals, as ``--json`` prints it.
+
+        Parameters
+        ----------
+        bins : int or sequence of quantity
+            As of `bins`.
+
+        Returns
+        -------
+        dict
+            ``traffic``, ``hosts``, ``schemes`` and ``runs``; None for what is not finite.
+        """
+        ends = self._edges(bins)
         table = self.statistics()
         together = []
         for scheme in self.schemes:
@@ -173,12 +197,14 @@ class FabricStudy(Comparable):
                                  for name in STATISTICS},
                 }
             )  # fmt: skip
-        return {
-            "traffic": self.says,
-            "hosts": len(self.topology.hosts),
-            "schemes": together,
-            "runs": [each.as_dict(ends) for each in self.runs],
-        }
+        return plain(
+            {
+                "traffic": self.says,
+                "hosts": len(self.topology.hosts),
+                "schemes": together,
+                "runs": [each.as_dict(ends) for each in self.runs],
+            }
+        )
 
     @public()
     def write(self, folder: str | os.PathLike[str], bins: Any = 10) -> list[Path]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.fabrics.study import interval
@@ -34,12 +35,15 @@ def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
             if len(study.seeds) > 1:
                 axis.fill_between(places, low, high, color=colour(k), alpha=0.2, lw=0)
         axis.set_yscale("log")
-        axis.set_ylim(bottom=0.9)
         step = -(-len(ends) // _MOST_TICKS)
         axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")
         axis.set_xlabel("flow size up to")
         axis.set_title(text, fontsize="medium")
         axis.grid(alpha=0.3, which="both")
+    axes[0, 0].set_ylim(bottom=0.9)  # of all three, whose axis is one, and only once all is drawn
+    axes[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0, 0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("completion time over that alone [1]")
     axes[0, 0].legend(fontsize="small")
     picture.suptitle(_title(study), fontsize="medium")

@@ -72,6 +72,17 @@ def websearch() -> Finding:
     return found("web-search", {1e6: (0.3, False)})
 
 
+@claim("vai-6-storage", VAI, "VI-A", "Alibaba storage: 96 % of the flows below 128 KB, all below 2 MB")
+def storage() -> Finding:
+    share = share_below("alibaba-storage", 128e3)
+    return found(
+        "alibaba-storage",
+        {128e3: (0.96, True), 2e6: (1.0, True)},
+        restricted=0.96 <= share < 0.97 and share_below("alibaba-storage", 2e6) == 1,
+        conditions=f"cut off to whole percents: {share:.1%} in the table of HPCC's public simulator",
+    )
+
+
 @claim("acc-64-hadoop", ACC, "6.1, 6.4", "Hadoop: around 70 % of the flows smaller than 10 KB, 55 % less than 1 KB")
 def hadoop_of_acc() -> Finding:
     first = share_below("hadoop", 1e3)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-CLOCKS = frozenset({"compile_s", "wall_s", "points_per_s"})  # of the machine, not of what was computed
+CLOCKS = frozenset(
+    {"compile_s", "wall_s", "setup_s", "analysis_s", "points_per_s"}
+)  # of the machine, not of what was computed
 
 
 class Comparable:
@@ -21,7 +23,7 @@ class Comparable:
 
         Datasets are compared as `xarray.Dataset.identical` does, values, coordinates, names and attributes, and their
         dtypes; NaN equals NaN. Left out is what the machine's clock says (``compile_s``, ``wall_s``,
-        ``points_per_s``), so that two runs of one scenario with one seed are identical.
+        ``setup_s``, ``analysis_s``, ``points_per_s``), so that two runs of one scenario with one seed are identical.
         """
         return same(self, other)
 

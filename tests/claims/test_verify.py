@@ -96,6 +96,7 @@ REACHED = {
     "vai-2-swift": "holds-with-conditions",
     "vai-3-two-flows": "holds",
     "vai-6-hadoop": "holds",
+    "vai-6-storage": "holds-with-conditions",
     "acc-42-halt-time": "holds",
     "acc-42-line-7": "holds-with-conditions",
     "acc-42-drains": "holds-with-conditions",
@@ -252,11 +253,15 @@ def test_half_of_what_is_said_together_does_not_hold(monkeypatch):
     assert verdict("dcqcn-52-remedies") == "holds"
 
 
-@pytest.mark.parametrize("name", ["hpcc-53-hadoop", "vai-6-hadoop", "vai-6-websearch", "acc-64-hadoop"])
+@pytest.mark.parametrize(
+    "name", ["hpcc-53-hadoop", "vai-6-hadoop", "vai-6-websearch", "vai-6-storage", "acc-64-hadoop"]
+)
 def test_shares_of_workloads_follow_from_the_tables(monkeypatch, name):
     """With two flows of three below 1 KB and the rest above 2 MB every printed share is wrong."""
     sizes = ((0, 0.0), (1e3, 2 / 3), (2e6, 2 / 3), (3e6, 1.0))
-    monkeypatch.setattr("fluidcc.scenario.builders.workloads.SIZES", {"hadoop": sizes, "web-search": sizes})
+    monkeypatch.setattr(
+        "fluidcc.scenario.builders.workloads.SIZES", {"hadoop": sizes, "web-search": sizes, "alibaba-storage": sizes}
+    )
     assert CLAIMS[name].check().verdict == "false-as-printed"
     monkeypatch.setattr(module_of(name), "share_below", lambda table, size: 0.9)
     assert CLAIMS[name].check().verdict == "undecided"

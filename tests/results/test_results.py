@@ -119,6 +119,7 @@ MADE: dict[str, Any] = {
     "Tuning": tuned,
     "Fit": fitted,
     "Slowdown": slowed,
+    "FabricStudy": lambda: fc.fabric("hpcc", "leaf-spine:2x1x2", flows=[(0, 2, 0, "10KB"), (1, 3, 0, "20KB")]),
 }
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
 BY_IDENTITY: dict[str, Any] = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import numbers
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -68,13 +67,21 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
         raise InputError(f"{where}: {repr(row)[:60]} is no flow; write (source, target, start, size)") from None
     ends = []
     for name, host in (("source", source), ("target", target)):
-        number = isinstance(host, numbers.Real) and math.isfinite(host) and host == int(host)
-        if not number or int(host) not in hosts:
+        node = _node(host)
+        if node is None or node not in hosts:
             raise InputError(f"{where} {name}: there is no host {repr(host)[:20]}; {which}")
-        ends.append(int(host))
+        ends.append(node)
     if ends[0] == ends[1]:
         raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
     return ends[0], ends[1], start, size
+
+
+def _node(host: Any) -> int | None:
+    """A host's number, also where it is one of NumPy's or a float; None if it is none."""
+    try:
+        return int(host) if not isinstance(host, str) and host == int(host) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def flow_count(flows: Any, least: int) -> int:
