@@ -15,7 +15,7 @@ from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Flow, Scenario, resolve
-from fluidcc.scenario.round_trips import hop_rates, payload_base_rtt, propagation, slowest_rate
+from fluidcc.scenario.round_trips import hop_rates, likeness, payload_base_rtt, propagation, slowest_rate
 from fluidcc.surface import constructor, public
 from fluidcc.units import SIZE, quantity, whole
 
@@ -41,15 +41,12 @@ def alone(scenario: Scenario) -> np.ndarray:
     """
     scenario = resolve(scenario)
     groups: dict[Any, list[int]] = defaultdict(list)
-    for i, flow in enumerate(scenario.flows):
-        if not np.isfinite(flow.size):
-            continue
-        groups[flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.scheme.int_bytes].append(i)
+    key, sizes = likeness(scenario), np.array([flow.size for flow in scenario.flows], float)
+    for i in np.flatnonzero(np.isfinite(sizes)).tolist():
+        groups[key(scenario.flows[i])].append(i)
     found = np.full(len(scenario.flows), np.inf)
     for members in groups.values():
-        first = scenario.flows[members[0]]
-        sizes = np.array([scenario.flows[i].size for i in members], float)
-        found[members] = _train(scenario, first, sizes)
+        found[members] = _train(scenario, scenario.flows[members[0]], sizes[members])
     return found
 
 

@@ -223,7 +223,8 @@ def resolve(scenario: Scenario) -> Scenario:
     if twice is not None:
         raise InputError(f"link {names.index(twice)} name: {twice[:60]!r} names two links; give each its own")
     schemes: dict[int, Any] = {}  # flows share what they run
-    flows = tuple(_resolve_flow(flow, f"flow {i} ", len(links), schemes) for i, flow in enumerate(scenario.flows))
+    known: dict[Any, Any] = {}
+    flows = tuple(_resolve_flow(f, f"flow {i} ", len(links), schemes, known) for i, f in enumerate(scenario.flows))
     scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
     scenario = _resolve_switches(scenario, names)
     object.__setattr__(scenario, _RESOLVED, True)  # what is made of it by `dataclasses.replace` is not
@@ -282,7 +283,7 @@ def _resolve_link(link: Link, where: str) -> Link:
     return dataclasses.replace(link, marking=marking, **converted(link, where))
 
 
-def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any]) -> Flow:
+def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any], known: dict[Any, Any]) -> Flow:
     if not isinstance(flow.path, (tuple, list)):
         raise InputError(f"{where}path: expected link indices, not {repr(flow.path)[:40]}; write for example (0,)")
     path: tuple[Any, ...] = tuple(flow.path)
@@ -298,7 +299,7 @@ def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any]) -
     scheme = schemes.get(id(flow.scheme))
     if scheme is None:
         scheme = schemes[id(flow.scheme)] = resolve_fields(flow.scheme, where)
-    plain = converted(flow, where)
+    plain = converted(flow, where, known)
     start, line = plain["initial_rate"], plain["line_rate"]
     if start is None:
         plain["initial_rate"] = line

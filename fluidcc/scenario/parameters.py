@@ -140,6 +140,10 @@ def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda each: tuple(getattr(each, name) for name in names)
 
 
+_HASHED = frozenset({float, int, str, type(None), units.Rate})
+_MOST_KNOWN = 4096  # conversions kept; of starts and sizes there may be a million
+
+
 def convert(value: Any, spec: Spec, name: str) -> Any:
     """Bring one value to SI and check its range if it is a plain number.
 
@@ -213,9 +217,24 @@ def resolve(obj: T, where: str = "") -> T:
     return dataclasses.replace(obj, **converted(obj, where))  # type: ignore[type-var]
 
 
-def converted(obj: Any, where: str = "") -> dict[str, Any]:
-    """Every field of a parameter set by name, as `resolve` converts and checks it."""
-    return {name: convert(getattr(obj, name), spec, where + name) for name, spec in specs(obj).items()}
+def converted(obj: Any, where: str = "", known: dict[Any, Any] | None = None) -> dict[str, Any]:
+    """Every field of a parameter set by name, as `resolve` converts and checks it.
+
+    ``known`` keeps what was converted, for many sets of one class whose fields are mostly the same.
+    """
+    if known is None:
+        return {name: convert(getattr(obj, name), spec, where + name) for name, spec in specs(obj).items()}
+    found = {}
+    for name, spec in specs(obj).items():
+        value = getattr(obj, name)
+        key = (name, type(value), value) if type(value) in _HASHED else None
+        if key is None or key not in known:
+            found[name] = convert(value, spec, where + name)
+            if key is not None and len(known) < _MOST_KNOWN:
+                known[key] = found[name]
+        else:
+            found[name] = known[key]
+    return found
 
 
 def out_of_range(obj: Any) -> Iterator[tuple[str, Any]]:

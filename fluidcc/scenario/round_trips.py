@@ -20,6 +20,44 @@ def hop_rates(scenario: Scenario, flow: Flow) -> list[Any]:
     return [flow.line_rate, *(scenario.links[i].rate for i in flow.path), *([flow.line_rate] if beyond else [])]
 
 
+def likeness(scenario: Scenario) -> Callable[[Flow], Any]:
+    """Make the key that flows share whose packets cross equal rates and delays: in place, start and size they differ.
+
+    Of a fabric's thousands of paths only a few are unlike; what is worked out of a path need be so once for each.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Resolved; values may be traced.
+
+    Returns
+    -------
+    callable
+        ``key(flow)``, hashable.
+    """
+    kinds: dict[Any, int] = {}
+    kind = [kinds.setdefault((_hashed(link.rate), _hashed(link.delay)), len(kinds)) for link in scenario.links]
+    targets = [link.target for link in scenario.links]
+    paths: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+    def key(flow: Flow) -> Any:
+        path = paths.get(flow.path)
+        if path is None:
+            path = paths[flow.path] = tuple(kind[i] for i in flow.path)
+        last = targets[flow.path[-1]]
+        ends = bool(flow.target), bool(last), flow.target == last
+        delays = _hashed(flow.access_delay), _hashed(flow.egress_delay)
+        sender = _hashed(flow.line_rate), _hashed(flow.initial_rate), _hashed(flow.traffic_class)
+        return path, ends, delays, sender, id(flow.scheme)
+
+    return key
+
+
+def _hashed(value: Any) -> Any:
+    """A number, or which one it is if it is traced."""
+    return value if value is None or is_concrete(value) else id(value)
+
+
 def switches(scenario: Scenario, flow: Flow) -> int:
     """Switches on a flow's path: each of its packets is stored once in its NIC, and then once in each."""
     return len(hop_rates(scenario, flow)) - 1
@@ -83,14 +121,13 @@ def least_bdp(scenario: Scenario) -> Any:
 
 
 def _distinct(scenario: Scenario, rule: Callable[[Scenario, Flow], Any]) -> list[Any]:
-    """A rule's value of each path; flows on the same path are counted once: there may be thousands."""
+    """A rule's value of each path; flows on paths that are alike are counted once: there may be thousands."""
+    key = likeness(scenario)
     found: dict[Any, Any] = {}
     for flow in scenario.flows:
-        parts = (flow.line_rate, flow.access_delay, flow.egress_delay, flow.scheme.feedback_delay)
-        key = (flow.path, flow.scheme.int_bytes if is_concrete(flow.scheme.int_bytes) else id(flow.scheme.int_bytes))
-        key += tuple(part if part is None or is_concrete(part) else id(part) for part in parts)
-        if key not in found:
-            found[key] = rule(scenario, flow)
+        mine = key(flow)
+        if mine not in found:
+            found[mine] = rule(scenario, flow)
     return list(found.values())
 
 

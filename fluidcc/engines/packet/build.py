@@ -20,6 +20,8 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.round_trips import likeness
+from fluidcc.schemes import registry
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import packet_of
 from fluidcc.units import SIZE, show
@@ -115,7 +117,12 @@ def sampled_classes(scenario: Scenario) -> int:
 
 def sampled_of_flows(scenario: Scenario) -> int:
     """Columns of a flow's samples: sent, acknowledged, pacing rate, and what its scheme shows."""
-    return 3 + max(layout.OBSERVED, *(packet_of(flow.scheme).columns(flow.scheme) for flow in scenario.flows))
+    return 3 + max(layout.OBSERVED, *(packet_of(scheme).columns(scheme) for scheme in _schemes(scenario)))
+
+
+def _schemes(scenario: Scenario) -> list[Any]:
+    """What flows run, each once: of a fabric's thousands most share it."""
+    return list({id(flow.scheme): flow.scheme for flow in scenario.flows}.values())
 
 
 def grown_packets(sim: Sim, more: int) -> Sim:
@@ -133,12 +140,15 @@ def grown_packets(sim: Sim, more: int) -> Sim:
 def _members(scenario: Scenario) -> list[int]:
     """Flow class of each single flow."""
     members: list[int] = []
+    checked: set[int] = set()
     for i, flow in enumerate(scenario.flows):
         if flow.multiplicity != round(flow.multiplicity):
             raise InputError(
                 f"flow {i} multiplicity: {flow.multiplicity:g} is no whole number; the packet engine has single flows"
             )
-        for name, modelled in packet_of(flow.scheme).ONLY.items():
+        only = {} if id(flow.scheme) in checked else packet_of(flow.scheme).ONLY
+        checked.add(id(flow.scheme))
+        for name, modelled in only.items():
             if getattr(flow.scheme, name) != modelled:
                 raise InputError(
                     f"flow {i} {name}: the packets of {flow.scheme.name} have only {name}={modelled}; write that, or "
@@ -150,8 +160,9 @@ def _members(scenario: Scenario) -> list[int]:
 
 def _sizes(scenario: Scenario) -> list[int]:
     """Wire sizes of all packets."""
-    data = {_bytes(scenario.wire_packet_of(flow)) for flow in scenario.flows}
-    acks = {ack_size(scenario, flow) for flow in scenario.flows}
+    flows = {id(flow.scheme): flow for flow in scenario.flows}.values()
+    data = {_bytes(scenario.wire_packet_of(flow)) for flow in flows}
+    acks = {ack_size(scenario, flow) for flow in flows}
     return [CONTROL_BYTES, *sorted(data | acks)]
 
 
@@ -192,33 +203,61 @@ def _routes(topology: Topology) -> Any:
 
 
 def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int]) -> None:
-    rows = dict.fromkeys(dispatch.MODULES, 0)
-    bind = binder(scenario)
-    bound: dict[int, Any] = {}
-    blank = np.zeros_like(sim.flows[:1])
+    """Fill the records of all flows: once for each kind of those that are alike, then what each has of its own."""
+    key, bind = likeness(scenario), binder(scenario)
+    outside = {scheme.name for scheme in registry.outside()}
+    kinds: dict[Any, int] = {}
+    first: list[int] = []  # a flow class of each kind
+    kind_of: list[int] = []  # each class's kind
+    for m, flow in enumerate(scenario.flows):
+        # A scheme that is not ours may look at the flow's start, size and place, too.
+        mine = m if flow.scheme.name in outside else key(flow)
+        kind = kinds.setdefault(mine, len(kinds))
+        if kind == len(first):
+            first.append(m)
+        kind_of.append(kind)
+    blank = layout.records(layout.FLOW, 1)
     blank["window"], blank["finish"] = np.inf, -1
-    for f, m in enumerate(members):
-        flow, row = scenario.flows[m], sim.flows[f]
-        name = dispatch.home(flow.scheme.name)
-        if m not in bound:  # flows of a class differ only in their place
-            bound[m] = bind(flow)
-        sim.flows[f] = blank[0]
-        row = sim.flows[f]
-        row.scheme, row.row, row.group = dispatch.NUMBER[name], rows[name], m
-        rows[name] += 1
-        row.route, row.back = topology.forward[f], topology.backward[f]
-        row.nic = topology.routes[row.route][0]
+    patterns = layout.records(layout.FLOW, len(first))
+    states = []
+    for kind, m in enumerate(first):
+        flow, row = scenario.flows[m], patterns[kind]
+        patterns[kind] = blank[0]
+        row = patterns[kind]
+        row.scheme = dispatch.NUMBER[dispatch.home(flow.scheme.name)]
         row.queue = 1 + round(flow.traffic_class)
         row.payload = round(scenario.packet_size)
         row.overhead = _bytes(scenario.wire_packet_of(flow)) - row.payload
-        row.total = UNLIMITED if math.isinf(flow.size) else max(1, round(flow.size))
         row.ack_size = ack_size(scenario, flow)
-        row.start = round(flow.start * PS)
         row.line_rate = flow.line_rate
         row.initial_rate = row.rate = flow.initial_rate
-        table = sim.senders[row.scheme]
-        dispatch.SIDES[flow.scheme.name].fill(bound[m], row, table[row.row])
+        _own(row, flow)
+        state = layout.records(sim.senders[row.scheme].dtype, 1)
+        dispatch.SIDES[flow.scheme.name].fill(bind(flow), row, state[0])
+        states.append(state)
+    classes = np.array(members)
+    kind = np.array(kind_of)[classes]
+    sim.flows[:] = patterns[kind]
+    flows = sim.flows
+    starts, totals = np.array([_own(None, flow) for flow in scenario.flows], np.int64).T
+    flows["start"], flows["total"], flows["group"] = starts[classes], totals[classes], classes
+    flows["route"], flows["back"] = topology.forward, topology.backward
+    flows["nic"] = np.array([route[0] for route in topology.routes])[flows["route"]]
+    for number in np.unique(flows["scheme"]).tolist():
+        mine = np.flatnonzero(flows["scheme"] == number)
+        flows["row"][mine] = np.arange(len(mine))
+        table = sim.senders[number]
+        for k in np.unique(kind[mine]).tolist():
+            table[: len(mine)][kind[mine] == k] = states[k][0]
     _nic_blocks(sim)
+
+
+def _own(row: Any, flow: Flow) -> tuple[int, int]:
+    """Start [ps] and payload [bytes] of a flow, also into its record if there is one."""
+    total = UNLIMITED if math.isinf(flow.size) else max(1, round(flow.size))
+    if row is not None:
+        row.start, row.total = round(flow.start * PS), total
+    return round(flow.start * PS), total
 
 
 def _nic_blocks(sim: Sim) -> None:

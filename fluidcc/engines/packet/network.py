@@ -7,6 +7,7 @@ host, the other direction of every link, and the access links of receivers. ACKs
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Flow, Scenario
@@ -50,6 +51,9 @@ def single_flows(scenario: Scenario) -> Scenario:
     ends = _ends(scenario)
     flows: list[Flow] = []
     for m, flow in enumerate(scenario.flows):
+        if flow.multiplicity == 1 and flow.source and flow.target:
+            flows.append(flow)
+            continue
         last = ends[flow.path[-1]][1]
         source, target = host_names(flow, m, last)
         for k in range(round(flow.multiplicity)):
@@ -155,8 +159,11 @@ def _ends(scenario: Scenario) -> list[tuple[str, str]]:
     """Names of the nodes at both ends of every link, made up where the scenario gives none."""
     sources = [link.source or f"switch {i}" for i, link in enumerate(scenario.links)]
     onward: dict[int, str] = {}
+    first: dict[tuple[int, ...], int] = {}  # of each path, a flow that takes it
     for f, flow in enumerate(scenario.flows):
-        for here, there in zip(flow.path, flow.path[1:], strict=False):
+        first.setdefault(flow.path, f)
+    for path, f in first.items():
+        for here, there in itertools.pairwise(path):
             target = scenario.links[here].target or onward.setdefault(here, sources[there])
             if target != sources[there]:
                 raise InputError(
@@ -164,8 +171,8 @@ def _ends(scenario: Scenario) -> list[tuple[str, str]]:
                     "give links that meet"
                 )
     targets = [link.target or onward.get(i, f"end of link {i}") for i, link in enumerate(scenario.links)]
-    for f, flow in enumerate(scenario.flows):
-        visited = [sources[flow.path[0]], *(targets[i] for i in flow.path)]
+    for path, f in first.items():
+        visited = [sources[path[0]], *(targets[i] for i in path)]
         if len(set(visited)) < len(visited):
             raise InputError(
                 f"flow {f} path: it visits a switch twice ({', '.join(visited)}); give a path without loop"
