@@ -64,12 +64,14 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         if len(sim.log) > 0 and core.logged + MARGIN > len(sim.log):
             return GROW_LOG
         core.now = heap[0, 0]
+        core.present = heap[0, 1]
         event = heap[0, 2]
         pop(core, heap)
         core.events += 1
         kind, i = event >> SHIFT, event & _INDEX
         if kind == FREE:
             sim.ports[i].busy = 0
+            sim.ports[i].awaited = 0
         elif kind == ARRIVAL:
             i = arrive(sim, i)
         elif kind == WAKE:
@@ -114,7 +116,9 @@ def arrive(sim: Any, i: Any) -> Any:
 def serve(sim: Any, i: Any) -> None:
     """Begin the transmission of a port's next packet, if it is idle and has one."""
     core, port = sim.core[0], sim.ports[i]
-    if port.busy or port.down:
+    if port.busy and not free_again(core, sim.heap, port, i):
+        return
+    if port.down:
         return
     q = choose(sim, port)
     if q >= 0:
@@ -140,7 +144,12 @@ def serve(sim: Any, i: Any) -> None:
     if len(sim.log) > 0:
         write(core, sim.log, TRANSMITTED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
     over = core.now + sim.ticks[port.ticks, packet.wire]
-    schedule(core, sim.heap, over, FREE, i)
+    port.free_at = over
+    port.free_order = next_sequence(core)
+    # With several classes, an empty one loses its credit when the port is free.
+    port.awaited = port.head[0] >= 0 or port.head[1] >= 0 or (port.host and port.active > 0) or core.queues > 2
+    if port.awaited:
+        push(core, sim.heap, over, port.free_order, (FREE << SHIFT) | i)
     packet.arrives = over + port.delay
     packet.order = next_sequence(core)
     packet.next = -1
@@ -150,6 +159,23 @@ def serve(sim: Any, i: Any) -> None:
     else:
         sim.packets[port.wire_tail].next = k
     port.wire_tail = k
+
+
+@kernel
+def free_again(core: Any, heap: Any, port: Any, i: Any) -> Any:
+    """Whether a busy port's transmission is over; if not, the event of its end is in the calendar from now on.
+
+    Of a port for which nothing waits that event would do nothing, and is left out. It has kept its place among those of
+    the same time, so that whatever comes is served as if it were there.
+    """
+    if port.awaited:
+        return False
+    if port.free_at < core.now or (port.free_at == core.now and port.free_order < core.present):
+        port.busy = 0
+        return True
+    port.awaited = 1
+    push(core, heap, port.free_at, port.free_order, (FREE << SHIFT) | i)
+    return False
 
 
 @inlined

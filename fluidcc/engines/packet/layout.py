@@ -43,6 +43,7 @@ _I, _S, _F = np.int64, np.int32, np.float64
 CORE = np.dtype(
     [
         ("now", _I),
+        ("present", _I),  # place of the event that is executed
         ("order", _I),  # of scheduling: simultaneous events run in this order
         ("heap", _I),  # events in the heap
         ("free", _I),  # head of the list of free packets
@@ -90,6 +91,9 @@ PORT = np.dtype(
         ("ticks", _I),  # row of the table of transmission times
         ("down", _I),
         ("busy", _I),
+        ("free_at", _I),  # when its transmission ends,
+        ("free_order", _I),  # the place of that event,
+        ("awaited", _I),  # and whether the calendar has it
         ("wake", _I),  # pending timer of a NIC
         ("queued", _I),  # bytes in all queues
         ("sent", _I),  # bytes that began transmission
@@ -248,8 +252,7 @@ LINK = np.dtype(
         ("sent_close", _I),
         ("area", _F),  # integral of the queue over the window
         ("area2", _F),
-        ("time", _F, (BINS,)),  # time spent in each bin of length
-        ("area_in", _F, (BINS,)),  # integral of the queue in each bin
+        ("bins", _F, (BINS, 2)),  # time spent in each bin of length, and the integral of the queue over it
     ],
     align=True,
 )

@@ -33,14 +33,17 @@ def account(core: Any, links: Any, row: Any, queue: Any) -> None:
     link.changed = core.now
     if span > 0 and core.watching:
         weight = span * 1e-12
+        if queue < link.least_in_window:
+            link.least_in_window = queue
+        if queue == 0:  # most of the time, and of it nothing else is to be counted
+            link.bins[0, 0] += weight
+            return
         area = weight * queue
         link.area += area
         link.area2 += area * queue
-        if queue < link.least_in_window:
-            link.least_in_window = queue
         at = bin_of(queue)
-        link.time[at] += weight
-        link.area_in[at] += area
+        link.bins[at, 0] += weight
+        link.bins[at, 1] += area
 
 
 @kernel

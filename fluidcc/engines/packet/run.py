@@ -202,8 +202,8 @@ def outcome_of(plan: PreparedRun, sim: Sim) -> Outcome:
             float(link.most_in_window),
             float(link.most),
             float((link.sent_close - link.sent_open) / (sim.ports[link.port].rate * span)),
-            link.time.copy(),
-            link.area_in.copy(),
+            link.bins[:, 0].copy(),
+            link.bins[:, 1].copy(),
         )
         for link in sim.links
     ]
