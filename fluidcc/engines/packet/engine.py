@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.packet import dispatch, host, pool, switch
-from fluidcc.engines.packet.heap import SHIFT, next_sequence, pop, push, schedule
+from fluidcc.engines.packet.heap import BESIDE, SHIFT, next_sequence, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
     ARRIVAL,
@@ -30,11 +30,13 @@ from fluidcc.engines.packet.layout import (
     TRANSMITTED,
     WAKE,
 )
+from fluidcc.engines.packet.prefetch import prefetch
 from fluidcc.engines.packet.record import account, write
 
 MARGIN = 32  # packets, calendar rows, random numbers and log lines that one event may need
 TIMERS = 4  # of each flow
-_INDEX = (1 << SHIFT) - 1
+_INDEX = (1 << BESIDE) - 1
+_PACKET = (1 << (SHIFT - BESIDE)) - 1
 
 
 @entry
@@ -67,6 +69,9 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         core.present = heap[0, 1]
         event = heap[0, 2]
         pop(core, heap)
+        ahead = heap[0, 2]
+        prefetch(sim.ports, ahead & _INDEX)
+        prefetch(sim.packets, ahead >> BESIDE & _PACKET)
         core.events += 1
         kind, i = event >> SHIFT, event & _INDEX
         if kind == FREE:
@@ -95,7 +100,7 @@ def arrive(sim: Any, i: Any) -> Any:
         port.wire_tail = -1
     else:
         behind = sim.packets[following]
-        push(core, sim.heap, behind.arrives, behind.order, (ARRIVAL << SHIFT) | i)
+        push(core, sim.heap, behind.arrives, behind.order, (ARRIVAL << SHIFT) | (following << BESIDE) | i)
     if port.down:
         switch.drop(sim, i, k)
         return -1
@@ -155,7 +160,7 @@ def serve(sim: Any, i: Any) -> None:
     packet.next = -1
     if port.wire_tail < 0:
         port.wire_head = k
-        push(core, sim.heap, packet.arrives, packet.order, (ARRIVAL << SHIFT) | i)
+        push(core, sim.heap, packet.arrives, packet.order, (ARRIVAL << SHIFT) | (k << BESIDE) | i)
     else:
         sim.packets[port.wire_tail].next = k
     port.wire_tail = k

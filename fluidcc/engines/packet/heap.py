@@ -6,7 +6,8 @@ from typing import Any
 
 from fluidcc.engines.packet.jit import kernel
 
-SHIFT = 40  # an event is kind << SHIFT | index
+SHIFT = 58  # an event is kind << SHIFT | packet << BESIDE | index; only those of arrival have a packet
+BESIDE = 28
 
 
 @kernel

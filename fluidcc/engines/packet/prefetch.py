@@ -1,0 +1,42 @@
+"""Asking for memory before it is needed: where the next events are known, their packets come while this one is worked on.
+
+Of a fabric's packets and ports most are not in the processor's nearest cache; without this the loop waits for them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import config as _numba_config
+from numba.extending import intrinsic
+
+_config: Any = _numba_config  # its attributes are made at import
+_READ, _KEEP, _DATA = 0, 3, 1  # of llvm.prefetch: to read it, in all caches, and it is no code
+
+
+def _prefetch(typing: Any, records: Any, row: Any) -> Any:
+    """Ask for the first line of a row; nothing waits for it, and nothing else changes."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from numba.np import arrayobj
+
+        array = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        start = builder.bitcast(array.data, byte)
+        place = builder.gep(start, [builder.mul(arguments[1], builder.extract_value(array.strides, 0))])
+        function = builder.module.declare_intrinsic(
+            "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        )
+        builder.call(function, [place, *(ir.Constant(number, value) for value in (_READ, _KEEP, _DATA))])
+        return context.get_dummy_value()
+
+    return types.void(records, types.int64), code
+
+
+def _nothing(records: Any, row: Any) -> None:
+    """In plain Python there is no cache to speak of."""
+
+
+prefetch: Any = _nothing if _config.DISABLE_JIT else intrinsic(_prefetch)
