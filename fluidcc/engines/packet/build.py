@@ -90,6 +90,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         ticks=np.zeros((1, 1), np.int64),
         weights=weights_of(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
+        bins=np.zeros((len(scenario.links), layout.BINS, 2)),
         uniforms=np.zeros(_NUMBERS),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
         class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
@@ -196,7 +197,7 @@ def _check_sizes(scenario: Scenario) -> None:
 
 def _routes(topology: Topology) -> Any:
     longest = max(len(route) for route in topology.routes)
-    routes = np.full((len(topology.routes), longest), -1, np.int64)
+    routes = np.full((len(topology.routes), longest), -1, np.int32)
     for r, route in enumerate(topology.routes):
         routes[r, : len(route)] = route
     return routes

@@ -36,6 +36,7 @@ from fluidcc.engines.packet.record import account, write
 MARGIN = 32  # packets, calendar rows, random numbers and log lines that one event may need
 TIMERS = 4  # of each flow
 _INDEX = (1 << BESIDE) - 1
+_LINES = 4  # of a packet that is asked for: what every hop reads, and the first telemetry
 _PACKET = (1 << (SHIFT - BESIDE)) - 1
 
 
@@ -69,9 +70,10 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         core.present = heap[0, 1]
         event = heap[0, 2]
         pop(core, heap)
-        ahead = heap[0, 2]
-        prefetch(sim.ports, ahead & _INDEX)
-        prefetch(sim.packets, ahead >> BESIDE & _PACKET)
+        ahead = heap[0, 2]  # the next event: what it will touch first
+        prefetch(sim.ports, ahead & _INDEX, 0)
+        for line in range(_LINES):
+            prefetch(sim.packets, ahead >> BESIDE & _PACKET, line)
         core.events += 1
         kind, i = event >> SHIFT, event & _INDEX
         if kind == FREE:
@@ -128,7 +130,7 @@ def serve(sim: Any, i: Any) -> None:
     q = choose(sim, port)
     if q >= 0:
         if port.link >= 0:
-            account(core, sim.links, port.link, port.queued)
+            account(core, sim.links, sim.bins, port.link, port.queued)
         k = pool.leave(sim.packets, port, q)
         size = sim.packets[k].wire
         port.bytes[q] -= size
@@ -312,7 +314,7 @@ def toggle_window(sim: Any, opens: Any) -> None:
     for j in range(len(sim.links)):
         link = sim.links[j]
         port = sim.ports[link.port]
-        account(core, sim.links, j, port.queued)
+        account(core, sim.links, sim.bins, j, port.queued)
         if opens:
             link.sent_open = port.sent
             link.most_in_window = port.queued
@@ -334,7 +336,7 @@ def fail(sim: Any, i: Any) -> None:
     core, port = sim.core[0], sim.ports[i]
     port.down = 1
     if port.link >= 0:
-        account(core, sim.links, port.link, port.queued)
+        account(core, sim.links, sim.bins, port.link, port.queued)
     for q in range(core.queues):
         while port.head[q] >= 0:
             k = pool.leave(sim.packets, port, q)

@@ -83,6 +83,7 @@ def packet_of(sim: Any, f: Any) -> Any:
     packet.undetermined = 0
     packet.hops = 0
     packet.path = 0
+    packet.stamped = flow.telemetry
     core.injected += 1
     if len(sim.log) > 0:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
@@ -167,7 +168,7 @@ def send_ack(sim: Any, f: Any, k: Any) -> None:
         packet.wire_end = flow.received_wire
         flow.answer_next = core.now + flow.answer_period
         dispatch.granting(sim, f, k)
-    queue_up(core, sim.links, sim.packets, sim.ports[nic], packet.queue, k)
+    queue_up(core, sim.links, sim.bins, sim.packets, sim.ports[nic], packet.queue, k)
 
 
 @kernel
@@ -223,7 +224,7 @@ def notify(sim: Any, f: Any) -> None:
     packet.undetermined = flow.cnp_severity == UE
     packet.hops = 0
     flow.cnp_severity = 0
-    queue_up(core, sim.links, sim.packets, nic, 0, k)
+    queue_up(core, sim.links, sim.bins, sim.packets, nic, 0, k)
     schedule(core, sim.heap, core.now, WAKE, i)
 
 

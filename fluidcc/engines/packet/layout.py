@@ -174,6 +174,7 @@ PACKET = np.dtype(
         ("payload", _S),
         ("covers", _S),  # data packets that an ACK answers
         ("path", _S),  # XOR of the ids of the switches that it crossed
+        ("stamped", _S),  # what telemetry its flow has (FLOW)
         ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender
@@ -252,7 +253,7 @@ LINK = np.dtype(
         ("sent_close", _I),
         ("area", _F),  # integral of the queue over the window
         ("area2", _F),
-        ("bins", _F, (BINS, 2)),  # time spent in each bin of length, and the integral of the queue over it
+        ("near", _F, (2,)),  # of the first bin, what `Sim.bins` has of the others: most of the time nothing waits
     ],
     align=True,
 )
@@ -283,6 +284,7 @@ class Sim(NamedTuple):
     ticks: Any  # (rows, bytes) transmission times
     weights: Any  # (QUEUES, 2) priority and quantum of each queue
     links: Any  # LINK
+    bins: Any  # (links, BINS, 2) time spent in each bin of length but the first, and the integral of the queue over it
     uniforms: Any  # random numbers in [0, 1)
     link_samples: Any  # (samples, links, 2) queue, bytes sent
     class_samples: Any  # (samples, links, traffic classes, 2) the same of each class; none where there is one class

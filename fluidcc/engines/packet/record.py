@@ -23,7 +23,7 @@ def bin_of(queue: Any) -> Any:
 
 
 @kernel
-def account(core: Any, links: Any, row: Any, queue: Any) -> None:
+def account(core: Any, links: Any, bins: Any, row: Any, queue: Any) -> None:
     """Count the time that a link's queue has had its present length; call before it changes.
 
     The length after the change goes to `peak`.
@@ -35,15 +35,16 @@ def account(core: Any, links: Any, row: Any, queue: Any) -> None:
         weight = span * 1e-12
         if queue < link.least_in_window:
             link.least_in_window = queue
-        if queue == 0:  # most of the time, and of it nothing else is to be counted
-            link.bins[0, 0] += weight
-            return
         area = weight * queue
         link.area += area
         link.area2 += area * queue
         at = bin_of(queue)
-        link.bins[at, 0] += weight
-        link.bins[at, 1] += area
+        if at == 0:
+            link.near[0] += weight
+            link.near[1] += area
+        else:
+            bins[row, at, 0] += weight
+            bins[row, at, 1] += area
 
 
 @kernel

@@ -202,10 +202,10 @@ def outcome_of(plan: PreparedRun, sim: Sim) -> Outcome:
             float(link.most_in_window),
             float(link.most),
             float((link.sent_close - link.sent_open) / (sim.ports[link.port].rate * span)),
-            link.bins[:, 0].copy(),
-            link.bins[:, 1].copy(),
+            np.concatenate([link.near[:1], bins[1:, 0]]),
+            np.concatenate([link.near[1:], bins[1:, 1]]),
         )
-        for link in sim.links
+        for link, bins in zip(sim.links, sim.bins, strict=True)
     ]
     rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
     goodput = (sim.flows["acked_close"] - sim.flows["acked_open"]) / span

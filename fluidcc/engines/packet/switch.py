@@ -110,7 +110,7 @@ def send_pfc(sim: Any, i: Any, q: Any, kind: Any) -> None:
     packet.route = -1
     packet.ingress = -1
     packet.marks = q  # the class that it is about
-    queue_up(core, sim.links, sim.packets, port, 0, k)
+    queue_up(core, sim.links, sim.bins, sim.packets, port, 0, k)
     schedule(core, sim.heap, core.now, WAKE, back)
     core.pauses += kind == PAUSE
     if len(sim.log) > 0:
@@ -118,10 +118,10 @@ def send_pfc(sim: Any, i: Any, q: Any, kind: Any) -> None:
 
 
 @kernel
-def queue_up(core: Any, links: Any, packets: Any, port: Any, q: Any, k: Any) -> None:
+def queue_up(core: Any, links: Any, bins: Any, packets: Any, port: Any, q: Any, k: Any) -> None:
     """Put a packet into a port's queue and count it."""
     if port.link >= 0:
-        account(core, links, port.link, port.queued)
+        account(core, links, bins, port.link, port.queued)
     pool.join(packets, port, q, k)
     size = packets[k].wire
     port.bytes[q] += size
@@ -145,7 +145,7 @@ def forward(sim: Any, i: Any, k: Any) -> None:
         packet.marks = 1
         if len(sim.log) > 0:
             write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[q], 0.0)
-    queue_up(core, sim.links, sim.packets, port, q, k)
+    queue_up(core, sim.links, sim.bins, sim.packets, port, q, k)
     if len(sim.log) > 0:
         write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
     if core.pfc and q > 0 and source.stopping >> q & 1 == 0:
@@ -194,10 +194,10 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
             packet.marks = 1
     if marked and len(sim.log) > 0:
         write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
-    if sim.flows[packet.flow].telemetry and packet.hops < HOPS:
+    if packet.stamped and packet.hops < HOPS:
         at = packet.hops
         packet.telemetry[at, QLEN] = port.queued
-        packet.telemetry[at, TX_BYTES] = port.came if sim.flows[packet.flow].telemetry == 2 else port.sent
+        packet.telemetry[at, TX_BYTES] = port.came if packet.stamped == 2 else port.sent
         packet.telemetry[at, TS] = core.now
         packet.telemetry[at, PORT_ID] = i
         packet.telemetry[at, QLEN_CLASS] = port.bytes[packet.queue]
