@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fluidcc.engines.packet.jit import kernel
 
-SHIFT = 58  # an event is kind << SHIFT | packet << BESIDE | index; only those of arrival have a packet
-BESIDE = 28
+# An event is kind << SHIFT | packet << BESIDE | index; only those of arrival have a packet.
+SHIFT, BESIDE = map(np.int64, (58, 28))
 
 
 @kernel
