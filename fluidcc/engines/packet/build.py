@@ -14,6 +14,7 @@ from fluidcc.engines.packet.bounds import LARGEST_PACKET, check_bounds
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
+from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, settle_losses
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.reroute import reroutes
 from fluidcc.engines.packet.switch import CONTROL_BYTES
@@ -67,6 +68,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     members = _members(scenario)
     run = loop.run()  # after all schemes have been looked up
     _check_sizes(scenario)
+    check_timeouts(scenario)
     single = single_flows(scenario)
     topology = topology_of(single)
     largest = max(_sizes(scenario))
@@ -89,6 +91,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         weights=weights_of(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
         uniforms=np.zeros(_NUMBERS),
+        bitmaps=bitmaps_of(scenario, members),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
         class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
         flow_samples=np.full((samples, len(members), sampled_of_flows(scenario)), np.nan),
@@ -197,6 +200,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
     bound: dict[int, Any] = {}
     blank = np.zeros_like(sim.flows[:1])
     blank["window"], blank["finish"] = np.inf, -1
+    blank["look"], blank["nacked"], blank["reports"] = layout.NEVER, -1, -1
     for f, m in enumerate(members):
         flow, row = scenario.flows[m], sim.flows[f]
         name = dispatch.home(flow.scheme.name)
@@ -216,6 +220,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         row.start = round(flow.start * PS)
         row.line_rate = flow.line_rate
         row.initial_rate = row.rate = flow.initial_rate
+        give_room(scenario, flow, f, sim.flows)
         table = sim.senders[row.scheme]
         dispatch.SIDES[flow.scheme.name].fill(bound[m], row, table[row.row])
     _nic_blocks(sim)
@@ -237,8 +242,8 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
     core.ack_interval = round(scenario.ack_interval)
     core.ack_control = scenario.ack_queue == "control"
     core.share_start = scenario.start_policy == "share"
-    core.pfc = scenario.pfc is not None
     core.sample_interval = times.interval
+    settle_losses(scenario, core)
     core.free = -1
     first = sim.starts[0]
     events = [
