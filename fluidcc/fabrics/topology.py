@@ -12,7 +12,7 @@ from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen
 from fluidcc.scenario.model import Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, TIME, quantity
+from fluidcc.units import RATE, RATIO, TIME, quantity
 
 
 @constructor()
@@ -28,16 +28,20 @@ class Cable:
         [bytes/s].
     delay : quantity
         One way [s].
+    loss : quantity
+        Probability that a packet is lost on it [1], each way.
     """
 
     ends: tuple[int, int]
     rate: Any
     delay: Any
+    loss: Any = 0.0
 
     def __post_init__(self) -> None:
         """Read with units."""
         object.__setattr__(self, "rate", quantity(self.rate, RATE, "cable rate"))
         object.__setattr__(self, "delay", quantity(self.delay, TIME, "cable delay"))
+        object.__setattr__(self, "loss", quantity(self.loss, RATIO, "cable loss"))
 
 
 @constructor()
@@ -166,7 +170,7 @@ class Topology:
     @staticmethod
     def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any) -> Link:
         marks = marking_of(marking, scheme, cable.rate)
-        return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b))
+        return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b), loss=cable.loss)
 
 
 def _listed(hosts: Sequence[int]) -> str:

@@ -30,9 +30,13 @@ def check_timeouts(scenario: Scenario) -> None:
     """
     if scenario.loss_recovery == "none":
         return
-    names = ("retransmission_timeout", "low_timeout") if scenario.loss_recovery == "irn" else ("retransmission_timeout",)
-    kinds = {(flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.scheme.int_bytes): f
-             for f, flow in enumerate(scenario.flows)}  # fmt: skip
+    names = (
+        ("retransmission_timeout", "low_timeout") if scenario.loss_recovery == "irn" else ("retransmission_timeout",)
+    )
+    kinds: dict[Any, int] = {}
+    for f, flow in enumerate(scenario.flows):
+        path = (flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.target, flow.scheme.int_bytes)
+        kinds.setdefault(path, f)
     for f in kinds.values():
         least = round_trip(scenario, scenario.flows[f])
         for name in names:
