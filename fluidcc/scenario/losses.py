@@ -19,10 +19,10 @@ def refuse_losses(scenario: Scenario, engine: str) -> None:
             f"loss_recovery: the {engine} engine loses nothing; write loss_recovery='none', or engine='packet'"
         )
     for i, link in enumerate(scenario.links):
-        if is_concrete(link.loss) and link.loss > 0:
+        if not is_concrete(link.loss) or link.loss > 0:
             raise InputError(f"link {i} loss: the {engine} engine's links lose nothing; write 0, or engine='packet'")
     for i, each in enumerate(scenario.classes):
         if scenario.pfc is not None and not each.lossless:
             raise InputError(
-                f"class {i} lossless: in the {engine} engine PFC is for all classes or none; write on, or engine='packet'"
+                f"class {i} lossless: PFC of the {engine} engine is for all classes; write on, or engine='packet'"
             )

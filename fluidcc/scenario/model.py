@@ -156,7 +156,7 @@ class Scenario:
     )
     loss_recovery: str = parameter(
         "choice",
-        "what hosts do about lost packets: nothing, go-back-N, or selective retransmission in a window of one BDP (IRN)",
+        "what hosts do about lost packets: nothing, go-back-N, or IRN's selective retransmission within one BDP",
         default="none",
         source="HPCC 5.3; IRN 3",
         choices=("none", "gbn", "irn"),

@@ -1,4 +1,4 @@
-"""What of a scenario concerns lost packets: which classes and wires lose them, timeouts, and the room that IRN needs."""
+"""What of a scenario concerns lost packets: classes and wires that lose them, timeouts, and the room that IRN needs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def give_room(scenario: Scenario, flow: Flow, f: int, flows: Any) -> None:
 
 
 def _window(scenario: Scenario, flow: Flow) -> tuple[float, int]:
-    """One bandwidth-delay product of a flow's own path in the unit of windows (IRN 3.2), and packets under way in it."""
+    """A bandwidth-delay product of a flow's own path in the unit of windows (IRN 3.2), and packets under way in it."""
     if scenario.loss_recovery != "irn":
         return math.inf, 0
     wire = scenario.wire_packet_of(flow)

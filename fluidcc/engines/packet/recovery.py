@@ -3,8 +3,8 @@
 Go-back-N is that of RoCE NICs (HPCC, section 2.1; DCQCN, section 7): a receiver takes packets in their turn alone, and
 reports each gap once; the sender goes back to it. An IRN receiver takes all that comes, and every ACK beyond a gap
 names the packet that caused it. What is missing below the highest such packet is sent again, once, and before anything
-new. Whatever that leaves open, or whoever lost a whole window, waits for a timeout. Rates and windows of schemes stay as
-they are.
+new. Whatever that leaves open, or whoever lost a whole window, waits for a timeout. Rates and windows of schemes stay
+as they are.
 
 All sequence numbers are payload bytes at the borders of packets, which are the same each time that they are sent.
 """

@@ -262,7 +262,7 @@ def networks(draw: st.DrawFn) -> fc.Scenario:
     )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=150, deadline=None, suppress_health_check=[*HealthCheck], derandomize=True)
 @given(networks(), st.integers(0, 1000))
 def test_every_byte_is_delivered_once(scenario: fc.Scenario, seed: int) -> None:
     """Whatever is lost, each flow ends; its receiver has its bytes, no more; and packets are conserved."""
@@ -326,7 +326,7 @@ def test_nothing_changes_where_nothing_is_lost() -> None:
     plain = fc.incast(4, rate="25Gbps", scheme=fc.DCQCN(), size=["300KB", math.inf])
     there = dataclasses.replace(plain, loss_recovery="gbn", retransmission_timeout="10ms")
     a, b = (run.simulate(resolve(each), "2ms", seed=5) for each in (plain, there))
-    for name in a.dataset:
+    for name in map(str, a.dataset):
         assert np.array_equal(a[name].values, b[name].values, equal_nan=True), name
     assert a.summary["fct_s"] == b.summary["fct_s"]
     assert b.summary["retransmissions"] == 0
