@@ -9,7 +9,7 @@ from fluidcc.errors import InputError
 from fluidcc.surface import nearest
 
 _FLOWS = {"start": units.TIME, "initial_rate": units.RATE, "size": units.SIZE}
-_LINKS = {"rate": units.RATE, "delay": units.TIME}
+_LINKS = {"rate": units.RATE, "delay": units.TIME, "loss": units.RATIO}
 _SENDERS = {"flows": units.COUNT, "line_rate": units.RATE}
 _BURSTS = {"bursts": units.COUNT, "burst_start": units.TIME, "burst_time": units.TIME, "burst_size": units.SIZE}
 _FABRIC_SIZES = dict.fromkeys(("pods", "tors", "leaves", "spines", "hosts", "ecmp_seed"), units.COUNT)

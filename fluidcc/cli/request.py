@@ -305,7 +305,7 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
     if not any(flow.scheme.name == scheme for flow in scenario.flows):
         raise InputError(f"scheme: no flow of this scenario runs {scheme}; write {scenario.flows[0].scheme.name}")
     parts = split(scheme, values)
-    of_link = {name: value for name, value in parts["builder"].items() if name == "rate"}
+    of_link = {name: value for name, value in parts["builder"].items() if name in ("rate", "loss")}
     columns = ("start", "size", "initial_rate", "line_rate")
     of_flow = {name: _entries(value, name) for name, value in parts["builder"].items() if name in columns}
     fixed = next((name for name in parts["builder"] if name not in {**of_link, **of_flow}), None)

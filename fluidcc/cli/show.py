@@ -35,7 +35,7 @@ def command(scheme: o.Scheme, preset: o.NamedPreset = "paper", json: o.Json = Fa
 
 def _rows(preset: Preset) -> list[dict[str, Any]]:
     """Scheme, marking and network of a preset: what --set takes."""
-    from fluidcc.scenario.model import PFC, RED, Scenario
+    from fluidcc.scenario.model import PFC, RED, Link, Scenario
     from fluidcc.scenario.parameters import Spec, convert, specs
 
     def row(name: str, value: Any, spec: Spec) -> dict[str, Any]:
@@ -61,6 +61,7 @@ def _rows(preset: Preset) -> list[dict[str, Any]]:
         *fields(scheme, vars(scheme)),
         *fields(RED, vars(marking) if marking else dict.fromkeys(specs(RED))),
         *fields(Scenario, defaults(Scenario) | dict(preset.network)),
+        row("loss", 0.0, specs(Link)["loss"]),
         row("pfc", pfc is not None, on),
         *fields(PFC, vars(pfc or PFC())),
     ]

@@ -93,7 +93,7 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     Raises
     ------
     InputError
-        If it is none, with the line; or if a cable loses packets, which is not modelled.
+        If it is none, with the line.
     """
     lines = Lines(path, "the simulator's topology.txt: nodes, switches and cables")
     words = lines.next("its first line")
@@ -130,9 +130,10 @@ def _cable(lines: Lines, words: list[str], nodes: int) -> Cable:
         raise lines.wrong(str(error)) from None
     if not rate > 0:
         raise lines.wrong(f"rate {words[2]} is none above 0")
-    if lines.number(words[4], float, 0.0, "a loss rate") > 0:
-        raise lines.wrong(f"loss rate {words[4]}: links that lose packets are not modelled; write 0")
-    return Cable((a, b), rate, delay)
+    loss = lines.number(words[4], float, 0.0, "a loss rate")
+    if loss > 1:
+        raise lines.wrong(f"loss rate {words[4]} is no probability; write at most 1")
+    return Cable((a, b), rate, delay, loss)
 
 
 @constructor()

@@ -13,7 +13,7 @@ from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen
 from fluidcc.scenario.model import Flow, Link, Scenario
 from fluidcc.scenario.routing import ecmp, shortest_paths
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, TIME, Rate, quantity
+from fluidcc.units import RATE, RATIO, TIME, Rate, quantity
 
 
 @constructor()
@@ -29,6 +29,8 @@ class Cable:
         [bytes/s].
     delay : quantity
         One way [s].
+    loss : quantity
+        Probability that a packet is lost on it [1], each way.
 
     Raises
     ------
@@ -39,11 +41,13 @@ class Cable:
     ends: tuple[int, int]
     rate: Any
     delay: Any
+    loss: Any = 0.0
 
     def __post_init__(self) -> None:
         """Read with units."""
         object.__setattr__(self, "rate", quantity(self.rate, RATE, "cable rate"))
         object.__setattr__(self, "delay", quantity(self.delay, TIME, "cable delay"))
+        object.__setattr__(self, "loss", quantity(self.loss, RATIO, "cable loss"))
         if not 0 < self.rate < math.inf or not 0 <= self.delay < math.inf:
             raise InputError(f"cable {self.ends[0]} to {self.ends[1]}: rate or delay is none; write 100Gbps and 1us")
 
@@ -197,7 +201,7 @@ class Topology:
     @staticmethod
     def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any) -> Link:
         marks = marking_of(marking, scheme, cable.rate)
-        return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b))
+        return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b), loss=cable.loss)
 
 
 def _listed(hosts: Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from fluidcc.scenario.parameters import converted, parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
 from fluidcc.surface import public
-from fluidcc.units import COUNT, RATE, SIZE, TIME, is_concrete, show
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete, show
 
 
 @register(meta=("name", "source", "target"))
@@ -39,6 +39,9 @@ class Link:
         Its own; ``link 0``, ... if empty.
     source, target : str
         Names of the nodes at its ends.
+    loss : quantity
+        Probability that a packet is lost on the wire [1], in both directions unless the other one is a link too
+        (packet engine).
     """
 
     rate: Any = parameter(RATE, "nominal rate", symbol="C", low=0, open_low=True)
@@ -47,6 +50,7 @@ class Link:
     name: str = ""
     source: str = ""
     target: str = ""
+    loss: Any = parameter(RATIO, "probability that a packet is lost on the wire", default=0.0, low=0, high=1)
 
 
 @register(meta=("path", "name", "source", "target"))
@@ -149,6 +153,54 @@ class Scenario:
         "times of transmission: exact, or as in the HPCC authors' simulator (whole ns rounded down, its NIC's timer)",
         default="exact",
         choices=("exact", "ns3"),
+    )
+    loss_recovery: str = parameter(
+        "choice",
+        "what hosts do about lost packets: nothing, go-back-N, or IRN's selective retransmission within one BDP",
+        default="none",
+        source="HPCC 5.3; IRN 3",
+        choices=("none", "gbn", "irn"),
+    )
+    retransmission_timeout: Any = parameter(
+        TIME,
+        "time without news of the oldest packet under way until it is sent again",
+        default="320us",
+        symbol="RTO_high",
+        source="IRN 4.1",
+        low=0,
+        open_low=True,
+    )
+    low_timeout: Any = parameter(
+        TIME,
+        "the same with few packets under way (IRN)",
+        default="100us",
+        symbol="RTO_low",
+        source="IRN 4.1",
+        low=0,
+        open_low=True,
+    )
+    low_timeout_packets: Any = parameter(
+        COUNT, "how many are few (IRN)", default=3.0, symbol="N", source="IRN 4.1", low=0, integer=True
+    )
+    nack_interval: Any = parameter(
+        TIME,
+        "when go-back-N's receiver reports a gap again that is still open; never: the timeout alone closes it",
+        default=None,
+        source="HPCC's simulator: 500us",
+        low=0,
+        open_low=True,
+        none_word="never",
+    )
+    egress_alpha: Any = parameter(
+        RATIO,
+        "share of the free buffer that one queue without PFC may fill before it drops; auto: 1 with loss recovery or "
+        "beside lossless classes, else all",
+        default=None,
+        source="HPCC 5.3",
+        low=0,
+        open_low=True,
+        unlimited=True,
+        none_word="auto",
     )
     pfc: PFC | None = None
     classes: tuple[TrafficClass, ...] = (TrafficClass(),)

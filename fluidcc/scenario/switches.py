@@ -98,6 +98,9 @@ class TrafficClass:
     weight: Any = parameter(
         COUNT, "share of the link among queues of the same priority", default=1.0, low=0, open_low=True
     )
+    lossless: bool = parameter(
+        "on|off", "whether PFC, where the scenario has it, pauses this class", default=True, choices=(True, False)
+    )
 
 
 @register(meta=("link",))

@@ -72,7 +72,7 @@ def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
         ("2 4 100Gbps", "2 4 0Gbps", "line 8: rate 0Gbps"),
         ("2 4 100Gbps", "2 4 -1Gbps", "line 8: rate"),
         ("0.001ms", "soon", "line 4: delay"),
-        ("0.000000", "0.01", "line 4: loss rate 0.01"),
+        ("0.000000", "1.01", "line 4: loss rate 1.01"),
         ("0.000000", "nan", "line 4: a loss rate 'nan'"),
         ("0 3 100Gbps 1000ns 0", "0 3 100Gbps 1000ns", "line 3: has 4 entries"),
         ("2 4 100Gbps", "1 4 100Gbps", "host 1 has 2 cables"),

@@ -84,6 +84,13 @@ def check_incast(values, data):
     assert values["first_below_39gbps"] == 9
 
 
+def check_figure_21(values, data):
+    assert data.goodput.dims == ("recovery", "loss")
+    assert (data.goodput.diff("loss") < 0).all()
+    # With three losses in a hundred a timeout costs more than all else; IRN stays well above go-back-N.
+    assert values["irn_goodput_share_at_0.03"] > 1.3 * values["gbn_goodput_share_at_0.03"]
+
+
 FIGURES = {
     "dcqcn-fig3": check_unfair,
     "dcqcn-fig4": check_hurt,
@@ -92,6 +99,7 @@ FIGURES = {
     "dcqcn-fig10-packet": check_figure_10,
     "dcqcn-fig13": check_figure_13,
     "dcqcn-fig20": check_figure_20,
+    "dcqcn-fig21": check_figure_21,
     "dcqcn-incast-totals": check_incast,
 }
 

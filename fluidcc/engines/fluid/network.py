@@ -22,6 +22,7 @@ from fluidcc.engines.fluid.ingress import Ingress, ingress_of
 from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
 from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
+from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.schemes.bind import binder
@@ -212,6 +213,7 @@ def _refuse_packets_own(scenario: Scenario) -> None:
         raise InputError("failures: the fluid model's links do not fail; leave them out, or write engine='packet'")
     if scenario.storms:
         raise InputError("storms: the fluid model's links do not pause; leave them out, or write engine='packet'")
+    refuse_losses(scenario, "fluid")
     fixed = [each.priority for each in scenario.classes] + [flow.traffic_class for flow in scenario.flows]
     if not all(map(is_concrete, fixed)):
         raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")

@@ -15,6 +15,7 @@ from fluidcc.engines.packet.build import ack_size
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.errors import InputError
+from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import hybrid_of
@@ -161,6 +162,7 @@ def _refuse(scenario: Scenario) -> None:
     for name, given in (("failures", scenario.failures), ("storms", scenario.storms)):
         if given:
             raise InputError(f"{name}: the hybrid's links neither fail nor pause; leave them out, or engine='packet'")
+    refuse_losses(scenario, "hybrid")
     if len(scenario.classes) > 1:
         raise InputError("classes: the hybrid's links have one queue; leave them out, or write engine='packet'")
     if scenario.timing != "exact":

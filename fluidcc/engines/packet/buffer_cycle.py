@@ -65,6 +65,8 @@ def buffer_cycle(scenario: Scenario, *, routes: Literal["used", "possible"] = "u
         if scenario.ack_queue == "data":
             ways += [tuple(topology.ports[i].reverse for i in reversed(each)) for each in ways]
         queue = round(flow.traffic_class)
+        if not scenario.classes[queue].lossless:
+            continue  # nothing pauses it
         for each in ways:
             if (queue, each) not in seen:
                 seen.add((queue, each))

@@ -35,7 +35,7 @@ def set_thresholds(scenario: Scenario, topology: Topology, sim: Sim, largest: in
     InputError
         If a buffer does not hold it.
     """
-    pfc, classes = scenario.pfc, len(scenario.classes)
+    pfc, classes = scenario.pfc, sum(each.lossless for each in scenario.classes)
     if pfc is None:
         return
     simulator = scenario.timing == "ns3"

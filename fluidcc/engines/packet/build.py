@@ -14,6 +14,7 @@ from fluidcc.engines.packet.bounds import LARGEST_PACKET, check_bounds
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
+from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, settle_losses
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.reroute import reroutes
 from fluidcc.engines.packet.switch import CONTROL_BYTES
@@ -69,6 +70,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     members = _members(scenario)
     run = loop.run()  # after all schemes have been looked up
     _check_sizes(scenario)
+    check_timeouts(scenario)
     single = single_flows(scenario)
     topology = topology_of(single)
     largest = max(_sizes(scenario))
@@ -92,6 +94,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         links=records(layout.LINK, len(scenario.links)),
         bins=np.zeros((len(scenario.links), layout.BINS, 2)),
         uniforms=np.zeros(_NUMBERS),
+        bitmaps=np.zeros(1, np.uint8),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
         class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
         flow_samples=np.full((samples, len(members), sampled_of_flows(scenario)), np.nan),
@@ -103,6 +106,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         sim.links[i].port = i
     set_thresholds(scenario, topology, sim, largest)
     _flows(scenario, topology, sim, members)
+    sim = sim._replace(bitmaps=bitmaps_of(sim.flows))
     extra = reroutes(single, topology, sim.failures, sim.rerouted)
     if extra:
         sim = sim._replace(routes=_routes(topology))
@@ -219,6 +223,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         kind_of.append(kind)
     blank = layout.records(layout.FLOW, 1)
     blank["window"], blank["finish"] = np.inf, -1
+    blank["look"], blank["nacked"], blank["reports"] = layout.NEVER, -1, -1
     patterns = layout.records(layout.FLOW, len(first))
     states = []
     for kind, m in enumerate(first):
@@ -232,6 +237,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         row.ack_size = ack_size(scenario, flow)
         row.line_rate = flow.line_rate
         row.initial_rate = row.rate = flow.initial_rate
+        give_room(scenario, flow, row)
         _own(row, flow)
         state = layout.records(sim.senders[row.scheme].dtype, 1)
         dispatch.SIDES[flow.scheme.name].fill(bind(flow), row, state[0])
@@ -242,6 +248,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
     flows = sim.flows
     starts, totals = np.array([_own(None, flow) for flow in scenario.flows], np.int64).T
     flows["start"], flows["total"], flows["group"] = starts[classes], totals[classes], classes
+    flows["bits"] = 2 * (np.cumsum(flows["room"]) - flows["room"])
     flows["route"], flows["back"] = topology.forward, topology.backward
     flows["nic"] = np.array([route[0] for route in topology.routes])[flows["route"]]
     for number in np.unique(flows["scheme"]).tolist():
@@ -277,8 +284,8 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
     core.ack_interval = round(scenario.ack_interval)
     core.ack_control = scenario.ack_queue == "control"
     core.share_start = scenario.start_policy == "share"
-    core.pfc = scenario.pfc is not None
     core.sample_interval = times.interval
+    settle_losses(scenario, core)
     core.free = -1
     first = sim.starts[0]
     events = [

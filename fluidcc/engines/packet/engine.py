@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, host, pool, switch
+from fluidcc.engines.packet import dispatch, host, pool, recovery, switch
 from fluidcc.engines.packet.heap import BESIDE, SHIFT, next_sequence, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -26,6 +26,7 @@ from fluidcc.engines.packet.layout import (
     RUNNING,
     SAMPLE,
     START,
+    TIMEOUT,
     TIMER,
     TRANSMITTED,
     WAKE,
@@ -83,6 +84,8 @@ def run(sim: Any, until: Any, most: Any) -> Any:
             i = arrive(sim, i)
         elif kind == WAKE:
             sim.ports[i].wake = max(sim.ports[i].wake, core.now)
+        elif kind == TIMER:
+            i = expire(sim, i)
         else:
             i = handle_slow_event(sim, kind, i)
         if i >= 0:
@@ -103,7 +106,7 @@ def arrive(sim: Any, i: Any) -> Any:
     else:
         behind = sim.packets[following]
         push(core, sim.heap, behind.arrives, behind.order, (ARRIVAL << SHIFT) | (following << BESIDE) | i)
-    if port.down:
+    if port.down or (core.lossy_links and recovery.lost(core, sim.uniforms, port, packet)):
         switch.drop(sim, i, k)
         return -1
     if packet.kind >= PAUSE:
@@ -225,15 +228,23 @@ def take_turns(sim: Any, port: Any) -> Any:
         port.fresh[level] = 1
 
 
+@inlined
+def expire(sim: Any, i: Any) -> Any:
+    """A timer of a flow's scheme runs out; returns the NIC that may send because of it."""
+    f = i // TIMERS
+    if sim.flows[f].state != 1:
+        return -1
+    dispatch.expired(sim, f, i % TIMERS)
+    return sim.flows[f].nic
+
+
 @kernel
 def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
     """All other events; returns the port that may send because of it, or -1."""
     core = sim.core[0]
-    if kind == TIMER:
-        f = i // TIMERS
-        if sim.flows[f].state == 1:
-            dispatch.expired(sim, f, i % TIMERS)
-            return sim.flows[f].nic
+    if kind == TIMEOUT:
+        if recovery.timer_over(core, sim.heap, sim.flows[i], i, sim.bitmaps):
+            return sim.flows[i].nic
     elif kind == NOTIFY:
         host.interval_over(sim, i)
     elif kind == START:
@@ -265,10 +276,11 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
 
 @kernel
 def start_storm(sim: Any, i: Any) -> None:
-    """A storm of PAUSE frames begins: all classes of port ``i`` stop."""
+    """A storm of PAUSE frames begins: all classes of port ``i`` that flow control may pause stop."""
     sim.ports[i].jammed += 1
     for q in range(1, sim.core[0].queues):
-        switch.stop(sim, i, q)
+        if sim.core[0].pfc >> q & 1:
+            switch.stop(sim, i, q)
 
 
 @kernel
@@ -279,7 +291,7 @@ def end_storm(sim: Any, i: Any) -> None:
     if port.jammed > 0:
         return
     for q in range(1, sim.core[0].queues):
-        if port.stopping >> q & 1 == 0:
+        if sim.core[0].pfc >> q & 1 and port.stopping >> q & 1 == 0:
             switch.resume_queue(sim, i, q)
 
 
@@ -298,7 +310,7 @@ def sample(sim: Any) -> None:
             sim.class_samples[row, j, c, 1] = port.sent_class[c + 1]
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
-        sim.flow_samples[row, f, 0] = flow.sent_wire
+        sim.flow_samples[row, f, 0] = flow.sent_wire + flow.sent_again
         sim.flow_samples[row, f, 1] = flow.acked
         sim.flow_samples[row, f, 2] = flow.rate
         dispatch.observe(sim, f, row)
@@ -324,9 +336,9 @@ def toggle_window(sim: Any, opens: Any) -> None:
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
         if opens:
-            flow.sent_open, flow.acked_open = flow.sent_wire, flow.acked
+            flow.sent_open, flow.acked_open = flow.sent_wire + flow.sent_again, flow.acked
         else:
-            flow.sent_close, flow.acked_close = flow.sent_wire, flow.acked
+            flow.sent_close, flow.acked_close = flow.sent_wire + flow.sent_again, flow.acked
     core.watching = 1 if opens else 0
 
 
@@ -345,6 +357,6 @@ def fail(sim: Any, i: Any) -> None:
             port.queued -= packet.wire
             if packet.ingress >= 0:
                 source = sim.ports[packet.ingress]
-                if switch.release(core.pfc, source, sim.nodes[source.peer], q, packet.wire):
+                if switch.release(core, source, sim.nodes[source.peer], q, packet.wire):
                     switch.resume(sim, packet.ingress, q)
             switch.drop(sim, i, k)

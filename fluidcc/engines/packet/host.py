@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, pool
+from fluidcc.engines.packet import dispatch, pool, recovery
 from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
-from fluidcc.engines.packet.layout import ACK, ACKNOWLEDGED, CNP, DATA, NEVER, NOTIFIED, NOTIFY, RECEIVED, SENT, WAKE
+from fluidcc.engines.packet.layout import (
+    ACK,
+    ACKNOWLEDGED,
+    CNP,
+    DATA,
+    IRN,
+    NEVER,
+    NOTIFIED,
+    NOTIFY,
+    RECEIVED,
+    SENT,
+    WAKE,
+)
 from fluidcc.engines.packet.marking import CE, UE
 from fluidcc.engines.packet.pacing import gap, inflight
 from fluidcc.engines.packet.record import write
@@ -21,7 +33,7 @@ def blocked(core: Any, flow: Any) -> Any:
     Or fewer packets than an ACK answers: nobody would ever answer those.
     """
     flying = inflight(core, flow)
-    if flying < flow.window:
+    if flying < flow.window and not (core.recovery == IRN and flying >= flow.recovery_cap):
         return False
     if core.ack_interval == 1 or flow.notifies:
         return True
@@ -40,12 +52,13 @@ def emit(sim: Any, i: Any) -> Any:
             slot = 0
         f = sim.active[port.first + slot]
         flow = sim.flows[f]
-        if flow.sent >= flow.total:
+        again = flow.again < flow.missing  # what IRN sends again; 0 < 0 otherwise
+        if flow.sent >= flow.total and not again:
             continue
-        held = blocked(core, flow) or (port.paused >> flow.queue & 1) == 1
+        held = (not again and blocked(core, flow)) or (port.paused >> flow.queue & 1) == 1
         if not held and flow.next <= core.now:
             port.turn = slot
-            return packet_of(sim, f)
+            return packet_of(sim, f, again)
         if flow.next < soonest and (not held or core.ns3):
             soonest = flow.next
     # The simulator's timer looks at flows that are held as well, and is not set if one of them is due.
@@ -56,15 +69,25 @@ def emit(sim: Any, i: Any) -> Any:
 
 
 @inlined
-def packet_of(sim: Any, f: Any) -> Any:
-    """Make a flow's next packet."""
+def packet_of(sim: Any, f: Any, again: Any) -> Any:
+    """Make a flow's next packet, new or one that IRN sends again."""
     core, flow = sim.core[0], sim.flows[f]
     k = pool.allocate(core, sim.packets)
     packet = sim.packets[k]
-    payload = min(flow.payload, flow.total - flow.sent)
+    begin = flow.again if again else flow.sent
+    payload = min(flow.payload, flow.total - begin)
     size = payload + flow.overhead
-    flow.sent += payload
-    flow.sent_wire += size
+    if again:
+        flow.sent_again += size
+        flow.again += payload
+        recovery.seek(flow, sim.bitmaps)
+        packet.end = begin + payload
+        packet.wire_end = packet.end + (begin // flow.payload + 1) * flow.overhead
+    else:
+        flow.sent += payload
+        flow.sent_wire += size
+        packet.end = flow.sent
+        packet.wire_end = flow.sent_wire
     flow.last = core.now
     flow.last_size = size
     flow.next = core.now + gap(core, size, flow.rate)
@@ -72,8 +95,6 @@ def packet_of(sim: Any, f: Any) -> Any:
     packet.flow = f
     packet.wire = size
     packet.payload = payload
-    packet.end = flow.sent
-    packet.wire_end = flow.sent_wire
     packet.queue = flow.queue
     packet.route = flow.route
     packet.hop = 0
@@ -88,6 +109,8 @@ def packet_of(sim: Any, f: Any) -> Any:
     if len(sim.log) > 0:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
     dispatch.sent(sim, f, size)
+    if core.recovery:
+        recovery.departed(core, sim.heap, flow, f, packet.end)
     return k
 
 
@@ -106,36 +129,46 @@ def deliver(sim: Any, k: Any) -> Any:
     f = packet.flow
     flow = sim.flows[f]
     core.delivered += 1
-    flow.received += packet.payload
-    if packet.end < flow.received_end:
-        flow.disorder += 1
-    flow.received_end = max(flow.received_end, packet.end)
-    flow.received_wire = max(flow.received_wire, packet.wire_end)
-    flow.unanswered += 1
+    before = flow.received
+    answer = recovery.IN_TURN
+    if core.recovery:
+        answer = recovery.take(core, flow, sim.bitmaps, packet)
+    else:
+        flow.received += packet.payload
+        if packet.end < flow.received_end:
+            flow.disorder += 1
+        flow.received_end = max(flow.received_end, packet.end)
+        flow.received_wire = max(flow.received_wire, packet.wire_end)
     nic = sim.routes[flow.back, 0]
     if len(sim.log) > 0:
         write(core, sim.log, RECEIVED, nic, f, packet.kind, packet.end, 0, packet.marks)
+    if answer != recovery.DISCARDED:
+        flow.unanswered += 1
     if packet.marks or packet.undetermined:
-        flow.unanswered_marks += packet.marks
-        flow.unanswered_undetermined += packet.undetermined
+        if answer != recovery.DISCARDED:
+            flow.unanswered_marks += packet.marks
+            flow.unanswered_undetermined += packet.undetermined
         if flow.cnp_interval > 0 and (packet.marks or flow.ternary):
             flow.cnp_severity = max(flow.cnp_severity, CE if packet.marks else UE)
             if core.now >= flow.cnp_next:
                 notify(sim, f)
             else:
                 flow.cnp_pending = 1
-    if flow.received == packet.payload:
+    if answer == recovery.DISCARDED:
+        pool.free(core, sim.packets, k)
+        return nic
+    if before == 0 < flow.received:
         sim.ports[nic].incoming += 1
-    done = flow.received >= flow.total
+    done = before < flow.total <= flow.received
     if done:
         sim.ports[nic].incoming -= 1
     if flow.notifies:
-        due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next
+        due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
         if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
             flow.answer_armed = 1
             schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
     else:
-        due = flow.unanswered >= core.ack_interval or packet.end >= flow.total
+        due = flow.unanswered >= core.ack_interval or packet.end >= flow.total or answer == recovery.AT_ONCE
     if due:
         send_ack(sim, f, k)
     else:
@@ -168,6 +201,11 @@ def send_ack(sim: Any, f: Any, k: Any) -> None:
         packet.wire_end = flow.received_wire
         flow.answer_next = core.now + flow.answer_period
         dispatch.granting(sim, f, k)
+    if core.recovery:
+        packet.end = flow.received_end
+        packet.wire_end = flow.received_wire
+        packet.reports = flow.reports
+        flow.reports = -1
     queue_up(core, sim.links, sim.bins, sim.packets, sim.ports[nic], packet.queue, k)
 
 
@@ -250,13 +288,16 @@ def on_ack_or_cnp(sim: Any, k: Any) -> Any:
         if flow.state == 1:
             dispatch.notified(sim, f, k)
     else:
-        flow.acked = max(flow.acked, packet.end)
-        flow.acked_wire = max(flow.acked_wire, packet.wire_end)
+        if core.recovery:
+            recovery.acknowledged(core, sim.heap, flow, f, sim.bitmaps, packet)
+        else:
+            flow.acked = max(flow.acked, packet.end)
+            flow.acked_wire = max(flow.acked_wire, packet.wire_end)
         if len(sim.log) > 0:
             write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
         if flow.state == 1:
             dispatch.acknowledged(sim, f, k)
-            if flow.acked >= flow.total and flow.lost == 0:
+            if flow.acked >= flow.total and (core.recovery or flow.lost == 0):
                 finish(sim, f)
     pool.free(core, sim.packets, k)
     return flow.nic

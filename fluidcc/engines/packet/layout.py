@@ -26,6 +26,9 @@ OBSERVED = 4  # a scheme's own variables in a trace
 DATA, ACK, CNP, PAUSE, RESUME = map(np.int64, range(5))
 # Kinds of events.
 FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE, JAM, RELEASE = map(np.int64, range(13))
+TIMEOUT = np.int64(13)
+# What hosts do about lost packets.
+NO_RECOVERY, GO_BACK_N, IRN = map(np.int64, range(3))
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
 # What the log says happened.
@@ -67,7 +70,17 @@ CORE = np.dtype(
         ("ack_interval", _I),
         ("ack_control", _I),  # ACKs go with the control frames
         ("share_start", _I),
-        ("pfc", _I),
+        ("pfc", _I),  # bit set of queues that flow control keeps from losing packets
+        ("lossy", _I),  # bit set of queues that drop beyond their share of the buffer
+        ("egress_alpha", _F),  # that share, of what is free
+        ("lossy_links", _I),  # whether wires lose packets
+        ("recovery", _I),
+        ("timeout", _I),
+        ("low_timeout", _I),
+        ("few", _I),  # packets under way with which the low timeout holds
+        ("nack_interval", _I),
+        ("retransmissions", _I),  # data packets sent again
+        ("timeouts", _I),
         ("window_open", _I),
         ("window_close", _I),
         ("sample_interval", _I),
@@ -88,6 +101,7 @@ PORT = np.dtype(
         ("reverse", _I),  # port of the other direction
         ("host", _I),  # whether its node is a host
         ("link", _I),  # row of the statistics; -1 for none
+        ("loss", _F),  # probability that the wire loses a packet
         ("ticks", _I),  # row of the table of transmission times
         ("down", _I),
         ("busy", _I),
@@ -178,6 +192,7 @@ PACKET = np.dtype(
         ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender
+        ("reports", _I),  # with recovery, of an ACK: end of the packet beyond a gap that it reports; -1: none
         ("granted", _F),  # window that a notification carries
         ("telemetry", _I, (HOPS, COLUMNS)),
     ],
@@ -212,7 +227,20 @@ FLOW = np.dtype(
         ("next", _I),  # when the pacer lets the next packet go
         ("last", _I),  # when the last packet went
         ("last_size", _I),
-        ("lost", _I),  # payload bytes dropped on the way; nothing recovers them
+        ("lost", _I),  # payload bytes dropped on the way
+        # loss recovery, see packet/recovery.py
+        ("sent_again", _I),  # wire bytes that went before, or went back to
+        ("reached", _I),  # payload bytes: largest snd_nxt so far
+        ("recovery_cap", _F),  # IRN's window, in the unit of windows
+        ("news", _I),  # when something new was acknowledged or sent again
+        ("look", _I),  # pending timer
+        ("again", _I),  # payload bytes: start of the packet to send again next
+        ("missing", _I),  # and below which what is not acknowledged counts as lost
+        ("bits", _I),  # first row of this flow's marks: the receiver's, then the sender's
+        ("room", _I),  # packets of which there are marks
+        ("nacked", _I),  # receiver: gap that was reported last; -1: none
+        ("nack_next", _I),
+        ("reports", _I),  # what the next ACK reports
         # receiver
         ("received", _I),  # payload bytes
         ("received_end", _I),
@@ -286,6 +314,7 @@ class Sim(NamedTuple):
     links: Any  # LINK
     bins: Any  # (links, BINS, 2) time spent in each bin of length but the first, and the integral of the queue over it
     uniforms: Any  # random numbers in [0, 1)
+    bitmaps: Any  # (packets,) what IRN's receivers and senders know of each packet within their windows
     link_samples: Any  # (samples, links, 2) queue, bytes sent
     class_samples: Any  # (samples, links, traffic classes, 2) the same of each class; none where there is one class
     flow_samples: Any  # (samples, flows, columns) sent, acknowledged, pacing rate, the scheme's

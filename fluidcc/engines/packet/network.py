@@ -25,6 +25,7 @@ class Port:
     link: int = -1  # of the scenario
     marking: RED | None = None
     reverse: int = -1
+    loss: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +80,7 @@ class _Builder:
         self.scenario = scenario
         self.ends = _ends(scenario)
         self.ports = [
-            Port(source, target, link.rate, link.delay, i, link.marking)
+            Port(source, target, link.rate, link.delay, i, link.marking, loss=link.loss)
             for i, (link, (source, target)) in enumerate(zip(scenario.links, self.ends, strict=True))
         ]
         self.between: dict[tuple[str, str], list[int]] = {}
@@ -111,6 +112,9 @@ class _Builder:
                 )
         for i in range(len(self.ports)):
             self._pair(i)
+        for port in self.ports:  # the other direction of a link, where that is no link itself
+            if port.link < 0:
+                port.loss = self.ports[port.reverse].loss
         forward = [self._route(way) for way in ways]
         backward = [self._route(tuple(self.ports[i].reverse for i in reversed(way))) for way in ways]
         nodes = list(dict.fromkeys(name for port in self.ports for name in (port.source, port.target)))

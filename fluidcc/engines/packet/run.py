@@ -239,6 +239,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
         "pfc_paused_s": float(paused / PS),
         "pfc": flow_control(plan.topology, sim) if core.pfc else None,
         "drops": int(core.dropped),
+        "retransmissions": int(core.retransmissions),
         "buffer_bytes_max": float(sim.nodes["used_max"].max()),
         **more,
     }

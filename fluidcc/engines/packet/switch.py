@@ -47,11 +47,20 @@ def threshold(port: Any, node: Any) -> Any:
 
 
 @kernel
-def admit(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
-    """Count a packet that came in from ``port`` to the buffer of its switch; False if it has no room."""
+def admit(core: Any, port: Any, node: Any, q: Any, waiting: Any, size: Any) -> Any:
+    """Count a packet that came in from ``port`` to the buffer of its switch; False if it has no room.
+
+    A class that may lose packets has a dynamic threshold at the egress (Choudhury and Hahne, ToN 1998), where
+    ``waiting`` bytes of it are.
+    """
     if node.used + size > node.buffer:
         return False
-    if lossless and q > 0:
+    if core.lossy >> q & 1:
+        free = node.shared - node.shared_used
+        if size > free or waiting + size > core.egress_alpha * free:
+            return False
+        node.shared_used += size
+    elif core.pfc >> q & 1:
         limit = threshold(port, node)
         above = max(port.ingress[q] - node.reserve, 0)
         if above + size > limit and port.headroom_used[q] + size > port.headroom:
@@ -71,10 +80,12 @@ def admit(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
 
 
 @kernel
-def release(lossless: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
+def release(core: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
     """Take a packet that came in from ``port`` off the buffer of the switch that it leaves; True asks for a RESUME."""
     node.used -= size
-    if not lossless or q == 0:
+    if core.pfc >> q & 1 == 0:
+        if core.lossy >> q & 1:
+            node.shared_used -= size
         return False
     headroom = min(port.headroom_used[q], size)
     shared = min(size - headroom, max(port.ingress[q] - node.reserve, 0))
@@ -138,7 +149,7 @@ def forward(sim: Any, i: Any, k: Any) -> None:
     q, came = packet.queue, packet.ingress
     source = sim.ports[came]
     node = sim.nodes[source.peer]
-    if port.down or not admit(core.pfc, source, node, q, packet.wire):
+    if port.down or not admit(core, source, node, q, port.bytes[q], packet.wire):
         drop(sim, i, k)
         return
     if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.bytes[q]):
@@ -148,7 +159,7 @@ def forward(sim: Any, i: Any, k: Any) -> None:
     queue_up(core, sim.links, sim.bins, sim.packets, port, q, k)
     if len(sim.log) > 0:
         write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
-    if core.pfc and q > 0 and source.stopping >> q & 1 == 0:
+    if core.pfc >> q & 1 and source.stopping >> q & 1 == 0:
         above = max(source.ingress[q] - node.reserve, 0)
         if source.headroom_used[q] > 0 or above >= threshold(source, node):
             source.stopping |= 1 << q
@@ -176,7 +187,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
     if packet.ingress < 0:
         return
     source = sim.ports[packet.ingress]
-    if release(core.pfc, source, sim.nodes[source.peer], packet.queue, packet.wire):
+    if release(core, source, sim.nodes[source.peer], packet.queue, packet.wire):
         resume(sim, packet.ingress, packet.queue)
     if packet.kind != DATA:
         return

@@ -23,7 +23,7 @@ def ports_of(topology: Topology) -> Any:
         row.rate, row.delay = port.rate, round(port.delay * PS)
         row.node, row.peer, row.reverse = index[port.source], index[port.target], port.reverse
         row.host = port.source in topology.hosts
-        row.link = port.link
+        row.link, row.loss = port.link, port.loss
         row.wire_head = row.wire_tail = -1
         row.head[:] = -1
         row.tail[:] = -1

@@ -13,8 +13,8 @@ from fluidcc.schemes import registry
 from fluidcc.units import refuse_bare_rate, whole
 
 MAX_FLOW_CLASSES = 4096
-# Fields of a scenario that builders take and pass on.
-NETWORK = tuple(field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows"))
+# Fields of a scenario that builders take and pass on, and one of all of its links.
+NETWORK = (*(field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows")), "loss")
 CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
 # ACC 6.1: two packets, and max(T_on) of a fat tree.
 _TCD = RED("2KB", "2KB", 1.0, mark_on="departure", max_on="24us")
@@ -140,11 +140,15 @@ def marking_of(marking: Marking, scheme: Any, rate: Any) -> RED | None:
 
 
 def assembled(links: Sequence[Link], flows: Sequence[Flow], network: dict[str, Any]) -> Scenario:
-    """The resolved scenario; ``network`` holds further fields of `Scenario`, of `NETWORK`.
+    """The resolved scenario; ``network`` holds further fields of `Scenario` and ``loss`` of the links: `NETWORK`.
 
     Raises
     ------
     InputError
         If a value cannot be read or is out of range.
     """
+    if "loss" in network:
+        loss = network["loss"]
+        links = [dataclasses.replace(link, loss=loss) for link in links]
+        network = {name: value for name, value in network.items() if name != "loss"}
     return resolve(Scenario(tuple(links), tuple(flows), **network))

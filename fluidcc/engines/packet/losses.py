@@ -1,0 +1,88 @@
+"""What of a scenario concerns lost packets: classes and wires that lose them, timeouts, and the room that IRN needs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.packet.layout import GO_BACK_N, IRN, NEVER, NO_RECOVERY, PS
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Flow, Scenario, base_rtt
+from fluidcc.scenario.round_trips import serialisation_rtt
+from fluidcc.units import TIME, show
+
+_RECOVERY = {"none": NO_RECOVERY, "gbn": GO_BACK_N, "irn": IRN}
+
+
+def round_trip(scenario: Scenario, flow: Flow) -> float:
+    """Round trip of a flow's packet and its ACK through empty queues [s], as packets take it."""
+    return base_rtt(scenario, flow) + serialisation_rtt(scenario, flow)
+
+
+def check_timeouts(scenario: Scenario) -> None:
+    """Refuse timeouts that run out before an ACK can come.
+
+    Raises
+    ------
+    InputError
+    """
+    if scenario.loss_recovery == "none":
+        return
+    names = (
+        ("retransmission_timeout", "low_timeout") if scenario.loss_recovery == "irn" else ("retransmission_timeout",)
+    )
+    kinds: dict[Any, int] = {}
+    for f, flow in enumerate(scenario.flows):
+        path = (flow.path, flow.line_rate, flow.access_delay, flow.egress_delay, flow.target, flow.scheme.int_bytes)
+        kinds.setdefault(path, f)
+    for f in kinds.values():
+        least = round_trip(scenario, scenario.flows[f])
+        for name in names:
+            if getattr(scenario, name) <= least:
+                raise InputError(
+                    f"{name}: {show(getattr(scenario, name), TIME)} is over before flow {f}'s first ACK can come "
+                    f"({show(least, TIME)}); write for example {show(10 * least, TIME)}"
+                )
+
+
+def settle_losses(scenario: Scenario, core: Any) -> None:
+    """Which queues and wires lose packets, and what hosts do about it."""
+    pfc, classes = scenario.pfc is not None, scenario.classes
+    lossless = sum(1 << q for q, each in enumerate(classes, 1) if pfc and each.lossless)
+    core.pfc = lossless
+    alpha = scenario.egress_alpha
+    if alpha is None and (pfc or scenario.loss_recovery != "none"):
+        alpha = 1.0
+    if alpha is not None and math.isfinite(scenario.buffer):
+        core.lossy = sum(1 << q for q in range(1, len(classes) + 1)) & ~lossless
+        core.egress_alpha = min(alpha, 1e18)  # finite, so that nothing of it is nothing
+    core.lossy_links = any(link.loss > 0 for link in scenario.links)
+    core.recovery = _RECOVERY[scenario.loss_recovery]
+    core.timeout = round(scenario.retransmission_timeout * PS)
+    core.low_timeout = min(core.timeout, round(scenario.low_timeout * PS))
+    core.few = round(scenario.low_timeout_packets) if core.recovery == IRN else -1
+    interval = scenario.nack_interval
+    core.nack_interval = NEVER if interval is None else round(interval * PS)
+
+
+def bitmaps_of(flows: Any) -> np.ndarray:
+    """Marks of the packets within IRN's windows, all flows' one after the other; none without IRN."""
+    return np.zeros(max(1, 2 * int(flows["room"].sum())), np.uint8)
+
+
+def give_room(scenario: Scenario, flow: Flow, row: Any) -> None:
+    """IRN's window of a flow, and how many packets there are marks of."""
+    row.recovery_cap, row.room = _window(scenario, flow)
+
+
+def _window(scenario: Scenario, flow: Flow) -> tuple[float, int]:
+    """A bandwidth-delay product of a flow's own path in the unit of windows (IRN 3.2), and packets under way in it."""
+    if scenario.loss_recovery != "irn":
+        return math.inf, 0
+    wire = scenario.wire_packet_of(flow)
+    packets = flow.line_rate * round_trip(scenario, flow) / wire
+    unit = scenario.packet_size if scenario.window_unit == "payload" else wire
+    # A window lets out a packet beyond it, and at least as many as an ACK answers.
+    return packets * unit, max(math.ceil(packets) + 1, round(scenario.ack_interval)) + 1

@@ -1,0 +1,180 @@
+"""Loss recovery at hosts: go-back-N, and the selective retransmission of IRN (Mittal et al., SIGCOMM 2018, section 3).
+
+Go-back-N is that of RoCE NICs (HPCC, section 2.1; DCQCN, section 7): a receiver takes packets in their turn alone, and
+reports each gap once; the sender goes back to it. An IRN receiver takes all that comes, and every ACK beyond a gap
+names the packet that caused it. What is missing below the highest such packet is sent again, once, and before anything
+new. Whatever that leaves open, or whoever lost a whole window, waits for a timeout. Rates and windows of schemes stay
+as they are.
+
+All sequence numbers are payload bytes at the borders of packets, which are the same each time that they are sent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.layout import GO_BACK_N, NEVER, PAUSE, TIMEOUT
+
+DISCARDED, IN_TURN, AT_ONCE = range(3)  # what a receiver does with data: no answer, one in its turn, one now
+
+
+@kernel
+def lost(core: Any, uniforms: Any, port: Any, packet: Any) -> Any:
+    """Whether the wire behind a port loses a packet; never a frame of PFC, which real switches repeat."""
+    if port.loss <= 0.0 or packet.kind >= PAUSE:
+        return False
+    draw = uniforms[core.drawn]
+    core.drawn += 1
+    return draw < port.loss
+
+
+# -- receiver --------------------------------------------------------------------------------------------------
+
+
+@kernel
+def take(core: Any, flow: Any, bitmaps: Any, packet: Any) -> Any:
+    """Data at its receiver: give each byte to the application once; says how to answer."""
+    begin = packet.end - packet.payload
+    if begin < flow.received_end:
+        return IN_TURN  # had before: its ACK was lost, or is under way
+    if begin == flow.received_end:
+        flow.received += packet.payload
+        flow.received_end = packet.end
+        flow.received_wire = packet.wire_end
+        return IN_TURN if core.recovery == GO_BACK_N else close_gap(flow, bitmaps)
+    flow.disorder += 1
+    if core.recovery == GO_BACK_N:
+        if flow.nacked == flow.received_end and core.now < flow.nack_next:
+            return DISCARDED
+        flow.nacked = flow.received_end
+        flow.nack_next = min(core.now + core.nack_interval, NEVER)
+    else:
+        at = flow.bits + begin // flow.payload % flow.room
+        if not bitmaps[at]:
+            bitmaps[at] = 1
+            flow.received += packet.payload
+    flow.reports = packet.end
+    return AT_ONCE
+
+
+@kernel
+def close_gap(flow: Any, bitmaps: Any) -> Any:
+    """Count as arrived what lies in order behind a packet that was awaited."""
+    found = IN_TURN
+    while flow.received_end < flow.total:
+        at = flow.bits + flow.received_end // flow.payload % flow.room
+        if not bitmaps[at]:
+            break
+        bitmaps[at] = 0
+        payload = min(flow.payload, flow.total - flow.received_end)
+        flow.received_end += payload
+        flow.received_wire += payload + flow.overhead
+        found = AT_ONCE
+    return found
+
+
+# -- sender ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def departed(core: Any, heap: Any, flow: Any, f: Any, end: Any) -> None:
+    """A data packet up to ``end`` has left its sender: count it if it did before, and await its ACK."""
+    if end <= flow.reached:
+        core.retransmissions += 1
+    flow.reached = max(flow.reached, end)
+    if end - flow.payload <= flow.acked:  # the oldest under way
+        flow.news = core.now
+    watch(core, heap, flow, f)
+
+
+@kernel
+def acknowledged(core: Any, heap: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> None:
+    """An ACK at its sender."""
+    if ack.end > flow.acked:
+        if core.recovery != GO_BACK_N:
+            for n in range(flow.acked // flow.payload, (ack.end + flow.payload - 1) // flow.payload):
+                bitmaps[flow.bits + flow.room + n % flow.room] = 0
+        flow.acked = ack.end
+        flow.acked_wire = ack.wire_end
+        flow.news = core.now
+        if flow.sent < flow.acked:  # it was under way when the sender went back
+            flow.sent_again -= flow.acked_wire - flow.sent_wire
+            flow.sent = flow.acked
+            flow.sent_wire = flow.acked_wire
+    if core.recovery == GO_BACK_N:
+        if ack.reports > flow.acked == ack.end:
+            go_back(core, flow)
+    else:
+        if ack.reports > flow.acked:
+            n = (ack.reports - 1) // flow.payload
+            at = flow.bits + flow.room + n % flow.room
+            if not bitmaps[at]:
+                bitmaps[at] = 1
+                flow.news = core.now
+            flow.missing = max(flow.missing, n * flow.payload)
+        seek(flow, bitmaps)
+    watch(core, heap, flow, f)
+
+
+@kernel
+def go_back(core: Any, flow: Any) -> None:
+    """Send again from the first byte that is not acknowledged."""
+    flow.sent_again += flow.sent_wire - flow.acked_wire
+    flow.sent = flow.acked
+    flow.sent_wire = flow.acked_wire
+    flow.news = core.now
+
+
+@kernel
+def seek(flow: Any, bitmaps: Any) -> None:
+    """IRN: the next packet to send again is the next one below ``missing`` that nobody has reported as arrived."""
+    flow.again = max(flow.again, flow.acked)
+    while flow.again < flow.missing:
+        if not bitmaps[flow.bits + flow.room + flow.again // flow.payload % flow.room]:
+            break
+        flow.again += flow.payload
+
+
+@kernel
+def due(core: Any, flow: Any) -> Any:
+    """When a sender gives up waiting; IRN waits for less if few packets are under way, which may report no gap."""
+    packets = (flow.sent - flow.acked + flow.payload - 1) // flow.payload
+    return flow.news + (core.low_timeout if packets <= core.few else core.timeout)
+
+
+@kernel
+def watch(core: Any, heap: Any, flow: Any, f: Any) -> None:
+    """Have the timer of a flow with packets under way run out no later than it must."""
+    if flow.state == 1 and flow.sent > flow.acked:
+        time = due(core, flow)
+        if time < flow.look:
+            flow.look = time
+            schedule(core, heap, time, TIMEOUT, f)
+
+
+@kernel
+def timer_over(core: Any, heap: Any, flow: Any, f: Any, bitmaps: Any) -> Any:
+    """A timer has run out: whether the flow sends again, or it was too early.
+
+    IRN takes all that nobody has reported as arrived for lost. (Its paper sends one packet, and takes others for lost
+    once a later one arrives: a window that was lost at the end of a flow would then wait for a timeout each.)
+    """
+    if core.now != flow.look:  # an earlier one has taken its place
+        return False
+    flow.look = NEVER
+    if flow.state != 1 or flow.sent == flow.acked:
+        return False
+    over = core.now >= due(core, flow)
+    if over:
+        core.timeouts += 1
+        flow.news = core.now
+        if core.recovery == GO_BACK_N:
+            go_back(core, flow)
+        else:
+            flow.again = flow.acked
+            flow.missing = flow.sent
+            seek(flow, bitmaps)
+    watch(core, heap, flow, f)
+    return over
