@@ -61,6 +61,9 @@ def command(
     preset: Annotated[
         str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
     ] = None,
+    loss_recovery: Annotated[
+        str | None, typer.Option(help="What hosts do about lost packets: none, gbn (go-back-N) or irn.")
+    ] = None,
     sets: o.Sets = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
@@ -76,6 +79,8 @@ def command(
 ) -> None:
     """Flow completion times on a whole fabric, of schemes side by side, packet by packet."""
     edges = _bins(bins)
+    if loss_recovery is not None:
+        sets = [*(sets or []), f"loss_recovery={loss_recovery}"]
     options: dict[str, Any] = {
         "flows": flows_file, "workload": workload, "load": load, "until": until, "incast": incast, "size": size,
         "rate": rate, "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,

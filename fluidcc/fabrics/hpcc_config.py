@@ -111,6 +111,12 @@ def read_config(path: str | os.PathLike[str]) -> SimulatorConfig:
         known = ", ".join(f"{number} ({name})" for number, name in SCHEMES.items())
         raise reader.wrong("CC_MODE", f"{mode} is not modelled; write one of {known}")
     topology, flows = read_topology(reader.file("TOPOLOGY_FILE")), read_flows(reader.file("FLOW_FILE"))
+    loses = reader.number("ERROR_RATE_PER_LINK")
+    if loses > 1:
+        raise reader.wrong("ERROR_RATE_PER_LINK", f"{loses:g} is no probability; write one from 0 to 1")
+    if loses > 0:  # of cables that have none of their own
+        cables = tuple(dataclasses.replace(each, loss=each.loss or loses) for each in topology.cables)
+        topology = dataclasses.replace(topology, cables=cables)
     rtt, window = largest_round_trip(topology, reader.number("PACKET_PAYLOAD_SIZE"))
     until = reader.number("SIMULATOR_STOP_TIME") - flows.begins
     if until <= 0:
@@ -270,9 +276,7 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
 
 def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict[str, Any], list[str]]:
     """Fields of the scenario, and what is not as in the file."""
-    if reader.number("ERROR_RATE_PER_LINK") > 0:
-        raise reader.wrong("ERROR_RATE_PER_LINK", "links that lose packets are not modelled; write 0")
-    network = {
+    network: dict[str, Any] = {
         **SIMULATOR,
         "packet_size": reader.number("PACKET_PAYLOAD_SIZE"),
         "buffer": reader.number("BUFFER_SIZE") * 2**20,
@@ -280,6 +284,10 @@ def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict
         "ack_interval": max(1.0, reader.number("L2_ACK_INTERVAL")),
     }
     words = []
+    if any(cable.loss > 0 for cable in topology.cables):
+        # That simulator goes back on a NACK, which it repeats, and has no timeout.
+        network |= {"loss_recovery": "gbn", "nack_interval": "500us"}
+        words.append("senders also go back after a timeout, without which a lost last packet is never sent again")
     down = reader["LINK_DOWN"].split()
     if len(down) != 3 or not all(word.replace(".", "", 1).isdigit() for word in down):
         raise reader.wrong("LINK_DOWN", f"{reader['LINK_DOWN'][:30]!r} is no time [us] and two nodes; write 0 0 0")

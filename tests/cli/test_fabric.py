@@ -59,6 +59,34 @@ def test_parameters_go_to_the_schemes_that_have_them(capsys: pytest.CaptureFixtu
     assert kmin[1] != plain[1]
 
 
+def test_loss_recovery(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Without it flows that lose a packet never end."""
+    topology = tmp_path / "topology.txt"
+    topology.write_text("4 1 3\n3\n0 3 100Gbps 1us 0.01\n1 3 100Gbps 1us 0.01\n2 3 100Gbps 1us 0.01\n")
+    arguments = [
+        "fabric",
+        "dcqcn",
+        "--topology",
+        str(topology),
+        "--workload",
+        "permutation",
+        "--size",
+        "500KB",
+        "--json",
+    ]
+    unfinished, again = [], []
+    for recovery in ("none", "gbn", "irn"):
+        assert run([*arguments, "--loss-recovery", recovery, "--drain", "20ms"]) == 0
+        found = json.loads(capsys.readouterr().out)["runs"][0]
+        unfinished.append(found["unfinished"])
+        again.append(found["retransmissions"])
+    assert unfinished == [3, 0, 0]
+    assert again[0] == 0
+    assert 0 < again[2] < again[1]
+    assert run([*arguments, "--loss-recovery", "tcp"]) == 2
+    assert "none or gbn or irn" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -111,6 +111,20 @@ def test_a_link_that_fails(study: Path) -> None:
     assert [(each.link, each.at) for each in found.options["failures"]] == [("4->3", pytest.approx(30e-6))]
 
 
+def test_links_that_lose_packets(study: Path) -> None:
+    """The rate of all links, where a cable has none of its own; and hosts go back."""
+    found = read_config(changed(study, "ERROR_RATE_PER_LINK 0.0000", "ERROR_RATE_PER_LINK 0.02"))
+    assert {cable.loss for cable in found.topology.cables} == {0.02}
+    assert found.options["loss_recovery"] == "gbn"
+    assert "timeout" in found.words[0]
+    done = fc.fabric({"hpcc": found.options}, found.topology, flows=found.flows).runs[0]
+    assert done.slowdown.unfinished == 0
+    assert done.numbers["drops"] > 0
+    assert done.numbers["retransmissions"] >= done.numbers["drops"]
+    (study.parent / "topology.txt").write_text(TOPOLOGY.replace("1 3 100Gbps 1us 0", "1 3 100Gbps 1us 0.5"))
+    assert [cable.loss for cable in read_config(study).topology.cables] == [0.02, 0.5, 0.02, 0.02]
+
+
 def test_its_t_of_the_fat_tree() -> None:
     """As measured: 12 240 ns and 153 000 B (tests/data/ns3/README.md)."""
     base_rtt, window = largest_round_trip(named_topology("fat-tree:320"), 1000)
@@ -136,7 +150,7 @@ def test_its_t_of_the_fat_tree() -> None:
         ("SIMULATOR_STOP_TIME 4.00", "SIMULATOR_STOP_TIME 1", "before the first flow"),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4", "LINK_DOWN: '30 4' is no time"),
         ("LINK_DOWN 0 0 0", "LINK_DOWN 30 4 0", "no cable is between 4 and 0"),
-        ("ERROR_RATE_PER_LINK 0.0000", "ERROR_RATE_PER_LINK 0.1", "ERROR_RATE_PER_LINK: .* not modelled"),
+        ("ERROR_RATE_PER_LINK 0.0000", "ERROR_RATE_PER_LINK 1.5", "ERROR_RATE_PER_LINK: 1.5 is no probability"),
     ],
 )
 def test_what_is_refused(study: Path, old: str, new: str, words: str) -> None:
