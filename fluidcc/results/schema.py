@@ -78,6 +78,7 @@ SUMMARY: dict[str, Key] = {
     "pfc_pauses": Key("1", "count", "PAUSE frames sent", (PACKET,)),
     "pfc_paused_s": Key("s", "number", "time for which ports were paused, summed over them", (PACKET,)),
     "pfc": Key("", "tree", "who was paused and how far it spread; None without flow control", (PACKET,)),
+    "reordered": Key("1", "count", "data packets that came after a later one of their flow", (PACKET,)),
     "drops": Key("1", "count", "data packets lost: dropped by switches, or on wires", (PACKET,)),
     "retransmissions": Key("1", "count", "data packets sent again; 0 without loss recovery", (PACKET,)),
     "buffer_bytes_max": Key("bytes", "number", "largest use of a switch's buffer", (PACKET,)),

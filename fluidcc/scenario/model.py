@@ -161,6 +161,20 @@ class Scenario:
         default="exact",
         choices=("exact", "ns3"),
     )
+    load_balancing: str = parameter(
+        "choice",
+        "what takes one of the shortest paths at random: a flow, by its hash; each packet; or each flowlet",
+        default="flow",
+        choices=("flow", "packet", "flowlet"),
+    )
+    flowlet_gap: Any = parameter(
+        TIME,
+        "pause of a flow behind which it takes another path",
+        default="50us",
+        source="CONGA 3.3: 500us; shorter for round trips of some 10us",
+        low=0,
+        open_low=True,
+    )
     loss_recovery: str = parameter(
         "choice",
         "what hosts do about lost packets: nothing, go-back-N, or IRN's selective retransmission within one BDP",

@@ -127,3 +127,17 @@ def check_paths(scenario: Scenario) -> None:
         twice = next((node for k, node in enumerate(visited) if node in visited[:k]), None)
         if twice is not None:
             raise InputError(f"{where}: comes to {twice[:60]!r} twice; routes must be free of loops")
+
+
+def refuse_spraying(scenario: Scenario, engine: str) -> None:
+    """Refuse packets of one flow over several paths, for an engine whose flows have one.
+
+    Raises
+    ------
+    InputError
+    """
+    if scenario.load_balancing != "flow":
+        raise InputError(
+            f"load_balancing: flows of the {engine} engine have one path; write load_balancing='flow', or "
+            "engine='packet'"
+        )

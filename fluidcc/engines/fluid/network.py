@@ -26,6 +26,7 @@ from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.order import refuse_order
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
+from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import fluid_of, scheme_of
 from fluidcc.units import is_concrete
@@ -216,6 +217,7 @@ def _refuse_packets_own(scenario: Scenario) -> None:
         raise InputError("storms: the fluid model's links do not pause; leave them out, or write engine='packet'")
     refuse_losses(scenario, "fluid")
     refuse_order(scenario.flows, "fluid")
+    refuse_spraying(scenario, "fluid")
     fixed = [each.priority for each in scenario.classes] + [flow.traffic_class for flow in scenario.flows]
     if not all(map(is_concrete, fixed)):
         raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")

@@ -18,6 +18,7 @@ from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, settle_losses
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.reroute import reroutes
+from fluidcc.engines.packet.spraying import MODES, Spray
 from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.errors import InputError
@@ -88,7 +89,8 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         starts=np.zeros(1, np.int64),
         followers=np.zeros(1, np.int64),
         routes=_routes(topology),
-        rerouted=np.zeros((len(scenario.failures), len(members), 2), np.int64),
+        rerouted=np.zeros((len(scenario.failures), len(members), 4), np.int64),
+        paths=np.zeros(1, np.int64),
         failures=records(layout.FAILURE, len(scenario.failures)),
         storms=records(layout.STORM, len(scenario.storms)),
         ticks=np.zeros((1, 1), np.int64),
@@ -106,15 +108,25 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
     for i in range(len(scenario.links)):
         sim.links[i].port = i
+    core[0].spraying = MODES[scenario.load_balancing]
+    core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)
     _flows(scenario, topology, sim, members)
     waits = followers_of(scenario, topology, sim.flows, np.array(members))
     first = np.flatnonzero(sim.flows["awaits"] == 0)
     by_start = first[np.argsort(sim.flows["start"][first], kind="stable")]
     sim = sim._replace(followers=waits, starts=by_start, bitmaps=bitmaps_of(sim.flows))
-    extra = reroutes(single, topology, sim.failures, sim.rerouted)
-    if extra:
+    routes, spray = len(topology.routes), None
+    if core[0].spraying:
+        spray = Spray(single, topology)
+        ways = (topology.routes[number] for number in topology.forward)
+        spread = [spray.over(flow, way, way) for flow, way in zip(single.flows, ways, strict=True)]
+        sim.flows["first_path"], sim.flows["paths"] = np.array(spread, np.int64).T
+    reroutes(single, topology, spray, sim)
+    if len(topology.routes) > routes:
         sim = sim._replace(routes=_routes(topology))
+    if spray is not None:
+        sim = sim._replace(paths=np.array(spray.routes, np.int64))
     _first(scenario, sim, times)
     sim = grown_packets(sim, 1024)
     return PreparedRun(sim, topology, members, times, run)

@@ -272,6 +272,8 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
         for f in range(len(sim.flows)):
             sim.flows[f].route = sim.rerouted[i, f, 0]
             sim.flows[f].back = sim.rerouted[i, f, 1]
+            sim.flows[f].first_path = sim.rerouted[i, f, 2]
+            sim.flows[f].paths = sim.rerouted[i, f, 3]
     elif kind == JAM:
         start_storm(sim, sim.storms[i].port)
     elif kind == RELEASE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, followers, pool, recovery
+from fluidcc.engines.packet import dispatch, followers, pool, recovery, spraying
 from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -88,6 +88,8 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         flow.sent_wire += size
         packet.end = flow.sent
         packet.wire_end = flow.sent_wire
+    if core.spraying:
+        spraying.choose(core, sim.uniforms, sim.paths, flow)
     flow.last = core.now
     flow.last_size = size
     flow.next = core.now + gap(core, size, flow.rate)
@@ -133,10 +135,10 @@ def deliver(sim: Any, k: Any) -> Any:
     answer = recovery.IN_TURN
     if core.recovery:
         answer = recovery.take(core, flow, sim.bitmaps, packet)
+    elif core.spraying:
+        spraying.take(flow, packet)
     else:
         flow.received += packet.payload
-        if packet.end < flow.received_end:
-            flow.disorder += 1
         flow.received_end = max(flow.received_end, packet.end)
         flow.received_wire = max(flow.received_wire, packet.wire_end)
     nic = sim.routes[flow.back, 0]
@@ -169,7 +171,8 @@ def deliver(sim: Any, k: Any) -> Any:
             flow.answer_armed = 1
             schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
     else:
-        due = flow.unanswered >= core.ack_interval or packet.end >= flow.total or answer == recovery.AT_ONCE
+        last = packet.end >= flow.total or (core.spraying and done)
+        due = flow.unanswered >= core.ack_interval or last or answer == recovery.AT_ONCE
     if due:
         send_ack(sim, f, k)
     else:
@@ -202,6 +205,9 @@ def send_ack(sim: Any, f: Any, k: Any) -> None:
         packet.wire_end = flow.received_wire
         flow.answer_next = core.now + flow.answer_period
         dispatch.granting(sim, f, k)
+    if core.spraying:
+        packet.end = flow.received_end
+        packet.wire_end = flow.received_wire
     if core.recovery:
         packet.end = flow.received_end
         packet.wire_end = flow.received_wire

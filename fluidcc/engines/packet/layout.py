@@ -29,6 +29,8 @@ FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE, J
 TIMEOUT, TELL, FOLLOW = map(np.int64, range(13, 16))
 # What hosts do about lost packets.
 NO_RECOVERY, GO_BACK_N, IRN = map(np.int64, range(3))
+# What takes a path of its own.
+BY_FLOW, BY_PACKET, BY_FLOWLET = map(np.int64, range(3))
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
 # What the log says happened.
@@ -74,6 +76,8 @@ CORE = np.dtype(
         ("lossy", _I),  # bit set of queues that drop beyond their share of the buffer
         ("egress_alpha", _F),  # that share, of what is free
         ("lossy_links", _I),  # whether wires lose packets
+        ("spraying", _I),
+        ("flowlet_gap", _I),
         ("recovery", _I),
         ("timeout", _I),
         ("low_timeout", _I),
@@ -207,6 +211,8 @@ FLOW = np.dtype(
         ("nic", _I),
         ("route", _I),
         ("back", _I),  # route of its ACKs
+        ("first_path", _I),  # in `Sim.paths`, if its packets take several,
+        ("paths", _I),  # and how many
         ("queue", _I),
         ("total", _I),  # payload bytes to send
         ("payload", _I),  # of a full packet
@@ -255,7 +261,8 @@ FLOW = np.dtype(
         ("answer_period", _I),
         ("answer_next", _I),
         ("answer_armed", _I),  # a timer will answer what is left
-        ("disorder", _I),  # packets that came before an earlier one
+        ("disorder", _I),  # packets that came after a later one
+        ("farthest", _I),  # payload bytes: end of the latest of them so far
         ("unanswered", _I),  # packets since the last ACK
         ("unanswered_marks", _I),
         ("unanswered_undetermined", _I),
@@ -313,7 +320,8 @@ class Sim(NamedTuple):
     starts: Any  # flows that wait for no other, by start
     followers: Any  # flows that wait, by what they wait for
     routes: Any  # (routes, hops) ports, -1 behind the end
-    rerouted: Any  # (failures, flows, 2) route and back after each failure
+    rerouted: Any  # (failures, flows, 4) route, back, first of its paths and their number after each failure
+    paths: Any  # routes that packets of a flow may take
     failures: Any  # FAILURE
     storms: Any  # STORM
     ticks: Any  # (rows, bytes) transmission times

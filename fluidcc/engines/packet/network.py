@@ -7,6 +7,7 @@ host, the other direction of every link, and the access links of receivers. ACKs
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 
 from fluidcc.errors import InputError
@@ -38,6 +39,17 @@ class Topology:
     routes: list[tuple[int, ...]]
     forward: list[int]  # route of each flow
     backward: list[int]
+
+    @functools.cached_property
+    def _numbers(self) -> dict[tuple[int, ...], int]:
+        return {way: number for number, way in enumerate(self.routes)}
+
+    def route(self, way: tuple[int, ...]) -> int:
+        """Number of a route, which joins the others if it is not there."""
+        number = self._numbers.setdefault(way, len(self.routes))
+        if number == len(self.routes):
+            self.routes.append(way)
+        return number
 
     def node(self, name: str) -> int:
         """Index of a node."""

@@ -34,8 +34,17 @@ def lost(core: Any, uniforms: Any, port: Any, packet: Any) -> Any:
 
 
 @kernel
+def note_order(flow: Any, packet: Any) -> None:
+    """Count a packet that comes after a later one."""
+    if packet.end < flow.farthest:
+        flow.disorder += 1
+    flow.farthest = max(flow.farthest, packet.end)
+
+
+@kernel
 def take(core: Any, flow: Any, bitmaps: Any, packet: Any) -> Any:
     """Data at its receiver: give each byte to the application once; says how to answer."""
+    note_order(flow, packet)
     begin = packet.end - packet.payload
     if begin < flow.received_end:
         return IN_TURN  # had before: its ACK was lost, or is under way
@@ -44,7 +53,6 @@ def take(core: Any, flow: Any, bitmaps: Any, packet: Any) -> Any:
         flow.received_end = packet.end
         flow.received_wire = packet.wire_end
         return IN_TURN if core.recovery == GO_BACK_N else close_gap(flow, bitmaps)
-    flow.disorder += 1
     if core.recovery == GO_BACK_N:
         if flow.nacked == flow.received_end and core.now < flow.nack_next:
             return DISCARDED

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fluidcc.engines.packet.network import Topology, host_names
+from fluidcc.engines.packet.spraying import Spray
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.routing import route
 
 
-def reroutes(scenario: Scenario, topology: Topology, failures: Any, rerouted: Any) -> bool:
-    """Fill the tables of failing ports and of the routes that flows take afterwards; whether routes were added.
+def reroutes(scenario: Scenario, topology: Topology, spray: Spray | None, sim: Any) -> None:
+    """Fill the tables of failing ports and of the routes that flows take afterwards.
 
-    A flow whose path holds keeps it; any other takes one of the shortest paths that are left, chosen by its hash.
+    A flow whose path holds keeps it; any other takes one of the shortest paths that are left, chosen by its hash. Those
+    whose packets take several paths take what is left of these.
 
     Raises
     ------
@@ -22,27 +26,22 @@ def reroutes(scenario: Scenario, topology: Topology, failures: Any, rerouted: An
     names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
     lost: set[int] = set()
     forward, backward = list(topology.forward), list(topology.backward)
-    known = {way: r for r, way in enumerate(topology.routes)}
-    before = len(topology.routes)
+    spread = np.stack([sim.flows["first_path"], sim.flows["paths"]], axis=1)
     order = sorted(range(len(scenario.failures)), key=lambda i: scenario.failures[i].at)
     for i in order:
         down = names.index(scenario.failures[i].link)
-        failures[i].port, failures[i].reverse = down, topology.ports[down].reverse
-        lost |= {int(failures[i].port), int(failures[i].reverse)}
+        sim.failures[i].port, sim.failures[i].reverse = down, topology.ports[down].reverse
+        lost |= {int(sim.failures[i].port), int(sim.failures[i].reverse)}
+        out = {p for p in lost if p < len(scenario.links)}
         for m, flow in enumerate(scenario.flows):
-            way = topology.routes[forward[m]]
-            if not lost & {*way, *topology.routes[backward[m]]}:
-                continue
-            first, last = topology.ports[way[1]].source, topology.ports[way[len(flow.path)]].target
-            source, target = host_names(flow, m, last)
-            out = {p for p in lost if p < len(scenario.links)}
-            path = route(scenario.links, first, last, (source, target, m), name=f"flow {m}", without=out)
-            new = (way[0], *path, *way[1 + len(flow.path) :])
-            back = tuple(topology.ports[p].reverse for p in reversed(new))
-            for table, made in ((forward, new), (backward, back)):
-                if made not in known:
-                    known[made] = len(topology.routes)
-                    topology.routes.append(made)
-                table[m] = known[made]
-        rerouted[i, :, 0], rerouted[i, :, 1] = forward, backward
-    return len(topology.routes) > before
+            way = topology.routes[topology.forward[m]]
+            if lost & {*topology.routes[forward[m]], *topology.routes[backward[m]]}:
+                first, last = topology.ports[flow.path[0]].source, topology.ports[flow.path[-1]].target
+                key = (*host_names(flow, m, last), m)
+                path = route(scenario.links, first, last, key, name=f"flow {m}", without=out)
+                new = (way[0], *path, *way[1 + len(flow.path) :])
+                forward[m] = topology.route(new)
+                backward[m] = topology.route(tuple(topology.ports[p].reverse for p in reversed(new)))
+            if spray is not None:
+                spread[m] = spray.over(flow, way, topology.routes[forward[m]], out)
+        sim.rerouted[i, :, 0], sim.rerouted[i, :, 1], sim.rerouted[i, :, 2:] = forward, backward, spread

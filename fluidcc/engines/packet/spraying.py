@@ -1,0 +1,88 @@
+"""Packets of one flow over several paths: which there are, and the choice of one.
+
+A sender draws a path for each packet, or for each flowlet: a train with no gap longer than `Scenario.flowlet_gap`
+before it. All shortest paths between a flow's ends are equally likely. ACKs go one way back, that of ECMP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.layout import BY_FLOW, BY_FLOWLET, BY_PACKET
+from fluidcc.engines.packet.network import Topology
+from fluidcc.engines.packet.recovery import note_order
+from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.routing import Path, shortest_paths
+
+MODES = {"flow": BY_FLOW, "packet": BY_PACKET, "flowlet": BY_FLOWLET}
+
+
+@kernel
+def choose(core: Any, uniforms: Any, paths: Any, flow: Any) -> None:
+    """Where a flow's next packet goes."""
+    if flow.paths > 1 and (core.spraying == BY_PACKET or flow.sent == 0 or core.now - flow.last > core.flowlet_gap):
+        draw = uniforms[core.drawn]
+        core.drawn += 1
+        flow.route = paths[flow.first_path + int(draw * flow.paths)]
+
+
+@kernel
+def take(flow: Any, packet: Any) -> None:
+    """Data at a receiver that takes it in whichever order: what has come counts, and what is missing is on its way."""
+    note_order(flow, packet)
+    flow.received += packet.payload
+    flow.received_end = flow.received
+    flow.received_wire += packet.wire
+
+
+class Spray:
+    """Paths of all flows, in one list of routes; flows with the same ones share them.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Resolved, of single flows.
+    topology : Topology
+        Whose routes grow.
+    """
+
+    def __init__(self, scenario: Scenario, topology: Topology) -> None:
+        self.scenario, self.topology = scenario, topology
+        self.routes: list[int] = []
+        self._first: dict[tuple[int, ...], int] = {}
+        self._between: dict[Any, list[Path]] = {}
+
+    def over(
+        self, flow: Flow, way: tuple[int, ...], present: tuple[int, ...], without: Collection[int] = ()
+    ) -> tuple[int, int]:
+        """Place in the list of a flow's first path, and how many it has.
+
+        Parameters
+        ----------
+        flow : Flow
+        way : tuple of int
+            Ports of its own path of links, and those beside it.
+        present : tuple of int
+            Where ECMP sends it now: its only path, if its ends have no names that lead to others.
+        without : collection of int
+            Links not to use.
+        """
+        links, ports, path = self.scenario.links, self.topology.ports, flow.path
+        # What leads from the last switch to the host is the same for all.
+        tail = path[-1:] if ports[path[-1]].target in self.topology.hosts and path[-1] not in without else ()
+        ends = ports[path[0]].source, ports[tail[0]].source if tail else ports[path[-1]].target
+        key = (*ends, frozenset(without))
+        if key not in self._between:
+            self._between[key] = shortest_paths(links, *ends, without) if ends[0] != ends[1] else [()]
+        beyond = way[1 + len(path) :]
+        found = [(way[0], *each, *tail, *beyond) for each in self._between[key]] or [present]
+        numbers = tuple(map(self.topology.route, found))
+        if numbers not in self._first:
+            self._first[numbers] = len(self.routes)
+            self.routes += numbers
+        return self._first[numbers], len(numbers)
+
+
+__all__ = ["MODES", "Spray", "choose", "take"]
