@@ -63,7 +63,9 @@ def plot_evaluation(
             axis.set_ylabel(label(text, unit))
         queue_panel(next(panels), study)
         if paused:
-            pause_panel(next(panels), study)
+            axis = next(panels)
+            pause_panel(axis, study)
+            axis.set_ylabel(label("time paused, all ports together", "ms"), fontsize="small")
     picture.suptitle(title, fontsize="medium")
     return picture
 
