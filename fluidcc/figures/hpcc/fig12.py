@@ -23,7 +23,7 @@ from fluidcc.schemes import dcqcn, hpcc
 TOPOLOGY, QUICK_TOPOLOGY = "fat-tree:320", "fat-tree:64"
 SEEDS, QUICK_SEEDS = 5, 3
 UNTIL, QUICK_UNTIL = 1e-3, 0.3e-3  # s: arrivals
-QUICK_INCAST = "40:1MB:20%"  # on 64 hosts
+QUICK_INCAST, QUICK_BUFFER = "40:500KB:10%", "6MB"  # on 64 hosts, so that something is dropped
 TRAFFIC = "30 % + incast"
 SIZES = {"short": (0.0, 120e3), "large": (120e3, 10e6)}  # bytes; the large ones with those of the incasts
 CONTROL: dict[str, dict[str, Any]] = {
@@ -40,7 +40,7 @@ def make_fig12(figure: Figure, folder: Path, quick: bool) -> Result:
     study = kept_fabric(
         figure, folder, _contenders(), QUICK_TOPOLOGY if quick else TOPOLOGY, workload="hadoop", load=0.3,
         incast=QUICK_INCAST if quick else INCAST, until=QUICK_UNTIL if quick else UNTIL, ideal="hpcc-sim",
-        seeds=QUICK_SEEDS if quick else SEEDS,
+        seeds=QUICK_SEEDS if quick else SEEDS, **({"buffer": QUICK_BUFFER} if quick else {}),
     )  # fmt: skip
     studies = {TRAFFIC: study}
     values: dict[str, float | bool] = {**totals(studies)}
@@ -67,7 +67,7 @@ def make_fig12(figure: Figure, folder: Path, quick: bool) -> Result:
         "drops_with_pfc": lossless(),
         "all_that_is_dropped_is_sent_again": Check(True, 0, "flows end: as many packets again as were lost, or more"),
     }
-    text = f"quick: {QUICK_TOPOLOGY.split(':')[1]} hosts, {QUICK_SEEDS} seeds, 0.3 ms, incasts of {QUICK_INCAST}"
+    text = f"quick: {QUICK_TOPOLOGY.split(':')[1]} hosts, {QUICK_SEEDS} seeds, 0.3 ms, incasts of {QUICK_INCAST}, 6 MB"
     notes += closing(studies, text if quick else "")
     dropped = {TRAFFIC: {name: of_numbers(study, name, "drops") for name in study.schemes}}
     title = (
