@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from fluidcc.schemes import dcqcn
 # T_i and T_d, the most aggressive first: DCQCN's own, a vendor's, and the authors' more conservative one. The vendor's
 # timer of alpha, 1 us, lets alpha decay 50 times between two cuts with DCQCN's T_d: its own is 55 us.
 OWN, OWN_ALPHA, VENDOR, SLOW = "55us, 50us", "55us, 50us, alpha 55us", "300us, 4us", "900us, 4us"
-TIMERS = {
+TIMERS: dict[str, dict[str, Any]] = {
     OWN: {"timer": "55us", "cnp_interval": "50us"},
     OWN_ALPHA: {"timer": "55us", "cnp_interval": "50us", "alpha_timer": "55us"},
     VENDOR: {"timer": "300us", "cnp_interval": "4us"},
