@@ -76,10 +76,8 @@ def sizes_of(workload: str | os.PathLike[str]) -> Sizes:
         return [(float(at), float(share)) for at, share in tables[0].T]
     rates = np.array([part.share / _mean(*table) for part, table in zip(parts, tables, strict=True)])
     at = np.unique(np.concatenate([table[0] for table in tables]))
-    share = sum(
-        rate * np.interp(at, *table, left=0.0, right=1.0)
-        for rate, table in zip(rates / rates.sum(), tables, strict=True)
-    )
+    each = np.array([np.interp(at, *table, left=0.0, right=1.0) for table in tables])
+    share = rates @ each / rates.sum()
     return [(float(size), float(below)) for size, below in zip(at, share / share[-1], strict=True)]
 
 
