@@ -30,16 +30,16 @@ class Traffic(NamedTuple):
 
 
 TRAFFIC = {
-    "web-search": Traffic("web-search", 0.8, 2.5e-3, 0.4e-3),
-    "hadoop": Traffic("hadoop", 0.5, 2e-3, 0.2e-3, (64, "20KB", 0.2)),
-    "bursts": Traffic("web-search", 0.6, 2e-3, 0.3e-3, (64, "50KB", 0.2)),
+    "web-search": Traffic("web-search", 0.8, 1.5e-3, 0.4e-3),
+    "hadoop": Traffic("hadoop", 0.5, 1e-3, 0.2e-3, (64, "20KB", 0.2)),
+    "bursts": Traffic("web-search", 0.6, 1e-3, 0.3e-3, (64, "50KB", 0.2)),
 }
 CLASSES = {"small": (0, 100e3), "medium": (100e3, 10e6), "large": (10e6, np.inf)}  # bytes: section 6.4
 HADOOP_CLASSES = {"small": (0, 100e3), "medium": (100e3, 1e6), "large": (1e6, np.inf)}
 EDGES = (0, 10e3, 20e3, 30e3, 50e3, 80e3, 200e3, 1e6, 2e6, 5e6, 10e6, 30e6)  # bytes, ends of bins of Web Search
 
-_ACCS = {f"ACC, RI {ri} Gbps": ACC(ri_high=ri * GBPS, ri_low=ri * GBPS / 10) for ri in (1, 2, 8)} | {
-    f"ACC, P_thresh {p}": ACC(p_thresh=float(p)) for p in (0, 2, 3)
+_ACCS = {f"ACC, RI {ri} Gbps": ACC(ri_high=ri * GBPS, ri_low=ri * GBPS / 10) for ri in (1, 8)} | {
+    f"ACC, P_thresh {p}": ACC(p_thresh=float(p)) for p in (0, 3)
 }
 
 

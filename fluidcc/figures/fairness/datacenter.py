@@ -28,7 +28,7 @@ TRAFFIC = {
     "hadoop": Traffic("hadoop", 3e-3, (0, 300, 500, 700, 1e3, 7e3, 50e3, 120e3, 300e3, 1e6, 2e6, 10e6)),
     "mix": Traffic(
         "web-search+alibaba-storage",
-        3e-3,
+        2e-3,
         (0, 4e3, 8e3, 16e3, 32e3, 64e3, 128e3, 256e3, 1e6, 2e6, 5e6, 10e6, 30e6),
     ),
 }
