@@ -53,11 +53,11 @@ class Compared(NamedTuple):
 
     def below(self, bound: float) -> bool | None:
         """Whether it is below: yes or no if the whole interval is on one side, else None."""
-        return True if self.high < bound else False if self.low > bound else None
+        return True if self.high < bound else False if self.low >= bound else None
 
     def above(self, bound: float) -> bool | None:
         """Whether it is above."""
-        return True if self.low > bound else False if self.high < bound else None
+        return True if self.low > bound else False if self.high <= bound else None
 
     def within(self, bound: float) -> bool | None:
         """Whether a ratio is 1 but for a factor of ``bound``: yes if the whole interval is, no if none of it is."""
@@ -144,15 +144,16 @@ def judged(
     values, notes
         Added to: ``<key>``, ``<key>_low``, ``<key>_high``, ``<key>_holds``, ``<key>_fails``; and a line.
     key : str
-        Says the unit of what is no ratio.
+        Ends on ``_s`` if it is a time.
     text : str
         The claim.
     found : Compared
     answer : bool or None
         Of `Compared.below` and the like.
     """
-    values |= {key: found.value, f"{key}_low": found.low, f"{key}_high": found.high}
-    values |= {f"{key}_holds": answer is True, f"{key}_fails": answer is False}
+    base, unit = (key.removesuffix("_s"), "_s") if key.endswith("_s") else (key, "")
+    values |= {key: found.value, f"{base}_low{unit}": found.low, f"{base}_high{unit}": found.high}
+    values |= {f"{base}_holds": answer is True, f"{base}_fails": answer is False}
     notes.append(f"{text}: {verdict(answer)} ({found.value:.3g}, 95 % interval {found.low:.3g} to {found.high:.3g})")
 
 

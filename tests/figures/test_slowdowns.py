@@ -51,7 +51,19 @@ def test_verdicts():
     assert Compared(1.0, 0.97, 1.02).within(1.05) is True
     assert Compared(1.2, 1.1, 1.3).within(1.05) is False
     assert Compared(1.0, 0.9, 1.1).within(1.05) is None
+    none = Compared(0.0, 0.0, 0.0)  # two that never paused
+    assert none.above(0) is False
+    assert none.below(0) is False
     values, notes = {}, []
+    judged(values, notes, "round_trip_s", "", Compared(1.0, 0.5, 2.0), True)
+    assert list(values) == [
+        "round_trip_s",
+        "round_trip_low_s",
+        "round_trip_high_s",
+        "round_trip_holds",
+        "round_trip_fails",
+    ]
+    notes.clear()
     judged(values, notes, "a_ratio", "a is below b", Compared(0.5, 0.4, 0.6), True)
     judged(values, notes, "c_ratio", "c is below d", Compared(1.0, 0.4, 1.6), None)
     assert values["a_ratio_holds"] is True
