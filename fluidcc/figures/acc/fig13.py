@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
+from fluidcc import papers, units
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.figures.acc.datacenter import (
     CLASSES,
@@ -143,8 +143,12 @@ def _draw_times(studies: dict[str, FabricStudy], title: str) -> Any:
         for axis, statistic, words in zip(row, ("mean", "p99"), ("mean", "99th percentile"), strict=True):
             numbers = [np.array([latency_by_seed(found, scheme, statistic, sizes) for sizes in classes.values()]) * 1e3
                        for scheme in COMPARED]  # fmt: skip
-            ends = [f"{name}\n(≤ {high / 1e3:g} KB)" if np.isfinite(high) else f"{name}\n(> {low / 1e6:g} MB)"
-                    for name, (low, high) in classes.items()]  # fmt: skip
+            ends = [
+                f"{name}\n(≤ {units.show(high, units.SIZE)})"
+                if np.isfinite(high)
+                else f"{name}\n(> {units.show(low, units.SIZE)})"
+                for name, (low, high) in classes.items()
+            ]
             bars(axis, COMPARED, numbers, ends)
             axis.set_yscale("log")
             axis.set_ylabel(label("completion time", "ms"))
