@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.study import FabricStudy
 
 _PERCENTILES = {"p50": "median", "p95": "95th percentile", "p99": "99th percentile"}
+_FAR_APART = 20  # bars of more than that are drawn on a logarithmic axis
 Bars = Mapping[str, Mapping[str, np.ndarray]]  # by traffic and scheme, a number of each seed
 
 
@@ -63,16 +64,19 @@ def plot_evaluation(
             axis.set_ylabel(label(text, unit))
         queue_panel(next(panels), study)
         if paused:
-            pause_panel(next(panels), study)
+            axis = next(panels)
+            pause_panel(axis, study)
+            axis.set_ylabel(label("time paused, all ports together", "ms"), fontsize="small")
     picture.suptitle(title, fontsize="medium")
     return picture
 
 
 def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
     """Draw a bar for each scheme, of the mean over seeds with its 95 % interval."""
-    for k, values in enumerate(numbers.values()):
-        mean, low, high = interval(values)
+    found = np.array([interval(values) for values in numbers.values()])
+    apart = found[:, 0].min() > 0 and found[:, 0].max() > _FAR_APART * found[:, 0].min()
+    for k, (mean, low, high) in enumerate(found):
         errors = None if np.isnan(low) else [[min(mean, mean - low)], [high - mean]]
-        axis.bar(k, mean, 0.7, yerr=errors, color=colour(k), capsize=3)
+        axis.bar(k, mean, 0.7, yerr=errors, color=colour(k), capsize=3, log=apart)
     axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
     axis.grid(alpha=0.3, axis="y")

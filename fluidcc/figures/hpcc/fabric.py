@@ -1,4 +1,4 @@
-"""HPCC's evaluations on whole fabrics (sections 2.3, 5.2 and 5.3): schemes, sizes, and what notes say of all of them."""
+"""HPCC's evaluations on whole fabrics (sections 2.3, 5.2, 5.3): schemes, sizes, and notes that all of them have."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INCAST = "60:500KB:2%"  # section 5.3
 
 NOTES = (
     "slowdowns are over the formula of the authors' simulator, a round trip and all payload at the slowest link: the "
-    "same for all schemes, so that telemetry counts against HPCC; an interval is Student's t over seeds, paired by seed",
+    "same for all schemes, so that telemetry counts against HPCC; intervals are Student's t over seeds, in pairs",
     "arrivals, hosts and ECMP's hashes are drawn by seed, since the paper's are not public; the first flows find an "
     "empty fabric, which flatters every scheme, long flows most",
 )

@@ -62,7 +62,8 @@ def make_fig11(figure: Figure, folder: Path, quick: bool) -> Result:
     values: dict[str, float | bool] = {**totals(studies), "share_up_to_120KB": share}
     notes = [
         *NOTES,
-        f"arrivals of {TRAFFIC['50 %'][2] * 1e3:g} ms; T = 13 us; DCQCN: vendor's parameters; the incasts' 500 KB are in the last bin of sizes, and in no claim but those on pauses",
+        f"arrivals of {TRAFFIC['50 %'][2] * 1e3:g} ms; T = 13 us; DCQCN: vendor's parameters; the "
+        "incasts' 500 KB are in the last bin of sizes, and in no claim but those on pauses",
     ]
     for key, traffic in (("incast", "30 % + incast"), ("half", "50 %")):
         _judge(studies[traffic], key, traffic, values, notes)
