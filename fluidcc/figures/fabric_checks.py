@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
 
+from fluidcc.fabrics.slowdown import Slowdown
 from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.figures.result import Check
 from fluidcc.figures.slowdowns import Compared, by_seed, lacking, of_numbers, ratio
@@ -72,3 +74,21 @@ def between(found: Compared, low: float, high: float) -> bool | None:
     if found.low >= low and found.high <= high:
         return True
     return False if found.high < low or found.low > high else None
+
+
+def on_one_base(study: FabricStudy, scheme: str) -> FabricStudy:
+    """The same runs, with all schemes' slowdowns over the time alone that flows would have with this one.
+
+    A scheme's own time alone has its telemetry in it, which would then count for nothing.
+    """
+    bases = {run.seed: run.slowdown["alone"].values for run in study.of(scheme)}
+    runs = []
+    for run in study.runs:
+        data = run.slowdown.dataset
+        base = bases[run.seed]
+        slowdown = data["completion"].values / base
+        moved = data.assign(
+            alone=("flow", base, data["alone"].attrs), slowdown=("flow", slowdown, data["slowdown"].attrs)
+        )
+        runs.append(dataclasses.replace(run, slowdown=Slowdown(moved)))
+    return dataclasses.replace(study, runs=tuple(runs))

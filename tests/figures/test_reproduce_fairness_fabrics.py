@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from fluidcc.fabrics.study import fabric
 from fluidcc.figures import fabric_checks
 from fluidcc.figures.fairness import datacenter, fig10
 from fluidcc.figures.slowdowns import Compared
@@ -120,3 +121,18 @@ def test_what_is_counted():
     assert not fabric_checks.LOSSLESS["drops"].holds(1.0)
     notes = fabric_checks.precision_notes({"t": study_of({"a": values})}, found)
     assert any("1 of 1000 flows had not finished" in note for note in notes)
+
+
+def test_slowdowns_on_one_base():
+    """HPCC's packets take 4 % longer alone, because of its telemetry; that is its own doing, and shows."""
+    rows = [(0, 2, 0, "1MB"), (1, 3, "1us", "10KB")]
+    options = {name: datacenter.contenders()[name] for name in ("HPCC", "Swift")}
+    found = fabric(options, "leaf-spine:2x1x2", flows=rows)
+    moved = fabric_checks.on_one_base(found, "Swift")
+    for before, after in zip(found.runs, moved.runs, strict=True):
+        np.testing.assert_array_equal(before.slowdown["completion"].values, after.slowdown["completion"].values)
+    own, based = (each.of("HPCC")[0].slowdown["slowdown"].values for each in (found, moved))
+    assert based[0] / own[0] == pytest.approx((1048 + 42) / 1048, rel=0.005)
+    np.testing.assert_array_equal(
+        found.of("Swift")[0].slowdown["slowdown"].values, moved.of("Swift")[0].slowdown["slowdown"].values
+    )

@@ -130,7 +130,8 @@ def _notes(found: FabricStudy, quick: bool) -> list[str]:
         "the least bandwidth-delay product",
         f"flows arrive for {1e3 * found.runs[0].numbers['window_s'][1]:g} ms from an empty network, in place of 50 ms, "
         "and all that do are counted: long flows have met less contention than the paper's",
-        "slowdown: completion time over that alone in an idle network; the paper's is propagation and serialisation",
+        "slowdown: completion time over that alone, in an idle network, of packets without telemetry, which HPCC pays "
+        "for; the paper's is over propagation and serialisation",
         "intervals: Student's over seeds; p99.9 of a seed's few long flows is about its longest",
     ]
     if "mix" in found.says or "+" in found.says:
