@@ -84,7 +84,7 @@ def _tails(found: FabricStudy, traffic: str, values: dict[str, float | bool], no
         if traffic == "hadoop":
             for name, (low, high), end in ((default, STARVED, ""), (better, HELPED, "_vai_sf")):
                 found_level = level(tails[name])
-                text = f"{name}: p99.9 of flows above 1 MB is {low:g} to {high:g}"
+                text = f"{name}: p99.9 of flows above 1 MB is {low:g} to {high:g}, as after 50 ms in the paper"
                 judged(values, notes, f"{key}{end}_long_p999", text, found_level, between(found_level, low, high))
         else:
             values |= {f"{key}_long_p999": level(tails[default]).value}
