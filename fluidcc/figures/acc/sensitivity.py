@@ -164,6 +164,7 @@ def _draw(case: Case, found: FabricStudy, title: str) -> Any:
     if case.paused:
         numbers = [np.array([of_numbers(found, scheme, "pauses", tier) for tier in TIERS]) for scheme in case.variants]
         bars(axes[0, 2], case.variants, numbers, list(TIERS.values()))
+        axes[0, 2].set_yscale("symlog", linthresh=10)  # from none to thousands
         axes[0, 2].set(ylabel="PAUSE frames received in a run [1]", ylim=(0, None))
         axes[0, 2].set_title("flow control", fontsize="medium")
     else:
