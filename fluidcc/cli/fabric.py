@@ -42,8 +42,9 @@ def command(
     workload: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FILE",
-            help="web-search, hadoop, alibaba-storage, permutation, all-to-all, or sizes and percents.",
+            metavar="NAME|FILE[+...]",
+            help="web-search, hadoop, alibaba-storage, or a file of sizes and percents; a mix of them: A+B, or "
+            "A:70%+B:30% of the load; permutation, all-to-all.",
         ),
     ] = None,
     load: Annotated[str | None, typer.Option(help="Of a workload, over the rate of all hosts; 0.5.")] = None,

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import FlowList, Lines, read_flows, read_sizes
+from fluidcc.fabrics.hpcc_files import FlowList, Lines, read_flows
 from fluidcc.fabrics.htsim import read_connections
+from fluidcc.fabrics.mix import KNOWN, PATTERNS, sizes_of, words_of
 from fluidcc.fabrics.topology import Topology
 from fluidcc.scenario.builders.workloads import SIZES, all_to_all_flows, incasts, permutation_flows, poisson_flows
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATIO, SIZE, TIME, quantity, whole
-
-PATTERNS = ("permutation", "all-to-all")
 
 
 @constructor()
@@ -69,9 +68,11 @@ class Traffic:
     ----------
     workload : str or path, optional
         ``web-search``, ``hadoop``, ``alibaba-storage``, or a file of sizes and percents (`read_sizes`): flows between
-        random hosts that arrive at random until ``until``; ``permutation`` or ``all-to-all``: all at once, of ``size``.
+        random hosts that arrive at random until ``until``; several of them with ``+`` between: a mix, in which each
+        has an equal share of the load, or the one that it says (``hadoop:70%+web-search:30%``). ``permutation`` or
+        ``all-to-all``: all at once, of ``size``.
     load : quantity
-        Of a workload, over the rate of all hosts [1].
+        Of a workload, or of all parts of a mix together, over the rate of all hosts [1].
     until : quantity
         A workload's arrivals end then [s].
     incast : Incast or str, optional
@@ -106,8 +107,7 @@ class Traffic:
                 object.__setattr__(self, "flows", _listed(self.flows))
             return
         if self.workload is None and self.incast is None:
-            known = ", ".join([*SIZES, *PATTERNS])
-            raise InputError(f"workload: nothing is sent; write one of {known}, or a file of sizes, or a list of flows")
+            raise InputError(f"workload: nothing is sent; write one of {KNOWN}, or a file of sizes, or a list of flows")
         if self.workload not in PATTERNS or self.incast is not None:
             if self.until is None:
                 raise InputError("until: says when arrivals end; write for example until='2ms'")
@@ -116,12 +116,7 @@ class Traffic:
 
     def _sizes(self) -> Any:
         name = self.workload
-        if name is None or name in PATTERNS or name in SIZES:
-            return name
-        if not os.path.exists(name):
-            known = ", ".join([*SIZES, *PATTERNS])
-            raise InputError(f"workload: {str(name)[:60]!r} is neither known nor a file; write one of {known}")
-        return read_sizes(name)
+        return name if name is None or name in PATTERNS or name in SIZES else sizes_of(name)
 
     @property
     def says(self) -> str:
@@ -131,7 +126,7 @@ class Traffic:
         if self.workload in PATTERNS:
             told = [f"{self.workload} of {quantity(self.size, SIZE, 'size') / 1e3:g} KB"]
         else:
-            told = [] if self.workload is None else [f"{os.path.basename(self.workload)} at {_percent(self.load)} load"]
+            told = [] if self.workload is None else [f"{words_of(self.workload)} at {_percent(self.load)} load"]
         if self.incast is not None:
             told.append(f"incast of {self.incast.senders} at {_percent(self.incast.load)}")
         return ", ".join(told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc import fabrics
 from fluidcc.fabrics import Incast, Topology, Traffic, named_topology
+from fluidcc.scenario.builders.workloads import SIZES, WEB_SEARCH
 
 SMALL = named_topology("leaf-spine:2x1x4")
 MATRIX = """# a comment
@@ -47,6 +49,57 @@ def test_a_workload_loads_the_hosts() -> None:
     spread = np.sqrt(len(sizes) * (sizes**2).mean())  # of a compound Poisson sum
     assert abs(sizes.sum() - expected) < 4 * spread
     assert spread / expected < 0.03
+
+
+@pytest.mark.parametrize(
+    ("workload", "part", "says"),
+    [
+        ("web-search+alibaba-storage", 0.5, "web-search + alibaba-storage"),
+        ("alibaba-storage:20%+web-search:80%", 0.8, "alibaba-storage (20 %) + web-search (80 %)"),
+    ],
+)
+def test_a_mix_has_the_load_and_the_sizes_of_its_parts(workload: str, part: float, says: str) -> None:
+    """Bytes of all flows, and of those over 2 MB, which no flow of storage exceeds, within 4 standard errors."""
+    traffic = Traffic(workload, load=0.4, until="400ms")
+    assert traffic.says == f"{says} at 40 % load"
+    mean = [np.diff([s for _, s in WEB_SEARCH]), [(a + b) / 2 for (a, _), (b, _) in pairwise(WEB_SEARCH)]]
+    large = float(np.sum(np.prod(mean, axis=0)[-3:]) / np.sum(np.prod(mean, axis=0)))  # of web-search's bytes
+    total = 0.4 * 8 * 12.5e9 * 400e-3
+    sizes = np.asarray(traffic.rows(SMALL, seed=3))[:, 3]
+    for found, expected in ((sizes, total), (sizes[sizes > 2e6], large * part * total)):
+        spread = np.sqrt((found**2).sum())
+        assert abs(found.sum() - expected) < 4 * spread
+        assert spread < 0.05 * expected
+
+
+def test_a_mix_of_one_kind_is_that_kind(tmp_path: Path) -> None:
+    """Two files with the table of a workload between them: its flows, one by one."""
+    for name in ("a", "b"):
+        lines = [f"{size} {100 * share}" for size, share in SIZES["hadoop"]]
+        (tmp_path / name).write_text("\n".join(lines))
+    mixed = Traffic(f"{tmp_path / 'a'}:30%+{tmp_path / 'b'}:70%", until="1ms")
+    assert mixed.says == "a (30 %) + b (70 %) at 50 % load"
+    np.testing.assert_allclose(
+        np.asarray(mixed.rows(SMALL, 1)), np.asarray(Traffic("hadoop", until="1ms").rows(SMALL, 1)), rtol=0, atol=1
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "words"),
+    [
+        ("hadoop+", "lacks a part"),
+        ("hadoop+websearch", "'websearch' is neither known nor a file"),
+        ("hadoop+permutation", "permutation is all at once"),
+        ("hadoop+hadoop", "'hadoop' is in the mix twice"),
+        ("hadoop:50%+web-search", "shares of some parts only"),
+        ("hadoop:50%+web-search:60%", "add up to 110%"),
+        ("hadoop:0%+web-search:100%", "is no share of the load"),
+        ("hadoop:much+web-search:10%", "workload"),
+    ],
+)
+def test_mixes_that_are_none(workload: str, words: str) -> None:
+    with pytest.raises(fc.InputError, match=words):
+        Traffic(workload, until="1ms")
 
 
 def test_an_incast_beside_it() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fluidcc.figures.fairness.common import LINE, Run, rank_correlation, run, staggered
+from fluidcc.figures.fairness.fig10 import FIGURES
 from fluidcc.figures.registry import list_figures, reproduce
 from fluidcc.results.metrics import jain
 from tests.figures.figures import made
@@ -72,6 +73,16 @@ def check_incasts(values, data):
             assert without > values[f"N16_{key}_fair_after_s"]
 
 
+def check_tree(values, data):
+    """No tier is oversubscribed: 16 hosts of 100 Gb/s under 4 links of 400, and so on up."""
+    tier = data["tier"].values[data["ends"].values]  # nodes are numbered from 0
+    up = {k: float(data["rate"].values[tier.sum(axis=1) == k].sum()) for k in (1, 3, 5)}
+    assert up[1] == up[3] == up[5] == 320 * LINE
+    assert values["rtt_rack_s"] < values["rtt_pod_s"] < values["rtt_across_s"]
+    # Packets and ACKs wait for no one: 12 links of 1 us, the rest is serialisation.
+    assert 12e-6 < values["rtt_across_s"] < 12.5e-6
+
+
 def check_joiner(values, data):
     joined = data.sel(time=slice(0, None)).isel(time=1)
     assert (joined["lead"] > 20).all()  # a whole window against a 64th, or somewhat more
@@ -108,6 +119,7 @@ MADE = {
     "fairness-fig3": ((1650, 840), check_finish, (*STILL_A_TREND, "probabilistic_much_closer")),
     "fairness-fig5": ((1650, 1050), check_incasts, (*SLOWER, "N96_vai_sf_queue_near_default")),
     "fairness-fig6": ((1650, 1050), check_incasts, SLOWER),
+    "fairness-fig7": ((1650, 750), check_tree, ()),
     "fairness-fig8": ((1650, 840), check_finish, ()),
     "fairness-fig9": ((1650, 840), check_finish, ()),
     "fairness-joiner": ((1650, 1050), check_joiner, UNSCALED),
@@ -116,7 +128,8 @@ MADE = {
 
 
 def test_all_are_here():
-    assert {name for name in list_figures() if name.startswith("fairness-")} - {"fairness-fig4"} == set(MADE)
+    elsewhere = {"fairness-fig4", *FIGURES}
+    assert {name for name in list_figures() if name.startswith("fairness-")} - elsewhere == set(MADE)
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -1,7 +1,4 @@
-"""ACC Figures 16, 18 and 19: Web Search with and without halts, against RI and against P_thresh (6.4, B.1).
-
-The paper's tree of 320 hosts is too large for a run of minutes: a smaller one of the same kind shows the shape.
-"""
+"""ACC Figures 16, 18 and 19: Web Search with and without halts, against RI and against P_thresh (6.4, B.1)."""
 
 from __future__ import annotations
 
@@ -10,68 +7,47 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import xarray as xr
-from scipy.stats import t as student_t
 
 from fluidcc import papers
-from fluidcc.figures.acc.sensitivity_checks import EXPECTED
-from fluidcc.figures.common import GBPS, WIDTH, packet_runs, save, variable
+from fluidcc.fabrics.study import FabricStudy, interval
+from fluidcc.figures.acc.datacenter import (
+    CLASSES,
+    EDGES,
+    INSENSITIVE,
+    SIMILAR,
+    TIERS,
+    bars,
+    claim,
+    foreground,
+    notes_of,
+    sample,
+    study,
+)
+from fluidcc.figures.common import WIDTH, save
+from fluidcc.figures.fabric_checks import LOSSLESS, counted, level, precision_notes
 from fluidcc.figures.registry import reproduces
-from fluidcc.figures.result import Check, Figure, Result
+from fluidcc.figures.result import Figure, Result
+from fluidcc.figures.slowdowns import Compared, by_seed, data_of, difference, of_numbers, ratio
+from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
+from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
-from fluidcc.plotting.style import label
-from fluidcc.scenario.builders import fat_tree
-from fluidcc.scenario.builders.workloads import Rows, incasts, poisson_flows
-from fluidcc.scenario.model import PFC, Scenario
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation
-from fluidcc.schemes.acc import ACC
 
-LINE = 100 * GBPS
-TREE = {"pods": 2, "tors": 2, "leaves": 2, "spines": 4, "hosts": 8}
-HOSTS = TREE["pods"] * TREE["tors"] * TREE["hosts"]
-BINS = {"<10 KB": 10e3, "10-100 KB": 100e3, "0.1-1 MB": 1e6, "1-10 MB": 10e6, "≥10 MB": np.inf}  # bytes, upper edges
-CLASSES = {"tiny": (0, 10e3), "small": (0, 100e3), "medium": (100e3, 10e6), "large": (10e6, np.inf)}  # section 6.4
-LAYERS = ("hosts", "ToRs", "leaves", "spines")
-
-
-class Times(NamedTuple):
-    """Flows that start after ``warm`` are counted; none start after ``arrivals``, and all end before ``until`` [s]."""
-
-    warm: float
-    arrivals: float
-    until: float
-    seeds: int
-
-
-PLAIN, QUICK = Times(2e-3, 14e-3, 100e-3, 3), Times(0.1e-3, 0.5e-3, 1.2e-3, 1)
+TINY = (0.0, 10e3)  # bytes: B.1's flows that hardly feel P_thresh
+_Values = dict[str, float | bool]
 
 
 class Case(NamedTuple):
-    """ACC's parameters that are compared, the paper's being ``default``, and the traffic."""
+    """ACC's variants that are compared, the paper's own among them, under a traffic."""
 
-    variants: dict[str, ACC]
-    default: str
-    axis: str
-    load: float
-    xoff: float = 512e3  # section 6.1 [bytes]
-    senders: int = 0  # of an incast; 0 for none
-    unit: str = ""
-    seeds: int = 3  # runs of some 20 to 60 s for each variant
+    traffic: str
+    variants: tuple[str, ...]
+    paused: bool = True  # whether PAUSEs are drawn, or else slowdowns by class
 
 
-# An incast of 64 brings some 64 (1 - 16/320) 50 KB/4 = 0.76 MB to each uplink of the receiver's rack in the paper's
-# tree, and one of 24 brings 24 (1 - 8/32) 50 KB/2 = 0.45 MB here: XOFF is lower in the same proportion.
-BURST, BURST_LOAD = 50e3, 0.2
 CASES = {
-    "acc-fig16": Case({"ACC": ACC(), "ACC w/o halt": ACC(halt=False)}, "ACC", "", 0.8, seeds=6),
-    "acc-fig18": Case(
-        {f"{ri}": ACC(ri_high=ri * GBPS, ri_low=ri * GBPS / 10) for ri in (1, 2, 4, 8)},
-        "4",
-        "RI_High",
-        0.8,
-        unit=" Gbps",
-    ),
-    "acc-fig19": Case({f"{p}": ACC(p_thresh=float(p)) for p in range(4)}, "1", "P_thresh", 0.6, 303e3, 24),
+    "acc-fig16": Case("web-search", ("ACC", "ACC without halts")),
+    "acc-fig18": Case("web-search", ("ACC, RI 1 Gbps", "ACC", "ACC, RI 8 Gbps"), paused=False),
+    "acc-fig19": Case("bursts", ("ACC, P_thresh 0", "ACC", "ACC, P_thresh 3")),
 }
 
 
@@ -81,202 +57,132 @@ CASES = {
 def make_sensitivity(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make one of the figures."""
     case = CASES[figure.name]
-    times = QUICK if quick else PLAIN._replace(seeds=case.seeds)
-    data, drops = _data(case, times)
-    values = _values(case, data) | {"drops": float(drops)}
-    expected = {"drops": Check(0.0, 0.0, "PFC keeps the network lossless")}
-    if not quick:
-        expected |= {name: check for name, check in EXPECTED[figure.name]().items() if name not in undecided(values)}
-    files = (_draw(case, data, f"ACC {figure.figure}").write(folder / f"{figure.name}.png"),)
-    notes = (*_notes(case, times, quick), *_intervals(values))
-    return Result(figure, values, expected, (*files, save(data, folder / f"{figure.name}.nc")), notes)
-
-
-def traffic(case: Case, seed: int, times: Times) -> tuple[Rows, Rows]:
-    """Rows of Web Search, and of the incasts."""
-    rows = poisson_flows(HOSTS, load=case.load, until=times.arrivals, rate=LINE, seed=seed)
-    if not case.senders:
-        return rows, rows[:0]
-    options = {"senders": case.senders, "size": BURST, "rate": LINE, "seed": seed}
-    return rows, incasts(HOSTS, load=BURST_LOAD, until=times.arrivals, **options)
-
-
-def slowdowns(built: Scenario, took: Sequence[float | None], until: float) -> np.ndarray:
-    """Completion times over those of an idle network; of flows that did not finish, the time that they had."""
-    times = [until - flow.start if fct is None else fct for flow, fct in zip(built.flows, took, strict=True)]
-    ideal = [base_rtt_with_serialisation(built, flow) + flow.size / flow.line_rate for flow in built.flows]
-    return np.array(times) / np.array(ideal)
-
-
-def by_layer(received: dict[str, int]) -> list[int]:
-    """PAUSEs received by each of `LAYERS`, from those of each node."""
-    found = dict.fromkeys(LAYERS, 0)
-    for node, count in received.items():
-        found[node if node in found else LAYERS["TLS".index(node[0]) + 1]] += count
-    return list(found.values())
-
-
-def _data(case: Case, times: Times) -> tuple[xr.Dataset, int]:
-    """Slowdowns of the counted flows of all seeds, PAUSEs by layer; and the packets lost."""
-    slow, pauses, about, drops = [], [], [], 0
-    for seed in range(times.seeds):
-        rows, bursts = traffic(case, seed, times)
-        network = {"rate": LINE, "buffer": "32MB", "pfc": PFC(case.xoff), "ecmp_seed": seed}
-        all_rows = np.concatenate([rows, bursts])
-        built = [fat_tree(all_rows, **TREE, scheme=scheme, **network) for scheme in case.variants.values()]
-        traces = packet_runs(built, times.until, sample_interval=times.until / 2)
-        runs = [trace.summary for trace in traces]
-        counted = np.flatnonzero(rows[:, 2] >= times.warm)
-        slow.append([slowdowns(b, run["fct_s"], times.until)[counted] for b, run in zip(built, runs, strict=True)])
-        pauses.append([by_layer(run["pfc"]["pauses_received"]) for run in runs])
-        unfinished = [any(run["fct_s"][i] is None for run in runs) for i in counted]
-        about.append(np.column_stack([rows[counted, 2:], np.full(len(counted), seed), unfinished]))
-        drops += sum(run["drops"] for run in runs)
-    start, size, seeds, unfinished = np.concatenate(about).T
-    data = xr.Dataset(
-        {
-            "slowdown": variable(("variant", "flow"), np.concatenate(slow, axis=1), "1", "completion time over ideal"),
-            "pauses": variable(("variant", "layer"), np.sum(pauses, axis=0), "1", "PAUSEs received"),
-            "unfinished": variable("flow", unfinished, "1", "whether it did not finish with some variant"),
-        },
-        {
-            "variant": list(case.variants),
-            "layer": list(LAYERS),
-            "start": variable("flow", start, "s", "start"),
-            "size": variable("flow", size, "bytes", "size"),
-            "seed": variable("flow", seeds, "1", "seed"),
-        },
+    found = foreground(study(case.traffic, case.variants, folder, quick))
+    studies = {case.traffic: found}
+    values: _Values = counted(studies)
+    claims: list[str] = []
+    for scheme in case.variants:
+        for name, sizes in {"tiny": TINY, **CLASSES}.items():
+            for statistic in ("mean", "p99"):
+                slow = level(by_seed(found, scheme, statistic, sizes))
+                values[f"{key_of(scheme)}_{name}_{statistic}"] = slow.value
+        for tier, words in TIERS.items():
+            values[f"{key_of(scheme)}_pauses_{words.lower()}"] = float(of_numbers(found, scheme, "pauses", tier).mean())
+    CLAIMS[figure.name](found, values, claims)
+    files = (
+        _draw(case, found, f"ACC {figure.figure}").write(folder / f"{figure.name}.png"),
+        save(data_of(studies, EDGES), folder / f"{figure.name}.nc"),
     )
-    return data, drops
-
-
-def _values(case: Case, data: xr.Dataset) -> dict[str, float | bool]:
-    values: dict[str, float | bool] = {"unfinished": float(data["unfinished"].sum())}
-    default = list(case.variants).index(case.default)
-    for group in CLASSES:
-        found = data["slowdown"].values[:, _of(group, data)]
-        means, tails = found.mean(axis=1), np.percentile(found, 99, axis=1)
-        values[f"{group}_flows"] = float(found.shape[1])
-        for k, name in enumerate(case.variants):
-            values[f"{group}_mean_{_key(name)}"] = float(means[k])
-            values[f"{group}_p99_{_key(name)}"] = float(tails[k])
-        values[f"{group}_mean_range"] = float(np.ptp(means) / means[default])
-        values[f"{group}_mean_last_over_first"] = float(means[-1] / means[0])
-        values[f"{group}_p99_first_over_second"] = float(tails[0] / tails[1])
-        values[f"{group}_better_with_last"] = bool(means[-1] < means[0])
-        seeds = data["seed"].values[_of(group, data)]
-        if len(np.unique(seeds)) > 1:
-            ratio = ratio_over_seeds(found, seeds)
-            values |= {f"{group}_mean_ratio{end}": one for end, one in zip(("", "_from", "_to"), ratio, strict=True)}
-    for name, counts in zip(case.variants, data["pauses"].values, strict=True):
-        values |= {f"pauses_{layer}_{_key(name)}": float(n) for layer, n in zip(LAYERS, counts, strict=True)}
-    totals = data["pauses"].values.sum(axis=1)
-    return values | {"more_pauses_with_last": bool(totals[-1] > totals[0])}
-
-
-def ratio_over_seeds(found: np.ndarray, seeds: np.ndarray) -> tuple[float, float, float]:
-    """Mean slowdown of the last variant over the first's: geometric mean over seeds, and where it lies with 95 %.
-
-    Parameters
-    ----------
-    found : ndarray, shape (variants, flows)
-    seeds : ndarray, shape (flows,)
-        Of at least two kinds. Flows of one run hinder each other: runs are the sample, not flows.
-    """
-    means = np.array([found[:, seeds == seed].mean(axis=1) for seed in np.unique(seeds)])
-    logs = np.log(means[:, -1] / means[:, 0])
-    within = student_t.ppf(0.975, len(logs) - 1) * logs.std(ddof=1) / np.sqrt(len(logs))
-    low, middle, high = np.exp([logs.mean() - within, logs.mean(), logs.mean() + within])
-    return float(middle), float(low), float(high)
-
-
-def undecided(values: dict[str, float | bool]) -> list[str]:
-    """Checks of what is better with the last variant, of classes whose ratio may be 1 as well."""
-    ratios = {group: [values[f"{group}_mean_ratio_{end}"] for end in ("from", "to")] for group in CLASSES}
-    return [f"{group}_better_with_last" for group, (low, high) in ratios.items() if low <= 1 <= high]
-
-
-def _intervals(values: dict[str, float | bool]) -> list[str]:
-    """What the runs can tell of each class."""
-    if "tiny_mean_ratio" not in values:
-        return []
-    found = []
-    for group in CLASSES:
-        middle, low, high = (values[f"{group}_mean_ratio{end}"] for end in ("", "_from", "_to"))
-        word = ": not testable here, either way is possible" if low <= 1 <= high else ""
-        found.append(f"{group}: {middle:.3f} ({low:.3f} to {high:.3f}){word}")
-    return ["mean slowdown of the last over the first, with 95 %: " + "; ".join(found)]
-
-
-def _of(group: str, data: xr.Dataset) -> np.ndarray:
-    """Which flows are of a class."""
-    low, high = CLASSES[group]
-    return (data["size"].values >= low) & (data["size"].values < high)
-
-
-def _key(name: str) -> str:
-    return name.replace("w/o ", "no_").replace(" ", "_").lower()
-
-
-def _notes(case: Case, times: Times, quick: bool) -> list[str]:
-    found = [
-        f"in shape only: {HOSTS} hosts in {TREE['pods']} pods of {TREE['tors']} racks, {TREE['leaves']} leaves and "
-        f"under {TREE['spines']} spines in place of the paper's 320 hosts; links and the ratio of a switch's links up "
-        "and down are the paper's",
-        f"flows that start from {times.warm * 1e3:g} to {times.arrivals * 1e3:g} ms, {times.seeds} seeds, and "
-        "run until all end; slowdown is completion time over base RTT + size/line rate; "
-        "small: less than 100 KB, large: 10 MB or more",
+    notes = [
+        *claims,
+        *precision_notes(studies, values),
+        *notes_of(case.traffic, found, quick),
+        *_LEFT.get(figure.name, ()),
     ]
-    if case.senders:
-        found.append(
-            f"incasts of {case.senders} senders in place of 64, with 50 KB each; so fewer bytes come by each uplink of "
-            f"the receiver's rack, and XOFF is {case.xoff / 1e3:g} KB in place of 512 KB, in the same proportion"
-        )
-    if quick:
-        found.append(
-            "quick: too few flows for means, and of those that did not end the time that they had; no verdict but that "
-            "nothing is lost"
-        )
-    return found
+    return Result(figure, values, dict(LOSSLESS), files, tuple(notes))
 
 
-def _draw(case: Case, data: xr.Dataset, title: str) -> Any:
-    picture, axes = new_figure(1, 3, size=(WIDTH, 4.4))
-    edges = np.array(list(BINS.values()))
-    places = np.searchsorted(edges, data["size"].values, side="right")
-    filled = [k for k in range(len(BINS)) if (places == k).any()]
-    for k, name in enumerate(case.variants):
-        found = data["slowdown"].sel(variant=name).values
-        shown = f"{case.axis} = {name}{case.unit}" if case.axis else name
-        style: dict[str, Any] = {"marker": "osD^"[k], "ms": 5, "lw": 1.2, "color": f"C{k}", "label": shown}
-        axes[0, 0].plot(filled, [found[places == b].mean() for b in filled], **style)
-        axes[0, 1].plot(filled, [np.percentile(found[places == b], 99) for b in filled], **style)
-    axes[0, 0].set(title="mean", ylabel="slowdown")
-    axes[0, 1].set(title="99th percentile", ylabel="slowdown")
-    for axis in axes[0, :2]:
-        axis.set_xticks(filled, [list(BINS)[b] for b in filled], fontsize="x-small")
-        axis.set(xlabel="size of the flow", ylim=(0, None))
-    axes[0, 0].legend(fontsize="small")
-    draw = _draw_classes if case.axis and not case.senders else _draw_pauses
-    draw(case, data, axes[0, 2])
-    for axis in axes[0]:
-        axis.grid(alpha=0.3)
-    picture.suptitle(title)
+_LEFT = {
+    "acc-fig18": ("ACC itself has RI = 4 Gbps; 2 Gbps is left out",),
+    "acc-fig19": ("ACC itself has P_thresh = 1; 2 is left out",),
+}
+
+
+def key_of(variant: str) -> str:
+    """A variant in a value's name."""
+    return variant.lower().replace(", ", "_").replace(" ", "_")
+
+
+def halts(found: FabricStudy, values: _Values, notes: list[str]) -> None:
+    """Section 6.4 of ACC without halts."""
+    ours, without = "ACC", "ACC without halts"
+    for statistic in ("mean", "p99"):
+        longer = _ratio(found, without, ours, statistic, "small")
+        text = f"{statistic} slowdown of small flows is larger without halts"
+        claim(values, notes, f"small_{statistic}_ratio", text, longer, longer.above(1.0))
+        for name in ("medium", "large"):
+            alike = _ratio(found, without, ours, statistic, name)
+            text = f"{statistic} slowdown of {name} flows is similar without halts (within {SIMILAR - 1:.0%})"
+            claim(values, notes, f"{name}_{statistic}_ratio", text, alike, alike.within(SIMILAR))
+    for tier, words in TIERS.items():
+        fewer = difference(*(of_numbers(found, scheme, "pauses", tier) for scheme in (without, ours)))
+        text = f"{words} receive more PAUSEs without halts (difference of a run)"
+        claim(values, notes, f"more_pauses_{words.lower()}", text, fewer, fewer.above(0.0))
+
+
+def increments(found: FabricStudy, values: _Values, notes: list[str]) -> None:
+    """Appendix B.1 of RI."""
+    low, high = "ACC, RI 1 Gbps", "ACC, RI 8 Gbps"
+    faster = _ratio(found, high, low, "mean", "large")
+    text = "mean slowdown of large flows is smaller with RI = 8 Gbps than with 1"
+    claim(values, notes, "large_mean_ratio", text, faster, faster.below(1.0))
+    for name in ("small", "medium"):
+        alike = _ratio(found, high, low, "mean", name)
+        text = f"mean slowdown of {name} flows is not sensitive to RI (8 over 1 Gbps within {INSENSITIVE - 1:.0%})"
+        claim(values, notes, f"{name}_mean_ratio", text, alike, alike.within(INSENSITIVE))
+
+
+def thresholds(found: FabricStudy, values: _Values, notes: list[str]) -> None:
+    """Appendix B.1 of P_thresh."""
+    zero, ours, three = "ACC, P_thresh 0", "ACC", "ACC, P_thresh 3"
+    for name in ("medium", "large"):
+        for statistic in ("mean", "p99"):
+            faster = _ratio(found, three, zero, statistic, name)
+            text = f"{statistic} slowdown of {name} flows is smaller with P_thresh = 3 than with 0"
+            claim(values, notes, f"{name}_{statistic}_ratio", text, faster, faster.below(1.0))
+    slower = _ratio(found, zero, ours, "p99", "large")
+    text = "p99 slowdown of large flows is larger with P_thresh = 0 than with 1"
+    claim(values, notes, "large_p99_0_over_1", text, slower, slower.above(1.0), 1.22)
+    for statistic in ("mean", "p99"):
+        alike = ratio(*(by_seed(found, scheme, statistic, TINY) for scheme in (three, zero)))
+        text = (
+            f"{statistic} slowdown of flows up to 10 KB is not sensitive to P_thresh (3 over 0 within "
+            f"{INSENSITIVE - 1:.0%})"
+        )
+        claim(values, notes, f"tiny_{statistic}_ratio", text, alike, alike.within(INSENSITIVE))
+    for tier, words in TIERS.items():
+        more = difference(*(of_numbers(found, scheme, "pauses", tier) for scheme in (three, zero)))
+        text = f"{words} receive more PAUSEs with P_thresh = 3 than with 0 (difference of a run)"
+        claim(values, notes, f"more_pauses_{words.lower()}", text, more, more.above(0.0))
+
+
+CLAIMS = {"acc-fig16": halts, "acc-fig18": increments, "acc-fig19": thresholds}
+
+
+def _ratio(found: FabricStudy, a: str, b: str, statistic: str, name: str) -> Compared:
+    return ratio(*(by_seed(found, scheme, statistic, CLASSES[name]) for scheme in (a, b)))
+
+
+def _draw(case: Case, found: FabricStudy, title: str) -> Any:
+    picture, axes = new_figure(1, 3, size=(WIDTH, 4.6))
+    bins = found.bins(EDGES)
+    for axis, statistic, words in zip(axes[0], ("mean", "p99"), ("mean", "99th percentile"), strict=False):
+        slowdown_panel(axis, bins, statistic)
+        slowdown_axis(axis)
+        axis.set_title(words, fontsize="medium")
+    axes[0, 0].legend(fontsize="x-small")
+    if case.paused:
+        numbers = [np.array([of_numbers(found, scheme, "pauses", tier) for tier in TIERS]) for scheme in case.variants]
+        bars(axes[0, 2], case.variants, numbers, list(TIERS.values()))
+        axes[0, 2].set_yscale("symlog", linthresh=10)  # from none to thousands
+        axes[0, 2].set(ylabel="PAUSE frames received in a run [1]", ylim=(0, None))
+        axes[0, 2].set_title("flow control", fontsize="medium")
+    else:
+        _draw_classes(axes[0, 2], found, case.variants)
+    picture.suptitle(f"{title}\n{found.says}, {sample(found)}", fontsize="medium")
     return picture
 
 
-def _draw_pauses(case: Case, data: xr.Dataset, axis: Any) -> None:
-    width = 0.8 / len(case.variants)
-    for k, name in enumerate(case.variants):
-        at = np.arange(len(LAYERS)) + (k - (len(case.variants) - 1) / 2) * width
-        axis.bar(at, data["pauses"].sel(variant=name), width, color=f"C{k}")
-    axis.set_xticks(range(len(LAYERS)), LAYERS)
-    axis.set(title="flow control", ylabel="PAUSE frames received", xlabel="by")
-
-
-def _draw_classes(case: Case, data: xr.Dataset, axis: Any) -> None:
-    for k, group in enumerate(("small", "medium", "large")):
-        means = data["slowdown"].values[:, _of(group, data)].mean(axis=1)
-        axis.plot(data["variant"], means, marker="osD"[k], color=f"C{k + 4}", label=group)
-    axis.set(title="mean by class", xlabel=label(case.axis, case.unit.strip()), ylabel="slowdown", ylim=(0, None))
+def _draw_classes(axis: Any, found: FabricStudy, variants: Sequence[str]) -> None:
+    """Mean slowdown of each class over the variants, with intervals."""
+    for k, (name, sizes) in enumerate(CLASSES.items()):
+        means = np.array([interval(by_seed(found, scheme, "mean", sizes)) for scheme in variants]).T
+        errors = np.stack([np.minimum(means[0], means[0] - means[1]), means[2] - means[0]])
+        axis.errorbar(
+            range(len(variants)), means[0], errors, color=colour(k + 4), marker="osD"[k], capsize=3, label=name
+        )
+    axis.set_xticks(range(len(variants)), [name.removeprefix("ACC, ") for name in variants])
+    axis.set(ylabel="mean slowdown [1]", ylim=(0, None))
+    axis.set_title("mean by class", fontsize="medium")
     axis.legend(fontsize="small")
+    axis.grid(alpha=0.3)
