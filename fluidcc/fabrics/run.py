@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.progress import waiting
 from fluidcc.results.metrics import binned_percentiles
 from fluidcc.results.schema import plain
+from fluidcc.scenario.model import Flow
 from fluidcc.surface import constructor, public
 
 PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started
@@ -158,8 +159,8 @@ def run(
     until : float
         When the last flows start [s]; that of the last row if not given.
     drain : float
-        How long is waited for flows after that [s]; by default `PATIENCE` times as long as the longest would take
-        alone.
+        How long is waited for flows after that [s]; by default `PATIENCE` times as long as the longest, or the longest
+        chain of flows that wait for each other, would take alone.
     ideal : {"alone", "hpcc-sim"}
         As of `slowdown`.
     network : dict
@@ -178,11 +179,10 @@ def run(
     """
     began = time.perf_counter()
     scenario = topology.scenario(rows, ecmp_seed=seed, **{**chosen, **(network or {})})
-    longest = alone(scenario)
-    longest = float(longest[np.isfinite(longest)].max(initial=0.0))
+    longest = _longest(scenario.flows, alone(scenario))
     if longest == 0:
         raise InputError("flows: none has an end, so that none completes; give their sizes")
-    last = max(until or 0.0, max(flow.start for flow in scenario.flows))
+    last = max(until or 0.0, max(flow.start for flow in scenario.flows if not flow.after))
     horizon = last + (PATIENCE * longest if drain is None else drain)
     # Of arrivals, while they last; a list of flows may start all at once.
     window = (0.0, last if until is not None else min(horizon, max(last, longest)))
@@ -200,7 +200,7 @@ def run(
     sim, wall_s = execute(plan, seed, report=told)
     looped = time.perf_counter()
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
-    found = slowdown_of(scenario, summary["fct_s"], ideal)
+    found = slowdown_of(scenario, summary["fct_s"], ideal, summary["began_s"])
     outcome = outcome_of(plan, sim)
     queues = pooled(outcome.links)
     numbers: dict[str, Any] = {key: summary[key] for key in _COUNTS if key in summary}
@@ -222,6 +222,26 @@ def run(
         "analysis_s": time.perf_counter() - looped,
     }
     return FabricRun(name, seed, found, numbers, _distribution(queues))
+
+
+def _longest(flows: Sequence[Flow], times: np.ndarray) -> float:
+    """Time of the longest flow, or chain of flows that wait for each other, of their times alone [s]; 0 for none."""
+    finite = np.where(np.isfinite(times), times, 0.0)
+    if not any(flow.after for flow in flows):
+        return float(finite.max(initial=0.0))
+    found: dict[int, float] = {}
+    for first in range(len(flows)):
+        waiting = [first]
+        while waiting:  # those before a flow come first
+            i = waiting[-1]
+            lacking = [place for place in flows[i].after if place not in found]
+            if lacking:
+                waiting += lacking
+                continue
+            waiting.pop()
+            before = max((found[place] for place in flows[i].after), default=0.0)
+            found[i] = float(finite[i]) + before + (float(flows[i].start) if flows[i].after else 0.0)
+    return max(found.values())
 
 
 def _distribution(queues: QueueMoments) -> np.ndarray:

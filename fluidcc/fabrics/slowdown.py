@@ -94,7 +94,8 @@ class Slowdown(DatasetResult):
     Notes
     -----
     Variables over ``flow``: ``size`` [bytes], ``start`` [s], ``completion`` and ``alone`` [s], ``slowdown`` [1].
-    Of flows that did not finish, completion and slowdown are NaN, and no mean or percentile has them.
+    Of flows that did not finish, completion and slowdown are NaN, and no mean or percentile has them; of those that
+    waited for others in vain, the start too.
     """
 
     @property
@@ -201,11 +202,13 @@ def slowdown(scenario: Scenario, trace: Trace, *, ideal: str = "alone") -> Slowd
     InputError
         If no flow is finite, the trace is of another scenario, or there is no such rule.
     """
-    return slowdown_of(scenario, trace.summary["fct_s"], ideal)
+    return slowdown_of(scenario, trace.summary["fct_s"], ideal, trace.summary.get("began_s"))
 
 
-def slowdown_of(scenario: Scenario, took: Sequence[float | None], ideal: str) -> Slowdown:
-    """The same, of completion times as a summary has them: None for flows that did not finish.
+def slowdown_of(
+    scenario: Scenario, took: Sequence[float | None], ideal: str, began: Sequence[float | None] | None = None
+) -> Slowdown:
+    """The same, of completion times and starts as a summary has them: None for flows that did not finish, or begin.
 
     Raises
     ------
@@ -224,9 +227,10 @@ def slowdown_of(scenario: Scenario, took: Sequence[float | None], ideal: str) ->
     completion = np.array([np.nan if value is None else value for value in took], float)
     least = (alone(scenario) if ideal == "alone" else _by_simulator(scenario))[finite]
     flows = [scenario.flows[i] for i in finite]
+    starts = [flow.start for flow in flows] if began is None else [began[i] for i in finite]
     columns = {
         "size": ([flow.size for flow in flows], "bytes", "size"),
-        "start": ([flow.start for flow in flows], "s", "start"),
+        "start": ([np.nan if start is None else start for start in starts], "s", "start"),
         "completion": (completion, "s", "completion time"),
         "alone": (least, "s", "completion time in an idle network"),
         "slowdown": (completion / least, "1", "slowdown"),

@@ -138,9 +138,9 @@ class Topology:
 
         Parameters
         ----------
-        flows : iterable of (source, target[, start[, size]])
+        flows : iterable of (source, target[, start[, size[, after[, after_what]]]])
             Numbers of hosts, start [s] and payload [bytes]; at once and long-lived if not given. An array of these
-            columns, as `read_flows` and `poisson_flows` have them, will do.
+            columns, as `read_flows` and `poisson_flows` have them, will do. What a flow waits for is as of `Flow`.
         scheme, preset
             As in `incast`.
         marking : RED, or callable
@@ -176,7 +176,7 @@ class Topology:
         which = f"the topology's hosts are {_listed(self.hosts)}"
         made = []
         for i, row in enumerate(flows):
-            source, target, start, size = flow_row(row, i, hosts, which)
+            source, target, fields = flow_row(row, i, hosts, which)
             cable, first = access[source]
             ends = first, access[target][1]
             if ends not in paths:
@@ -188,12 +188,11 @@ class Topology:
                     path=(*ecmp(paths[ends], (ecmp_seed, source, target, i)), down[target]),
                     scheme=scheme,
                     line_rate=cable.rate,
-                    start=start,
-                    size=size,
                     access_delay=cable.delay,
                     name=f"flow {i}",
                     source=str(source),
                     target=str(target),
+                    **fields,
                 )
             )
         return assembled(links, made, network)

@@ -12,7 +12,7 @@ import numbers
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario import display
+from fluidcc.scenario import display, order
 from fluidcc.scenario.parameters import converted, parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
@@ -53,7 +53,7 @@ class Link:
     loss: Any = parameter(RATIO, "probability that a packet is lost on the wire", default=0.0, low=0, high=1)
 
 
-@register(meta=("path", "name", "source", "target"))
+@register(meta=("path", "name", "source", "target", "after", "after_what"))
 class Flow:
     """A class of ``multiplicity`` identical flows over one path of contended links.
 
@@ -71,7 +71,7 @@ class Flow:
     line_rate : quantity
         Rate of the sender's NIC [bytes/s].
     start : quantity
-        When it starts to send [s].
+        When it starts to send [s]; if it waits for others, how long after the last of them has ended.
     size : quantity
         Payload to send [bytes]; unlimited if long-lived.
     multiplicity : quantity
@@ -85,6 +85,11 @@ class Flow:
     name : str
     source, target : str
         Names of the hosts.
+    after : tuple of int
+        Places, in the scenario, of flows that must have ended first (packet engine).
+    after_what : {"known", "receipt", "answer"}
+        When these have ended: as the last byte arrives, as its ACK does, or whichever this flow's host comes to know:
+        receipt of what it received, else the ACK.
     """
 
     path: tuple[int, ...]
@@ -102,6 +107,8 @@ class Flow:
     name: str = ""
     source: str = ""
     target: str = ""
+    after: tuple[int, ...] = ()
+    after_what: str = order.KNOWN
 
 
 @register()
@@ -254,7 +261,7 @@ def resolve(scenario: Scenario) -> Scenario:
     ------
     InputError
         If a value cannot be read or is out of range, a path names no link or one twice, kmin exceeds kmax,
-        or a flow would start faster than its NIC.
+        a flow would start faster than its NIC, or flows wait for each other.
     """
     if _RESOLVED in getattr(scenario, "__dict__", ()):
         return scenario
@@ -277,6 +284,8 @@ def resolve(scenario: Scenario) -> Scenario:
     schemes: dict[int, Any] = {}  # flows share what they run
     known: dict[Any, Any] = {}
     flows = tuple(_resolve_flow(f, f"flow {i} ", len(links), schemes, known) for i, f in enumerate(scenario.flows))
+    if any(flow.after for flow in flows):
+        order.in_order(flows)
     scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
     scenario = _resolve_switches(scenario, names)
     object.__setattr__(scenario, _RESOLVED, True)  # what is made of it by `dataclasses.replace` is not
@@ -359,6 +368,8 @@ def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any], k
         raise InputError(
             f"{where}initial_rate: {show(start, RATE)} exceeds the line rate; give at most {show(line, RATE)}"
         )
+    if flow.after != () or flow.after_what != order.KNOWN:
+        plain["after"] = order.resolve_order(flow.after, flow.after_what, where)
     return dataclasses.replace(flow, path=tuple(map(int, path)), scheme=scheme, **plain)
 
 

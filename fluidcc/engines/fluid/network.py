@@ -24,6 +24,7 @@ from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.order import refuse_order
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import fluid_of, scheme_of
@@ -214,6 +215,7 @@ def _refuse_packets_own(scenario: Scenario) -> None:
     if scenario.storms:
         raise InputError("storms: the fluid model's links do not pause; leave them out, or write engine='packet'")
     refuse_losses(scenario, "fluid")
+    refuse_order(scenario.flows, "fluid")
     fixed = [each.priority for each in scenario.classes] + [flow.traffic_class for flow in scenario.flows]
     if not all(map(is_concrete, fixed)):
         raise InputError("priority, traffic_class: they order the queues and cannot be swept; give plain numbers")

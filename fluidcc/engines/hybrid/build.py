@@ -17,6 +17,7 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.order import refuse_order
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import hybrid_of
 
@@ -163,6 +164,7 @@ def _refuse(scenario: Scenario) -> None:
         if given:
             raise InputError(f"{name}: the hybrid's links neither fail nor pause; leave them out, or engine='packet'")
     refuse_losses(scenario, "hybrid")
+    refuse_order(scenario.flows, "hybrid")
     if len(scenario.classes) > 1:
         raise InputError("classes: the hybrid's links have one queue; leave them out, or write engine='packet'")
     if scenario.timing != "exact":

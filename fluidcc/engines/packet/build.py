@@ -12,6 +12,7 @@ import numpy as np
 from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.bounds import LARGEST_PACKET, check_bounds
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
+from fluidcc.engines.packet.followers import followers_of
 from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, settle_losses
@@ -84,7 +85,8 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         packets=records(layout.PACKET, 0),
         flows=records(layout.FLOW, len(members)),
         active=np.zeros(len(members), np.int64),
-        starts=np.zeros(len(members), np.int64),
+        starts=np.zeros(1, np.int64),
+        followers=np.zeros(1, np.int64),
         routes=_routes(topology),
         rerouted=np.zeros((len(scenario.failures), len(members), 2), np.int64),
         failures=records(layout.FAILURE, len(scenario.failures)),
@@ -106,7 +108,10 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         sim.links[i].port = i
     set_thresholds(scenario, topology, sim, largest)
     _flows(scenario, topology, sim, members)
-    sim = sim._replace(bitmaps=bitmaps_of(sim.flows))
+    waits = followers_of(scenario, topology, sim.flows, np.array(members))
+    first = np.flatnonzero(sim.flows["awaits"] == 0)
+    by_start = first[np.argsort(sim.flows["start"][first], kind="stable")]
+    sim = sim._replace(followers=waits, starts=by_start, bitmaps=bitmaps_of(sim.flows))
     extra = reroutes(single, topology, sim.failures, sim.rerouted)
     if extra:
         sim = sim._replace(routes=_routes(topology))
@@ -272,7 +277,6 @@ def _nic_blocks(sim: Sim) -> None:
     """Give each NIC room in the table of active flows for all that ever start there."""
     counts = np.bincount(sim.flows["nic"], minlength=len(sim.ports))
     sim.ports["first"] = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    sim.starts[:] = np.argsort(sim.flows["start"], kind="stable")
 
 
 def _first(scenario: Scenario, sim: Sim, times: Times) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, host, pool, recovery, switch
+from fluidcc.engines.packet import dispatch, followers, host, pool, recovery, switch
 from fluidcc.engines.packet.heap import BESIDE, SHIFT, next_sequence, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -12,6 +12,7 @@ from fluidcc.engines.packet.layout import (
     CLOSE,
     DONE,
     FAIL,
+    FOLLOW,
     FREE,
     GROW_HEAP,
     GROW_LOG,
@@ -26,6 +27,7 @@ from fluidcc.engines.packet.layout import (
     RUNNING,
     SAMPLE,
     START,
+    TELL,
     TIMEOUT,
     TIMER,
     TRANSMITTED,
@@ -252,6 +254,10 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
         if core.started < len(sim.starts):
             following = sim.starts[core.started]
             schedule(core, sim.heap, sim.flows[following].start, START, following)
+        return host.begin(sim, i)
+    elif kind == TELL:
+        followers.tell(core, sim.heap, sim.flows, sim.followers, i)
+    elif kind == FOLLOW:
         return host.begin(sim, i)
     elif kind == SAMPLE:
         sample(sim)

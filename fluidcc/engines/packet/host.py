@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, pool, recovery
+from fluidcc.engines.packet import dispatch, followers, pool, recovery
 from fluidcc.engines.packet.heap import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -162,6 +162,7 @@ def deliver(sim: Any, k: Any) -> Any:
     done = before < flow.total <= flow.received
     if done:
         sim.ports[nic].incoming -= 1
+        followers.ended(core, sim.heap, flow, f, 0)
     if flow.notifies:
         due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
         if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
@@ -326,6 +327,7 @@ def finish(sim: Any, f: Any) -> None:
     port = sim.ports[flow.nic]
     flow.state = 2
     flow.finish = core.now
+    followers.ended(core, sim.heap, flow, f, 1)
     found = 0
     for slot in range(port.active):
         if found:

@@ -26,7 +26,7 @@ OBSERVED = 4  # a scheme's own variables in a trace
 DATA, ACK, CNP, PAUSE, RESUME = map(np.int64, range(5))
 # Kinds of events.
 FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE, JAM, RELEASE = map(np.int64, range(13))
-TIMEOUT = np.int64(13)
+TIMEOUT, TELL, FOLLOW = map(np.int64, range(13, 16))
 # What hosts do about lost packets.
 NO_RECOVERY, GO_BACK_N, IRN = map(np.int64, range(3))
 # Why the loop returned to Python.
@@ -215,6 +215,12 @@ FLOW = np.dtype(
         ("telemetry", _I),
         ("start", _I),
         ("state", _I),  # 0 waiting, 1 active, 2 finished
+        # dependencies, see packet/followers.py
+        ("awaits", _I),  # flows that must end before it begins
+        ("on_receipt", _I),  # next of its followers to be told of its last byte's arrival,
+        ("on_answer", _I),  # of that byte's ACK,
+        ("receipts", _I),  # and ends of these lists in `Sim.followers`
+        ("answers", _I),
         ("finish", _I),  # when the last ACK came
         ("line_rate", _F),
         ("initial_rate", _F),
@@ -304,7 +310,8 @@ class Sim(NamedTuple):
     packets: Any  # PACKET
     flows: Any  # FLOW
     active: Any  # (flows,) flows that each NIC serves, in blocks
-    starts: Any  # (flows,) flows by start
+    starts: Any  # flows that wait for no other, by start
+    followers: Any  # flows that wait, by what they wait for
     routes: Any  # (routes, hops) ports, -1 behind the end
     rerouted: Any  # (failures, flows, 2) route and back after each failure
     failures: Any  # FAILURE

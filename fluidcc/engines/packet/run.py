@@ -15,6 +15,7 @@ from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
+from fluidcc.engines.packet.followers import began
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
 from fluidcc.errors import InputError
@@ -219,6 +220,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
     mean_rates = found.by_class(found.rates)
     unfinished = np.maximum.reduceat(sim.flows["finish"] < 0, starts)
     took = np.add.reduceat((sim.flows["finish"] - sim.flows["start"]) / PS, starts) / counts
+    first = np.minimum.reduceat(began(sim), starts)
     fct = [
         None if unfinished[m] else float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)
     ]
@@ -232,6 +234,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
         "jain": jain(found.rates),
         "rate_gap_bytes_per_s": rate_gap(mean_rates),
         "fct_s": fct,
+        "began_s": [None if each == layout.NEVER else each / PS for each in first.tolist()],
         "events": int(core.events),
         "packets": int(core.delivered),
         "acks": int(core.acks),
@@ -254,7 +257,7 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
     # The rate of a sample is that of the interval before it; the first shows the interval after.
     steps = np.diff(sent, axis=0) / (plan.times.interval / PS)
     rate = np.concatenate([steps[:1], steps]) if rows > 1 else np.zeros_like(sent)
-    running = (sim.flows["start"][None] <= times[:, None] * PS) & (
+    running = (began(sim)[None] <= times[:, None] * PS) & (
         (sim.flows["finish"][None] < 0) | (times[:, None] * PS <= sim.flows["finish"][None])
     )
     shown = {

@@ -57,7 +57,7 @@ def clos(
 
     Parameters
     ----------
-    flows : iterable of (source, target[, start[, size]])
+    flows : iterable of (source, target[, start[, size[, after[, after_what]]]])
         Hosts' numbers, counted from 0, start [s] and wire bytes; at once and long-lived if
         not given. An array of these columns will do.
     pods, tors, leaves, spines, hosts : int
@@ -138,7 +138,7 @@ def clos(
     initial_rates = per_flow(initial_rate, len(rows), "initial_rate")
     made = []
     for i, row in enumerate(rows):
-        source, target, start, size = flow_row(row, i, range(count), f"the hosts are 0 to {count - 1}")
+        source, target, fields = flow_row(row, i, range(count), f"the hosts are 0 to {count - 1}")
         pair = source // hosts, target // hosts
         if pair not in between:
             paths = shortest_paths(fabric, f"T{pair[0] + 1}", f"T{pair[1] + 1}")
@@ -151,13 +151,12 @@ def clos(
                 path=(*ecmp(between[pair], (ecmp_seed, source, target, i)), len(fabric) + target),
                 scheme=scheme,
                 line_rate=rate,
-                start=start,
-                size=size,
                 initial_rate=initial_rates[i],
                 access_delay=delay,
                 name=f"flow {i}",
                 source=f"H{source}",
                 target=f"H{target}",
+                **fields,
             )
         )
     return assembled(links, made, network)
@@ -204,7 +203,7 @@ def fat_tree(
 
     Parameters
     ----------
-    flows : iterable of (source, target[, start[, size]])
+    flows : iterable of (source, target[, start[, size[, after[, after_what]]]])
         As of `clos`.
     pods, tors, leaves, spines, hosts : int
         Pods; ToRs and leaves of each pod; spines in all; hosts of each ToR.
@@ -243,7 +242,7 @@ def clos_testbed(flows: Iterable[Sequence[Any]], *, hosts: int = 5, rate: Any = 
 
     Parameters
     ----------
-    flows : iterable of (source, target[, start[, size]])
+    flows : iterable of (source, target[, start[, size[, after[, after_what]]]])
         As of `clos`.
     hosts : int
         Of each ToR.
@@ -283,7 +282,7 @@ def clos_unit(
 
     Parameters
     ----------
-    flows : iterable of (source, target[, start[, size]])
+    flows : iterable of (source, target[, start[, size[, after[, after_what]]]])
         As of `clos`.
     failed : sequence of str
         Links that are not there, like ``"T1-L2"``.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from fluidcc.schemes import registry
 from fluidcc.units import refuse_bare_rate, whole
 
 MAX_FLOW_CLASSES = 4096
+ROW = ("start", "size", "after", "after_what")  # what of a flow a row has behind its hosts
 # Fields of a scenario that builders take and pass on, and one of all of its links.
 NETWORK = (*(field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows")), "loss")
 CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
@@ -50,8 +50,8 @@ def flow_columns(
     return [{name: values[i] for name, values in columns.items()} for i in range(flows)]
 
 
-def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) -> tuple[int, int, Any, Any]:
-    """Source, target, start and size of a flow, of a row of two to four; ``which`` says what the hosts are.
+def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) -> tuple[int, int, dict[str, Any]]:
+    """Source and target of a flow, and other fields of it, of a row of two to six; ``which`` says what the hosts are.
 
     Raises
     ------
@@ -60,11 +60,14 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
     """
     where = f"flow {index}"
     try:
-        source, target, start, size = (*row, 0.0, math.inf)[:4] if len(row) == 2 else (*row, math.inf)[:4]
-        if len(row) > 4:
+        source, target, *rest = row
+        if len(rest) > len(ROW) or isinstance(row, str):
             raise ValueError
     except (TypeError, ValueError):
-        raise InputError(f"{where}: {repr(row)[:60]} is no flow; write (source, target, start, size)") from None
+        raise InputError(
+            f"{where}: {repr(row)[:60]} is no flow; write (source, target, start, size), and after these, if it waits "
+            "for others, their places"
+        ) from None
     ends = []
     for name, host in (("source", source), ("target", target)):
         node = _node(host)
@@ -73,7 +76,7 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
         ends.append(node)
     if ends[0] == ends[1]:
         raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
-    return ends[0], ends[1], start, size
+    return ends[0], ends[1], dict(zip(ROW, rest, strict=False))
 
 
 def _node(host: Any) -> int | None:

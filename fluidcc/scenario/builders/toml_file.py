@@ -42,6 +42,7 @@ def to_toml(scenario: Scenario) -> str:
                 "scheme": schemes.index(flow.scheme),
                 **_names(flow),
                 **_values(flow),
+                **({"after": list(flow.after), "after_what": flow.after_what} if flow.after else {}),
             }
         )
     links = []
@@ -274,4 +275,5 @@ def _flow(table: dict[str, Any], links: list[str], schemes: list[Any], where: st
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(schemes):
         raise InputError(f"{where}: scheme {_told(index)} is none of the {len(schemes)} written; count from 0")
     hops = tuple(links.index(hop) for hop in path)
-    return _made(Flow, table, where, path=hops, scheme=schemes[index], **_texts(table, where))
+    waits = {key: table.pop(key) for key in ("after", "after_what") if key in table}
+    return _made(Flow, table, where, path=hops, scheme=schemes[index], **_texts(table, where), **waits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,7 @@ def time_to_fairness(
     """
     if not 0 < level <= 1:
         raise InputError(f"level: {level:g} is no fairness index; give one in (0, 1], for example 0.95")
-    flows = _flows(trace.dataset.attrs["scenario"])
-    last = max(flows[i].start for i in _shown(trace))
+    last = float(_starts(trace).max())
     end = float(finish_times(trace).min())
     if end <= last:
         raise InputError("time_to_fairness: a flow ends before the last one starts; give them more bytes")
@@ -100,8 +100,7 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
         sums = np.cumsum(np.concatenate([np.zeros_like(values[:1]), values]), axis=0)
         ahead = np.maximum(np.arange(len(values)) + 1 - steps, 0)
         values = (sums[1:] - sums[ahead]) / (np.arange(len(values)) + 1 - ahead)[:, None]
-    starts = np.array([flow.start for flow in _flows(d.attrs["scenario"])])[_shown(trace)]
-    running = (times[:, None] >= starts + back) & (times[:, None] <= finish_times(trace))
+    running = (times[:, None] >= _starts(trace) + back) & (times[:, None] <= finish_times(trace))
     weights, shares = d.multiplicity.values * running, np.where(running, values, 0.0)
     found = metrics.jain(shares, weights)
     attrs = {"units": "1", "long_name": f"Jain's index of the flows' {variable}s"}
@@ -121,9 +120,25 @@ def finish_times(trace: Trace) -> np.ndarray:
     -------
     ndarray, shape (flows,)
     """
+    sizes = [flow.size for flow in _flows(trace.dataset.attrs["scenario"])]
+    return metrics.finish_times(_all_starts(trace), sizes, trace.summary["fct_s"])[_shown(trace)]
+
+
+def _starts(trace: Trace) -> np.ndarray:
+    """When each flow of a trace began [s]; infinite if it waited for others in vain."""
+    return np.array(_all_starts(trace))[_shown(trace)]
+
+
+def _all_starts(trace: Trace) -> list[float]:
     flows = _flows(trace.dataset.attrs["scenario"])
-    starts, sizes = zip(*((flow.start, flow.size) for flow in flows), strict=True)
-    return metrics.finish_times(starts, sizes, trace.summary["fct_s"])[_shown(trace)]
+    began = trace.summary.get("began_s")  # traces of other engines, or of earlier versions, have none
+    if began is None:
+        return [float(flow.start) for flow in flows]
+    # A flow that had not begun at the end of the run begins as it says, unless it waits.
+    return [
+        (math.inf if flow.after else float(flow.start)) if at is None else at
+        for flow, at in zip(flows, began, strict=True)
+    ]
 
 
 def _shown(trace: Trace) -> list[int]:

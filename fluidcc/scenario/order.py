@@ -1,0 +1,94 @@
+"""Flows that wait for others: which may, and in which order all can begin."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.units import is_concrete
+
+KNOWN, RECEIPT, ANSWER = "known", "receipt", "answer"
+ENDS = (KNOWN, RECEIPT, ANSWER)  # what of the flows waited for counts as their end
+_SHOWN = 8  # flows of a cycle that are named
+
+
+def resolve_order(after: Any, after_what: Any, where: str) -> tuple[int, ...]:
+    """Places of the flows that a flow waits for.
+
+    Raises
+    ------
+    InputError
+        If they are no whole numbers, or one is there twice.
+    """
+    if after_what not in ENDS:
+        raise InputError(f"{where}after_what: {repr(after_what)[:30]} is unknown; write one of {', '.join(ENDS)}")
+    listed = list(after) if isinstance(after, (tuple, list)) else [after]
+    for place in listed:
+        if not isinstance(place, numbers.Integral) or isinstance(place, bool) or place < 0:
+            raise InputError(
+                f"{where}after: {repr(place)[:40]} is no place of a flow; write for example after=(0,) for the first"
+            )
+    if len(set(listed)) < len(listed):
+        raise InputError(f"{where}after: a flow is there twice; name each once")
+    return tuple(map(int, listed))
+
+
+def in_order(flows: Sequence[Any]) -> None:
+    """Refuse flows that wait for what is no flow, for what never ends, or for each other.
+
+    Raises
+    ------
+    InputError
+        With the cycle, if there is one.
+    """
+    for i, flow in enumerate(flows):
+        for place in flow.after:
+            if place >= len(flows):
+                raise InputError(f"flow {i} after: there is no flow {place}; there are {len(flows)}, counted from 0")
+            if is_concrete(flows[place].size) and math.isinf(flows[place].size):
+                raise InputError(f"flow {i} after: flow {place} has no end; give it a size")
+    left = [len(flow.after) for flow in flows]
+    followers: list[list[int]] = [[] for _ in flows]
+    for i, flow in enumerate(flows):
+        for place in flow.after:
+            followers[place].append(i)
+    free = [i for i, count in enumerate(left) if count == 0]
+    for i in free:  # grows meanwhile
+        for each in followers[i]:
+            left[each] -= 1
+            if left[each] == 0:
+                free.append(each)
+    if len(free) < len(flows):
+        raise InputError(f"flows: {_cycle(flows, left)}; break the circle in after")
+
+
+def _cycle(flows: Sequence[Any], left: Sequence[int]) -> str:
+    """One of the circles among flows that wait for each other, in words."""
+    at = next(i for i, count in enumerate(left) if count > 0)
+    seen: list[int] = []
+    while at not in seen:
+        seen.append(at)
+        at = next(place for place in flows[at].after if left[place] > 0)
+    circle = seen[seen.index(at) :]
+    shown = [f"flow {i}" for i in circle[:_SHOWN]]
+    if len(circle) > _SHOWN:
+        shown.append(f"{len(circle) - _SHOWN} more")
+    return f"{' waits for '.join([*shown, f'flow {at}'])}"
+
+
+def refuse_order(flows: Sequence[Any], engine: str) -> None:
+    """Refuse flows that wait for others, for an engine whose flows do not.
+
+    Raises
+    ------
+    InputError
+    """
+    waiting = next((i for i, flow in enumerate(flows) if flow.after), None)
+    if waiting is not None:
+        raise InputError(
+            f"flow {waiting} after: flows of the {engine} engine wait for none; give each a start, or "
+            "write engine='packet'"
+        )
