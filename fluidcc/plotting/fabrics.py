@@ -13,6 +13,8 @@ from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import Picture, colour, figure, label
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from fluidcc.fabrics.study import FabricStudy
 
 _PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
@@ -23,28 +25,11 @@ _MOST_TICKS = 10
 def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
     """Slowdown by flow size: a panel for each percentile, a line for each scheme, 95 % intervals over seeds."""
     found = study.bins(bins)
-    ends = found["to_bytes"].values[0, 0]
-    places = np.arange(len(ends))
     picture, axes = figure(1, len(_PANELS), size=(4.1 * len(_PANELS), 3.9), sharey=True)
     for axis, (name, text) in zip(axes[0], _PANELS, strict=True):
-        for k, scheme in enumerate(study.schemes):
-            values = found[name].sel(scheme=scheme).values
-            # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
-            mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
-            axis.plot(places, mean, color=colour(k), marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=scheme)
-            if len(study.seeds) > 1:
-                axis.fill_between(places, low, high, color=colour(k), alpha=0.2, lw=0)
-        axis.set_yscale("log")
-        step = -(-len(ends) // _MOST_TICKS)
-        axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")
-        axis.set_xlabel("flow size up to")
+        slowdown_panel(axis, found, name)
         axis.set_title(text, fontsize="medium")
-        axis.grid(alpha=0.3, which="both")
-    axes[0, 0].set_ylim(bottom=0.9)  # of all three, whose axis is one, and only once all is drawn
-    axes[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes[0, 0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
-    axes[0, 0].set_ylabel("completion time over that alone [1]")
+    slowdown_axis(axes[0, 0])  # of all three, whose axis is one, and only once all is drawn
     axes[0, 0].legend(fontsize="small")
     picture.suptitle(_title(study), fontsize="medium")
     return picture
@@ -53,30 +38,64 @@ def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
 def plot_fabric_queues(study: FabricStudy) -> Picture:
     """Share of time for which ports' queues are longer than something, and how long each tier was paused."""
     picture, axes = figure(1, 2, size=(11, 3.9))
-    longest = max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
-    factor, unit = units.scale_of(longest, units.SIZE)
-    for k, scheme in enumerate(study.schemes):
-        lengths, above = _above(np.concatenate([each.queue for each in study.of(scheme)], axis=1))
-        axes[0, 0].plot(lengths / factor, above, color=colour(k), lw=1.4, drawstyle="steps-post", label=scheme)
-    axes[0, 0].set_yscale("log")
-    axes[0, 0].set_ylim(1e-5, 1)
-    axes[0, 0].set_xlabel(label("queue of a switch's port", unit or "B"))
-    axes[0, 0].set_ylabel("share of time and ports above")
-    axes[0, 0].grid(alpha=0.3)
+    queue_panel(axes[0, 0], study)
     axes[0, 0].legend(fontsize="small")
-    _paused(axes[0, 1], study)
+    pause_panel(axes[0, 1], study)
     picture.suptitle(_title(study), fontsize="medium")
     return picture
 
 
-def _above(queue: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of several runs together, and the share of time above each."""
+def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
+    """Draw a percentile of `FabricStudy.bins` by size: a line for each scheme, 95 % intervals over seeds."""
+    ends = found["to_bytes"].values[0, 0]
+    places = np.arange(len(ends))
+    for k, scheme in enumerate(found["scheme"].values):
+        values = found[name].sel(scheme=scheme).values
+        # Of the logarithms, as the axis has it: an interval of ratios does not reach below 0.
+        mean, low, high = np.exp([interval(np.log(column)) for column in values.T]).T
+        axis.plot(places, mean, color=colour(k), marker=_MARKS[k % len(_MARKS)], ms=4, lw=1.4, label=str(scheme))
+        if found.sizes["seed"] > 1:
+            axis.fill_between(places, low, high, color=colour(k), alpha=0.2, lw=0)
+    axis.set_yscale("log")
+    step = -(-len(ends) // _MOST_TICKS)
+    axis.set_xticks(places[::step], [_short(end) for end in ends[::step]], rotation=45, ha="right")
+    axis.set_xlabel("flow size up to")
+    axis.grid(alpha=0.3, which="both")
+
+
+def slowdown_axis(axis: Axes) -> None:
+    """Ticks and label of slowdowns, once all is drawn."""
+    axis.set_ylim(bottom=0.9)
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_ylabel("completion time over that alone [1]")
+
+
+def queue_panel(axis: Axes, study: FabricStudy) -> None:
+    """Draw the share of time and ports for which queues are longer than something, all seeds together."""
+    longest = max((float(each.queue[0].max(initial=0.0)) for each in study.runs), default=0.0)
+    factor, unit = units.scale_of(longest, units.SIZE)
+    for k, scheme in enumerate(study.schemes):
+        lengths, above = queues_above(study, scheme)
+        axis.plot(lengths / factor, above, color=colour(k), lw=1.4, drawstyle="steps-post", label=scheme)
+    axis.set_yscale("log")
+    axis.set_ylim(1e-5, 1)
+    axis.set_xlabel(label("queue of a switch's port", unit or "B"))
+    axis.set_ylabel("share of time and ports above")
+    axis.grid(alpha=0.3)
+
+
+def queues_above(study: FabricStudy, scheme: str) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of all seeds' queues together [bytes], and the share of time above each."""
+    queue = np.concatenate([each.queue for each in study.of(scheme)], axis=1)
     order = np.argsort(queue[0], kind="stable")
     share = queue[1, order] / queue[1].sum()
     return np.concatenate([[0.0], queue[0, order]]), np.concatenate([[1.0], np.maximum(1 - np.cumsum(share), 1e-12)])
 
 
-def _paused(axis: Axes, study: FabricStudy) -> None:
+def pause_panel(axis: Axes, study: FabricStudy) -> None:
+    """Draw how long each tier's ports were paused, with 95 % intervals over seeds."""
     tiers = list(study.runs[0].numbers["paused_s"])
     width = 0.8 / len(study.schemes)
     most = 0.0

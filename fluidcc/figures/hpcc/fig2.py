@@ -1,0 +1,117 @@
+"""HPCC Figure 2: DCQCN's timers in a PoD, throughput against stability (section 2.3).
+
+"Smaller T_i and larger T_d reduce the FCT slowdown", which is over Web Search at 30 %; "longer PFC pause durations and
+larger tail latencies of flows" with incasts of 60 senders beside it, 2 % of the capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from fluidcc import papers
+from fluidcc.fabrics.study import FabricStudy
+from fluidcc.figures.common import save
+from fluidcc.figures.hpcc.fabric import INCAST, NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
+from fluidcc.figures.registry import reproduces
+from fluidcc.figures.result import Check, Figure, Result
+from fluidcc.figures.slowdowns import (
+    by_seed,
+    data_of,
+    difference,
+    judged,
+    kept_fabric,
+    latency_by_seed,
+    paused,
+    ratio,
+)
+from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.schemes import dcqcn
+
+# T_i and T_d, the most aggressive first: DCQCN's own, a vendor's, and the authors' more conservative one.
+TIMERS = {"55us, 50us": ("55us", "50us"), "300us, 4us": ("300us", "4us"), "900us, 4us": ("900us", "4us")}
+SEEDS, QUICK_SEEDS = 5, 3
+UNTIL, QUICK_UNTIL = 4e-3, 0.6e-3  # s: arrivals
+TOPOLOGY, QUICK_TOPOLOGY = "pod", "leaf-spine:4x2x16"
+QUICK_SHAPE = {"rate": "25Gbps", "fabric_rate": "100Gbps"}
+TRAFFIC = {"30 %": (None, None), "30 % + incast": (INCAST, "40:200KB:10%")}  # with the incast of a quick run
+SHORT = (0.0, 10e3)  # bytes: what "short flows" are is not said
+
+
+@reproduces("hpcc-fig2", papers.HPCC, "Figure 2: slowdowns and PFC pauses for three pairs of DCQCN's timers")
+def make_fig2(figure: Figure, folder: Path, quick: bool) -> Result:
+    """Make the figure."""
+    vendor = dcqcn.PRESETS["hpcc-eval"]
+    contenders = {name: scheme(vendor, timer=up, cnp_interval=down) for name, (up, down) in TIMERS.items()}
+    studies = {
+        name: kept_fabric(
+            figure, folder, contenders, QUICK_TOPOLOGY if quick else TOPOLOGY, workload="web-search", load=0.3,
+            incast=small if quick else incast, until=QUICK_UNTIL if quick else UNTIL, ideal="hpcc-sim",
+            seeds=QUICK_SEEDS if quick else SEEDS, **(QUICK_SHAPE if quick else {}),
+        )
+        for name, (incast, small) in TRAFFIC.items()
+    }  # fmt: skip
+    share, error = share_up_to({"30 %": studies["30 %"]}, SHORT[1])
+    values: dict[str, float | bool] = {**totals(studies), "share_up_to_10KB": share}
+    notes = [
+        *NOTES,
+        f"the PoD's 460 NICs of 25 Gbps, arrivals of {UNTIL * 1e3:g} ms; T_i is the timer of increases, T_d the least "
+        "time between cuts; everything else is the vendor's, also with DCQCN's own two timers, and the thresholds, "
+        "buffers and PFC are section 5.1's",
+        "incasts of 500 KB a sender, of which only section 5.3 tells the size; short flows: up to 10 KB",
+    ]
+    _judge(studies, values, notes)
+    expected = {
+        "drops": lossless(),
+        "share_up_to_10KB": Check(0.15, error, "the table of Web Search; four standard errors"),
+    }
+    quick_text = f"quick: 64 hosts, {QUICK_SEEDS} seeds, arrivals of {QUICK_UNTIL * 1e3:g} ms, other incasts"
+    notes += closing(studies, quick_text if quick else "")
+    picture = plot_evaluation(
+        studies, WEB_SEARCH_EDGES, _title(studies), bars=(_latencies(studies), "p95 completion, flows to 10 KB", "us")
+    )
+    files = (picture.write(folder / f"{figure.name}.png"),
+             save(data_of(studies, WEB_SEARCH_EDGES), folder / f"{figure.name}.nc"))  # fmt: skip
+    return Result(figure, values, expected, files, tuple(notes))
+
+
+def _judge(studies: Mapping[str, FabricStudy], values: dict[str, float | bool], notes: list[str]) -> None:
+    """Section 2.3's claims, each by its interval."""
+    calm, burst = studies["30 %"], studies["30 % + incast"]
+    for name in TIMERS:
+        values[f"p95_{_key(name)}"] = float(by_seed(calm, name, "p95").mean())
+        values[f"incast_p95_latency_{_key(name)}_s"] = float(latency_by_seed(burst, name, "p95", SHORT).mean())
+        values[f"incast_paused_share_{_key(name)}"] = float(paused(burst, name).mean())
+    for fast, slow in pairwise(TIMERS):
+        key = f"{_key(fast)}_to_{_key(slow)}"
+        found = ratio(by_seed(calm, fast, "p95"), by_seed(calm, slow, "p95"))
+        text = f"30 %, p95 of all flows: timers of {fast} over those of {slow}, below 1"
+        judged(values, notes, f"p95_{key}", text, found, found.below(1))
+        found = difference(paused(burst, fast), paused(burst, slow))
+        text = f"with incasts {fast} is paused for longer than {slow} (share of all ports' time)"
+        judged(values, notes, f"incast_paused_{key}", text, found, found.above(0))
+        found = ratio(latency_by_seed(burst, fast, "p95", SHORT), latency_by_seed(burst, slow, "p95", SHORT))
+        text = f"with incasts, p95 completion of short flows: {fast} over {slow}, above 1"
+        judged(values, notes, f"incast_p95_latency_{key}", text, found, found.above(1))
+
+
+def _key(name: str) -> str:
+    return name.replace("us", "").replace(", ", "_")
+
+
+def _latencies(studies: Mapping[str, FabricStudy]) -> dict[str, dict[str, np.ndarray]]:
+    return {
+        traffic: {name: 1e6 * latency_by_seed(study, name, "p95", SHORT) for name in study.schemes}
+        for traffic, study in studies.items()
+    }
+
+
+def _title(studies: Mapping[str, FabricStudy]) -> str:
+    first = next(iter(studies.values()))
+    return (
+        f"HPCC Fig. 2: DCQCN's timers $T_i$, $T_d$; Web Search, {len(first.topology.hosts)} NICs of 25 Gbps, "
+        f"{len(first.seeds)} seeds (bands, bars: 95 %)"
+    )
