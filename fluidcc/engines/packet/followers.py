@@ -18,7 +18,7 @@ _AT_ONCE = 16  # followers told by one event, which may schedule so many others
 
 @kernel
 def ended(core: Any, heap: Any, flow: Any, f: Any, answered: Any) -> None:
-    """A flow's last byte has arrived, or its ACK has: those who wait for that are told, at once but each in its turn."""
+    """A flow's last byte has arrived, or its ACK has: those who wait for that are told, each in its turn."""
     if answered:
         if flow.on_answer < flow.answers:
             schedule(core, heap, core.now, TELL, 2 * f + 1)
