@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from fluidcc.scenario.builders import fat_tree as fat_tree
     from fluidcc.scenario.builders import incast as incast
     from fluidcc.scenario.builders import parking_lot as parking_lot
+    from fluidcc.scenario.builders.closed_loops import pair_flows as pair_flows
+    from fluidcc.scenario.builders.closed_loops import rebuild_flows as rebuild_flows
     from fluidcc.scenario.builders.toml_file import load_scenario as load_scenario
     from fluidcc.scenario.builders.toml_file import save_scenario as save_scenario
     from fluidcc.scenario.builders.workloads import all_to_all_flows as all_to_all_flows
@@ -170,6 +172,7 @@ _HOMES = {
     "measure": "fluidcc.engines.fluid.measure",
     "oscillation": "fluidcc.results.metrics",
     "parking_lot": "fluidcc.scenario.builders",
+    "pair_flows": "fluidcc.scenario.builders.closed_loops",
     "permutation_flows": "fluidcc.scenario.builders.workloads",
     "poisson_flows": "fluidcc.scenario.builders.workloads",
     "preset": "fluidcc.schemes.presets",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import threading
 import time
@@ -139,6 +140,7 @@ def run(
     seed: int,
     *,
     until: float | None = None,
+    since: float = 0.0,
     drain: float | None = None,
     ideal: str = "alone",
     network: dict[str, Any] | None = None,
@@ -159,6 +161,8 @@ def run(
         Of ECMP's hashes and of the engine's random numbers.
     until : float
         When the last flows start [s]; that of the last row if not given.
+    since : float
+        From when on queues and goodput count [s].
     drain : float
         How long is waited for flows after that [s]; by default `PATIENCE` times as long as the longest, or the longest
         chain of flows that wait for each other, would take alone.
@@ -186,7 +190,9 @@ def run(
     last = max(until or 0.0, max(flow.start for flow in scenario.flows if not flow.after))
     horizon = last + (PATIENCE * longest if drain is None else drain)
     # Of arrivals, while they last; a list of flows may start all at once.
-    window = (0.0, last if until is not None else min(horizon, max(last, longest)))
+    window = (since, last if until is not None else min(horizon, max(last, longest)))
+    if not 0 <= window[0] < window[1]:
+        raise InputError(f"since: counting ends at {window[1] * 1e3:g} ms; write an earlier time")
     plan = prepare(scenario, times_of(scenario, horizon, window, horizon), 0)
     ready = time.perf_counter()
     with _COMPILING, waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
@@ -203,6 +209,7 @@ def run(
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
     found = slowdown_of(scenario, summary["fct_s"], ideal, summary["began_s"])
     outcome = outcome_of(plan, sim)
+    found = found.with_goodput(outcome.goodput[[math.isfinite(flow.size) for flow in scenario.flows]])
     queues = pooled(outcome.links)
     numbers: dict[str, Any] = {key: summary[key] for key in _COUNTS if key in summary}
     numbers["goodput_bytes_per_s"] = float(outcome.goodput.sum())

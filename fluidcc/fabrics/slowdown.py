@@ -95,13 +95,19 @@ class Slowdown(DatasetResult):
     -----
     Variables over ``flow``: ``size`` [bytes], ``start`` [s], ``completion`` and ``alone`` [s], ``slowdown`` [1].
     Of flows that did not finish, completion and slowdown are NaN, and no mean or percentile has them; of those that
-    waited for others in vain, the start too.
+    waited for others in vain, the start too. Of runs of `fluidcc.fabric` there is ``goodput`` [bytes/s] beside:
+    acknowledged payload over the window, whether a flow finished or not.
     """
 
     @property
     def unfinished(self) -> int:
         """How many flows did not finish."""
         return int(np.isnan(self.dataset["slowdown"].values).sum())
+
+    def with_goodput(self, goodput: np.ndarray) -> Slowdown:
+        """The same, with each flow's goodput [bytes/s]."""
+        units = {"units": "bytes/s", "long_name": "acknowledged payload over the window"}
+        return Slowdown(self.dataset.assign(goodput=("flow", goodput, units)))
 
     def __repr__(self) -> str:
         """Mean and 99th percentile, and what is left out of them."""

@@ -261,6 +261,7 @@ def fabric(
     *,
     preset: str | None = None,
     seeds: int | Sequence[int] = 1,
+    since: Any = 0.0,
     drain: Any = None,
     ideal: str = "alone",
     threads: int | None = None,
@@ -284,9 +285,12 @@ def fabric(
         and PFC.
     seeds : int or sequence of int
         How many, from 1, or which: of arrivals, ECMP's hashes and random marks. A list of flows stays as it is.
+    since : quantity
+        From when on queues and goodput count [s]. Completion times and counts of frames are of all the run.
     drain : quantity
         How long is waited for flows after the last has started [s]; by default 20 times as long as the longest would
-        take alone. A run ends earlier if all have finished.
+        take alone, or not at all if hosts send without end (``pairs``, ``rebuild``). A run ends earlier if all have
+        finished.
     ideal : {"alone", "hpcc-sim"}
         What slowdowns compare with, as of `slowdown`.
     threads : int
@@ -294,8 +298,8 @@ def fabric(
     folder : str or path, optional
         Every run is kept there when it ends, and what an earlier, interrupted call kept is not run again.
     **options
-        What is sent: ``workload``, ``load``, ``until``, ``incast``, ``size`` or ``flows`` as of
-        `fluidcc.fabrics.Traffic`; ``rate``, ``fabric_rate``, ``delay`` and ``oversubscription`` as of
+        What is sent: ``workload``, ``load``, ``until``, ``incast``, ``size``, ``pairs``, ``rebuild`` or ``flows`` as
+        of `fluidcc.fabrics.Traffic`; ``rate``, ``fabric_rate``, ``delay`` and ``oversubscription`` as of
         `fluidcc.fabrics.named_topology`; and fields of `Scenario`, which go before the preset's.
 
     Returns
@@ -326,10 +330,12 @@ def fabric(
     numbers = _seeds(seeds)
     settings: dict[str, Any] = {
         "until": traffic.until,
-        "drain": None if drain is None else quantity(drain, TIME, "drain"),
+        "drain": (0.0 if traffic.endless else None) if drain is None else quantity(drain, TIME, "drain"),
         "ideal": ideal,
         "network": fields,
     }
+    if since != 0:  # what was kept without it is the same run
+        settings["since"] = quantity(since, TIME, "since")
     if settings["drain"] is not None and not 0 <= settings["drain"] < np.inf:
         raise InputError("drain: is no time; write for example 5ms")
     kept = None if folder is None else Path(folder)

@@ -146,7 +146,8 @@ class Topology:
         marking : RED, or callable
             Marking of every link, or a function of a link's rate; the scheme's own default if not given.
         ecmp_seed : int
-            Selects another outcome of ECMP, which hashes seed, hosts and the flow's index.
+            Selects another outcome of ECMP, which hashes seed, hosts and the flow's index. A flow that waits for one
+            between the same hosts takes its path, as the next transfer of a connection does.
         **network
             Fields of `Scenario`.
 
@@ -174,9 +175,16 @@ class Topology:
             links.append(self._link(cable, switch, host, marking, scheme))
         paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         which = f"the topology's hosts are {_listed(self.hosts)}"
-        made = []
+        made: list[Flow] = []
+        connection: list[int] = []  # first of the flows whose path each takes
         for i, row in enumerate(flows):
             source, target, fields = flow_row(row, i, hosts, which)
+            connection.append(i)
+            before = fields.get("after") or ()
+            if isinstance(before, (tuple, list)) and len(before) == 1 and before[0] in range(i):
+                last = made[before[0]]
+                if (last.source, last.target) == (str(source), str(target)):
+                    connection[i] = connection[before[0]]
             cable, first = access[source]
             ends = first, access[target][1]
             if ends not in paths:
@@ -185,7 +193,7 @@ class Topology:
                 raise InputError(f"flow {i}: no path leads from host {source} to {target}; add cables between switches")
             made.append(
                 Flow(
-                    path=(*ecmp(paths[ends], (ecmp_seed, source, target, i)), down[target]),
+                    path=(*ecmp(paths[ends], (ecmp_seed, source, target, connection[i])), down[target]),
                     scheme=scheme,
                     line_rate=cable.rate,
                     access_delay=cable.delay,

@@ -14,6 +14,7 @@ from fluidcc.fabrics.hpcc_files import FlowList, Lines, read_flows
 from fluidcc.fabrics.htsim import read_connections
 from fluidcc.fabrics.mix import KNOWN, PATTERNS, sizes_of, words_of
 from fluidcc.fabrics.topology import Topology
+from fluidcc.scenario.builders.closed_loops import pair_flows, rebuild_flows
 from fluidcc.scenario.builders.workloads import SIZES, all_to_all_flows, incasts, permutation_flows, poisson_flows
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATIO, SIZE, TIME, quantity, whole
@@ -79,6 +80,11 @@ class Traffic:
         Beside it; text is ``DEGREE:SIZE:LOAD``.
     size : quantity
         Of a pattern's flows [bytes].
+    pairs : int, optional
+        In place of a load: so many random pairs of hosts send a workload's flows back to back until the run ends, at
+        ``until`` (`fluidcc.pair_flows`).
+    rebuild : int, optional
+        Beside it: so many random hosts send to another from 0 until the run ends (`fluidcc.rebuild_flows`).
     flows : FlowList, sequence of rows, or path, optional
         In place of all that: flows as `Topology.scenario` takes them, a ``flow.txt``, or htsim's connection matrix.
 
@@ -93,6 +99,8 @@ class Traffic:
     until: Any = None
     incast: Any = None
     size: Any = "1MB"
+    pairs: Any = None
+    rebuild: Any = None
     flows: Any = None
 
     def __post_init__(self) -> None:
@@ -100,15 +108,20 @@ class Traffic:
         if isinstance(self.incast, str):
             object.__setattr__(self, "incast", Incast.parsed(self.incast))
         if self.flows is not None:
-            alien = next((n for n in ("workload", "incast") if getattr(self, n) is not None), None)
+            alien = next((n for n in ("workload", "incast", "pairs", "rebuild") if getattr(self, n) is not None), None)
             if alien is not None:
                 raise InputError(f"{alien}: flows are listed already; give a list or a workload")
             if isinstance(self.flows, (str, os.PathLike)):
                 object.__setattr__(self, "flows", _listed(self.flows))
             return
-        if self.workload is None and self.incast is None:
+        if self.workload is None and self.incast is None and self.rebuild is None:
             raise InputError(f"workload: nothing is sent; write one of {KNOWN}, or a file of sizes, or a list of flows")
-        if self.workload not in PATTERNS or self.incast is not None:
+        if self.pairs is not None and (self.workload is None or self.workload in PATTERNS):
+            raise InputError("pairs: need flows' sizes; write workload='web-search', or another's, beside them")
+        for name in ("pairs", "rebuild"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole(getattr(self, name), 1, 4096, name))
+        if self.workload not in PATTERNS or self.incast is not None or self.rebuild is not None:
             if self.until is None:
                 raise InputError("until: says when arrivals end; write for example until='2ms'")
             object.__setattr__(self, "until", quantity(self.until, TIME, "until"))
@@ -119,6 +132,11 @@ class Traffic:
         return name if name is None or name in PATTERNS or name in SIZES else sizes_of(name)
 
     @property
+    def endless(self) -> bool:
+        """Whether hosts send until the run ends: nothing is waited for then."""
+        return self.pairs is not None or self.rebuild is not None
+
+    @property
     def says(self) -> str:
         """In a few words."""
         if self.flows is not None:
@@ -126,7 +144,10 @@ class Traffic:
         if self.workload in PATTERNS:
             told = [f"{self.workload} of {quantity(self.size, SIZE, 'size') / 1e3:g} KB"]
         else:
-            told = [] if self.workload is None else [f"{words_of(self.workload)} at {_percent(self.load)} load"]
+            sent = f"by {self.pairs} pairs" if self.pairs is not None else f"at {_percent(self.load)} load"
+            told = [] if self.workload is None else [f"{words_of(self.workload)} {sent}"]
+        if self.rebuild is not None:
+            told.append(f"rebuild from {self.rebuild}")
         if self.incast is not None:
             told.append(f"incast of {self.incast.senders} at {_percent(self.incast.load)}")
         return ", ".join(told)
@@ -144,7 +165,8 @@ class Traffic:
         Returns
         -------
         array, shape (flows, 4), or sequence
-            Source, target, start [s] and size [bytes], by start; a list as it was given.
+            Source, target, start [s] and size [bytes], by start; behind the flows of pairs, as `fluidcc.pair_flows` has
+            them, if there are any. A list as it was given.
 
         Raises
         ------
@@ -159,7 +181,7 @@ class Traffic:
             parts.append(permutation_flows(count, size=self.size, seed=seed))
         elif self.workload == "all-to-all":
             parts.append(all_to_all_flows(count, size=self.size))
-        elif name is not None:
+        elif name is not None and self.pairs is None:
             parts.append(poisson_flows(count, load=self.load, until=self.until, rate=rate, sizes=name, seed=seed))
         if self.incast is not None:
             mix = self.incast
@@ -168,13 +190,21 @@ class Traffic:
                     count, load=mix.load, until=self.until, senders=mix.senders, size=mix.size, rate=rate, seed=seed
                 )
             )
-        rows = np.concatenate(parts)
-        if not len(rows):
+        hosts = set(topology.hosts)
+        fastest = max(cable.rate for cable in topology.cables if hosts.intersection(cable.ends))
+        if self.rebuild is not None:
+            parts.append(rebuild_flows(count, senders=self.rebuild, until=self.until, rate=fastest, seed=seed))
+        rows = np.concatenate(parts) if parts else np.zeros((0, 4))
+        if not len(rows) and self.pairs is None:
             raise InputError("until: no flow arrives in so short a time; write a longer one, or a larger load")
         rows = rows[np.argsort(rows[:, 2], kind="stable")]
         numbers = np.array(topology.hosts, float)
         rows[:, :2] = numbers[rows[:, :2].astype(int)]
-        return rows
+        if self.pairs is None:
+            return rows
+        sent = pair_flows(count, pairs=self.pairs, until=self.until, rate=fastest, sizes=name, seed=seed)
+        first = [(topology.hosts[int(row[0])], topology.hosts[int(row[1])], *row[2:]) for row in sent]
+        return [*first, *((int(a), int(b), start, size) for a, b, start, size in rows.tolist())]
 
 
 def _listed(path: str | os.PathLike[str]) -> Any:

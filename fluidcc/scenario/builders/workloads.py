@@ -74,9 +74,9 @@ def poisson_flows(
     >>> poisson_flows(32, load=0.6, until="1ms").shape[1]
     4
     """
-    hosts, until, rate = _checked(hosts, until, rate)
+    hosts, until, rate = checked(hosts, until, rate)
     bytes_per_s = _load(load) * hosts * rate
-    table = _distribution(sizes)
+    table = distribution(sizes)
     at, share = np.array(table).T
     mean = float(np.sum(np.diff(share) * (at[1:] + at[:-1]) / 2))
     generator = np.random.default_rng([seed, 0])
@@ -120,7 +120,7 @@ def incasts(
     InputError
         If a value cannot be read or makes no sense.
     """
-    hosts, until, rate = _checked(hosts, until, rate)
+    hosts, until, rate = checked(hosts, until, rate)
     senders = whole(senders, 1, hosts - 1, "senders", f"; {hosts} hosts have at most {hosts - 1} senders for one")
     size = _size(size)
     generator = np.random.default_rng([seed, 1])
@@ -195,7 +195,14 @@ def all_to_all_flows(hosts: int, *, size: Any = "1MB") -> Rows:
     return np.stack([source, target, np.zeros(len(source)), np.full(len(source), size)], axis=1).astype(float)
 
 
-def _checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:
+def checked(hosts: int, until: Any, rate: Any) -> tuple[int, float, float]:
+    """Hosts, end [s] and rate [bytes/s], read.
+
+    Raises
+    ------
+    InputError
+        If one cannot be read or makes no sense.
+    """
     hosts = whole(hosts, 2, _MOST_HOSTS, "hosts")
     until, rate = quantity(until, TIME, "until"), quantity(rate, RATE, "rate")
     if not 0 < until < math.inf or not 0 < rate < math.inf:
@@ -217,7 +224,14 @@ def _load(load: Any) -> float:
     return value
 
 
-def _distribution(sizes: str | Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+def distribution(sizes: str | Sequence[tuple[float, float]]) -> Sequence[tuple[float, float]]:
+    """Sizes [bytes] and shares, of a name in `SIZES` or as given.
+
+    Raises
+    ------
+    InputError
+        If there is no such name, or they do not rise from 0 to 1.
+    """
     if isinstance(sizes, str):
         if sizes not in SIZES:
             raise InputError(f"sizes: {sizes[:20]!r} is unknown; write {' or '.join(SIZES)}, or (size, share) pairs")
