@@ -128,9 +128,60 @@ def test_seeds_and_lists(tmp_path: Path) -> None:
 def test_a_connection_matrix(tmp_path: Path) -> None:
     path = tmp_path / "three.cm"
     path.write_text(MATRIX)
-    np.testing.assert_array_equal(
-        fabrics.read_connections(path), [[0, 5, 0, 2e6], [1, 5, 1.5e-6, 2e4], [2, 7, 0, np.inf]]
-    )
+    assert fabrics.read_connections(path) == [(0, 5, 0, 2e6), (1, 5, 1.5e-6, 2e4), (2, 7, 0, np.inf)]
+
+
+CHAIN = """Nodes 8
+Connections 5
+Triggers 2
+0->5 id 1 start 0 size 100000 send_done_trigger 7
+1->5 id 2 start 0 size 300000 send_done_trigger 7
+5->2 id 3 trigger 7 size 100000 recv_done_trigger 8
+2->6 id 4 trigger 8 size 100000
+3->6 id 5 trigger 8 size 100000
+trigger id 7 barrier count 2
+trigger id 8 oneshot
+"""
+
+
+def test_triggers_of_a_connection_matrix(tmp_path: Path) -> None:
+    """A barrier goes off with the last ACK of two, a shot with the last byte; the run says when flows began."""
+    path = tmp_path / "chain.cm"
+    path.write_text(CHAIN)
+    rows = fabrics.read_connections(path)
+    assert [row[4:] for row in rows] == [(), (), ((0, 1), "answer"), ((2,), "receipt"), ((2,), "receipt")]
+    study = fc.fabric("hpcc", SMALL, flows=path)
+    found = study.runs[0].slowdown
+    ends = (found["start"] + found["completion"]).values
+    assert found.unfinished == 0
+    assert found["start"].values[2] == pytest.approx(ends[:2].max(), abs=1e-12)
+    assert found["start"].values[3] == found["start"].values[4] < ends[2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("barrier count 2", "barrier count 3", "line 9: trigger 7 counts 3, and 2 flows are for it"),
+        ("barrier count 2", "oneshot", "line 9: trigger 7 goes off with the first of 2"),
+        ("barrier count 2", "barrier count 0", "line 9: the count '0'"),
+        ("barrier count 2", "barrier", "line 9: 'barrier' is no kind of trigger"),
+        ("trigger id 8 oneshot", "trigger id 7 oneshot", "line 10: trigger 7 is there twice"),
+        ("trigger id 8 oneshot", "trigger 8 oneshot", "line 10: is no trigger"),
+        ("trigger id 8 oneshot\n", "", "the file has 1 triggers and says 2"),
+        ("id 3 trigger 7", "id 3 trigger 9", "line 6: trigger 9 is none of the file's 2"),
+        ("recv_done_trigger 8", "recv_done_trigger 9", "line 6: recv_done_trigger 9 is none"),
+        ("id 3 trigger 7", "id 3 start 0 trigger 7", "line 6: has no start, or a trigger beside it"),
+        ("size 300000 send_done", "size 300000 recv_done", "line 9: trigger 7 is for ACKs of some flows and data of"),
+        ("size 100000 recv_done_trigger 8", "size 100000", "line 10: trigger 8 is for no flow to set off"),
+        ("id 3 trigger 7", "id 3 trigger -7", "line 6: trigger '-7'"),
+    ],
+)
+def test_triggers_that_are_none(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert CHAIN.count(old) == 1
+    path = tmp_path / "bad.cm"
+    path.write_text(CHAIN.replace(old, new))
+    with pytest.raises(fc.InputError, match=f"bad.cm.*{words}"):
+        fabrics.read_connections(path)
 
 
 @pytest.mark.parametrize(
@@ -147,12 +198,14 @@ def test_a_connection_matrix(tmp_path: Path) -> None:
         ("2->7", "2->", "line 6: a node ''"),
         ("2->7", "-2->7", "line 6: a node '-2'"),
         ("start 1500000", "start soon", "line 5: start 'soon'"),
-        ("start 1500000", "trigger 3", "line 5: trigger: flows that wait"),
+        ("start 1500000", "trigger 3", "line 5: trigger 3 is none of the file's 0"),
+        ("start 1500000", "addon 3", "line 5: 'addon' is unknown"),
         ("start 1500000 ", "", "line 5: has no start"),
         ("size 20000\n", "size -1\n", "line 5: size '-1'"),
         ("size 20000\n", "size\n", "line 5: size ''"),
         ("size 20000\n", "weight 1\n", "line 5: 'weight' is unknown"),
-        ("Connections 3", "Connections 3\nTriggers 1", "line 4: Triggers are not read"),
+        ("Connections 3", "Connections 3\nTriggers 1", "the file has 0 triggers and says 1"),
+        ("Connections 3", "Connections 3\nFailures 1", "line 4: Failures are not read"),
     ],
 )
 def test_matrices_that_are_none(tmp_path: Path, old: str, new: str, words: str) -> None:
