@@ -85,14 +85,9 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
         nodes=nodes_of(scenario, topology),
         packets=records(layout.PACKET, 0),
         flows=records(layout.FLOW, len(members)),
-        active=np.zeros(len(members), np.int64),
-        starts=np.zeros(1, np.int64),
-        followers=np.zeros(1, np.int64),
-        routes=_routes(topology),
+        lists=np.zeros(1, np.int64),
+        routes=np.zeros((1, 1), np.int32),
         rerouted=np.zeros((len(scenario.failures), len(members), 4), np.int64),
-        paths=np.zeros(1, np.int64),
-        failures=records(layout.FAILURE, len(scenario.failures)),
-        storms=records(layout.STORM, len(scenario.storms)),
         ticks=np.zeros((1, 1), np.int64),
         weights=weights_of(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
@@ -112,24 +107,33 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)
     _flows(scenario, topology, sim, members)
-    waits = followers_of(scenario, topology, sim.flows, np.array(members))
-    first = np.flatnonzero(sim.flows["awaits"] == 0)
-    by_start = first[np.argsort(sim.flows["start"][first], kind="stable")]
-    sim = sim._replace(followers=waits, starts=by_start, bitmaps=bitmaps_of(sim.flows))
-    routes, spray = len(topology.routes), None
-    if core[0].spraying:
-        spray = Spray(single, topology)
-        ways = (topology.routes[number] for number in topology.forward)
-        spread = [spray.over(flow, way, way) for flow, way in zip(single.flows, ways, strict=True)]
-        sim.flows["first_path"], sim.flows["paths"] = np.array(spread, np.int64).T
-    reroutes(single, topology, spray, sim)
-    if len(topology.routes) > routes:
-        sim = sim._replace(routes=_routes(topology))
-    if spray is not None:
-        sim = sim._replace(paths=np.array(spray.routes, np.int64))
+    lists = _lists(scenario, single, topology, sim, np.array(members))
+    sim = sim._replace(lists=lists, routes=_routes(topology), bitmaps=bitmaps_of(sim.flows))
     _first(scenario, sim, times)
     sim = grown_packets(sim, 1024)
     return PreparedRun(sim, topology, members, times, run)
+
+
+def _lists(scenario: Scenario, single: Scenario, topology: Topology, sim: Sim, members: np.ndarray) -> np.ndarray:
+    """`Sim.lists`, whose places ports and flows get; also the routes behind failures, and the paths of packets.
+
+    One array, because each takes a dozen words whenever the memory is handed on.
+    """
+    core, flows = sim.core[0], sim.flows
+    free = np.flatnonzero([not scenario.flows[m].after for m in members])
+    by_start = free[np.argsort(flows["start"][free], kind="stable")]
+    core.started = len(flows)
+    core.starts_end = len(flows) + len(by_start)
+    followers = followers_of(scenario, topology, flows, members, int(core.starts_end))
+    spray = None
+    if core.spraying:
+        spray = Spray(single, topology, int(core.starts_end) + len(followers))
+        ways = [topology.routes[number] for number in topology.forward]
+        spread = [spray.over(flow, way, way) for flow, way in zip(single.flows, ways, strict=True)]
+        flows["first_path"], flows["paths"] = np.array(spread, np.int64).T
+    reroutes(single, topology, spray, sim)
+    paths = [] if spray is None else spray.routes
+    return np.concatenate([np.zeros(len(flows), np.int64), by_start, np.array([*followers, *paths], np.int64)])
 
 
 def sampled_classes(scenario: Scenario) -> int:
@@ -303,22 +307,22 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
     core.sample_interval = times.interval
     settle_losses(scenario, core)
     core.free = -1
-    first = sim.starts[0]
+    first = sim.lists[core.started]
     events = [
         (times.opens, layout.OPEN, 0),  # before what is sent at that instant
         (int(sim.flows[first].start), layout.START, int(first)),
         (0, layout.SAMPLE, 0),
         (times.closes, layout.CLOSE, 0),
     ]
-    for i, failure in enumerate(scenario.failures):
-        events.append((round(failure.at * PS), layout.FAIL, i))
-        events.append((round((failure.at + failure.reroute_after) * PS), layout.REROUTE, i))
     names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]
-    for i, storm in enumerate(scenario.storms):
-        sim.storms[i].port = names.index(storm.link)
-        events.append((round(storm.at * PS), layout.JAM, i))
+    for i, failure in enumerate(scenario.failures):
+        events.append((round(failure.at * PS), layout.FAIL, names.index(failure.link)))
+        events.append((round((failure.at + failure.reroute_after) * PS), layout.REROUTE, i))
+    for storm in scenario.storms:
+        port = names.index(storm.link)
+        events.append((round(storm.at * PS), layout.JAM, port))
         if math.isfinite(storm.duration):
-            events.append((round((storm.at + storm.duration) * PS), layout.RELEASE, i))
+            events.append((round((storm.at + storm.duration) * PS), layout.RELEASE, port))
     for order, (time, kind, index) in enumerate(sorted(events, key=lambda e: e[0])):
         sim.heap[order] = time, order, (kind << SHIFT) | index  # a sorted array is a heap
     core.heap = core.order = len(events)

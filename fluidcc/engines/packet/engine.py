@@ -251,12 +251,12 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
         host.interval_over(sim, i)
     elif kind == START:
         core.started += 1
-        if core.started < len(sim.starts):
-            following = sim.starts[core.started]
+        if core.started < core.starts_end:
+            following = sim.lists[core.started]
             schedule(core, sim.heap, sim.flows[following].start, START, following)
         return host.begin(sim, i)
     elif kind == TELL:
-        followers.tell(core, sim.heap, sim.flows, sim.followers, i)
+        followers.tell(core, sim.heap, sim.flows, sim.lists, i)
     elif kind == FOLLOW:
         return host.begin(sim, i)
     elif kind == SAMPLE:
@@ -266,8 +266,8 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
     elif kind == CLOSE:
         toggle_window(sim, False)
     elif kind == FAIL:
-        fail(sim, sim.failures[i].port)
-        fail(sim, sim.failures[i].reverse)
+        fail(sim, i)
+        fail(sim, sim.ports[i].reverse)
     elif kind == REROUTE:
         for f in range(len(sim.flows)):
             sim.flows[f].route = sim.rerouted[i, f, 0]
@@ -275,10 +275,10 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
             sim.flows[f].first_path = sim.rerouted[i, f, 2]
             sim.flows[f].paths = sim.rerouted[i, f, 3]
     elif kind == JAM:
-        start_storm(sim, sim.storms[i].port)
+        start_storm(sim, i)
     elif kind == RELEASE:
-        end_storm(sim, sim.storms[i].port)
-        return sim.storms[i].port
+        end_storm(sim, i)
+        return i
     return -1
 
 

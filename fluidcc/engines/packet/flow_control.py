@@ -83,7 +83,7 @@ def stuck_ports(sim: Sim, since: int = NEVER - 1) -> set[tuple[int, int]]:
 def _endless_storms(sim: Sim) -> set[int]:
     """Ports with more storms than ends of storms to come."""
     events = sim.heap[: int(sim.core[0].heap), 2]
-    ends = [int(sim.storms[event & ((1 << SHIFT) - 1)].port) for event in events if event >> SHIFT == RELEASE]
+    ends = [int(event & ((1 << SHIFT) - 1)) for event in events if event >> SHIFT == RELEASE]
     return {int(i) for i in np.flatnonzero(sim.ports["jammed"]) if sim.ports[i].jammed > ends.count(int(i))}
 
 

@@ -27,7 +27,7 @@ def ended(core: Any, heap: Any, flow: Any, f: Any, answered: Any) -> None:
 
 
 @kernel
-def tell(core: Any, heap: Any, flows: Any, followers: Any, i: Any) -> None:
+def tell(core: Any, heap: Any, flows: Any, lists: Any, i: Any) -> None:
     """Some of a flow's followers learn that it has ended; who has waited for nothing else begins after its delay."""
     flow = flows[i // 2]
     answered = i % 2
@@ -35,11 +35,11 @@ def tell(core: Any, heap: Any, flows: Any, followers: Any, i: Any) -> None:
     end = flow.answers if answered else flow.receipts
     last = min(end, at + _AT_ONCE)
     while at < last:
-        follower = flows[followers[at]]
+        follower = flows[lists[at]]
         follower.awaits -= 1
         if follower.awaits == 0:
             follower.start += core.now
-            schedule(core, heap, follower.start, FOLLOW, followers[at])
+            schedule(core, heap, follower.start, FOLLOW, lists[at])
         at += 1
     if answered:
         flow.on_answer = at
@@ -49,13 +49,13 @@ def tell(core: Any, heap: Any, flows: Any, followers: Any, i: Any) -> None:
         schedule(core, heap, core.now, TELL, i)
 
 
-def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np.ndarray) -> np.ndarray:
-    """Lists of all flows' followers, by whom they follow; each flow's record gets the ends of its own.
+def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np.ndarray, first: int) -> list[int]:
+    """Lists of all flows' followers, from a place on; each flow's record gets the ends of its own.
 
     All flows of a class wait for all of the classes that it names.
     """
     if not any(flow.after for flow in scenario.flows):
-        return np.zeros(1, np.int64)
+        return []
     starts = np.searchsorted(members, np.arange(len(scenario.flows) + 1))
     told: list[tuple[list[int], list[int]]] = [([], []) for _ in members]  # on receipt, on answer
     sources = [topology.ports[topology.routes[way][0]].source for way in topology.forward]
@@ -71,11 +71,11 @@ def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np
                     flows[f].awaits += 1
     listed: list[int] = []
     for record, (receipts, answers) in zip(flows, told, strict=True):
-        record.on_receipt = len(listed)
-        record.receipts = record.on_answer = len(listed) + len(receipts)
+        record.on_receipt = first + len(listed)
+        record.receipts = record.on_answer = first + len(listed) + len(receipts)
         record.answers = record.on_answer + len(answers)
         listed += [*receipts, *answers]
-    return np.array(listed, np.int64)
+    return listed
 
 
 def began(sim: Sim) -> np.ndarray:

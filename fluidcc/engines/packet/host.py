@@ -50,7 +50,7 @@ def emit(sim: Any, i: Any) -> Any:
         slot += 1
         if slot >= port.active:
             slot = 0
-        f = sim.active[port.first + slot]
+        f = sim.lists[port.first + slot]
         flow = sim.flows[f]
         again = flow.again < flow.missing  # what IRN sends again; 0 < 0 otherwise
         if flow.sent >= flow.total and not again:
@@ -89,7 +89,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         packet.end = flow.sent
         packet.wire_end = flow.sent_wire
     if core.spraying:
-        spraying.choose(core, sim.uniforms, sim.paths, flow)
+        spraying.choose(core, sim.uniforms, sim.lists, flow)
     flow.last = core.now
     flow.last_size = size
     flow.next = core.now + gap(core, size, flow.rate)
@@ -315,7 +315,7 @@ def begin(sim: Any, f: Any) -> Any:
     """A flow starts; returns its NIC."""
     core, flow = sim.core[0], sim.flows[f]
     port = sim.ports[flow.nic]
-    sim.active[port.first + port.active] = f
+    sim.lists[port.first + port.active] = f
     port.active += 1
     flow.state = 1
     flow.next = core.now
@@ -337,8 +337,8 @@ def finish(sim: Any, f: Any) -> None:
     found = 0
     for slot in range(port.active):
         if found:
-            sim.active[port.first + slot - 1] = sim.active[port.first + slot]
-        elif sim.active[port.first + slot] == f:
+            sim.lists[port.first + slot - 1] = sim.lists[port.first + slot]
+        elif sim.lists[port.first + slot] == f:
             found = 1
             if port.turn >= slot:
                 port.turn -= 1

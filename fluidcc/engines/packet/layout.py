@@ -62,7 +62,8 @@ CORE = np.dtype(
         ("dropped_control", _I),  # other packets lost
         ("pauses", _I),
         ("logged", _I),
-        ("started", _I),  # flows that have started
+        ("started", _I),  # place in the list of flows by start, and its end
+        ("starts_end", _I),
         ("sampled", _I),
         ("queues", _I),  # in use at each port, with the control queue
         ("equal", _I),  # whether all traffic classes have the same priority
@@ -76,8 +77,6 @@ CORE = np.dtype(
         ("lossy", _I),  # bit set of queues that drop beyond their share of the buffer
         ("egress_alpha", _F),  # that share, of what is free
         ("lossy_links", _I),  # whether wires lose packets
-        ("spraying", _I),
-        ("flowlet_gap", _I),
         ("recovery", _I),
         ("timeout", _I),
         ("low_timeout", _I),
@@ -92,6 +91,8 @@ CORE = np.dtype(
         ("stopped", _F),  # rates of all ports that are paused, bytes/s
         ("stopped_max", _F),
         ("depths", _I, (DEPTHS,)),  # PAUSE frames that stopped a port, by its depth
+        ("spraying", _I),
+        ("flowlet_gap", _I),
     ],
     align=True,
 )
@@ -122,7 +123,7 @@ PORT = np.dtype(
         ("fresh", _I, (QUEUES,)),  # and whether that has just begun
         ("wire_head", _I),
         ("wire_tail", _I),
-        ("first", _I),  # of this NIC's rows in the table of active flows
+        ("first", _I),  # of this NIC's places in the list of active flows
         ("active", _I),  # how many are in use
         ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
         ("incoming", _I),  # flows that are arriving at this NIC's host
@@ -211,8 +212,6 @@ FLOW = np.dtype(
         ("nic", _I),
         ("route", _I),
         ("back", _I),  # route of its ACKs
-        ("first_path", _I),  # in `Sim.paths`, if its packets take several,
-        ("paths", _I),  # and how many
         ("queue", _I),
         ("total", _I),  # payload bytes to send
         ("payload", _I),  # of a full packet
@@ -221,12 +220,6 @@ FLOW = np.dtype(
         ("telemetry", _I),
         ("start", _I),
         ("state", _I),  # 0 waiting, 1 active, 2 finished
-        # dependencies, see packet/followers.py
-        ("awaits", _I),  # flows that must end before it begins
-        ("on_receipt", _I),  # next of its followers to be told of its last byte's arrival,
-        ("on_answer", _I),  # of that byte's ACK,
-        ("receipts", _I),  # and ends of these lists in `Sim.followers`
-        ("answers", _I),
         ("finish", _I),  # when the last ACK came
         ("line_rate", _F),
         ("initial_rate", _F),
@@ -262,7 +255,6 @@ FLOW = np.dtype(
         ("answer_next", _I),
         ("answer_armed", _I),  # a timer will answer what is left
         ("disorder", _I),  # packets that came after a later one
-        ("farthest", _I),  # payload bytes: end of the latest of them so far
         ("unanswered", _I),  # packets since the last ACK
         ("unanswered_marks", _I),
         ("unanswered_undetermined", _I),
@@ -279,6 +271,16 @@ FLOW = np.dtype(
         ("sent_close", _I),
         ("acked_open", _I),
         ("acked_close", _I),
+        # what few runs have comes last
+        ("farthest", _I),  # payload bytes: end of the latest of them so far
+        ("first_path", _I),  # in `Sim.lists`, if its packets take several,
+        ("paths", _I),  # and how many
+        # dependencies, see packet/followers.py
+        ("awaits", _I),  # flows that must end before it begins
+        ("on_receipt", _I),  # next of its followers to be told of its last byte's arrival,
+        ("on_answer", _I),  # of that byte's ACK,
+        ("receipts", _I),  # and ends of these lists
+        ("answers", _I),
     ],
     align=True,
 )
@@ -299,8 +301,6 @@ LINK = np.dtype(
     align=True,
 )
 
-FAILURE = np.dtype([("port", _I), ("reverse", _I)], align=True)
-STORM = np.dtype([("port", _I)], align=True)
 LOG = np.dtype(
     [("time", _I), ("what", _I), ("port", _I), ("flow", _I), ("kind", _I), ("end", _I), ("queue", _I), ("value", _F)],
     align=True,
@@ -316,14 +316,9 @@ class Sim(NamedTuple):
     nodes: Any  # NODE
     packets: Any  # PACKET
     flows: Any  # FLOW
-    active: Any  # (flows,) flows that each NIC serves, in blocks
-    starts: Any  # flows that wait for no other, by start
-    followers: Any  # flows that wait, by what they wait for
+    lists: Any  # of flows and routes: those that each NIC serves, by start, followers, and paths, one after the other
     routes: Any  # (routes, hops) ports, -1 behind the end
     rerouted: Any  # (failures, flows, 4) route, back, first of its paths and their number after each failure
-    paths: Any  # routes that packets of a flow may take
-    failures: Any  # FAILURE
-    storms: Any  # STORM
     ticks: Any  # (rows, bytes) transmission times
     weights: Any  # (QUEUES, 2) priority and quantum of each queue
     links: Any  # LINK

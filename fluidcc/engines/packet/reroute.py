@@ -13,7 +13,7 @@ from fluidcc.scenario.routing import route
 
 
 def reroutes(scenario: Scenario, topology: Topology, spray: Spray | None, sim: Any) -> None:
-    """Fill the tables of failing ports and of the routes that flows take afterwards.
+    """Fill the table of the routes that flows take after each failure.
 
     A flow whose path holds keeps it; any other takes one of the shortest paths that are left, chosen by its hash. Those
     whose packets take several paths take what is left of these.
@@ -30,8 +30,7 @@ def reroutes(scenario: Scenario, topology: Topology, spray: Spray | None, sim: A
     order = sorted(range(len(scenario.failures)), key=lambda i: scenario.failures[i].at)
     for i in order:
         down = names.index(scenario.failures[i].link)
-        sim.failures[i].port, sim.failures[i].reverse = down, topology.ports[down].reverse
-        lost |= {int(sim.failures[i].port), int(sim.failures[i].reverse)}
+        lost |= {down, topology.ports[down].reverse}
         out = {p for p in lost if p < len(scenario.links)}
         for m, flow in enumerate(scenario.flows):
             way = topology.routes[topology.forward[m]]

@@ -20,12 +20,12 @@ MODES = {"flow": BY_FLOW, "packet": BY_PACKET, "flowlet": BY_FLOWLET}
 
 
 @kernel
-def choose(core: Any, uniforms: Any, paths: Any, flow: Any) -> None:
+def choose(core: Any, uniforms: Any, lists: Any, flow: Any) -> None:
     """Where a flow's next packet goes."""
     if flow.paths > 1 and (core.spraying == BY_PACKET or flow.sent == 0 or core.now - flow.last > core.flowlet_gap):
         draw = uniforms[core.drawn]
         core.drawn += 1
-        flow.route = paths[flow.first_path + int(draw * flow.paths)]
+        flow.route = lists[flow.first_path + int(draw * flow.paths)]
 
 
 @kernel
@@ -46,10 +46,12 @@ class Spray:
         Resolved, of single flows.
     topology : Topology
         Whose routes grow.
+    first : int
+        Place of the list's begin.
     """
 
-    def __init__(self, scenario: Scenario, topology: Topology) -> None:
-        self.scenario, self.topology = scenario, topology
+    def __init__(self, scenario: Scenario, topology: Topology, first: int) -> None:
+        self.scenario, self.topology, self.first = scenario, topology, first
         self.routes: list[int] = []
         self._first: dict[tuple[int, ...], int] = {}
         self._between: dict[Any, list[Path]] = {}
@@ -80,7 +82,7 @@ class Spray:
         found = [(way[0], *each, *tail, *beyond) for each in self._between[key]] or [present]
         numbers = tuple(map(self.topology.route, found))
         if numbers not in self._first:
-            self._first[numbers] = len(self.routes)
+            self._first[numbers] = self.first + len(self.routes)
             self.routes += numbers
         return self._first[numbers], len(numbers)
 
