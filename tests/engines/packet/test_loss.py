@@ -216,7 +216,9 @@ def test_every_scheme_recovers(scheme: str, recovery: str) -> None:
 
 @st.composite
 def networks(draw: st.DrawFn) -> fc.Scenario:
-    """Two ways between two switches, either of which may fail; loss, buffers, classes and flow control as they come."""
+    """Two ways between two switches, either of which may fail; loss, order of flows, spraying, buffers, classes and
+    flow control as they come.
+    """
     ways = (("a", "x"), ("x", "b"), ("a", "y"), ("y", "b"), ("b", "end"))
     losses = st.sampled_from([0.0, 0.0, 0.01, 0.2])
     links = tuple(
@@ -240,6 +242,7 @@ def networks(draw: st.DrawFn) -> fc.Scenario:
             traffic_class=draw(st.integers(0, len(classes) - 1)),
             source=f"host {i % 3}",
             target=f"far {i}" if beyond else "end",
+            after=tuple(draw(st.sets(st.integers(0, i - 1), max_size=2))) if i and draw(st.booleans()) else (),
         )
         for i in range(draw(st.integers(1, 5)))
     )
@@ -251,6 +254,7 @@ def networks(draw: st.DrawFn) -> fc.Scenario:
         links,
         flows,
         loss_recovery=draw(st.sampled_from(["gbn", "irn"])),
+        load_balancing=draw(st.sampled_from(["flow", "flow", "packet", "flowlet"])),
         ack_interval=draw(st.sampled_from([1, 1, 4])),
         ack_queue=draw(st.sampled_from(["data", "control"])),
         window_unit=draw(st.sampled_from(["wire", "payload"])),
