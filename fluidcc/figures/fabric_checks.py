@@ -56,8 +56,8 @@ def precision_notes(studies: Mapping[str, FabricStudy], values: Mapping[str, flo
     """How many flows and seeds there are, how wide each scheme's p95 is, and who did not finish."""
     first = next(iter(studies.values()))
     widths = [
-        f"{scheme} ±{half_width(by_seed(study, scheme, 'p95')):.1%}"
-        for study in studies.values()
+        f"{scheme}{f' ({traffic})' * (len(studies) > 1)} ±{half_width(by_seed(study, scheme, 'p95')):.1%}"
+        for traffic, study in studies.items()
         for scheme in study.schemes
     ]
     return [

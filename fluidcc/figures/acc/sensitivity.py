@@ -181,7 +181,9 @@ def _draw_classes(axis: Any, found: FabricStudy, variants: Sequence[str]) -> Non
         axis.errorbar(
             range(len(variants)), means[0], errors, color=colour(k + 4), marker="osD"[k], capsize=3, label=name
         )
-    axis.set_xticks(range(len(variants)), [name.removeprefix("ACC, ") for name in variants])
+    axis.set_xticks(
+        range(len(variants)), ["RI 4 Gbps" if name == "ACC" else name.removeprefix("ACC, ") for name in variants]
+    )
     axis.set(ylabel="mean slowdown [1]", ylim=(0, None))
     axis.set_title("mean by class", fontsize="medium")
     axis.legend(fontsize="small")
