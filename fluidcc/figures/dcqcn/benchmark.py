@@ -15,6 +15,7 @@ from fluidcc.fabrics.run import FabricRun
 from fluidcc.fabrics.study import fabric, interval
 from fluidcc.fabrics.traffic import Traffic
 from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, variable
+from fluidcc.figures.slowdowns import Compared, difference
 from fluidcc.plotting.style import colour, label
 from fluidcc.scenario.model import PFC, RED
 from fluidcc.schemes.dcqcn import PRESETS
@@ -96,14 +97,14 @@ def study(folder: Path, quick: bool, setups: tuple[str, ...], points: list[Point
     names = list(found[0][0][0])
     units = {name: "bytes/s" if name in STATISTICS else "1/s" if name == "pauses" else "1" for name in names}
     dims = ("setup", "point", "draw")
-    texts: dict[str, str] = {**STATISTICS, "pauses": "PAUSE frames that spines receive"}
+    texts = {**{name: name for name in names}, **STATISTICS, "pauses": "PAUSE frames that spines receive"}
     return xr.Dataset(
         {
             name: variable(
                 dims,
                 np.array([[[run[name] for run in at[k]] for at in found] for k in range(len(setups))]),
                 units[name],
-                texts[name] if name in texts else name,
+                texts[name],
             )
             for name in names
         },
@@ -181,6 +182,11 @@ def at(data: xr.Dataset, setup: str, name: str, **point: int) -> np.ndarray:
     """A statistic of every draw at one point, given as ``senders`` or ``pairs``."""
     ((axis, value),) = point.items()
     return data[name].sel(setup=setup).values[int(np.flatnonzero(data[axis].values == value)[0])]
+
+
+def surplus(a: np.ndarray, b: np.ndarray) -> Compared:
+    """How much more one has than the other [Gb/s], draw by draw; ratios would leave out draws in which one has none."""
+    return difference(a / GBPS, b / GBPS)
 
 
 def draw_over(axes: Any, data: xr.Dataset, over: str, names: list[str]) -> None:
