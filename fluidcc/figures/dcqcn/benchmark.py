@@ -89,8 +89,7 @@ def study(folder: Path, quick: bool, setups: tuple[str, ...], points: list[Point
             folder=folder / f"dcqcn-benchmark-{'quick-' if quick else ''}runs",
             **sent,
         )
-        rows = [Traffic(**sent).rows(runs.topology, seed) for seed in runs.seeds]
-        pair_of = [np.cumsum([row[4] == () for row in each if len(row) > 4]) - 1 for each in rows]
+        pair_of = [_pair_of(Traffic(**sent).rows(runs.topology, seed)) for seed in runs.seeds]
         found.append(
             [[_numbers(*each, size) for each in zip(runs.of(key_of(name)), pair_of, strict=True)] for name in setups]
         )
@@ -117,16 +116,23 @@ def study(folder: Path, quick: bool, setups: tuple[str, ...], points: list[Point
     )
 
 
+def _pair_of(rows: Any) -> np.ndarray:
+    """Number of the pair of each flow; -1 of the rebuild's, which are rows without one that they wait for."""
+    number = np.cumsum([len(row) > 4 and row[4] == () for row in rows]) - 1
+    return np.where([len(row) > 4 for row in rows], number, -1)
+
+
 def _numbers(run: FabricRun, pair_of: np.ndarray, size: Size) -> dict[str, float]:
-    """Of one run, whose first flows are transfers of pairs, and whose last are the rebuild's."""
-    users, rebuild = slice(None, len(pair_of)), slice(len(pair_of), None)
+    """Of one run, whose flows are named by their places."""
+    pair = pair_of[[int(name.removeprefix("flow ")) for name in run.slowdown["flow"].values]]
+    users, rebuild = np.flatnonzero(pair >= 0), pair < 0
     flow = {name: run.slowdown[name].values for name in ("size", "start", "completion", "goodput")}
-    began = flow["start"][users] >= size.since  # no for those whose turn never came
+    began = flow["start"][users] >= size.since
     took = flow["completion"][users][began]
     ended = np.isfinite(took)
     samples = {
         "user": flow["size"][users][began][ended] / took[ended],
-        "pair": np.bincount(pair_of, flow["goodput"][users]),
+        "pair": np.bincount(pair[users], flow["goodput"][users], minlength=pair.max() + 1),
         "incast": flow["goodput"][rebuild],
     }
     return {
