@@ -53,6 +53,12 @@ def command(
         str | None, typer.Option(metavar="DEGREE:SIZE:LOAD", help="Incasts beside it, such as 60:500KB:2%.")
     ] = None,
     size: Annotated[str | None, typer.Option(help="Of the flows of permutation and all-to-all; 1MB.")] = None,
+    pairs: Annotated[
+        int | None, typer.Option(help="In place of a load: so many pairs of hosts send back to back until --until.")
+    ] = None,
+    rebuild: Annotated[
+        int | None, typer.Option(help="Beside it, so many hosts send to another all the time: a disk's rebuild.")
+    ] = None,
     rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
     fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
     delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,
@@ -67,6 +73,7 @@ def command(
     ] = None,
     sets: o.Sets = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
+    since: Annotated[str | None, typer.Option(help="Queues and goodput count from then on; 0.")] = None,
     drain: Annotated[str | None, typer.Option(help="Wait for flows after the last has started.")] = None,
     ideal: Annotated[
         str | None, typer.Option(help="alone (default) or hpcc-sim (with --config): what slowdowns compare with.")
@@ -84,7 +91,8 @@ def command(
         sets = [*(sets or []), f"loss_recovery={loss_recovery}"]
     options: dict[str, Any] = {
         "flows": flows_file, "workload": workload, "load": load, "until": until, "incast": incast, "size": size,
-        "rate": rate, "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,
+        "pairs": pairs, "rebuild": rebuild, "rate": rate,
+        "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,
     }  # fmt: skip
     if out is not None:
         output.make_folder(out, "--out")
@@ -109,6 +117,7 @@ def command(
         chosen,
         place,
         seeds=seeds,
+        since=since or 0.0,
         drain=drain,
         ideal=ideal or "alone",
         threads=threads,
@@ -225,8 +234,9 @@ def _print(found: FabricStudy) -> None:
         console.print(f"[bold red]deadlock[/]: {stuck.scheme}, seed {stuck.seed}: ports wait for each other since {at}")
     names = {"setup_s": "setup", "compile_s": "compiling", "wall_s": "loop", "analysis_s": "analysis"}
     times = [f"{text} {sum(run.numbers[name] for run in found.runs):.1f} s" for name, text in names.items()]
-    window = units.show(found.runs[0].numbers["window_s"][1], units.TIME)
-    console.print(f"queues and goodput over the first {window}; all runs: {', '.join(times)}")
+    begins, ends = (units.show(each, units.TIME) for each in found.runs[0].numbers["window_s"])
+    window = f"from {begins} to {ends}" if found.runs[0].numbers["window_s"][0] else f"over the first {ends}"
+    console.print(f"queues and goodput {window}; all runs: {', '.join(times)}")
 
 
 def _cell(each: dict[str, float], several: bool) -> str:

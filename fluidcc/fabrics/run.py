@@ -132,6 +132,12 @@ def read_run(path: str | os.PathLike[str]) -> FabricRun:
     return FabricRun(scheme, seed, Slowdown(dataset.drop_vars("queue")), numbers, queue)
 
 
+def begun(found: FabricRun) -> FabricRun:
+    """The same without flows that waited for others in vain."""
+    kept = np.flatnonzero(np.isfinite(found.slowdown["start"].values))
+    return dataclasses.replace(found, slowdown=Slowdown(found.slowdown.dataset.isel(flow=kept)))
+
+
 def run(
     topology: Topology,
     rows: Any,
@@ -209,7 +215,9 @@ def run(
     summary = summary_of(scenario, plan, sim, {"seed": seed, "compile_s": compile_s, "wall_s": wall_s})
     found = slowdown_of(scenario, summary["fct_s"], ideal, summary["began_s"])
     outcome = outcome_of(plan, sim)
-    found = found.with_goodput(outcome.goodput[[math.isfinite(flow.size) for flow in scenario.flows]])
+    units = {"units": "bytes/s", "long_name": "acknowledged payload over the window"}
+    sized = [math.isfinite(flow.size) for flow in scenario.flows]
+    found = Slowdown(found.dataset.assign(goodput=("flow", outcome.goodput[sized], units)))
     queues = pooled(outcome.links)
     numbers: dict[str, Any] = {key: summary[key] for key in _COUNTS if key in summary}
     numbers["goodput_bytes_per_s"] = float(outcome.goodput.sum())

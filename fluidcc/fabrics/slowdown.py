@@ -104,11 +104,6 @@ class Slowdown(DatasetResult):
         """How many flows did not finish."""
         return int(np.isnan(self.dataset["slowdown"].values).sum())
 
-    def with_goodput(self, goodput: np.ndarray) -> Slowdown:
-        """The same, with each flow's goodput [bytes/s]."""
-        units = {"units": "bytes/s", "long_name": "acknowledged payload over the window"}
-        return Slowdown(self.dataset.assign(goodput=("flow", goodput, units)))
-
     def __repr__(self) -> str:
         """Mean and 99th percentile, and what is left out of them."""
         numbers = self.statistics()

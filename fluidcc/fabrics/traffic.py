@@ -200,7 +200,7 @@ class Traffic:
         rows = rows[np.argsort(rows[:, 2], kind="stable")]
         numbers = np.array(topology.hosts, float)
         rows[:, :2] = numbers[rows[:, :2].astype(int)]
-        if self.pairs is None:
+        if self.pairs is None or name is None:
             return rows
         sent = pair_flows(count, pairs=self.pairs, until=self.until, rate=fastest, sizes=name, seed=seed)
         first = [(topology.hosts[int(row[0])], topology.hosts[int(row[1])], *row[2:]) for row in sent]
