@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.hpcc_files import read_sizes as read_sizes
     from fluidcc.fabrics.hpcc_files import read_topology as read_topology
     from fluidcc.fabrics.hpcc_files import write_fct as write_fct
+    from fluidcc.fabrics.hpcc_files import write_pfc as write_pfc
     from fluidcc.fabrics.htsim import read_connections as read_connections
     from fluidcc.fabrics.run import FabricRun as FabricRun
     from fluidcc.fabrics.shapes import named_topology as named_topology
@@ -42,6 +43,7 @@ _HOMES = {
     "read_sizes": "fluidcc.fabrics.hpcc_files",
     "read_topology": "fluidcc.fabrics.hpcc_files",
     "write_fct": "fluidcc.fabrics.hpcc_files",
+    "write_pfc": "fluidcc.fabrics.hpcc_files",
 }
 
 __all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]

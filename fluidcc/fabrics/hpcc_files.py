@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -304,6 +305,49 @@ def write_fct(path: str | os.PathLike[str], flows: FlowList, found: Slowdown) ->
             f"{source:08x} {target:08x} {ports[i]} {flows.port[i]} {int(flows.rows[i, 3])} {start[i]} "
             f"{round(float(took[i]) * 1e9)} {round(float(alone[i]) * 1e9)}\n"
         )
+    return write_atomically(Path(path), "".join(text).encode())
+
+
+def interfaces(topology: Topology) -> dict[tuple[int, int], int]:
+    """Number of the interface, by a node and the one at the cable's other end: in the order of cables, from 1."""
+    count: Counter[int] = Counter()
+    found: dict[tuple[int, int], int] = {}
+    for a, b in (cable.ends for cable in topology.cables):
+        for here, there in ((a, b), (b, a)):
+            count[here] += 1
+            found[here, there] = count[here]
+    return found
+
+
+@public()
+def write_pfc(path: str | os.PathLike[str], topology: Topology, frames: np.ndarray, begins: float = 0.0) -> Path:
+    """Write a ``pfc.txt``, as the simulator does.
+
+    A line for each frame of flow control, as it arrives: time [ns], the node that is to stop or go on, whether that is
+    a switch, its interface in the order of cables from 1, and 1 for PAUSE or 0 for RESUME.
+
+    Parameters
+    ----------
+    path : str or path
+    topology : Topology
+    frames : ndarray, shape (frames, 4)
+        As of `FabricRun`.
+    begins : float
+        When the first flow starts, in the file's time: as of `FlowList` [s].
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    InputError
+        If it cannot be written.
+    """
+    switches, text = set(topology.switches), []
+    for time, node, interface, pauses in frames.tolist():
+        ns = round((time + begins) * 1e9)
+        text.append(f"{ns} {int(node)} {int(node in switches)} {int(interface)} {int(pauses)}\n")
     return write_atomically(Path(path), "".join(text).encode())
 
 

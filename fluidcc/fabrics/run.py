@@ -16,9 +16,10 @@ import numpy as np
 from fluidcc.engines.compiled.outcome import QueueMoments, pooled
 from fluidcc.engines.packet.build import PreparedRun, prepare
 from fluidcc.engines.packet.flow_control import paused_for
-from fluidcc.engines.packet.layout import PS, Sim
+from fluidcc.engines.packet.layout import PAUSE, PS, Sim
 from fluidcc.engines.packet.run import execute, outcome_of, summary_of, times_of, warm_up
 from fluidcc.errors import InputError
+from fluidcc.fabrics.hpcc_files import interfaces
 from fluidcc.fabrics.slowdown import Slowdown, alone, slowdown_of
 from fluidcc.fabrics.topology import Topology
 from fluidcc.files import read_netcdf, write_netcdf
@@ -29,6 +30,7 @@ from fluidcc.scenario.model import Flow
 from fluidcc.surface import constructor, public
 
 PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started
+_FRAMES = 1 << 12  # frames to begin with
 _COUNTS = ("pfc_pauses", "drops", "retransmissions", "reordered", "packets", "events")
 _SHARE = 0.9  # of a run's work, that is done when the last flow starts
 _COMPILING = threading.Lock()  # of runs in threads, one compiles and the others find it done
@@ -54,6 +56,9 @@ class FabricRun:
         ``analysis_s``.
     queue : ndarray, shape (2, lengths)
         Distribution of queues over all switches' ports and the window: length [bytes], and the share of time at it.
+    frames : ndarray, shape (frames, 4), or None
+        Of flow control, as they arrived: time [s], the node that it stopped or let go on, its interface in the order of
+        cables from 1, and 1 for PAUSE or 0 for RESUME. None where they were not kept.
     """
 
     scheme: str
@@ -61,6 +66,7 @@ class FabricRun:
     slowdown: Slowdown
     numbers: dict[str, Any]
     queue: np.ndarray
+    frames: np.ndarray | None = None
 
     def __repr__(self) -> str:
         """Scheme, seed, and slowdowns in short."""
@@ -112,6 +118,8 @@ class FabricRun:
         """
         kept = {"scheme": self.scheme, "seed": self.seed, "numbers": json.dumps(self.numbers)}
         dataset = self.slowdown.dataset.assign(queue=(("of_queue", "length"), self.queue))
+        if self.frames is not None:
+            dataset = dataset.assign(frames=(("frame", "of_frame"), self.frames))
         write_netcdf(os.fspath(path), dataset.assign_attrs(kept))
 
 
@@ -129,7 +137,9 @@ def read_run(path: str | os.PathLike[str]) -> FabricRun:
         numbers, queue = json.loads(dataset.attrs.pop("numbers")), dataset["queue"].values
     except (KeyError, ValueError):
         raise InputError(f"{path}: is no run of a fabric; give a folder that fabric wrote") from None
-    return FabricRun(scheme, seed, Slowdown(dataset.drop_vars("queue")), numbers, queue)
+    frames = dataset["frames"].values if "frames" in dataset else None
+    flows = Slowdown(dataset.drop_vars(["queue", "frames"], errors="ignore"))
+    return FabricRun(scheme, seed, flows, numbers, queue, frames)
 
 
 def begun(found: FabricRun) -> FabricRun:
@@ -150,6 +160,7 @@ def run(
     drain: float | None = None,
     ideal: str = "alone",
     network: dict[str, Any] | None = None,
+    frames: bool = False,
     report: Callable[[float], None] | None = None,
 ) -> FabricRun:
     """Run flows to the end, or as long as is waited for them.
@@ -176,6 +187,8 @@ def run(
         As of `slowdown`.
     network : dict
         Fields of the scenario in place of the preset's.
+    frames : bool
+        Whether each frame of flow control is kept.
     report : callable
         Told the share of the horizon that is simulated.
 
@@ -199,7 +212,7 @@ def run(
     window = (since, last if until is not None else min(horizon, max(last, longest)))
     if not 0 <= window[0] < window[1]:
         raise InputError(f"since: counting ends at {window[1] * 1e3:g} ms; write an earlier time")
-    plan = prepare(scenario, times_of(scenario, horizon, window, horizon), 0)
+    plan = prepare(scenario, times_of(scenario, horizon, window, horizon), _FRAMES if frames else 0, frames_only=True)
     ready = time.perf_counter()
     with _COMPILING, waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
         warm_up(plan)
@@ -237,7 +250,18 @@ def run(
         "wall_s": wall_s,
         "analysis_s": time.perf_counter() - looped,
     }
-    return FabricRun(name, seed, found, numbers, _distribution(queues))
+    return FabricRun(
+        name, seed, found, numbers, _distribution(queues), _frames(topology, plan, sim) if frames else None
+    )
+
+
+def _frames(topology: Topology, plan: PreparedRun, sim: Sim) -> np.ndarray:
+    """Frames of flow control as they arrived, as `FabricRun` has them."""
+    log = sim.log[: int(sim.core[0].logged)]
+    number = interfaces(topology)
+    ends = [(int(port.target), int(port.source)) for port in plan.topology.ports]
+    places = np.array([(node, number[node, peer]) for node, peer in ends], float)
+    return np.column_stack([log["time"] / PS, places[log["port"]], log["kind"] == PAUSE])
 
 
 def _longest(flows: Sequence[Flow], times: np.ndarray) -> float:

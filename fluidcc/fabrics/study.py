@@ -17,7 +17,7 @@ from scipy import stats
 
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import FlowList, write_fct
+from fluidcc.fabrics.hpcc_files import FlowList, write_fct, write_pfc
 from fluidcc.fabrics.run import FabricRun, begun, read_run, run
 from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.slowdown import PERCENTILES, bin_ends
@@ -208,7 +208,7 @@ class FabricStudy(Comparable):
 
     @public()
     def write(self, folder: str | os.PathLike[str], bins: Any = 10) -> list[Path]:
-        """Write pictures, a table of the bins, and of flows from a ``flow.txt`` an ``fct.txt`` for each run.
+        """Write pictures, a table of the bins, and ``fct.txt`` and ``pfc.txt`` of each run of flows from a ``flow.txt``.
 
         Parameters
         ----------
@@ -237,6 +237,13 @@ class FabricStudy(Comparable):
             written += [
                 write_fct(place / f"fct-{each.scheme}-seed{each.seed}.txt", self.flows, each.slowdown)
                 for each in self.runs
+            ]
+            written += [
+                write_pfc(
+                    place / f"pfc-{each.scheme}-seed{each.seed}.txt", self.topology, each.frames, self.flows.begins
+                )
+                for each in self.runs
+                if each.frames is not None
             ]
         return written
 
@@ -328,6 +335,7 @@ def fabric(
     traffic = Traffic(**{name: options[name] for name in _OF_TRAFFIC if options.get(name) is not None})
     fields = {name: options[name] for name in NETWORK if name in options}
     numbers = _seeds(seeds)
+    listed = traffic.flows if isinstance(traffic.flows, FlowList) else None
     settings: dict[str, Any] = {
         "until": traffic.until,
         "drain": (0.0 if traffic.endless else None) if drain is None else quantity(drain, TIME, "drain"),
@@ -335,6 +343,8 @@ def fabric(
         "network": fields,
     }
     since = quantity(since, TIME, "since")
+    if listed is not None:  # for its `pfc.txt`
+        settings["frames"] = True
     if since != 0:  # what was kept without it is the same run
         settings["since"] = since
     if settings["drain"] is not None and not 0 <= settings["drain"] < np.inf:
@@ -343,7 +353,6 @@ def fabric(
     if kept is not None:
         kept.mkdir(parents=True, exist_ok=True)
     jobs = [(name, each, seed) for name, each in chosen.items() for seed in numbers]
-    listed = traffic.flows if isinstance(traffic.flows, FlowList) else None
     at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
     runs = _all(jobs, network, traffic, settings, at_once, kept)
     return FabricStudy(tuple(runs), network, traffic.says, listed)

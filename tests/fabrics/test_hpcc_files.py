@@ -163,6 +163,44 @@ def test_completion_times_are_written_as_its_scripts_read_them(tmp_path: Path) -
         )
 
 
+def test_frames_of_flow_control_are_written(tmp_path: Path) -> None:
+    """Two senders to one host beyond a small buffer: PAUSE and RESUME in turn, and for as long as ports stood still."""
+    text = "5 1 4\n4\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 4 100Gbps 1us 0\n3 4 100Gbps 1us 0\n"
+    topology = fabrics.read_topology(written(tmp_path, text))
+    rows = "".join(f"{sender} 3 3 100 1000000 2.0\n" for sender in range(3))
+    path = written(tmp_path, f"3\n{rows}")
+    study = fc.fabric("none", topology, flows=fabrics.read_flows(path), buffer="1MB", folder=tmp_path / "out")
+    study.write(tmp_path / "out")
+    lines = (tmp_path / "out" / "pfc-none-seed1.txt").read_text().splitlines()
+    found = np.array([line.split(" ") for line in lines], int)
+    assert set(found[:, 1]) == {0, 1, 2}
+    assert set(found[:, 2]) == {0}  # hosts
+    assert set(found[:, 3]) == {1}
+    assert (np.diff(found[:, 0]) >= 0).all()
+    assert found[0, 0] >= 2_000_000_000
+    paused = 0
+    for host in range(3):
+        mine = found[found[:, 1] == host]
+        assert mine[:, 4].tolist() == [1, 0] * (len(mine) // 2)
+        paused += int(mine[1::2, 0].sum() - mine[::2, 0].sum())
+    numbers = study.runs[0].numbers
+    assert found[:, 4].sum() == numbers["pauses"]["hosts"] == numbers["pfc_pauses"]
+    assert paused * 1e-9 == pytest.approx(numbers["paused_s"]["hosts"], abs=len(found) * 1e-9)
+    again = fc.fabric("none", topology, flows=fabrics.read_flows(path), buffer="1MB", folder=tmp_path / "out")
+    assert np.array_equal(again.runs[0].frames, study.runs[0].frames)
+    assert fc.fabric("none", topology, flows=[(0, 3, 0, "1MB")]).runs[0].frames is None
+
+
+def test_interfaces_count_cables_in_the_files_order(tmp_path: Path) -> None:
+    topology = fabrics.read_topology(written(tmp_path, TOPOLOGY))
+    from fluidcc.fabrics.hpcc_files import interfaces
+
+    number = interfaces(topology)
+    for node in (*topology.hosts, *topology.switches):
+        ends = [cable.ends for cable in topology.cables if node in cable.ends]
+        assert [number[node, a if b == node else b] for a, b in ends] == list(range(1, len(ends) + 1))
+
+
 @pytest.mark.slow
 def test_the_fat_tree_from_the_simulators_own_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """32 921 flows of FB_Hadoop at half load over 320 hosts. The choice of paths is another: distributions agree.

@@ -53,7 +53,7 @@ class PreparedRun:
     run: Callable[..., Any]  # the loop that the memory is laid out for
 
 
-def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
+def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = False) -> PreparedRun:
     """Lay out a resolved scenario in memory.
 
     Parameters
@@ -62,6 +62,8 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     times : Times
     log : int
         Lines of the log to begin with; 0 for none.
+    frames_only : bool
+        Whether it has the frames of PFC that arrive, and nothing else.
 
     Raises
     ------
@@ -103,6 +105,7 @@ def prepare(scenario: Scenario, times: Times, log: int) -> PreparedRun:
     sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
     for i in range(len(scenario.links)):
         sim.links[i].port = i
+    core[0].frames_only = frames_only
     core[0].spraying = MODES[scenario.load_balancing]
     core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)

@@ -93,6 +93,7 @@ CORE = np.dtype(
         ("depths", _I, (DEPTHS,)),  # PAUSE frames that stopped a port, by its depth
         ("spraying", _I),
         ("flowlet_gap", _I),
+        ("frames_only", _I),  # whether the log has PFC frames that arrive, and nothing else
     ],
     align=True,
 )

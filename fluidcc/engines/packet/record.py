@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from fluidcc.engines.packet.jit import kernel
-from fluidcc.engines.packet.layout import BINS
+from fluidcc.engines.packet.layout import BINS, PAUSE, RECEIVED
 
 _FINE = 128  # bytes in a bin up to _KNEE
 _KNEE = 65536  # bytes; beyond, bins grow by 1 %
@@ -60,6 +60,8 @@ def peak(core: Any, links: Any, row: Any, queue: Any) -> None:
 @kernel
 def write(core: Any, log: Any, what: Any, port: Any, flow: Any, kind: Any, end: Any, queue: Any, value: Any) -> None:
     """Write a line of the log; the loop returns to Python to grow it before it is full."""
+    if core.frames_only and (what != RECEIVED or kind < PAUSE):
+        return
     line = log[core.logged]
     core.logged += 1
     line.time = core.now

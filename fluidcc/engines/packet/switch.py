@@ -25,6 +25,7 @@ from fluidcc.engines.packet.layout import (
     PORT_ID,
     QLEN,
     QLEN_CLASS,
+    RECEIVED,
     RESUME,
     RESUMED,
     TS,
@@ -222,6 +223,8 @@ def on_pfc_frame(sim: Any, k: Any, i: Any) -> None:
     """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards who sent it."""
     packet = sim.packets[k]
     back = sim.ports[i].reverse
+    if len(sim.log) > 0:
+        write(sim.core[0], sim.log, RECEIVED, i, -1, packet.kind, 0, 0, packet.marks)
     if packet.kind == PAUSE:
         sim.ports[back].pauses += 1
         stop(sim, back, packet.marks)
