@@ -80,3 +80,6 @@ def bar_panel(axis: Axes, numbers: Mapping[str, np.ndarray]) -> None:
         axis.bar(k, mean, 0.7, yerr=errors, color=colour(k), capsize=3, log=apart)
     axis.set_xticks(range(len(numbers)), list(numbers), rotation=45, ha="right")
     axis.grid(alpha=0.3, axis="y")
+    if not found.any():
+        axis.text(0.5, 0.5, "none in any run", ha="center", transform=axis.transAxes)
+        axis.set_ylim(0, 1)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
 _MARKS = "os^Dv<>P"
 _MOST_TICKS = 10
+_NARROW = 5  # an axis of slowdowns that spans less than this factor has more ticks
 
 
 def plot_slowdowns(study: FabricStudy, bins: Any = 10) -> Picture:
@@ -66,7 +67,8 @@ def slowdown_panel(axis: Axes, found: xr.Dataset, name: str) -> None:
 def slowdown_axis(axis: Axes) -> None:
     """Ticks and label of slowdowns, once all is drawn."""
     axis.set_ylim(bottom=0.9)
-    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axis.get_ylim()
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > _NARROW * low else (1, 1.2, 1.5, 2, 3, 4, 6, 8)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())
     axis.set_ylabel("completion time over that alone [1]")

@@ -2,7 +2,7 @@
 
 import pytest
 
-KEPT = {"dcqcn-fig9", "hpcc-a2", "hpcc-fig9ab", "acc-fig10", "fairness-fig8"}
+KEPT = {"dcqcn-fig9", "hpcc-a2", "hpcc-fig3", "hpcc-fig9ab", "acc-fig10", "fairness-fig8"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

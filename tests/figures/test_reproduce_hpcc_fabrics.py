@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
+from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.study import interval
+from fluidcc.fabrics.traffic import Traffic
 from fluidcc.figures.hpcc import fig10, fig12
 from tests.figures.figures import made
 
 PIXELS = {  # width and height of every picture
     "hpcc-fig2": (2340, 1125),
     "hpcc-fig3": (1755, 1125),
-    "hpcc-fig10": (2340, 1125),
+    "hpcc-fig10": (2340, 2175),
     "hpcc-fig11": (2340, 1125),
     "hpcc-fig12": (2340, 1125),
 }
@@ -53,8 +55,8 @@ def check_3(values, data):
 
 
 def check_10(values, data):
-    for at in ("30", "50"):
-        found = data["queue_p99"].sel(traffic=f"{at} %")
+    for at, traffic in (("racks_30", "racks' links at 30 %"), ("nics_50", "NICs at 50 %")):
+        found = data["queue_p99"].sel(traffic=traffic)
         mean, low, high = np.exp(interval(np.log(found.sel(scheme="HPCC") / found.sel(scheme="DCQCN"))))
         assert values[f"queue_p99_ratio_{at}"] == pytest.approx(mean)
         assert values[f"queue_p99_ratio_{at}_low"] == pytest.approx(low)
@@ -62,6 +64,12 @@ def check_10(values, data):
         assert high < 0.1
     assert float(data["bin_flows"].isel(bin=0).min()) > 0
     assert float(data["to_bytes"].isel(traffic=0, bin=0)) == fig10.SHORT[1]
+    # The racks' links carry what was asked for.
+    topology = named_topology("testbed")
+    rows = Traffic("web-search", load=fig10.TRAFFIC["racks' links at 50 %"][0], until="1s").rows(topology, 1)
+    across = rows[:, 0] // fig10.NICS != rows[:, 1] // fig10.NICS
+    up = rows[across, 3].sum() / fig10.RACKS / (fig10.UPLINK * 1e9 / 8)
+    assert up == pytest.approx(0.5, rel=0.05)
 
 
 def check_11(values, data):

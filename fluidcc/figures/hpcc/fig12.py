@@ -1,4 +1,4 @@
-"""HPCC Figure 12: FB_Hadoop with incasts, under PFC, go-back-N and IRN, DCQCN and HPCC (section 5.3).
+"""HPCC Figure 12: FB_Hadoop under PFC, go-back-N and IRN, with DCQCN and HPCC (section 5.3).
 
 "With HPCC, different flow control schemes do not affect the performance. On the other hand, since DCQCN controls the
 queue poorly, a better flow control does improve its performance." Without PFC switches drop what would take an egress
@@ -35,7 +35,7 @@ CONTROL: dict[str, dict[str, Any]] = {
 ALIKE = 1.05  # two flow controls do not differ if p95 is the same but for so much
 
 
-@reproduces("hpcc-fig12", papers.HPCC, "Figure 12: PFC, go-back-N and IRN under DCQCN and HPCC, FB_Hadoop with incasts")
+@reproduces("hpcc-fig12", papers.HPCC, "Figure 12: FB_Hadoop on 320 hosts: PFC, go-back-N and IRN under DCQCN and HPCC")
 def make_fig12(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     smaller = {"buffer": QUICK_BUFFER} if quick else {}
