@@ -14,6 +14,14 @@ SHAPE = ["--topology", "leaf-spine:2x1x4"]
 FAST = [*SHAPE, "--workload", "hadoop", "--load", "30%", "--until", "50us"]
 
 
+def test_a_mix_of_workloads(capsys: pytest.CaptureFixture[str]) -> None:
+    mix = ["--workload", "alibaba-storage:70%+hadoop:30%", "--load", "40%", "--until", "50us", "--json"]
+    assert run(["fabric", "hpcc", *SHAPE, *mix]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["traffic"] == "alibaba-storage (70 %) + hadoop (30 %) at 40 % load"
+    assert found["schemes"][0]["flows"] > 5
+
+
 def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fabric", "hpcc,dctcp", *FAST, "--seeds", "2", "--bins", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -105,6 +113,7 @@ def test_loss_recovery(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
         (["fabric", "--config", "nowhere.txt"], "nowhere.txt: No such file"),
         (["fabric", "hpcc", "--flows-file", "nowhere.txt"], "nowhere.txt: No such file"),
         (["fabric", "hpcc", *SHAPE, "--workload", "hadoop"], "until"),
+        (["fabric", "hpcc", *SHAPE, "--until", "1ms", "--workload", "hadoop:30%+web-search:20%"], "add up to 50%"),
     ],
 )
 def test_one_line_for_what_makes_no_sense(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
