@@ -157,7 +157,8 @@ def notes(data: xr.Dataset, quick: bool) -> list[str]:
         "path; the rebuild's senders have no end",
         "throughput of a transfer is its size over its completion time (the paper's footnote 3), of finished ones "
         f"alone: {int(data['transfers'].sum()):,}; {int(data['unfinished'].sum()):,} had not finished as runs ended; "
-        "goodput of pairs, which leaves out nothing, is beside",
+        "pairs that are held up finish few transfers, and count for little among them; goodput of pairs, which leaves "
+        "out nothing, is beside",
         SWITCH_NOTE,
     ]
     if quick:
