@@ -14,9 +14,10 @@ import xarray as xr
 from fluidcc.fabrics.run import FabricRun
 from fluidcc.fabrics.study import fabric, interval
 from fluidcc.fabrics.traffic import Traffic
-from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, variable
+from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, variable
 from fluidcc.figures.slowdowns import Compared, difference
 from fluidcc.plotting.style import colour, label
+from fluidcc.plotting.style import figure as new_figure
 from fluidcc.scenario.model import PFC, RED
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.none import NoControl
@@ -196,27 +197,28 @@ def surplus(a: np.ndarray, b: np.ndarray) -> Compared:
     return difference(a / GBPS, b / GBPS)
 
 
-def draw_over(axes: Any, data: xr.Dataset, over: str, names: list[str]) -> None:
-    """A panel for each statistic, a line for each setup over senders or pairs, with 95 % intervals over draws."""
+def draw_over(data: xr.Dataset, over: str, text: str) -> Any:
+    """A panel for each of `STATISTICS`, a line for each setup over senders or pairs, with 95 % intervals over draws."""
+    picture, axes = new_figure(2, len(STATISTICS) // 2, size=(WIDTH * 1.2, 7.2), sharex=True)
     places = data[over].values
-    for axis, name in zip(axes, names, strict=True):
+    for axis, name in zip(axes.T.ravel(), STATISTICS, strict=True):
         for k, setup in enumerate(data["setup"].values):
-            for what, style in ((name, "o-"), (name.replace("user", "pair"), "s:")):
-                if what == name and style == "s:":
-                    continue
-                found = np.array([interval(row) for row in data[what].sel(setup=setup).values / GBPS]).T
-                text = f"{setup}{' (goodput of pairs)' if what != name else ''}"
-                axis.plot(places, found[0], style, color=colour(k), ms=4, lw=1.3, label=text)
-                if what == name:
-                    axis.fill_between(places, found[1], found[2], color=colour(k), alpha=0.2, lw=0)
+            mean, low, high = np.array([interval(row) for row in data[name].sel(setup=setup).values / GBPS]).T
+            axis.plot(places, mean, "o-", color=colour(k), ms=4, lw=1.3, label=setup)
+            axis.fill_between(places, np.maximum(low, 0), high, color=colour(k), alpha=0.2, lw=0)
+        if name.startswith("incast"):
+            share = LINE_RATE / GBPS / data["senders"].values
+            axis.plot(places, share, "k--", lw=0.9, label="40 Gbps over the degree")
         axis.set_title(STATISTICS[name], fontsize="medium")
-        axis.set_ylabel(label("throughput", "Gbps"))
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         if over == "pairs":
             axis.set_xscale("log", base=2)
         axis.set_xticks(places, [str(place) for place in places])
-    if over == "senders":
-        for axis, name in zip(axes, names, strict=True):
-            if name.startswith("incast"):
-                axis.plot(places, LINE_RATE / GBPS / places, "k--", lw=0.9, label="40 Gbps over the degree")
+    for axis in axes[1]:
+        axis.set_xlabel(text)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(label("throughput", "Gbps"))
+    axes[0, 0].legend(fontsize="small", loc="lower left")
+    axes[0, -1].legend(fontsize="small")
+    return picture
