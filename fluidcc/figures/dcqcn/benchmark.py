@@ -23,7 +23,7 @@ from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.none import NoControl
 
 USERS, MOST_SENDERS = 20, 10  # pairs of Figs. 15, 16 and 18; degree of incast of Fig. 17
-SPINES = "tier 3"
+SPINES, SPINE_PORTS = "tier 3", 8  # two with a port to each leaf
 WORKLOAD = "web-search"
 TABLE_14 = {"scheme": PRESETS["paper"].scheme, "marking": PRESETS["paper"].marking, "start_policy": "share"}
 BUFFER = 12e6  # section 4
@@ -97,7 +97,12 @@ def study(folder: Path, quick: bool, setups: tuple[str, ...], points: list[Point
     names = list(found[0][0][0])
     units = {name: "bytes/s" if name in STATISTICS else "1/s" if name == "pauses" else "1" for name in names}
     dims = ("setup", "point", "draw")
-    texts = {**{name: name for name in names}, **STATISTICS, "pauses": "PAUSE frames that spines receive"}
+    texts = {
+        **{name: name for name in names},
+        **STATISTICS,
+        "pauses": "PAUSE frames that spines receive",
+        "paused": "share of time for which their ports stand still",
+    }
     return xr.Dataset(
         {
             name: variable(
@@ -140,6 +145,7 @@ def _numbers(run: FabricRun, pair_of: np.ndarray, size: Size) -> dict[str, float
         **{f"{name}_p{percent}": float(np.percentile(values, percent)) if len(values) else np.nan
            for name, values in samples.items() for percent in (50, 10)},
         "pauses": run.numbers["pauses"][SPINES] / size.until,
+        "paused": run.numbers["paused_s"][SPINES] / (SPINE_PORTS * size.until),
         "transfers": float(ended.sum()),
         "unfinished": float((~ended).sum()),
         **{name: float(run.numbers[name]) for name in ("drops", "retransmissions")},
@@ -177,7 +183,7 @@ def means(data: xr.Dataset, names: list[str]) -> dict[str, float | bool]:
                 key = f"{key_of(str(setup))}_{name}_{senders}_to_1_{pairs}_pairs"
                 unit = data[name].attrs["units"]
                 mean = interval(data[name].sel(setup=setup).isel(point=k).values)[0]
-                values[key + {"bytes/s": "_bytes_per_s", "1/s": "_per_s"}.get(unit, "")] = mean
+                values[key + {"bytes/s": "_bytes_per_s", "1/s": "_each_second"}.get(unit, "")] = mean
     return values
 
 
