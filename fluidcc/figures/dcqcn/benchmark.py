@@ -14,15 +14,16 @@ import xarray as xr
 from fluidcc.fabrics.run import FabricRun
 from fluidcc.fabrics.study import fabric, interval
 from fluidcc.fabrics.traffic import Traffic
-from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, variable
+from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, variable
 from fluidcc.figures.slowdowns import Compared, difference
 from fluidcc.plotting.style import colour, label
+from fluidcc.plotting.style import figure as new_figure
 from fluidcc.scenario.model import PFC, RED
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.none import NoControl
 
 USERS, MOST_SENDERS = 20, 10  # pairs of Figs. 15, 16 and 18; degree of incast of Fig. 17
-SPINES = "tier 3"
+SPINES, SPINE_PORTS = "tier 3", 8  # two with a port to each leaf
 WORKLOAD = "web-search"
 TABLE_14 = {"scheme": PRESETS["paper"].scheme, "marking": PRESETS["paper"].marking, "start_policy": "share"}
 BUFFER = 12e6  # section 4
@@ -30,12 +31,14 @@ BUFFER = 12e6  # section 4
 STATIC = PFC(xoff=24.47e3, headroom=SWITCH["pfc"].headroom, xon_gap=SWITCH["pfc"].xon_gap)
 LATE_MARKING = RED("120KB", "200KB", 0.01)
 LOSSY = {**TABLE_14, "buffer": BUFFER, "loss_recovery": "gbn"}
+SLOW_TIMEOUT = 4.096e-6 * 2**14  # s: what InfiniBand's tools set, a timeout of 14; longer than our runs
 SETUPS: dict[str, dict[str, Any]] = {
     "PFC only": {"scheme": NoControl(), **SWITCH},
     "DCQCN": {**TABLE_14, **SWITCH},
     "DCQCN, misconfigured": {**TABLE_14, **SWITCH, "marking": LATE_MARKING, "pfc": STATIC},
     "DCQCN, no PFC": {**LOSSY, "egress_alpha": 1.0},
     "DCQCN, no PFC, 1/32": {**LOSSY, "egress_alpha": 1 / 32},
+    "DCQCN, no PFC, 1/32, 67 ms": {**LOSSY, "egress_alpha": 1 / 32, "retransmission_timeout": SLOW_TIMEOUT},
 }
 BOTH = ("PFC only", "DCQCN")
 STATISTICS = {
@@ -96,7 +99,12 @@ def study(folder: Path, quick: bool, setups: tuple[str, ...], points: list[Point
     names = list(found[0][0][0])
     units = {name: "bytes/s" if name in STATISTICS else "1/s" if name == "pauses" else "1" for name in names}
     dims = ("setup", "point", "draw")
-    texts = {**{name: name for name in names}, **STATISTICS, "pauses": "PAUSE frames that spines receive"}
+    texts = {
+        **{name: name for name in names},
+        **STATISTICS,
+        "pauses": "PAUSE frames that spines receive",
+        "paused": "share of time for which their ports stand still",
+    }
     return xr.Dataset(
         {
             name: variable(
@@ -139,6 +147,7 @@ def _numbers(run: FabricRun, pair_of: np.ndarray, size: Size) -> dict[str, float
         **{f"{name}_p{percent}": float(np.percentile(values, percent)) if len(values) else np.nan
            for name, values in samples.items() for percent in (50, 10)},
         "pauses": run.numbers["pauses"][SPINES] / size.until,
+        "paused": run.numbers["paused_s"][SPINES] / (SPINE_PORTS * size.until),
         "transfers": float(ended.sum()),
         "unfinished": float((~ended).sum()),
         **{name: float(run.numbers[name]) for name in ("drops", "retransmissions")},
@@ -157,7 +166,8 @@ def notes(data: xr.Dataset, quick: bool) -> list[str]:
         "path; the rebuild's senders have no end",
         "throughput of a transfer is its size over its completion time (the paper's footnote 3), of finished ones "
         f"alone: {int(data['transfers'].sum()):,}; {int(data['unfinished'].sum()):,} had not finished as runs ended; "
-        "goodput of pairs, which leaves out nothing, is beside",
+        "pairs that are held up finish few transfers, and count for little among them; goodput of pairs, which leaves "
+        "out nothing, is beside",
         SWITCH_NOTE,
     ]
     if quick:
@@ -175,7 +185,7 @@ def means(data: xr.Dataset, names: list[str]) -> dict[str, float | bool]:
                 key = f"{key_of(str(setup))}_{name}_{senders}_to_1_{pairs}_pairs"
                 unit = data[name].attrs["units"]
                 mean = interval(data[name].sel(setup=setup).isel(point=k).values)[0]
-                values[key + {"bytes/s": "_bytes_per_s", "1/s": "_per_s"}.get(unit, "")] = mean
+                values[key + {"bytes/s": "_bytes_per_s", "1/s": "_each_second"}.get(unit, "")] = mean
     return values
 
 
@@ -195,27 +205,28 @@ def surplus(a: np.ndarray, b: np.ndarray) -> Compared:
     return difference(a / GBPS, b / GBPS)
 
 
-def draw_over(axes: Any, data: xr.Dataset, over: str, names: list[str]) -> None:
-    """A panel for each statistic, a line for each setup over senders or pairs, with 95 % intervals over draws."""
+def draw_over(data: xr.Dataset, over: str, text: str) -> Any:
+    """A panel for each of `STATISTICS`, a line for each setup over senders or pairs, with 95 % intervals over draws."""
+    picture, axes = new_figure(2, len(STATISTICS) // 2, size=(WIDTH * 1.2, 7.2), sharex=True)
     places = data[over].values
-    for axis, name in zip(axes, names, strict=True):
+    for axis, name in zip(axes.T.ravel(), STATISTICS, strict=True):
         for k, setup in enumerate(data["setup"].values):
-            for what, style in ((name, "o-"), (name.replace("user", "pair"), "s:")):
-                if what == name and style == "s:":
-                    continue
-                found = np.array([interval(row) for row in data[what].sel(setup=setup).values / GBPS]).T
-                text = f"{setup}{' (goodput of pairs)' if what != name else ''}"
-                axis.plot(places, found[0], style, color=colour(k), ms=4, lw=1.3, label=text)
-                if what == name:
-                    axis.fill_between(places, found[1], found[2], color=colour(k), alpha=0.2, lw=0)
+            mean, low, high = np.array([interval(row) for row in data[name].sel(setup=setup).values / GBPS]).T
+            axis.plot(places, mean, "o-", color=colour(k), ms=4, lw=1.3, label=setup)
+            axis.fill_between(places, np.maximum(low, 0), high, color=colour(k), alpha=0.2, lw=0)
+        if name.startswith("incast"):
+            share = LINE_RATE / GBPS / data["senders"].values
+            axis.plot(places, share, "k--", lw=0.9, label="40 Gbps over the degree")
         axis.set_title(STATISTICS[name], fontsize="medium")
-        axis.set_ylabel(label("throughput", "Gbps"))
         axis.set_ylim(bottom=0)
         axis.grid(alpha=0.3)
         if over == "pairs":
             axis.set_xscale("log", base=2)
         axis.set_xticks(places, [str(place) for place in places])
-    if over == "senders":
-        for axis, name in zip(axes, names, strict=True):
-            if name.startswith("incast"):
-                axis.plot(places, LINE_RATE / GBPS / places, "k--", lw=0.9, label="40 Gbps over the degree")
+    for axis in axes[1]:
+        axis.set_xlabel(text)
+    for axis in axes[:, 0]:
+        axis.set_ylabel(label("throughput", "Gbps"))
+    axes[0, 0].legend(fontsize="small", loc="lower left")
+    axes[0, -1].legend(fontsize="small")
+    return picture
