@@ -208,7 +208,7 @@ class FabricStudy(Comparable):
 
     @public()
     def write(self, folder: str | os.PathLike[str], bins: Any = 10) -> list[Path]:
-        """Write pictures, a table of the bins, and ``fct.txt`` and ``pfc.txt`` of each run of flows from a ``flow.txt``.
+        """Write pictures, a table of the bins, and of flows of a ``flow.txt`` each run's ``fct.txt`` and ``pfc.txt``.
 
         Parameters
         ----------
