@@ -66,7 +66,7 @@ def check_10(values, data):
     assert float(data["to_bytes"].isel(traffic=0, bin=0)) == fig10.SHORT[1]
     # The racks' links carry what was asked for.
     topology = named_topology("testbed")
-    rows = Traffic("web-search", load=fig10.TRAFFIC["racks' links at 50 %"][0], until="1s").rows(topology, 1)
+    rows = np.array(Traffic("web-search", load=fig10.TRAFFIC["racks' links at 50 %"][0], until="1s").rows(topology, 1))
     across = rows[:, 0] // fig10.NICS != rows[:, 1] // fig10.NICS
     up = rows[across, 3].sum() / fig10.RACKS / (fig10.UPLINK * 1e9 / 8)
     assert up == pytest.approx(0.5, rel=0.05)
