@@ -39,6 +39,16 @@ def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str]) -> N
     assert together["low"] < together["mean"] < together["high"]
 
 
+def test_pairs_and_a_rebuild(capsys: pytest.CaptureFixture[str]) -> None:
+    sent = ["--workload", "hadoop", "--pairs", "4", "--rebuild", "3", "--until", "200us", "--since", "50us"]
+    assert run(["fabric", "dcqcn", *SHAPE, *sent]) == 0
+    told = capsys.readouterr().out
+    assert "hadoop by 4 pairs, rebuild from 3" in told
+    assert "goodput from 50us to 200us" in " ".join(told.split())
+    assert run(["fabric", "dcqcn", *SHAPE, "--pairs", "4", "--until", "200us"]) != 0
+    assert "nothing is sent" in capsys.readouterr().err
+
+
 def test_a_person_sees_tables_and_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert run(["fabric", "hpcc", *FAST, "--out", str(out)]) == 0
