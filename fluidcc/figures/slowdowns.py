@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,20 +114,26 @@ def paused(study: FabricStudy, scheme: str) -> np.ndarray:
 
 
 def ratio(a: np.ndarray, b: np.ndarray) -> Compared:
-    """Of two schemes' numbers, seed by seed."""
+    """Of two schemes' numbers, seed by seed; NaN, which decides nothing, if one of them is 0 or missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        mean, low, high = np.exp(interval(np.log(a / b)))
-    return Compared(float(mean), float(low), float(high))
+        logs = np.log(a / b)
+    return Compared(*np.exp(_of_all(logs)).tolist())
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Compared:
-    """Of two schemes' numbers that may be 0."""
-    return Compared(*interval(a - b))
+    """Of two schemes' numbers that may be 0, seed by seed."""
+    return Compared(*_of_all(a - b))
 
 
 def mean(a: np.ndarray) -> Compared:
     """Of one scheme's numbers."""
-    return Compared(*interval(a))
+    return Compared(*_of_all(a))
+
+
+def _of_all(values: np.ndarray) -> tuple[float, float, float]:
+    """Their interval, or none if a seed has no number: what is left out could be what decides."""
+    values = np.asarray(values, float)
+    return interval(values) if np.isfinite(values).all() else (math.nan, math.nan, math.nan)
 
 
 def verdict(answer: bool | None) -> str:

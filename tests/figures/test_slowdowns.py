@@ -99,3 +99,12 @@ def test_unfinished_flows_are_named(tmp_path):
     (line,) = slowdowns.lacking({"a list": study})
     assert line.startswith("a list, hpcc: 1 of 2 flows")
     assert "500000" in line
+
+
+def test_a_seed_without_a_number_decides_nothing() -> None:
+    """To leave it out would compare what happened to be there."""
+    some, none = np.array([1.0, 1.1, 1.2]), np.array([0.5, 0.0, 0.6])
+    for found in (ratio(none, some), ratio(some, none), difference(some, np.array([0.5, np.nan, 0.6]))):
+        assert np.isnan(found.value)
+        assert found.below(1.0) is found.above(1.0) is found.within(1.1) is None
+    assert difference(none, some + 5).below(0.0) is True
