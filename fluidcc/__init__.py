@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError
+    from fluidcc.fabrics.evaluate import fabric as fabric
     from fluidcc.fabrics.slowdown import Slowdown as Slowdown
     from fluidcc.fabrics.slowdown import slowdown as slowdown
     from fluidcc.fabrics.study import FabricStudy as FabricStudy
-    from fluidcc.fabrics.study import fabric as fabric
     from fluidcc.figures.registry import list_figures as list_figures
     from fluidcc.figures.registry import reproduce as reproduce
     from fluidcc.fitting import Fit as Fit
@@ -154,7 +154,7 @@ _HOMES = {
     "ensemble": "fluidcc.engines.ensemble",
     "equilibria": "fluidcc.theory.control.equilibrium",
     "equilibrium": "fluidcc.theory.control.equilibrium",
-    "fabric": "fluidcc.fabrics.study",
+    "fabric": "fluidcc.fabrics.evaluate",
     "fat_tree": "fluidcc.scenario.builders",
     "finish_times": "fluidcc.theory.fairness.over_time",
     "fit": "fluidcc.fitting",

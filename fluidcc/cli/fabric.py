@@ -96,7 +96,7 @@ def command(
     }  # fmt: skip
     if out is not None:
         output.make_folder(out, "--out")
-    from fluidcc.fabrics.study import PRESET, fabric
+    from fluidcc.fabrics.evaluate import PRESET, fabric
 
     if config is not None:
         if schemes is not None:

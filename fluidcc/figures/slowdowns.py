@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from fluidcc.fabrics.evaluate import fabric
 from fluidcc.fabrics.slowdown import PERCENTILES
-from fluidcc.fabrics.study import FabricStudy, fabric, interval
+from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.figures.common import variable
 from fluidcc.figures.result import Figure
 from fluidcc.plotting.fabrics import queues_above

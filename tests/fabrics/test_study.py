@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.fabrics import named_topology, study
+from fluidcc.fabrics import evaluate, named_topology
 from fluidcc.fabrics.run import read_run
 from fluidcc.fabrics.study import interval
 
@@ -97,13 +97,13 @@ def test_kept_runs_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
     files = sorted(tmp_path.glob("*.nc"))
     assert [file.name.rpartition("-")[0] for file in files] == ["hpcc-seed1", "hpcc-seed2"]
     ran: list[int] = []
-    run = study.run
+    run = evaluate.run
 
     def counted(*of: Any, **more: Any) -> Any:
         ran.append(1)
         return run(*of, **more)
 
-    monkeypatch.setattr(study, "run", counted)
+    monkeypatch.setattr(evaluate, "run", counted)
     again = fc.fabric("hpcc", SHAPE, **options)
     assert not ran
     for a, b in zip(first.runs, again.runs, strict=True):
@@ -128,7 +128,7 @@ def test_one_that_fails_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> Non
     def failing(*_: Any, **__: Any) -> Any:
         raise fc.InputError("no, 42")
 
-    monkeypatch.setattr(study, "run", failing)
+    monkeypatch.setattr(evaluate, "run", failing)
     with pytest.raises(fc.InputError, match="no, 42"):
         fc.fabric("hpcc", SHAPE, flows=ROWS, seeds=5, threads=1)
 
@@ -146,7 +146,7 @@ def test_an_interrupted_study_stops_its_threads(monkeypatch: pytest.MonkeyPatch)
             reports.append(float(share))
         raise AssertionError("it was not stopped")
 
-    monkeypatch.setattr(study, "run", interrupted)
+    monkeypatch.setattr(evaluate, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fc.fabric("hpcc", SHAPE, flows=ROWS, seeds=8, threads=1)
     assert len(reports) < 10_000

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.fabrics.evaluate import fabric
 from fluidcc.fabrics.slowdown import Slowdown
-from fluidcc.fabrics.study import FabricStudy, fabric, interval
+from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.figures.acc.common import CONTENDERS, NETWORK
 from fluidcc.figures.common import GBPS
 from fluidcc.figures.fabric_checks import on_one_base

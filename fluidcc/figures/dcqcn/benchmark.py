@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from fluidcc.fabrics.evaluate import fabric
 from fluidcc.fabrics.run import FabricRun
-from fluidcc.fabrics.study import fabric, interval
+from fluidcc.fabrics.study import interval
 from fluidcc.fabrics.traffic import Traffic
 from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, variable
 from fluidcc.figures.slowdowns import Compared, difference

@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fluidcc.fabrics.study import FabricStudy, fabric
+from fluidcc.fabrics.evaluate import fabric
+from fluidcc.fabrics.study import FabricStudy
 from fluidcc.figures.fabric_checks import on_one_base
 from fluidcc.schemes import hpcc, swift
 from fluidcc.schemes.preset import Preset
