@@ -186,6 +186,7 @@ def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None, *, marks: 
         if name in known_names(scheme):
             values[name] = value.strip()
     parts = split(scheme, values)
+    of_links = {name: parts["builder"].pop(name) for name in ("loss",) if name in parts["builder"]}
     alien = next(iter(parts["builder"]), None)
     if alien is not None:
         raise InputError(f"--set: {alien} belongs to other topologies; see fluidcc fabric --help for what a fabric has")
@@ -196,6 +197,7 @@ def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None, *, marks: 
     return {
         **chosen,
         **parts["network"],
+        **of_links,
         "pfc": changed_flow_control(chosen.get("pfc"), parts["pfc"]),
         "scheme": dataclasses.replace(chosen["scheme"], **parts["scheme"]),
         "marking": marking,
@@ -226,7 +228,12 @@ def _print(found: FabricStudy) -> None:
     console = Console()
     console.print(slowdowns)
     console.print(rest)
-    told = f"means of {len(found.seeds)} seeds ± the half width of their 95 % interval; " if several else ""
+    told = (
+        f"slowdowns, goodput, queues: means of {len(found.seeds)} seeds, ± the half width of their 95 % interval; "
+        "flows, PAUSEs and drops are sums\n"
+        if several
+        else ""
+    )
     console.print(f"{told}slowdown: completion time over that alone, of flows that finished")
     stuck = next((run for run in found.runs if run.numbers["deadlock_s"] is not None), None)
     if stuck is not None:
@@ -236,7 +243,7 @@ def _print(found: FabricStudy) -> None:
     times = [f"{text} {sum(run.numbers[name] for run in found.runs):.1f} s" for name, text in names.items()]
     begins, ends = (units.show(each, units.TIME) for each in found.runs[0].numbers["window_s"])
     window = f"from {begins} to {ends}" if found.runs[0].numbers["window_s"][0] else f"over the first {ends}"
-    console.print(f"queues and goodput {window}; all runs: {', '.join(times)}")
+    console.print(f"queues and goodput {window}, PAUSEs and drops until the end; all runs: {', '.join(times)}")
 
 
 def _cell(each: dict[str, float], several: bool) -> str:

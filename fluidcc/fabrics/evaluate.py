@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
+from fluidcc.engines.packet.jit import sources
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import FlowList
@@ -160,9 +163,11 @@ def _all(
             path = (
                 None if kept is None else kept / f"{name}-seed{seed}-{_signature(topology, rows, chosen, settings)}.nc"
             )
+            found = None
             if path is not None and path.exists():
-                found = read_run(path)
-            else:
+                with contextlib.suppress(InputError):  # a damaged one is run again
+                    found = read_run(path)
+            if found is None:
                 found = run(topology, rows, name, chosen, seed, report=lambda share: told(k, share), **settings)
                 if path is not None:
                     found.save(path)
@@ -188,16 +193,23 @@ def _leading(shares: list[float]) -> int:
     return max(going, key=lambda k: shares[k], default=0)
 
 
-def _signature(topology: Topology, rows: Any, chosen: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Of all that a run depends on, so that a changed one is run again."""
-    import fluidcc
+@cache
+def _code() -> str:
+    """A hash of the sources that make a run: the packet engine's, the schemes', and this package's."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in (*sources(), *sorted(Path(__file__).parent.glob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
+
+def _signature(topology: Topology, rows: Any, chosen: dict[str, Any], settings: dict[str, Any]) -> str:
+    """Of all that a run depends on, so that a changed one is run again; the engine's sources among it."""
     listed = rows.tobytes() if isinstance(rows, np.ndarray) else repr(rows).encode()
     marking = chosen.get("marking")
     rates = sorted({float(cable.rate) for cable in topology.cables})
     marks = [marking_of(marking, chosen["scheme"], Rate(rate)) for rate in rates]
     rest = {name: value for name, value in chosen.items() if name != "marking"}
-    text = repr((fluidcc.__version__, topology.hosts, topology.switches, topology.cables, rest, marks, settings))
+    text = repr((_code(), topology.hosts, topology.switches, topology.cables, rest, marks, settings))
     return hashlib.blake2b(text.encode() + listed, digest_size=6).hexdigest()
 
 

@@ -25,19 +25,20 @@ _DEFAULTS: dict[str, str] = {
     "FAST_RECOVERY_TIMES": "5", "MIN_RATE": "100Mb/s", "DCTCP_RATE_AI": "1000Mb/s", "L2_ACK_INTERVAL": "0",
     "HAS_WIN": "1", "GLOBAL_T": "1", "MI_THRESH": "5", "VAR_WIN": "0", "FAST_REACT": "1", "U_TARGET": "0.95",
     "INT_MULTI": "1", "MULTI_RATE": "1", "SAMPLE_FEEDBACK": "0", "RATE_BOUND": "1", "BUFFER_SIZE": "16",
-    "ERROR_RATE_PER_LINK": "0", "LINK_DOWN": "0 0 0",
+    "ERROR_RATE_PER_LINK": "0", "LINK_DOWN": "0 0 0", "L2_BACK_TO_ZERO": "0",
 }  # fmt: skip
 _MAPS = ("KMIN_MAP", "KMAX_MAP", "PMAX_MAP")
 # Read and not needed: outputs, what has no effect on results, and what that simulator itself does not read.
 _WITHOUT_EFFECT = {
     "TRACE_FILE", "TRACE_OUTPUT_FILE", "FCT_OUTPUT_FILE", "PFC_OUTPUT_FILE", "QLEN_MON_FILE", "QLEN_MON_START",
     "QLEN_MON_END", "ENABLE_TRACE", "USE_DYNAMIC_PFC_THRESHOLD", "PAUSE_TIME", "DATA_RATE", "LINK_DELAY",
-    "L2_CHUNK_SIZE", "L2_BACK_TO_ZERO", "ACK_HIGH_PRIO", "PINT_LOG_BASE", "PINT_PROB", "RNG_RUN",
+    "L2_CHUNK_SIZE", "ACK_HIGH_PRIO", "PINT_LOG_BASE", "PINT_PROB", "RNG_RUN",
 }  # fmt: skip
 _KNOWN = {*_DEFAULTS, *_MAPS, *_WITHOUT_EFFECT, "RP_TIMER", "RATE_AI", "RATE_HAI", "TOPOLOGY_FILE", "FLOW_FILE"}
 # Values with which this engine would do something else than that simulator.
 _REFUSED: dict[str, tuple[str, str]] = {
     "RATE_BOUND": ("1", "senders without pacing"),
+    "L2_BACK_TO_ZERO": ("0", "receivers that go back to the begin of a chunk"),
     "SAMPLE_FEEDBACK": ("0", "telemetry once a round trip"),
     "GLOBAL_T": ("1", "round trips T of each pair"),
     "CLAMP_TARGET_RATE": ("0", "targets that every cut lowers"),

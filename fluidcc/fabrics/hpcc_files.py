@@ -6,6 +6,7 @@ Nodes are numbered from 0. Lines that are empty or begin with # are left out; th
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -303,7 +304,7 @@ def write_fct(path: str | os.PathLike[str], flows: FlowList, found: Slowdown) ->
         source, target = (_address(int(node)) for node in flows.rows[i, :2])
         text.append(
             f"{source:08x} {target:08x} {ports[i]} {flows.port[i]} {int(flows.rows[i, 3])} {start[i]} "
-            f"{round(float(took[i]) * 1e9)} {round(float(alone[i]) * 1e9)}\n"
+            f"{round(float(took[i]) * 1e9)} {math.floor(float(alone[i]) * 1e9 + 1e-3)}\n"  # as that simulator, down
         )
     return write_atomically(Path(path), "".join(text).encode())
 

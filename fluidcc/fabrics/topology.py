@@ -15,6 +15,8 @@ from fluidcc.scenario.routing import ecmp, shortest_paths
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, RATIO, TIME, Rate, quantity
 
+_FASTEST = 1.25e14  # bytes/s: a petabit each second, beyond which bytes under way are more than can be counted
+
 
 @constructor()
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +50,10 @@ class Cable:
         object.__setattr__(self, "rate", quantity(self.rate, RATE, "cable rate"))
         object.__setattr__(self, "delay", quantity(self.delay, TIME, "cable delay"))
         object.__setattr__(self, "loss", quantity(self.loss, RATIO, "cable loss"))
-        if not 0 < self.rate < math.inf or not 0 <= self.delay < math.inf:
-            raise InputError(f"cable {self.ends[0]} to {self.ends[1]}: rate or delay is none; write 100Gbps and 1us")
+        if not 0 < self.rate <= _FASTEST or not 0 <= self.delay < math.inf:
+            raise InputError(
+                f"cable {self.ends[0]} to {self.ends[1]}: rate or delay is none, or too large; write 100Gbps and 1us"
+            )
 
 
 @constructor()

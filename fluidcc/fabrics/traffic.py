@@ -15,7 +15,14 @@ from fluidcc.fabrics.htsim import read_connections
 from fluidcc.fabrics.mix import KNOWN, PATTERNS, sizes_of, words_of
 from fluidcc.fabrics.topology import Topology
 from fluidcc.scenario.builders.closed_loops import pair_flows, rebuild_flows
-from fluidcc.scenario.builders.workloads import SIZES, all_to_all_flows, incasts, permutation_flows, poisson_flows
+from fluidcc.scenario.builders.workloads import (
+    SIZES,
+    all_to_all_flows,
+    incasts,
+    load_of,
+    permutation_flows,
+    poisson_flows,
+)
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATIO, SIZE, TIME, quantity, whole
 
@@ -73,13 +80,13 @@ class Traffic:
         has an equal share of the load, or the one that it says (``hadoop:70%+web-search:30%``). ``permutation`` or
         ``all-to-all``: all at once, of ``size``.
     load : quantity
-        Of a workload, or of all parts of a mix together, over the rate of all hosts [1].
+        Of a workload, or of all parts of a mix together, over the rate of all hosts [1]; half of it by default.
     until : quantity
         A workload's arrivals end then [s].
     incast : Incast or str, optional
         Beside it; text is ``DEGREE:SIZE:LOAD``.
     size : quantity
-        Of a pattern's flows [bytes].
+        Of a pattern's flows [bytes]; 1 MB by default.
     pairs : int, optional
         In place of a load: so many random pairs of hosts send a workload's flows back to back until the run ends, at
         ``until`` (`fluidcc.pair_flows`).
@@ -95,10 +102,10 @@ class Traffic:
     """
 
     workload: str | os.PathLike[str] | None = None
-    load: Any = 0.5
+    load: Any = None
     until: Any = None
     incast: Any = None
-    size: Any = "1MB"
+    size: Any = None
     pairs: Any = None
     rebuild: Any = None
     flows: Any = None
@@ -108,9 +115,10 @@ class Traffic:
         if isinstance(self.incast, str):
             object.__setattr__(self, "incast", Incast.parsed(self.incast))
         if self.flows is not None:
-            alien = next((n for n in ("workload", "incast", "pairs", "rebuild") if getattr(self, n) is not None), None)
+            others = ("workload", "load", "until", "incast", "size", "pairs", "rebuild")
+            alien = next((name for name in others if getattr(self, name) is not None), None)
             if alien is not None:
-                raise InputError(f"{alien}: flows are listed already; give a list or a workload")
+                raise InputError(f"{alien}: flows are listed already; leave it out, or the list")
             if isinstance(self.flows, (str, os.PathLike)):
                 object.__setattr__(self, "flows", _listed(self.flows))
             return
@@ -121,15 +129,39 @@ class Traffic:
         for name in ("pairs", "rebuild"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(getattr(self, name), 1, 4096, name))
+        self._refuse_unused()
+        if self.load is not None:
+            object.__setattr__(self, "load", load_of(self.load))
         if self.workload not in PATTERNS or self.incast is not None or self.rebuild is not None:
             if self.until is None:
                 raise InputError("until: says when arrivals end; write for example until='2ms'")
             object.__setattr__(self, "until", quantity(self.until, TIME, "until"))
         self._sizes()
 
+    def _refuse_unused(self) -> None:
+        """What would change nothing is refused by name."""
+        pattern, at_random = self.workload in PATTERNS, self.incast is not None or self.rebuild is not None
+        unused = {
+            "load": self.workload is None or pattern or self.pairs is not None,
+            "size": not pattern,
+            "until": pattern and not at_random,
+        }
+        alien = next((name for name, no in unused.items() if no and getattr(self, name) is not None), None)
+        if alien is not None:
+            what = "pairs" if self.pairs is not None else self.workload or "an incast"
+            raise InputError(f"{alien}: changes nothing for {str(what)[:60]}; leave it out")
+
     def _sizes(self) -> Any:
         name = self.workload
         return name if name is None or name in PATTERNS or name in SIZES else sizes_of(name)
+
+    @property
+    def _load(self) -> Any:
+        return 0.5 if self.load is None else self.load
+
+    @property
+    def _size(self) -> Any:
+        return "1MB" if self.size is None else self.size
 
     @property
     def endless(self) -> bool:
@@ -142,9 +174,9 @@ class Traffic:
         if self.flows is not None:
             return f"{len(self.flows):,} flows of a list"
         if self.workload in PATTERNS:
-            told = [f"{self.workload} of {quantity(self.size, SIZE, 'size') / 1e3:g} KB"]
+            told = [f"{self.workload} of {quantity(self._size, SIZE, 'size') / 1e3:g} KB"]
         else:
-            sent = f"by {self.pairs} pairs" if self.pairs is not None else f"at {_percent(self.load)} load"
+            sent = f"by {self.pairs} pairs" if self.pairs is not None else f"at {_percent(self._load)} load"
             told = [] if self.workload is None else [f"{words_of(self.workload)} {sent}"]
         if self.rebuild is not None:
             told.append(f"rebuild from {self.rebuild}")
@@ -178,11 +210,11 @@ class Traffic:
         count, rate = len(topology.hosts), topology.host_rate
         parts, name = [], self._sizes()
         if self.workload == "permutation":
-            parts.append(permutation_flows(count, size=self.size, seed=seed))
+            parts.append(permutation_flows(count, size=self._size, seed=seed))
         elif self.workload == "all-to-all":
-            parts.append(all_to_all_flows(count, size=self.size))
+            parts.append(all_to_all_flows(count, size=self._size))
         elif name is not None and self.pairs is None:
-            parts.append(poisson_flows(count, load=self.load, until=self.until, rate=rate, sizes=name, seed=seed))
+            parts.append(poisson_flows(count, load=self._load, until=self.until, rate=rate, sizes=name, seed=seed))
         if self.incast is not None:
             mix = self.incast
             parts.append(

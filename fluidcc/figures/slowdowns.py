@@ -52,6 +52,7 @@ class Compared(NamedTuple):
     value: float
     low: float
     high: float
+    seeds: int = 0
 
     def below(self, bound: float) -> bool | None:
         """Whether it is below: yes or no if the whole interval is on one side, else None."""
@@ -66,6 +67,23 @@ class Compared(NamedTuple):
         if self.low > 1 / bound and self.high < bound:
             return True
         return False if self.high < 1 / bound or self.low > bound else None
+
+
+def one_more(found: Compared, *, logarithmic: bool) -> Compared:
+    """Where one more run would be in 95 % of cases: what a number is held against that a paper has of one run.
+
+    Parameters
+    ----------
+    found : Compared
+    logarithmic : bool
+        Whether it is a ratio, whose interval is that of the mean logarithm.
+    """
+    wider = math.sqrt(found.seeds + 1)
+    if logarithmic:
+        up = (found.high / found.value) ** wider
+        return found._replace(low=found.value / up, high=found.value * up)
+    half = wider * (found.high - found.value)
+    return found._replace(low=found.value - half, high=found.value + half)
 
 
 def by_seed(study: FabricStudy, scheme: str, statistic: str, sizes: tuple[float, float] | None = None) -> np.ndarray:
@@ -107,7 +125,10 @@ def of_numbers(study: FabricStudy, scheme: str, *keys: str) -> np.ndarray:
 
 
 def paused(study: FabricStudy, scheme: str) -> np.ndarray:
-    """Time for which ports were paused, of every seed, over all ports' time while flows arrive [1]."""
+    """Time for which ports were paused until all were let go on, of every seed, over all ports' time of arrivals [1].
+
+    Pauses outlast the arrivals that cause them, so it is no share of a time: while flows arrive it is less.
+    """
     ports = 2 * sum(1 for _ in study.topology.cables)  # each end of a cable is one
     span = of_numbers(study, scheme, "window_s")
     total = sum(of_numbers(study, scheme, "paused_s", tier) for tier in study.runs[0].numbers["paused_s"])
@@ -118,17 +139,18 @@ def ratio(a: np.ndarray, b: np.ndarray) -> Compared:
     """Of two schemes' numbers, seed by seed; NaN, which decides nothing, if one of them is 0 or missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a / b)
-    return Compared(*np.exp(_of_all(logs)).tolist())
+    value, low, high = np.exp(_of_all(logs)).tolist()
+    return Compared(value, low, high, len(logs))
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Compared:
     """Of two schemes' numbers that may be 0, seed by seed."""
-    return Compared(*_of_all(a - b))
+    return Compared(*_of_all(a - b), len(a))
 
 
 def mean(a: np.ndarray) -> Compared:
     """Of one scheme's numbers."""
-    return Compared(*_of_all(a))
+    return Compared(*_of_all(a), len(a))
 
 
 def _of_all(values: np.ndarray) -> tuple[float, float, float]:

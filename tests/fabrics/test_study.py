@@ -124,6 +124,15 @@ def test_kept_runs_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyP
         read_run(files[0])
 
 
+def test_a_damaged_run_is_run_again(tmp_path: Path) -> None:
+    first = fc.fabric("hpcc", SHAPE, flows=ROWS, folder=tmp_path)
+    (path,) = tmp_path.glob("*.nc")
+    path.write_bytes(b"nothing of the kind")
+    again = fc.fabric("hpcc", SHAPE, flows=ROWS, folder=tmp_path)
+    assert again.runs[0].slowdown.identical(first.runs[0].slowdown)
+    assert path.read_bytes()[:4] != b"noth"
+
+
 def test_one_that_fails_stops_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: Any, **__: Any) -> Any:
         raise fc.InputError("no, 42")

@@ -103,13 +103,13 @@ def test_verdicts_of_increments_and_thresholds():
 
 def test_a_printed_number_is_in_the_interval_or_not():
     values, notes = {}, []
-    datacenter.claim(values, notes, "a_ratio", "a", datacenter.Compared(3.0, 2.5, 3.6), True, 3.3)
-    datacenter.claim(values, notes, "b_ratio", "b", datacenter.Compared(3.0, 2.9, 3.1), True, 3.3)
+    datacenter.claim(values, notes, "a_ratio", "a", datacenter.Compared(3.0, 2.5, 3.6, 5), True, 4.5)
+    datacenter.claim(values, notes, "b_ratio", "b", datacenter.Compared(3.0, 2.5, 3.6, 5), True, 4.8)
     datacenter.claim(values, notes, "c_ratio", "c", datacenter.Compared(3.0, 2.9, 3.1), True)
     assert values["a_ratio_as_printed"] is True
     assert values["b_ratio_as_printed"] is False
     assert "c_ratio_as_printed" not in values
-    assert notes[0].endswith("printed: 3.3, inside the interval")
+    assert notes[0].endswith("printed: 4.5, inside that of one more run, 1.92 to 4.69")  # sqrt(6) as wide
 
 
 @pytest.mark.slow

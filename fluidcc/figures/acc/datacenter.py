@@ -17,7 +17,7 @@ from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.figures.acc.common import CONTENDERS, NETWORK
 from fluidcc.figures.common import GBPS
 from fluidcc.figures.fabric_checks import on_one_base
-from fluidcc.figures.slowdowns import Compared, judged
+from fluidcc.figures.slowdowns import Compared, judged, one_more
 from fluidcc.plotting.style import colour
 from fluidcc.schemes.acc import ACC
 
@@ -99,12 +99,14 @@ def claim(
     answer: bool | None,
     printed: float | None = None,
 ) -> None:
-    """A judged claim; where the paper prints a number, whether it is in our interval."""
+    """A judged claim, of a ratio; where the paper prints a number, whether one of our runs could have it."""
     judged(values, notes, key, text, found, answer)
     if printed is not None:
-        inside = bool(found.low <= printed <= found.high)
+        one = one_more(found, logarithmic=True)
+        inside = bool(one.low <= printed <= one.high)
         values[f"{key}_as_printed"] = inside
-        notes[-1] += f"; printed: {printed:g}, {'inside' if inside else 'outside'} the interval"
+        where = "inside" if inside else "outside"
+        notes[-1] += f"; printed: {printed:g}, {where} that of one more run, {one.low:.3g} to {one.high:.3g}"
 
 
 def notes_of(traffic: str, found: FabricStudy, quick: bool) -> list[str]:

@@ -99,7 +99,7 @@ def _judge(study: FabricStudy, traffic: str, values: dict[str, float | bool], no
     key = KEYS[traffic]
     for name in study.schemes:
         values[f"{key}_{name}_drops"] = float(of_numbers(study, name, "drops").sum())
-        values[f"{key}_{name}_paused_share"] = float(paused(study, name).mean())
+        values[f"{key}_{name}_paused_over_arrivals"] = float(paused(study, name).mean())
     for which, sizes in SIZES.items():
         found = {name: by_seed(study, name, "p95", sizes) for name in study.schemes}
         values |= {f"{key}_{name}_p95_{which}": float(each.mean()) for name, each in found.items()}

@@ -93,9 +93,9 @@ def _judge(studies: Mapping[str, FabricStudy], values: dict[str, float | bool], 
     for name in TIMERS:
         values |= {f"p95_{which}_{_key(name)}": float(by_seed(calm, name, "p95", sizes).mean())
                    for which, sizes in SIZES.items()}  # fmt: skip
-        values[f"paused_share_{_key(name)}"] = float(paused(calm, name).mean())
+        values[f"paused_over_arrivals_{_key(name)}"] = float(paused(calm, name).mean())
         values[f"incast_p95_latency_{_key(name)}_s"] = float(latency_by_seed(burst, name, "p95", SHORT).mean())
-        values[f"incast_paused_share_{_key(name)}"] = float(paused(burst, name).mean())
+        values[f"incast_paused_over_arrivals_{_key(name)}"] = float(paused(burst, name).mean())
     for fast, slow in PAIRS:
         key = f"{_key(fast)}_to_{_key(slow)}"
         for which, sizes in SIZES.items():
@@ -103,7 +103,7 @@ def _judge(studies: Mapping[str, FabricStudy], values: dict[str, float | bool], 
             text = f"30 %, p95 of flows ({which.replace('_', ' ')}): timers of {fast} over those of {slow}, below 1"
             judged(values, notes, f"p95_{which}_{key}", text, found, found.below(1))
         found = difference(paused(burst, fast), paused(burst, slow))
-        text = f"with incasts {fast} is paused for longer than {slow} (share of all ports' time)"
+        text = f"with incasts {fast} is paused for longer than {slow} (over all ports' time of arrivals)"
         judged(values, notes, f"incast_paused_{key}", text, found, found.above(0))
         found = ratio(latency_by_seed(burst, fast, "p95", SHORT), latency_by_seed(burst, slow, "p95", SHORT))
         text = f"with incasts, p95 completion of short flows: {fast} over {slow}, above 1"

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Container, Sequence
 from typing import Any
 
+import numpy as np
+
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
 from fluidcc.schemes import registry
@@ -72,11 +74,16 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
     for name, host in (("source", source), ("target", target)):
         node = _node(host)
         if node is None or node not in hosts:
-            raise InputError(f"{where} {name}: there is no host {repr(host)[:20]}; {which}")
+            raise InputError(f"{where} {name}: there is no host {_told(host)}; {which}")
         ends.append(node)
     if ends[0] == ends[1]:
         raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
     return ends[0], ends[1], dict(zip(ROW, rest, strict=False))
+
+
+def _told(host: Any) -> str:
+    """What was given for a host, also where it is one of NumPy's."""
+    return f"{host:g}" if isinstance(host, (int, float, np.number)) else repr(host)[:20]
 
 
 def _node(host: Any) -> int | None:

@@ -75,7 +75,7 @@ def poisson_flows(
     4
     """
     hosts, until, rate = checked(hosts, until, rate)
-    bytes_per_s = _load(load) * hosts * rate
+    bytes_per_s = load_of(load) * hosts * rate
     table = distribution(sizes)
     at, share = np.array(table).T
     mean = float(np.sum(np.diff(share) * (at[1:] + at[:-1]) / 2))
@@ -124,7 +124,7 @@ def incasts(
     senders = whole(senders, 1, hosts - 1, "senders", f"; {hosts} hosts have at most {hosts - 1} senders for one")
     size = _size(size)
     generator = np.random.default_rng([seed, 1])
-    events = generator.poisson(_load(load) * hosts * rate / (senders * size) * until)
+    events = generator.poisson(load_of(load) * hosts * rate / (senders * size) * until)
     rows = []
     for start in np.sort(generator.uniform(0.0, until, events)):
         chosen = generator.permutation(hosts)[: senders + 1]
@@ -217,7 +217,14 @@ def _size(value: Any) -> float:
     return size
 
 
-def _load(load: Any) -> float:
+def load_of(load: Any) -> float:
+    """A load, read [1].
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
     value = quantity(load, RATIO, "load")
     if not 0 < value <= 1:
         raise InputError(f"load: {value:g} is no share of the links' rate; write for example 0.6")
