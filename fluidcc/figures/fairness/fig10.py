@@ -119,7 +119,7 @@ def _medians(found: FabricStudy, traffic: str, values: dict[str, float | bool], 
     longest = ratio(*(by_seed(found, scheme, "p50", LONGEST) for scheme in ("Swift", "HPCC")))
     values |= {f"swift_over_hpcc_longest_p50{end}": value
                for end, value in zip(("", "_low", "_high"), longest[:3], strict=True)}  # fmt: skip
-    low, high = (f"{end:.3g}" for end in longest[1:])
+    low, high = (f"{end:.3g}" for end in longest[1:3])
     notes.append(f"no claim: above 2 MB Swift's median is {longest.value:.3g} times HPCC's ({low} to {high})")
 
 
