@@ -143,6 +143,8 @@ def _all(
     kept: Path | None,
 ) -> list[FabricRun]:
     """Every run, in threads: the loop leaves Python's lock alone. One that fails, or Ctrl-C, stops the others."""
+    if kept is not None:
+        _code()  # here, once: Python 3.11 cannot parse sources in several threads
     stopped = threading.Event()
     shares = [0.0] * len(jobs)
     label = f"simulating {len(jobs)} run{'s' * (len(jobs) > 1)}"
