@@ -18,7 +18,7 @@ import numpy as np
 from fluidcc.engines.packet.jit import sources
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import FlowList
+from fluidcc.fabrics.hpcc_files import FlowList, check_hosts
 from fluidcc.fabrics.run import FabricRun, begun, read_run, run
 from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.study import FabricStudy
@@ -120,6 +120,7 @@ def fabric(
     }
     since = quantity(since, TIME, "since")
     if listed is not None:  # for its `pfc.txt`
+        check_hosts(listed, network)
         settings["frames"] = True
     if since != 0:  # what was kept without it is the same run
         settings["since"] = since

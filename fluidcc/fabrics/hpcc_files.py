@@ -42,10 +42,15 @@ class Lines:
 
     def __init__(self, path: str | os.PathLike[str], expected: str) -> None:
         self.name, self.expected = str(path)[:200], expected
+        raw = b""
         try:
-            text = read_bounded(Path(path), _LARGEST).decode("utf-8-sig")
+            raw = read_bounded(Path(path), _LARGEST)
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            at = raw.count(b"\n", 0, error.start) + 1
+            raise InputError(f"{self.name}, line {at}: is no text (UTF-8); give {expected}") from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "is no text (UTF-8)"
+            reason = getattr(error, "strerror", None) or str(error)
             raise InputError(f"{self.name}: {reason}; give {expected}") from None
         self._rows = ((n, line.split()) for n, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#")
         self.at = 0
@@ -72,7 +77,9 @@ class Lines:
             value: Any = read(word)
         except ValueError:
             value = None
-        if value is None or not least <= value < float("inf"):
+        if value is not None and value < least:
+            raise self.wrong(f"{what} {word[:30]!r} is less than {least:g}; write at least that")
+        if value is None or not value < float("inf"):
             raise self.wrong(f"{what} {word[:30]!r} is none; write {'a whole' if read is int else 'a'} number")
         return value
 
@@ -98,7 +105,7 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
         If it is none, with the line.
     """
     lines = Lines(path, "the simulator's topology.txt: nodes, switches and cables")
-    words = lines.next("its first line")
+    words, head = lines.next("its first line"), lines.at
     if len(words) != 3:
         raise lines.wrong(f"has {len(words)} entries, not the numbers of nodes, switches and cables")
     nodes, count, cables = (lines.number(word, int, 0, "a count") for word in words)
@@ -112,7 +119,7 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
         raise lines.wrong(f"node {beyond} is none of the {nodes}, which count from 0")
     found = [_cable(lines, words, nodes) for words in lines.rows()]
     if len(found) != cables:
-        raise InputError(f"{lines.name}: has {len(found)} cables, and its first line says {cables}")
+        raise InputError(f"{lines.name}, line {head}: says {cables} cables, and the file has {len(found)}")
     hosts = tuple(sorted(set(range(nodes)) - set(switches)))
     try:
         return Topology(hosts, switches, tuple(found))
@@ -151,12 +158,15 @@ class FlowList:
         When the first starts, in the file's time [s].
     priority, port : ndarray of int, shape (flows,)
         Priority group, and the receiver's port.
+    where : tuple of str
+        File and line of each, for messages; empty if there is none.
     """
 
     rows: np.ndarray
     begins: float
     priority: np.ndarray
     port: np.ndarray
+    where: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """How many there are."""
@@ -165,6 +175,26 @@ class FlowList:
     def __repr__(self) -> str:
         """How many, and how long they come."""
         return f"<FlowList {len(self):,} flows over {self.rows[:, 2].max(initial=0.0):.6g} s>"
+
+
+def check_hosts(flows: FlowList, topology: Topology) -> None:
+    """Refuse a flow between what are no hosts of a topology, or from a host to itself, by its line.
+
+    Raises
+    ------
+    InputError
+    """
+    hosts = np.array(topology.hosts)
+    ends = flows.rows[:, :2].astype(int)
+    wrong = np.flatnonzero(~np.isin(ends, hosts).all(axis=1) | (ends[:, 0] == ends[:, 1]))
+    if not len(wrong):
+        return
+    i = int(wrong[0])
+    alien = next((end for end in ends[i].tolist() if end not in topology.hosts), None)
+    what = (
+        f"node {alien} is no host of the topology" if alien is not None else f"leads from host {ends[i, 0]} to itself"
+    )
+    raise InputError(f"{flows.where[i] if flows.where else f'flow {i}'}: {what}; give one of its {len(hosts)} hosts")
 
 
 @public()
@@ -188,7 +218,7 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
         If it is none, with the line.
     """
     lines = Lines(path, "the simulator's flow.txt: a count, then a line for each flow")
-    words = lines.next("its first line")
+    words, head = lines.next("its first line"), lines.at
     if len(words) != 1:
         raise lines.wrong(f"has {len(words)} entries, not the number of flows alone")
     count = lines.number(words[0], int, 0, "the number of flows")
@@ -199,13 +229,14 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
         found.append(words)
         at.append(lines.at)
     if len(found) != count:
-        raise InputError(f"{lines.name}: has {len(found):,} flows, and its first line says {count:,}")
+        raise InputError(f"{lines.name}, line {head}: says {count:,} flows, and the file has {len(found):,}")
     table = _numbers(lines, found, at)
     begins = float(table[:, 5].min(initial=np.inf)) if count else 0.0
     # As decimals: a float of 2.000000114 s less one of 2 s is off by what a packet takes at 400 Gb/s.
     start = np.round((table[:, 5] - begins) * 1e12) * 1e-12
     rows = np.column_stack([table[:, 0], table[:, 1], start, table[:, 4]])
-    return FlowList(rows, begins, table[:, 2].astype(int), table[:, 3].astype(int))
+    where = tuple(f"{lines.name}, line {number}" for number in at)
+    return FlowList(rows, begins, table[:, 2].astype(int), table[:, 3].astype(int), where)
 
 
 def _numbers(lines: Lines, found: list[list[str]], at: list[int]) -> np.ndarray:

@@ -64,7 +64,7 @@ def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
         ("5 2 4", "5 2 -4", "line 1: a count '-4'"),
         ("5 2 4", "99999999999 2 4", "line 1: .* are more than"),
         ("5 2 4", "5 3 4", "line 2: names 2 switches, not 3"),
-        ("5 2 4", "5 2 5", "has 4 cables, and its first line says 5"),
+        ("5 2 4", "5 2 5", "line 1: says 5 cables, and the file has 4"),
         ("\n3 4\n", "\n3 3\n", "line 2: names 1 switches, not 2"),
         ("\n3 4\n", "\n3 7\n", "line 2: node 7 is none of the 5"),
         ("2 4 100Gbps", "2 7 100Gbps", "line 8: node 7 is none of the 5"),
@@ -92,7 +92,7 @@ def test_what_is_no_topology_is_refused_by_its_line(tmp_path: Path, old: str, ne
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (FLOWS.replace("3\n0", "4\n0"), "has 3 flows, and its first line says 4"),
+        (FLOWS.replace("3\n0", "4\n0"), "line 1: says 4 flows, and the file has 3"),
         (FLOWS.replace("3\n0", "three\n0"), "line 1: the number of flows 'three'"),
         (FLOWS.replace("3\n0", "0 2 3\n0"), "line 1: has 3 entries"),
         (FLOWS.replace("1500", "-1500"), "line 3: size '-1500'"),
@@ -189,6 +189,24 @@ def test_frames_of_flow_control_are_written(tmp_path: Path) -> None:
     again = fc.fabric("none", topology, flows=fabrics.read_flows(path), buffer="1MB", folder=tmp_path / "out")
     assert np.array_equal(again.runs[0].frames, study.runs[0].frames)
     assert fc.fabric("none", topology, flows=[(0, 3, 0, "1MB")]).runs[0].frames is None
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("0 9 3 100 443 2.1", "line 3: node 9 is no host"), ("1 1 3 100 443 2.1", "line 3: leads from host 1 to itself")],
+)
+def test_flows_between_no_hosts_are_refused_by_their_line(tmp_path: Path, line: str, words: str) -> None:
+    topology = fabrics.read_topology(written(tmp_path, TOPOLOGY))
+    path = written(tmp_path, f"2\n0 1 3 100 443 2.0\n{line}\n")
+    with pytest.raises(fc.InputError, match=words):
+        fc.fabric("none", topology, flows=path)
+
+
+def test_what_is_no_text_is_named_by_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "flow.txt"
+    path.write_bytes(b"2\n0 1 3 100 443 2.0\n\xff\xfe\n")
+    with pytest.raises(fc.InputError, match="line 3: is no text"):
+        fabrics.read_flows(path)
 
 
 def test_interfaces_count_cables_in_the_files_order(tmp_path: Path) -> None:
