@@ -68,7 +68,12 @@ def test_figure(name, folder):
     failing = {key: (result.values[key], c) for key, c in result.expected.items() if not c.holds(result.values[key])}
     assert not failing
     assert result.expected
-    assert all(isinstance(value, bool | float) and math.isfinite(value) for value in result.values.values())
+    assert all(isinstance(value, bool | float) for value in result.values.values())
+    # In so short a run pairs that PFC holds up may finish no transfer: then, and only then, a number is lacking.
+    lacking = [key for key, value in result.values.items() if not math.isfinite(value)]
+    bases = {key.removesuffix("_low").removesuffix("_high") for key in lacking}
+    assert all(base.startswith("user_") for base in bases)
+    assert not any(result.values[f"{base}_holds"] or result.values[f"{base}_fails"] for base in bases)
     assert any("quick" in note for note in result.notes)
     judged = [key.removesuffix("_holds") for key in result.values if key.endswith("_holds")]
     assert judged
