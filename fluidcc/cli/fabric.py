@@ -214,7 +214,11 @@ def _print(found: FabricStudy) -> None:
     for column in ("slowdown", "mean", "p50", "p95", "p99", "p99.9"):
         slowdowns.add_column(column)
     rest = Table(box=None)
-    for column in ("", "flows", "unfinished", "goodput", "queue p99", "PAUSEs", "drops"):
+    counted = {"PAUSEs": "pfc_pauses", "drops": "drops"}
+    # What only some runs have is shown where it is there.
+    more = {"resent": "retransmissions", "late": "reordered"}
+    counted |= {text: name for text, name in more.items() if any(run.numbers.get(name) for run in found.runs)}
+    for column in ("", "flows", "unfinished", "goodput", "queue p99", *counted):
         rest.add_column(column)
     for row in rows:
         runs = found.of(row["scheme"])
@@ -223,7 +227,7 @@ def _print(found: FabricStudy) -> None:
         queue = sum(each.numbers["queue_bytes"]["p99"] for each in runs) / len(runs)
         lost = f"[bold red]{row['unfinished']:,}[/]" if row["unfinished"] else "0"
         told = units.show(goodput, units.RATE), units.show(queue, units.SIZE)
-        counts = [f"{sum(each.numbers[name] for each in runs):,}" for name in ("pfc_pauses", "drops")]
+        counts = [f"{sum(each.numbers[name] for each in runs):,}" for name in counted.values()]
         rest.add_row(row["scheme"], f"{row['flows']:,}", lost, *told, *counts)
     console = Console()
     console.print(slowdowns)
