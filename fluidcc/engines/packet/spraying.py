@@ -1,7 +1,8 @@
 """Packets of one flow over several paths: which there are, and the choice of one.
 
 A sender draws a path for each packet, or for each flowlet: a train with no gap longer than `Scenario.flowlet_gap`
-before it. All shortest paths between a flow's ends are equally likely. ACKs go one way back, that of ECMP.
+before it. ECMP's path is kept until the first such gap. All shortest paths between a flow's ends are equally likely.
+ACKs go one way back, that of ECMP.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MODES = {"flow": BY_FLOW, "packet": BY_PACKET, "flowlet": BY_FLOWLET}
 @kernel
 def choose(core: Any, uniforms: Any, lists: Any, flow: Any) -> None:
     """Where a flow's next packet goes."""
-    if flow.paths > 1 and (core.spraying == BY_PACKET or flow.sent == 0 or core.now - flow.last > core.flowlet_gap):
+    if flow.paths > 1 and (core.spraying == BY_PACKET or core.now - flow.last > core.flowlet_gap):
         draw = uniforms[core.drawn]
         core.drawn += 1
         flow.route = lists[flow.first_path + int(draw * flow.paths)]
