@@ -12,8 +12,8 @@ import numpy as np
 from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.bounds import LARGEST_PACKET, check_bounds
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
+from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.followers import followers_of
-from fluidcc.engines.packet.heap import SHIFT
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, settle_losses
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
@@ -30,6 +30,7 @@ from fluidcc.schemes.registry import packet_of
 from fluidcc.units import SIZE, show
 
 _NUMBERS = 1 << 16  # random numbers at a time
+_EVENTS = 1024  # to come, to begin with
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +83,7 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
     samples = times.until // times.interval + 1
     sim = Sim(
         core=core,
-        heap=np.zeros((1024, 3), np.int64),
+        calendar=None,
         ports=ports_of(topology),
         nodes=nodes_of(scenario, topology),
         packets=records(layout.PACKET, 0),
@@ -102,7 +103,9 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
         log=records(layout.LOG, log),
         senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
     )
-    sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
+    ticks = ticks_of(scenario, topology, sim.ports, largest)
+    reach = int(sim.ports["delay"].max() + ticks.max())
+    sim = sim._replace(ticks=ticks, calendar=new_calendar(core[0], _EVENTS, reach))
     for i in range(len(scenario.links)):
         sim.links[i].port = i
     core[0].frames_only = frames_only
@@ -326,6 +329,4 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
         events.append((round(storm.at * PS), layout.JAM, port))
         if math.isfinite(storm.duration):
             events.append((round((storm.at + storm.duration) * PS), layout.RELEASE, port))
-    for order, (time, kind, index) in enumerate(sorted(events, key=lambda e: e[0])):
-        sim.heap[order] = time, order, (kind << SHIFT) | index  # a sorted array is a heap
-    core.heap = core.order = len(events)
+    begin(core, sim.calendar, [(time, (int(kind) << SHIFT) | index) for time, kind, index in events])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.packet import dispatch, followers, host, pool, recovery, switch
-from fluidcc.engines.packet.heap import BESIDE, SHIFT, next_sequence, pop, push, schedule
+from fluidcc.engines.packet.calendar import BESIDE, SHIFT, next_sequence, open_slot, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
     ARRIVAL,
@@ -14,10 +14,11 @@ from fluidcc.engines.packet.layout import (
     FAIL,
     FOLLOW,
     FREE,
-    GROW_HEAP,
+    GROW_CALENDAR,
     GROW_LOG,
     GROW_PACKETS,
     JAM,
+    NEVER,
     NOTIFY,
     OPEN,
     PAUSE,
@@ -55,25 +56,27 @@ def run(sim: Any, until: Any, most: Any) -> Any:
     most : int
         Events to execute before returning, so that Python can report and be interrupted.
     """
-    core = sim.core[0]
-    heap = sim.heap
+    core, calendar = sim.core[0], sim.calendar
     last = core.events + most
-    while core.heap > 0 and core.events < last:
-        if heap[0, 0] > until:
+    while core.pending > 0 and core.events < last:
+        if core.due == 0:
+            open_slot(core, calendar, NEVER)
+        first = calendar[0]
+        if first.time > until:
             return DONE
         if core.spare < MARGIN:
             return GROW_PACKETS
-        if core.heap + MARGIN > len(heap):
-            return GROW_HEAP
+        if core.pending + MARGIN > core.rows:
+            return GROW_CALENDAR
         if core.drawn + MARGIN > len(sim.uniforms):
             return REFILL
         if len(sim.log) > 0 and core.logged + MARGIN > len(sim.log):
             return GROW_LOG
-        core.now = heap[0, 0]
-        core.present = heap[0, 1]
-        event = heap[0, 2]
-        pop(core, heap)
-        ahead = heap[0, 2]  # the next event: what it will touch first
+        core.now = first.time
+        core.present = first.order
+        event = first.event
+        pop(core, calendar)
+        ahead = first.event  # the next one: what it will touch first
         prefetch(sim.ports, ahead & _INDEX, 0)
         for line in range(_LINES):
             prefetch(sim.packets, ahead >> BESIDE & _PACKET, line)
@@ -92,7 +95,7 @@ def run(sim: Any, until: Any, most: Any) -> Any:
             i = handle_slow_event(sim, kind, i)
         if i >= 0:
             serve(sim, i)
-    return DONE if core.heap == 0 else RUNNING
+    return DONE if core.pending == 0 else RUNNING
 
 
 @inlined
@@ -107,7 +110,7 @@ def arrive(sim: Any, i: Any) -> Any:
         port.wire_tail = -1
     else:
         behind = sim.packets[following]
-        push(core, sim.heap, behind.arrives, behind.order, (ARRIVAL << SHIFT) | (following << BESIDE) | i)
+        push(core, sim.calendar, behind.arrives, behind.order, (ARRIVAL << SHIFT) | (following << BESIDE) | i)
     if port.down or (core.lossy_links and recovery.lost(core, sim.uniforms, port, packet)):
         switch.drop(sim, i, k)
         return -1
@@ -128,7 +131,7 @@ def arrive(sim: Any, i: Any) -> Any:
 def serve(sim: Any, i: Any) -> None:
     """Begin the transmission of a port's next packet, if it is idle and has one."""
     core, port = sim.core[0], sim.ports[i]
-    if port.busy and not free_again(core, sim.heap, port, i):
+    if port.busy and not free_again(core, sim.calendar, port, i):
         return
     if port.down:
         return
@@ -138,10 +141,10 @@ def serve(sim: Any, i: Any) -> None:
             account(core, sim.links, sim.bins, port.link, port.queued)
         k = pool.leave(sim.packets, port, q)
         size = sim.packets[k].wire
-        port.bytes[q] -= size
+        port.queues[q].bytes -= size
         port.queued -= size
         switch.stamp(sim, i, k)
-        port.sent_class[q] += size
+        port.queues[q].sent += size
     elif port.host:
         if port.wake <= core.now:
             port.wake = switch.NEVER
@@ -159,22 +162,22 @@ def serve(sim: Any, i: Any) -> None:
     port.free_at = over
     port.free_order = next_sequence(core)
     # With several classes, an empty one loses its credit when the port is free.
-    port.awaited = port.head[0] >= 0 or port.head[1] >= 0 or (port.host and port.active > 0) or core.queues > 2
+    port.awaited = port.waiting != 0 or (port.host and port.active > 0) or core.queues > 2
     if port.awaited:
-        push(core, sim.heap, over, port.free_order, (FREE << SHIFT) | i)
+        push(core, sim.calendar, over, port.free_order, (FREE << SHIFT) | i)
     packet.arrives = over + port.delay
     packet.order = next_sequence(core)
     packet.next = -1
     if port.wire_tail < 0:
         port.wire_head = k
-        push(core, sim.heap, packet.arrives, packet.order, (ARRIVAL << SHIFT) | (k << BESIDE) | i)
+        push(core, sim.calendar, packet.arrives, packet.order, (ARRIVAL << SHIFT) | (k << BESIDE) | i)
     else:
         sim.packets[port.wire_tail].next = k
     port.wire_tail = k
 
 
 @kernel
-def free_again(core: Any, heap: Any, port: Any, i: Any) -> Any:
+def free_again(core: Any, calendar: Any, port: Any, i: Any) -> Any:
     """Whether a busy port's transmission is over; if not, the event of its end is in the calendar from now on.
 
     Of a port for which nothing waits that event would do nothing, and is left out. It has kept its place among those of
@@ -186,17 +189,17 @@ def free_again(core: Any, heap: Any, port: Any, i: Any) -> Any:
         port.busy = 0
         return True
     port.awaited = 1
-    push(core, heap, port.free_at, port.free_order, (FREE << SHIFT) | i)
+    push(core, calendar, port.free_at, port.free_order, (FREE << SHIFT) | i)
     return False
 
 
 @inlined
 def choose(sim: Any, port: Any) -> Any:
     """Queue that a port serves next: control frames, then traffic classes; -1 if none may send."""
-    if port.head[0] >= 0:
+    if port.waiting & 1:
         return 0
     if sim.core[0].queues == 2:
-        return 1 if port.head[1] >= 0 and (port.paused >> 1 & 1) == 0 else -1
+        return 1 if (port.waiting & ~port.paused) >> 1 & 1 else -1
     return take_turns(sim, port)
 
 
@@ -209,8 +212,8 @@ def take_turns(sim: Any, port: Any) -> Any:
     queues = sim.core[0].queues
     best = -1.0
     for q in range(1, queues):
-        if port.head[q] < 0:
-            port.deficit[q] = 0.0  # a class that empties keeps no credit
+        if port.queues[q].head < 0:
+            port.queues[q].deficit = 0.0  # a class that empties keeps no credit
         elif (port.paused >> q & 1) == 0 and sim.weights[q, 0] > best:
             best = sim.weights[q, 0]
     if best < 0:
@@ -218,13 +221,13 @@ def take_turns(sim: Any, port: Any) -> Any:
     level = int(best)
     while True:
         q = port.turns[level]
-        if port.head[q] >= 0 and (port.paused >> q & 1) == 0 and sim.weights[q, 0] == best:
+        if port.queues[q].head >= 0 and (port.paused >> q & 1) == 0 and sim.weights[q, 0] == best:
             if port.fresh[level]:
-                port.deficit[q] += sim.weights[q, 1]
+                port.queues[q].deficit += sim.weights[q, 1]
                 port.fresh[level] = 0
-            size = sim.packets[port.head[q]].wire
-            if size <= port.deficit[q]:
-                port.deficit[q] -= size
+            size = sim.packets[port.queues[q].head].wire
+            if size <= port.queues[q].deficit:
+                port.queues[q].deficit -= size
                 return q
         port.turns[level] = q + 1 if q + 1 < queues else 1
         port.fresh[level] = 1
@@ -245,7 +248,7 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
     """All other events; returns the port that may send because of it, or -1."""
     core = sim.core[0]
     if kind == TIMEOUT:
-        if recovery.timer_over(core, sim.heap, sim.flows[i], i, sim.bitmaps):
+        if recovery.timer_over(core, sim.calendar, sim.flows[i], i, sim.bitmaps):
             return sim.flows[i].nic
     elif kind == NOTIFY:
         host.interval_over(sim, i)
@@ -253,10 +256,10 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
         core.started += 1
         if core.started < core.starts_end:
             following = sim.lists[core.started]
-            schedule(core, sim.heap, sim.flows[following].start, START, following)
+            schedule(core, sim.calendar, sim.flows[following].start, START, following)
         return host.begin(sim, i)
     elif kind == TELL:
-        followers.tell(core, sim.heap, sim.flows, sim.lists, i)
+        followers.tell(core, sim.calendar, sim.flows, sim.lists, i)
     elif kind == FOLLOW:
         return host.begin(sim, i)
     elif kind == SAMPLE:
@@ -314,8 +317,8 @@ def sample(sim: Any) -> None:
         sim.link_samples[row, j, 0] = port.queued
         sim.link_samples[row, j, 1] = port.sent
         for c in range(sim.class_samples.shape[2]):
-            sim.class_samples[row, j, c, 0] = port.bytes[c + 1]
-            sim.class_samples[row, j, c, 1] = port.sent_class[c + 1]
+            sim.class_samples[row, j, c, 0] = port.queues[c + 1].bytes
+            sim.class_samples[row, j, c, 1] = port.queues[c + 1].sent
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
         sim.flow_samples[row, f, 0] = flow.sent_wire + flow.sent_again
@@ -324,7 +327,7 @@ def sample(sim: Any) -> None:
         dispatch.observe(sim, f, row)
     if core.sampled < len(sim.flow_samples):
         # Counted from zero, so that the spacing has no error that adds up.
-        schedule(core, sim.heap, core.sampled * core.sample_interval, SAMPLE, 0)
+        schedule(core, sim.calendar, core.sampled * core.sample_interval, SAMPLE, 0)
 
 
 @kernel
@@ -358,10 +361,10 @@ def fail(sim: Any, i: Any) -> None:
     if port.link >= 0:
         account(core, sim.links, sim.bins, port.link, port.queued)
     for q in range(core.queues):
-        while port.head[q] >= 0:
+        while port.queues[q].head >= 0:
             k = pool.leave(sim.packets, port, q)
             packet = sim.packets[k]
-            port.bytes[q] -= packet.wire
+            port.queues[q].bytes -= packet.wire
             port.queued -= packet.wire
             if packet.ingress >= 0:
                 source = sim.ports[packet.ingress]

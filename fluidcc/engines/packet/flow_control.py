@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.heap import SHIFT
+from fluidcc.engines.packet.calendar import SHIFT, events_of
 from fluidcc.engines.packet.layout import NEVER, PS, QUEUES, RELEASE, Sim
 from fluidcc.engines.packet.network import Topology
 
@@ -82,7 +82,7 @@ def stuck_ports(sim: Sim, since: int = NEVER - 1) -> set[tuple[int, int]]:
 
 def _endless_storms(sim: Sim) -> set[int]:
     """Ports with more storms than ends of storms to come."""
-    events = sim.heap[: int(sim.core[0].heap), 2]
+    events = events_of(sim.core[0], sim.calendar)["event"]
     ends = [int(event & ((1 << SHIFT) - 1)) for event in events if event >> SHIFT == RELEASE]
     return {int(i) for i in np.flatnonzero(sim.ports["jammed"]) if sim.ports[i].jammed > ends.count(int(i))}
 
@@ -94,7 +94,7 @@ def _resumes(sim: Sim, i: int, q: int, left: dict[tuple[int, int], int]) -> bool
     stays = left.get((i, q), 0)
     if not port.stopping >> q & 1:
         return True  # a RESUME is on its way, or the end of a storm
-    if stays == port.ingress[q] + port.headroom_used[q] and port.wire_head < 0:
+    if stays == port.queues[q].ingress + port.queues[q].headroom_used and port.wire_head < 0:
         return False  # no packet leaves any more, so that nobody asks
     if _beyond(port, q, stays) > 0:
         return False
@@ -110,8 +110,8 @@ def _resumes(sim: Sim, i: int, q: int, left: dict[tuple[int, int], int]) -> bool
 
 def _beyond(port: Any, q: int, stays: int) -> int:
     """Bytes in the headroom when of a port's only so many are left; it empties first."""
-    gone = int(port.ingress[q] + port.headroom_used[q]) - stays
-    return max(int(port.headroom_used[q]) - gone, 0)
+    gone = int(port.queues[q].ingress + port.queues[q].headroom_used) - stays
+    return max(int(port.queues[q].headroom_used) - gone, 0)
 
 
 def _bits(mask: int) -> Iterator[int]:
@@ -119,7 +119,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 def _queue(sim: Sim, i: int, q: int) -> Iterator[int]:
-    k = int(sim.ports[i].head[q])
+    k = int(sim.ports[i].queues[q].head)
     while k >= 0:
         yield k
         k = int(sim.packets[k].next)

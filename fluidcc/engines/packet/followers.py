@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import FOLLOW, NEVER, TELL, Sim
 from fluidcc.engines.packet.network import Topology
@@ -17,17 +17,17 @@ _AT_ONCE = 16  # followers told by one event, which may schedule so many others
 
 
 @kernel
-def ended(core: Any, heap: Any, flow: Any, f: Any, answered: Any) -> None:
+def ended(core: Any, calendar: Any, flow: Any, f: Any, answered: Any) -> None:
     """A flow's last byte has arrived, or its ACK has: those who wait for that are told, each in its turn."""
     if answered:
         if flow.on_answer < flow.answers:
-            schedule(core, heap, core.now, TELL, 2 * f + 1)
+            schedule(core, calendar, core.now, TELL, 2 * f + 1)
     elif flow.on_receipt < flow.receipts:
-        schedule(core, heap, core.now, TELL, 2 * f)
+        schedule(core, calendar, core.now, TELL, 2 * f)
 
 
 @kernel
-def tell(core: Any, heap: Any, flows: Any, lists: Any, i: Any) -> None:
+def tell(core: Any, calendar: Any, flows: Any, lists: Any, i: Any) -> None:
     """Some of a flow's followers learn that it has ended; who has waited for nothing else begins after its delay."""
     flow = flows[i // 2]
     answered = i % 2
@@ -39,14 +39,14 @@ def tell(core: Any, heap: Any, flows: Any, lists: Any, i: Any) -> None:
         follower.awaits -= 1
         if follower.awaits == 0:
             follower.start += core.now
-            schedule(core, heap, follower.start, FOLLOW, lists[at])
+            schedule(core, calendar, follower.start, FOLLOW, lists[at])
         at += 1
     if answered:
         flow.on_answer = at
     else:
         flow.on_receipt = at
     if at < end:
-        schedule(core, heap, core.now, TELL, i)
+        schedule(core, calendar, core.now, TELL, i)
 
 
 def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np.ndarray, first: int) -> list[int]:

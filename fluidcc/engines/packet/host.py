@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.packet import dispatch, followers, pool, recovery, spraying
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
     ACK,
@@ -64,7 +64,7 @@ def emit(sim: Any, i: Any) -> Any:
     # The simulator's timer looks at flows that are held as well, and is not set if one of them is due.
     if core.now < soonest < NEVER and soonest < port.wake:
         port.wake = soonest
-        schedule(core, sim.heap, soonest, WAKE, i)
+        schedule(core, sim.calendar, soonest, WAKE, i)
     return -1
 
 
@@ -112,7 +112,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
     dispatch.sent(sim, f, size)
     if core.recovery:
-        recovery.departed(core, sim.heap, flow, f, packet.end)
+        recovery.departed(core, sim.calendar, flow, f, packet.end)
     return k
 
 
@@ -164,12 +164,12 @@ def deliver(sim: Any, k: Any) -> Any:
     done = before < flow.total <= flow.received
     if done:
         sim.ports[nic].incoming -= 1
-        followers.ended(core, sim.heap, flow, f, 0)
+        followers.ended(core, sim.calendar, flow, f, 0)
     if flow.notifies:
         due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
         if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
             flow.answer_armed = 1
-            schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
+            schedule(core, sim.calendar, flow.answer_next, NOTIFY, f)
     else:
         last = packet.end >= flow.total or (core.spraying and done)
         due = flow.unanswered >= core.ack_interval or last or answer == recovery.AT_ONCE
@@ -225,12 +225,12 @@ def send_last_ack(sim: Any, f: Any) -> None:
         return
     if core.now < flow.answer_next:
         flow.answer_armed = 1
-        schedule(core, sim.heap, flow.answer_next, NOTIFY, f)
+        schedule(core, sim.calendar, flow.answer_next, NOTIFY, f)
         return
     k = pool.allocate(core, sim.packets)
     sim.packets[k].hops = 0
     send_ack(sim, f, k)
-    schedule(core, sim.heap, core.now, WAKE, sim.routes[flow.back, 0])
+    schedule(core, sim.calendar, core.now, WAKE, sim.routes[flow.back, 0])
 
 
 @kernel
@@ -249,12 +249,12 @@ def notify(sim: Any, f: Any) -> None:
         if turn > core.now:
             flow.cnp_turn = flow.cnp_pending = 1
             flow.cnp_next = turn
-            schedule(core, sim.heap, turn, NOTIFY, f)
+            schedule(core, sim.calendar, turn, NOTIFY, f)
             return
     flow.cnp_turn = flow.cnp_pending = 0
     flow.cnps += 1
     flow.cnp_next = core.now + flow.cnp_interval
-    schedule(core, sim.heap, flow.cnp_next, NOTIFY, f)
+    schedule(core, sim.calendar, flow.cnp_next, NOTIFY, f)
     k = pool.allocate(core, sim.packets)
     packet = sim.packets[k]
     packet.kind = CNP
@@ -270,7 +270,7 @@ def notify(sim: Any, f: Any) -> None:
     packet.hops = 0
     flow.cnp_severity = 0
     queue_up(core, sim.links, sim.bins, sim.packets, nic, 0, k)
-    schedule(core, sim.heap, core.now, WAKE, i)
+    schedule(core, sim.calendar, core.now, WAKE, i)
 
 
 @kernel
@@ -296,7 +296,7 @@ def on_ack_or_cnp(sim: Any, k: Any) -> Any:
             dispatch.notified(sim, f, k)
     else:
         if core.recovery:
-            recovery.acknowledged(core, sim.heap, flow, f, sim.bitmaps, packet)
+            recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
         else:
             flow.acked = max(flow.acked, packet.end)
             flow.acked_wire = max(flow.acked_wire, packet.wire_end)
@@ -333,7 +333,7 @@ def finish(sim: Any, f: Any) -> None:
     port = sim.ports[flow.nic]
     flow.state = 2
     flow.finish = core.now
-    followers.ended(core, sim.heap, flow, f, 1)
+    followers.ended(core, sim.calendar, flow, f, 1)
     found = 0
     for slot in range(port.active):
         if found:

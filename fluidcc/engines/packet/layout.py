@@ -19,6 +19,8 @@ QUEUES = 8  # of a port: 0 for control frames, above all others; 1 to 7 for traf
 HOPS = 8  # switches on a path that telemetry has room for
 DEPTHS = 16  # of trees of paused ports that are told apart
 BINS = 2048  # of the distribution of a queue; the last one at 306 GB
+SLOTS = 2048  # of the calendar: the near future, in short spans of time
+WORD = 64  # bits
 OBSERVED = 4  # a scheme's own variables in a trace
 
 # Constants are int64 rather than literals, for each of which Numba would compile a called function anew.
@@ -32,7 +34,7 @@ NO_RECOVERY, GO_BACK_N, IRN = map(np.int64, range(3))
 # What takes a path of its own.
 BY_FLOW, BY_PACKET, BY_FLOWLET = map(np.int64, range(3))
 # Why the loop returned to Python.
-RUNNING, DONE, GROW_PACKETS, GROW_HEAP, REFILL, GROW_LOG = range(6)
+RUNNING, DONE, GROW_PACKETS, GROW_CALENDAR, REFILL, GROW_LOG = range(6)
 # What the log says happened.
 LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "send")
 ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED = map(np.int64, range(5))
@@ -43,14 +45,37 @@ ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(5, 10))
 QLEN, TX_BYTES, TS, PORT_ID, QLEN_CLASS, TX_CLASS = range(6)
 COLUMNS = 6
 
-_I, _S, _F = np.int64, np.int32, np.float64
+_I, _S, _H, _B, _F = np.int64, np.int32, np.int16, np.int8, np.float64
+_LINE = 64  # bytes of a line of cache
+
+
+def lines(fields: list[Any]) -> np.dtype[Any]:
+    """A record of whole lines of cache, so that what is read together, and stands together, comes in one."""
+    plain = np.dtype(fields, align=True)
+    places: dict[str, Any] = dict(plain.fields or {})
+    whole = {
+        "names": list(places),
+        "formats": [places[name][0] for name in places],
+        "offsets": [places[name][1] for name in places],
+        "itemsize": -(-plain.itemsize // _LINE) * _LINE,
+    }
+    return np.dtype(whole, align=True)  # type: ignore[call-overload]
+
 
 CORE = np.dtype(
     [
         ("now", _I),
         ("present", _I),  # place of the event that is executed
         ("order", _I),  # of scheduling: simultaneous events run in this order
-        ("heap", _I),  # events in the heap
+        # the calendar, see packet/calendar.py
+        ("rows", _I),  # of each of its parts
+        ("pending", _I),  # events in it,
+        ("due", _I),  # of them in its first heap,
+        ("later", _I),  # and in its second
+        ("unused", _I),  # first row for an event in a slot that has none
+        ("shift", _I),  # a slot is so many powers of two of ps long
+        ("opened", _I),  # number, from 0 at the run's start, of the last slot whose events are in the first heap
+        ("words", _I),  # bit set of words of `filled` that are not 0
         ("free", _I),  # head of the list of free packets
         ("spare", _I),  # its length
         ("drawn", _I),  # random numbers used
@@ -94,73 +119,85 @@ CORE = np.dtype(
         ("spraying", _I),
         ("flowlet_gap", _I),
         ("frames_only", _I),  # whether the log has PFC frames that arrive, and nothing else
+        ("filled", _I, (SLOTS // WORD,)),  # bit set of slots that have events
+        ("slots", _S, (SLOTS,)),  # row of each slot's first event
     ],
     align=True,
 )
 
-PORT = np.dtype(
+QUEUE = lines(
     [
+        ("head", _S),
+        ("tail", _S),
+        ("bytes", _I),
+        ("sent", _I),  # bytes that began transmission
+        # PFC of the switch at the far end, which counts the packets that came in from here
+        ("ingress", _I),
+        ("headroom_used", _I),
+        ("deficit", _F),
+        ("state", _S),  # of ternary congestion detection (`marking`)
+    ]
+)
+
+PORT = lines(
+    [
+        # The first line of cache: transmission.
         ("rate", _F),  # bytes/s
         ("delay", _I),
-        ("node", _I),  # that it belongs to
-        ("peer", _I),  # node at the far end
-        ("reverse", _I),  # port of the other direction
-        ("host", _I),  # whether its node is a host
-        ("link", _I),  # row of the statistics; -1 for none
-        ("loss", _F),  # probability that the wire loses a packet
-        ("ticks", _I),  # row of the table of transmission times
-        ("down", _I),
-        ("busy", _I),
         ("free_at", _I),  # when its transmission ends,
         ("free_order", _I),  # the place of that event,
-        ("awaited", _I),  # and whether the calendar has it
-        ("wake", _I),  # pending timer of a NIC
         ("queued", _I),  # bytes in all queues
         ("sent", _I),  # bytes that began transmission
+        ("wire_head", _S),
+        ("wire_tail", _S),
+        ("busy", _B),
+        ("awaited", _B),  # whether the calendar has the end of its transmission
+        ("down", _B),
+        ("host", _B),  # whether its node is a host
+        ("waiting", _H),  # bit set of queues that are not empty
+        ("paused", _H),  # bit set of queues that PFC stopped
+        # The second: what joins its queues, and who is at its ends.
+        ("node", _S),  # that it belongs to
+        ("peer", _S),  # node at the far end
+        ("reverse", _S),  # port of the other direction
+        ("link", _S),  # row of the statistics; -1 for none
+        ("ticks", _S),  # row of the table of transmission times
+        ("stopping", _S),  # bit set of queues that the far end has asked to pause
         ("came", _I),  # bytes that joined the queues
-        ("paused", _I),  # bit set of queues that PFC stopped
-        ("turn", _I),  # flow of a NIC that was served last
-        ("turns", _I, (QUEUES,)),  # of each priority: queue whose turn it is
-        ("fresh", _I, (QUEUES,)),  # and whether that has just begun
-        ("wire_head", _I),
-        ("wire_tail", _I),
-        ("first", _I),  # of this NIC's places in the list of active flows
-        ("active", _I),  # how many are in use
-        ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
-        ("incoming", _I),  # flows that are arriving at this NIC's host
         ("kmin", _F),
         ("kmax", _F),
+        ("max_on", _I),  # ternary congestion detection; -1: none
+        ("on_departure", _S),  # mark packets as they leave
+        ("incoming", _S),  # flows that are arriving at this NIC's host
+        # The third: a NIC's flows, and when the switch at the far end pauses this port.
+        ("wake", _I),  # pending timer of a NIC
+        ("turn", _S),  # flow of a NIC that was served last
+        ("active", _S),  # places in use of this NIC's in the list of active flows,
+        ("first", _I),  # and the first of them
+        ("alpha", _F),
+        ("xoff", _I),  # -1: dynamic
+        ("headroom", _I),
+        ("loss", _F),  # probability that the wire loses a packet
         ("pmax", _F),
-        ("on_departure", _I),  # mark packets as they leave
-        # ternary congestion detection (`marking`), of each queue
-        ("max_on", _I),  # -1: no TCD
-        ("state", _I, (QUEUES,)),
+        # A line each.
+        ("queues", QUEUE, (QUEUES,)),
+        # What few events read.
+        ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
+        ("turns", _S, (QUEUES,)),  # of each priority: queue whose turn it is
+        ("fresh", _S, (QUEUES,)),  # and whether that has just begun
         ("resumed", _I, (QUEUES,)),  # when the last RESUME came
         ("at_resume", _I, (QUEUES,)),  # queue then, bytes
         ("checked", _I, (QUEUES,)),  # when the queue was last looked at
         ("at_check", _I, (QUEUES,)),  # and what it was
-        ("head", _I, (QUEUES,)),
-        ("tail", _I, (QUEUES,)),
-        ("bytes", _I, (QUEUES,)),
-        ("deficit", _F, (QUEUES,)),
-        ("sent_class", _I, (QUEUES,)),  # bytes that began transmission
-        # PFC of the switch at the far end, which counts the packets that came in from here
-        ("ingress", _I, (QUEUES,)),
-        ("headroom_used", _I, (QUEUES,)),
-        ("stopping", _I),  # bit set of queues that the far end has asked to pause
-        ("headroom", _I),
-        ("alpha", _F),
-        ("xoff", _I),  # -1: dynamic
         ("pauses", _I),  # frames received
         ("paused_since", _I),
         ("paused_for", _I),  # total time stopped
         ("jammed", _I),  # storms that pause it, whatever the far end says
         ("depth", _I),  # hops from the root of the tree of paused ports that this one is in, while it is paused
-    ],
-    align=True,
+    ]
 )
 
-NODE = np.dtype(
+NODE = lines(
     [
         ("used", _I),  # bytes in the buffer
         ("used_max", _I),
@@ -171,13 +208,12 @@ NODE = np.dtype(
         ("xon_gap", _I),
         ("switch_id", _I),  # 12 bits; 0 for hosts
         ("paused", _I, (DEPTHS,)),  # its paused ports, by their depth
-    ],
-    align=True,
+    ]
 )
 
-PACKET = np.dtype(
+PACKET = lines(
     [
-        # what every hop reads comes first, in one or two lines of cache
+        # The first line of cache: what every hop reads.
         ("next", _S),
         ("kind", _S),
         ("flow", _S),
@@ -192,6 +228,7 @@ PACKET = np.dtype(
         ("undetermined", _S),  # UE, likewise; no packet carries both
         ("hops", _S),  # filled rows of the telemetry
         ("payload", _S),
+        # The second.
         ("covers", _S),  # data packets that an ACK answers
         ("path", _S),  # XOR of the ids of the switches that it crossed
         ("stamped", _S),  # what telemetry its flow has (FLOW)
@@ -201,79 +238,81 @@ PACKET = np.dtype(
         ("reports", _I),  # with recovery, of an ACK: end of the packet beyond a gap that it reports; -1: none
         ("granted", _F),  # window that a notification carries
         ("telemetry", _I, (HOPS, COLUMNS)),
-    ],
-    align=True,
+    ]
 )
 
-FLOW = np.dtype(
+FLOW = lines(
     [
-        ("scheme", _I),
-        ("row", _I),  # of its scheme's table
-        ("group", _I),  # flow class of the scenario
-        ("nic", _I),
-        ("route", _I),
-        ("back", _I),  # route of its ACKs
-        ("queue", _I),
+        # The first line of cache: whether it may send.
+        ("sent", _I),  # payload bytes: snd_nxt
         ("total", _I),  # payload bytes to send
-        ("payload", _I),  # of a full packet
-        ("overhead", _I),  # header and telemetry
-        ("ack_size", _I),
-        ("telemetry", _I),
-        ("start", _I),
-        ("state", _I),  # 0 waiting, 1 active, 2 finished
-        ("finish", _I),  # when the last ACK came
+        ("again", _I),  # payload bytes: start of the packet to send again next
+        ("missing", _I),  # and below which what is not acknowledged counts as lost
+        ("next", _I),  # when the pacer lets the next packet go
+        ("window", _F),
+        ("sent_wire", _I),
+        ("acked_wire", _I),
+        # The second: what it sends, and what ACKs change.
+        ("acked", _I),  # snd_una
+        ("rate", _F),  # pacing rate, bytes/s
+        ("last", _I),  # when the last packet went
+        ("last_size", _S),
+        ("payload", _S),  # of a full packet
+        ("overhead", _S),  # header and telemetry
+        ("queue", _S),
+        ("route", _S),
+        ("nic", _S),
+        ("scheme", _S),
+        ("row", _S),  # of its scheme's table
+        ("telemetry", _S),
+        ("state", _S),  # 0 waiting, 1 active, 2 finished
+        # The third: its receiver.
+        ("received", _I),  # payload bytes
+        ("received_end", _I),
+        ("received_wire", _I),
+        ("cnp_interval", _I),  # 0: sends none
+        ("cnp_next", _I),  # end of the present CNP interval
+        ("back", _S),  # route of its ACKs
+        ("ack_size", _S),
+        ("notifies", _S),  # whether the receiver decides when it answers (HPCC-rx)
+        ("unanswered", _S),  # packets since the last ACK
+        ("unanswered_marks", _S),
+        ("unanswered_undetermined", _S),
+        # What is read less often.
+        ("lost", _I),  # payload bytes dropped on the way
         ("line_rate", _F),
         ("initial_rate", _F),
-        ("rate", _F),  # pacing rate, bytes/s
-        ("window", _F),
-        ("sent", _I),  # payload bytes: snd_nxt
-        ("sent_wire", _I),
-        ("acked", _I),  # snd_una
-        ("acked_wire", _I),
-        ("next", _I),  # when the pacer lets the next packet go
-        ("last", _I),  # when the last packet went
-        ("last_size", _I),
-        ("lost", _I),  # payload bytes dropped on the way
+        ("group", _I),  # flow class of the scenario
+        ("start", _I),
+        ("finish", _I),  # when the last ACK came
+        ("nic_cnp_interval", _I),
+        ("cnp_turn", _S),  # the NIC has given it one
+        ("cnp_pending", _S),
+        ("cnp_severity", _S),  # of what the next CNP tells: 2 CE, 1 UE
+        ("ternary", _S),  # whether UE makes CNPs too
+        ("cnps", _I),
+        ("answer_period", _I),
+        ("answer_next", _I),
+        ("answer_armed", _I),  # a timer will answer what is left
         # loss recovery, see packet/recovery.py
         ("sent_again", _I),  # wire bytes that went before, or went back to
         ("reached", _I),  # payload bytes: largest snd_nxt so far
         ("recovery_cap", _F),  # IRN's window, in the unit of windows
         ("news", _I),  # when something new was acknowledged or sent again
         ("look", _I),  # pending timer
-        ("again", _I),  # payload bytes: start of the packet to send again next
-        ("missing", _I),  # and below which what is not acknowledged counts as lost
         ("bits", _I),  # first row of this flow's marks: the receiver's, then the sender's
         ("room", _I),  # packets of which there are marks
         ("nacked", _I),  # receiver: gap that was reported last; -1: none
         ("nack_next", _I),
         ("reports", _I),  # what the next ACK reports
-        # receiver
-        ("received", _I),  # payload bytes
-        ("received_end", _I),
-        ("received_wire", _I),
-        ("notifies", _I),  # whether the receiver decides when it answers (HPCC-rx)
-        ("answer_period", _I),
-        ("answer_next", _I),
-        ("answer_armed", _I),  # a timer will answer what is left
         ("disorder", _I),  # packets that came after a later one
-        ("unanswered", _I),  # packets since the last ACK
-        ("unanswered_marks", _I),
-        ("unanswered_undetermined", _I),
-        ("cnp_interval", _I),  # 0: sends none
-        ("nic_cnp_interval", _I),
-        ("cnp_next", _I),  # end of the present CNP interval
-        ("cnp_turn", _I),  # the NIC has given it one
-        ("cnp_pending", _I),
-        ("cnp_severity", _I),  # of what the next CNP tells: 2 CE, 1 UE
-        ("ternary", _I),  # whether UE makes CNPs too
-        ("cnps", _I),
+        ("farthest", _I),  # payload bytes: end of the latest of them so far
         # counts at the window's edges
         ("sent_open", _I),
         ("sent_close", _I),
         ("acked_open", _I),
         ("acked_close", _I),
         # what few runs have comes last
-        ("farthest", _I),  # payload bytes: end of the latest of them so far
         ("first_path", _I),  # in `Sim.lists`, if its packets take several,
         ("paths", _I),  # and how many
         # dependencies, see packet/followers.py
@@ -282,25 +321,26 @@ FLOW = np.dtype(
         ("on_answer", _I),  # of that byte's ACK,
         ("receipts", _I),  # and ends of these lists
         ("answers", _I),
-    ],
-    align=True,
+    ]
 )
 
-LINK = np.dtype(
+LINK = lines(
     [
-        ("port", _I),
+        # One line of cache, which every change of its queue touches.
         ("changed", _I),  # when the queue last changed
         ("most", _I),
         ("most_in_window", _I),
         ("least_in_window", _I),
-        ("sent_open", _I),
-        ("sent_close", _I),
         ("area", _F),  # integral of the queue over the window
         ("area2", _F),
         ("near", _F, (2,)),  # of the first bin, what `Sim.bins` has of the others: most of the time nothing waits
-    ],
-    align=True,
+        ("port", _I),
+        ("sent_open", _I),
+        ("sent_close", _I),
+    ]
 )
+
+EVENT = np.dtype([("time", _I), ("order", _I), ("event", _I), ("next", _I)], align=True)
 
 LOG = np.dtype(
     [("time", _I), ("what", _I), ("port", _I), ("flow", _I), ("kind", _I), ("end", _I), ("queue", _I), ("value", _F)],
@@ -312,7 +352,7 @@ class Sim(NamedTuple):
     """All memory of a run."""
 
     core: Any  # CORE, one row
-    heap: Any  # (capacity, 3) time, order, kind and index
+    calendar: Any  # EVENT
     ports: Any  # PORT
     nodes: Any  # NODE
     packets: Any  # PACKET
@@ -334,5 +374,7 @@ class Sim(NamedTuple):
 
 
 def records(dtype: np.dtype[Any], rows: int) -> Any:
-    """Zeroed records whose fields are attributes, with and without compilation."""
-    return np.zeros(rows, dtype).view(np.recarray)
+    """Zeroed records whose fields are attributes, with and without compilation; the first begins a line of cache."""
+    memory = np.zeros(max(rows * dtype.itemsize + _LINE, 1 << 23), np.uint8)
+    first = -memory.ctypes.data % _LINE
+    return memory[first : first + rows * dtype.itemsize].view(dtype).view(np.recarray)

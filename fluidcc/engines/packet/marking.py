@@ -38,26 +38,26 @@ def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
 @kernel
 def ternary(core: Any, uniforms: Any, port: Any, q: Any, packet: Any) -> Any:
     """Mark of a packet of so many bytes that leaves queue ``q``, and the queue's next state."""
-    queue, state = port.bytes[q], port.state[q]
+    queue, state = port.queues[q].bytes, port.queues[q].state
     if port.resumed[q] > 0 and core.now - port.resumed[q] <= port.max_on:
-        port.state[q] = UNDETERMINED
+        port.queues[q].state = UNDETERMINED
         return UE
     if state == UNDETERMINED and queue < port.at_resume[q]:
-        port.state[q] = CHECKING
+        port.queues[q].state = CHECKING
         port.checked[q] = core.now
         port.at_check[q] = queue
         return NOTHING
     if state == CHECKING:
         if core.now - port.checked[q] > port.max_on:
             if queue - port.at_check[q] >= _GROWTH * packet:
-                port.state[q] = CONGESTED
+                port.queues[q].state = CONGESTED
                 return CE
             port.checked[q] = core.now
             port.at_check[q] = queue
         if queue <= _SMALL * packet:
-            port.state[q] = UNCONGESTED
+            port.queues[q].state = UNCONGESTED
         return NOTHING
     # Determined; or of late undetermined, and the queue has not shrunk since: its own threshold decides.
     over = marks(core, uniforms, port, queue)
-    port.state[q] = CONGESTED if over else UNCONGESTED
+    port.queues[q].state = CONGESTED if over else UNCONGESTED
     return CE if over else NOTHING

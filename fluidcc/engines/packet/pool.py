@@ -28,20 +28,23 @@ def free(core: Any, packets: Any, k: Any) -> None:
 def join(packets: Any, port: Any, q: Any, k: Any) -> None:
     """Put a packet at the end of one of a port's queues."""
     packets[k].next = -1
-    tail = port.tail[q]
-    if tail < 0:
-        port.head[q] = k
+    queue = port.queues[q]
+    if queue.tail < 0:
+        queue.head = k
+        port.waiting |= 1 << q
     else:
-        packets[tail].next = k
-    port.tail[q] = k
+        packets[queue.tail].next = k
+    queue.tail = k
 
 
 @kernel
 def leave(packets: Any, port: Any, q: Any) -> Any:
     """Take the packet at the head of a queue."""
-    k = port.head[q]
+    queue = port.queues[q]
+    k = queue.head
     following = packets[k].next
-    port.head[q] = following
+    queue.head = following
     if following < 0:
-        port.tail[q] = -1
+        queue.tail = -1
+        port.waiting &= ~(1 << q)
     return k

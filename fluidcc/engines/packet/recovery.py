@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import GO_BACK_N, NEVER, PAUSE, TIMEOUT
 
@@ -87,18 +87,18 @@ def close_gap(flow: Any, bitmaps: Any) -> Any:
 
 
 @kernel
-def departed(core: Any, heap: Any, flow: Any, f: Any, end: Any) -> None:
+def departed(core: Any, calendar: Any, flow: Any, f: Any, end: Any) -> None:
     """A data packet up to ``end`` has left its sender: count it if it did before, and await its ACK."""
     if end <= flow.reached:
         core.retransmissions += 1
     flow.reached = max(flow.reached, end)
     if end - flow.payload <= flow.acked:  # the oldest under way
         flow.news = core.now
-    watch(core, heap, flow, f)
+    watch(core, calendar, flow, f)
 
 
 @kernel
-def acknowledged(core: Any, heap: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> None:
+def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> None:
     """An ACK at its sender."""
     if ack.end > flow.acked:
         if core.recovery != GO_BACK_N:
@@ -123,7 +123,7 @@ def acknowledged(core: Any, heap: Any, flow: Any, f: Any, bitmaps: Any, ack: Any
                 flow.news = core.now
             flow.missing = max(flow.missing, n * flow.payload)
         seek(flow, bitmaps)
-    watch(core, heap, flow, f)
+    watch(core, calendar, flow, f)
 
 
 @kernel
@@ -153,17 +153,17 @@ def due(core: Any, flow: Any) -> Any:
 
 
 @kernel
-def watch(core: Any, heap: Any, flow: Any, f: Any) -> None:
+def watch(core: Any, calendar: Any, flow: Any, f: Any) -> None:
     """Have the timer of a flow with packets under way run out no later than it must."""
     if flow.state == 1 and flow.sent > flow.acked:
         time = due(core, flow)
         if time < flow.look:
             flow.look = time
-            schedule(core, heap, time, TIMEOUT, f)
+            schedule(core, calendar, time, TIMEOUT, f)
 
 
 @kernel
-def timer_over(core: Any, heap: Any, flow: Any, f: Any, bitmaps: Any) -> Any:
+def timer_over(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any) -> Any:
     """A timer has run out: whether the flow sends again, or it was too early.
 
     IRN takes all that nobody has reported as arrived for lost. (Its paper sends one packet, and takes others for lost
@@ -184,5 +184,5 @@ def timer_over(core: Any, heap: Any, flow: Any, f: Any, bitmaps: Any) -> Any:
             flow.again = flow.acked
             flow.missing = flow.sent
             seek(flow, bitmaps)
-    watch(core, heap, flow, f)
+    watch(core, calendar, flow, f)
     return over

@@ -14,6 +14,7 @@ from fluidcc.engines.compiled.outcome import Outcome, QueueMoments
 from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
+from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
 from fluidcc.engines.packet.followers import began
 from fluidcc.engines.packet.jit import compiled
@@ -173,9 +174,9 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
         if status == layout.GROW_PACKETS:
             require_twice(sim.packets, f"{len(sim.packets)} packets under way")
             sim = grown_packets(sim, len(sim.packets))
-        elif status == layout.GROW_HEAP:
-            require_twice(sim.heap, f"{len(sim.heap)} events to come")
-            sim = sim._replace(heap=np.concatenate([sim.heap, np.zeros_like(sim.heap)]))
+        elif status == layout.GROW_CALENDAR:
+            require_twice(sim.calendar, f"{core.pending} events to come")
+            sim = sim._replace(calendar=grown_calendar(core, sim.calendar))
         elif status == layout.GROW_LOG:
             require_twice(sim.log, f"{len(sim.log)} lines of the log")
             log = layout.records(layout.LOG, 2 * len(sim.log))

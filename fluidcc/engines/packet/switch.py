@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.packet import pool
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
     DATA,
@@ -63,16 +63,16 @@ def admit(core: Any, port: Any, node: Any, q: Any, waiting: Any, size: Any) -> A
         node.shared_used += size
     elif core.pfc >> q & 1:
         limit = threshold(port, node)
-        above = max(port.ingress[q] - node.reserve, 0)
-        if above + size > limit and port.headroom_used[q] + size > port.headroom:
+        above = max(port.queues[q].ingress - node.reserve, 0)
+        if above + size > limit and port.queues[q].headroom_used + size > port.headroom:
             return False
-        new = port.ingress[q] + size
+        new = port.queues[q].ingress + size
         if new <= node.reserve:
-            port.ingress[q] = new
+            port.queues[q].ingress = new
         elif new - node.reserve > limit:
-            port.headroom_used[q] += size
+            port.queues[q].headroom_used += size
         else:
-            port.ingress[q] = new
+            port.queues[q].ingress = new
             node.shared_used += min(size, new - node.reserve)
     node.used += size
     if node.used > node.used_max:
@@ -88,15 +88,15 @@ def release(core: Any, port: Any, node: Any, q: Any, size: Any) -> Any:
         if core.lossy >> q & 1:
             node.shared_used -= size
         return False
-    headroom = min(port.headroom_used[q], size)
-    shared = min(size - headroom, max(port.ingress[q] - node.reserve, 0))
-    port.headroom_used[q] -= headroom
-    port.ingress[q] -= size - headroom
+    headroom = min(port.queues[q].headroom_used, size)
+    shared = min(size - headroom, max(port.queues[q].ingress - node.reserve, 0))
+    port.queues[q].headroom_used -= headroom
+    port.queues[q].ingress -= size - headroom
     node.shared_used -= shared
     if port.stopping >> q & 1 == 0:
         return False
-    above = max(port.ingress[q] - node.reserve, 0)
-    return port.headroom_used[q] == 0 and (above == 0 or above + node.xon_gap <= threshold(port, node))
+    above = max(port.queues[q].ingress - node.reserve, 0)
+    return port.queues[q].headroom_used == 0 and (above == 0 or above + node.xon_gap <= threshold(port, node))
 
 
 @kernel
@@ -123,7 +123,7 @@ def send_pfc(sim: Any, i: Any, q: Any, kind: Any) -> None:
     packet.ingress = -1
     packet.marks = q  # the class that it is about
     queue_up(core, sim.links, sim.bins, sim.packets, port, 0, k)
-    schedule(core, sim.heap, core.now, WAKE, back)
+    schedule(core, sim.calendar, core.now, WAKE, back)
     core.pauses += kind == PAUSE
     if len(sim.log) > 0:
         write(core, sim.log, PAUSED if kind == PAUSE else RESUMED, i, -1, kind, 0, port.queued, q)
@@ -136,7 +136,7 @@ def queue_up(core: Any, links: Any, bins: Any, packets: Any, port: Any, q: Any, 
         account(core, links, bins, port.link, port.queued)
     pool.join(packets, port, q, k)
     size = packets[k].wire
-    port.bytes[q] += size
+    port.queues[q].bytes += size
     port.queued += size
     port.came += size
     if port.link >= 0:
@@ -150,19 +150,19 @@ def forward(sim: Any, i: Any, k: Any) -> None:
     q, came = packet.queue, packet.ingress
     source = sim.ports[came]
     node = sim.nodes[source.peer]
-    if port.down or not admit(core, source, node, q, port.bytes[q], packet.wire):
+    if port.down or not admit(core, source, node, q, port.queues[q].bytes, packet.wire):
         drop(sim, i, k)
         return
-    if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.bytes[q]):
+    if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.queues[q].bytes):
         packet.marks = 1
         if len(sim.log) > 0:
-            write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[q], 0.0)
+            write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.queues[q].bytes, 0.0)
     queue_up(core, sim.links, sim.bins, sim.packets, port, q, k)
     if len(sim.log) > 0:
         write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
     if core.pfc >> q & 1 and source.stopping >> q & 1 == 0:
-        above = max(source.ingress[q] - node.reserve, 0)
-        if source.headroom_used[q] > 0 or above >= threshold(source, node):
+        above = max(source.queues[q].ingress - node.reserve, 0)
+        if source.queues[q].headroom_used > 0 or above >= threshold(source, node):
             source.stopping |= 1 << q
             send_pfc(sim, came, q, PAUSE)
 
@@ -201,19 +201,19 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
             packet.undetermined = 1 - packet.marks
         marked = mark == CE
     else:
-        marked = port.on_departure and marks(core, sim.uniforms, port, port.bytes[packet.queue])
+        marked = port.on_departure and marks(core, sim.uniforms, port, port.queues[packet.queue].bytes)
         if marked:
             packet.marks = 1
     if marked and len(sim.log) > 0:
-        write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.bytes[packet.queue], 0.0)
+        write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.queues[packet.queue].bytes, 0.0)
     if packet.stamped and packet.hops < HOPS:
         at = packet.hops
         packet.telemetry[at, QLEN] = port.queued
         packet.telemetry[at, TX_BYTES] = port.came if packet.stamped == 2 else port.sent
         packet.telemetry[at, TS] = core.now
         packet.telemetry[at, PORT_ID] = i
-        packet.telemetry[at, QLEN_CLASS] = port.bytes[packet.queue]
-        packet.telemetry[at, TX_CLASS] = port.sent_class[packet.queue]
+        packet.telemetry[at, QLEN_CLASS] = port.queues[packet.queue].bytes
+        packet.telemetry[at, TX_CLASS] = port.queues[packet.queue].sent
         packet.path ^= sim.nodes[port.node].switch_id
         packet.hops = at + 1
 
@@ -259,7 +259,7 @@ def resume_queue(sim: Any, i: Any, q: Any) -> None:
     before = port.paused
     port.paused &= ~(1 << q)
     port.resumed[q] = core.now
-    port.at_resume[q] = port.bytes[q]
+    port.at_resume[q] = port.queues[q].bytes
     if before == 0 or port.paused != 0:
         return
     port.paused_for += core.now - port.paused_since

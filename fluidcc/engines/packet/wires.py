@@ -18,6 +18,7 @@ from fluidcc.scenario.model import Scenario
 def ports_of(topology: Topology) -> Any:
     """Records of all ports."""
     ports = records(layout.PORT, len(topology.ports))
+    ports["queues"]["head"] = ports["queues"]["tail"] = -1
     index = {name: n for n, name in enumerate(topology.nodes)}
     for row, port in zip(ports, topology.ports, strict=True):
         row.rate, row.delay = port.rate, round(port.delay * PS)
@@ -25,8 +26,6 @@ def ports_of(topology: Topology) -> Any:
         row.host = port.source in topology.hosts
         row.link, row.loss = port.link, port.loss
         row.wire_head = row.wire_tail = -1
-        row.head[:] = -1
-        row.tail[:] = -1
         row.turn, row.wake = -1, NEVER
         row.turns[:] = row.fresh[:] = 1
         row.paused_since = NEVER

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
@@ -105,7 +105,7 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     core = sim.core[0]
     if not me.running:
         me.running = 1
-        schedule(core, sim.heap, core.now + me.period, TIMER, f * _TIMERS)
+        schedule(core, sim.calendar, core.now + me.period, TIMER, f * _TIMERS)
         start_clock(core, flow, me)
         return
     if me.halted and flow.acked_wire > me.nxt_start:
@@ -158,7 +158,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
             if flow.sent_wire == flow.acked_wire and me.packets == 0:
                 uncongested(core, flow, me)
             me.nxt_1 = flow.sent_wire
-    schedule(core, sim.heap, me.due, TIMER, f * _TIMERS)
+    schedule(core, sim.calendar, me.due, TIMER, f * _TIMERS)
 
 
 @kernel

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import NEVER, TIMER
 from fluidcc.engines.packet.pacing import repace
@@ -111,8 +111,8 @@ def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
         me.alpha_due = core.now + me.alpha_timer
         me.increase_due = core.now + me.timer
         if not me.slotted:
-            schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
-        schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+            schedule(core, sim.calendar, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
 
 
 @kernel
@@ -146,7 +146,7 @@ def notified(sim: Any, f: Any, flow: Any, me: Any, cnp: Any) -> None:
         me.cut_kind = max(me.cut_kind, kind)
         if me.cut_due == NEVER:
             me.cut_due = me.next_cut
-            schedule(core, sim.heap, me.cut_due, TIMER, f * _TIMERS + DECREASE)
+            schedule(core, sim.calendar, me.cut_due, TIMER, f * _TIMERS + DECREASE)
     if not me.slotted:
         me.alpha = (1.0 - me.g) * me.alpha + me.g  # (1)
         me.alpha_due = core.now + me.alpha_timer  # the pending timer event finds that it is early and waits on
@@ -210,7 +210,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
         if core.now >= me.alpha_due:
             me.alpha *= 1.0 - me.g  # (2)
             me.alpha_due = core.now + me.alpha_timer
-        schedule(core, sim.heap, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.calendar, me.alpha_due, TIMER, f * _TIMERS + ALPHA)
         return
     if me.cut_due <= core.now:
         cut(core, flow, me)
@@ -222,7 +222,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
         increase(flow, me)
         repace(core, flow)
         me.increase_due = core.now + me.timer
-    schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+    schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
 
 
 @inlined
@@ -260,8 +260,8 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
         me.alpha = 1.0
         me.alpha_mark = 0
         me.target = flow.rate
-        schedule(core, sim.heap, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
-        schedule(core, sim.heap, core.now + me.decrease_interval + _NANOSECOND, TIMER, f * _TIMERS + DECREASE)
+        schedule(core, sim.calendar, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.calendar, core.now + me.decrease_interval + _NANOSECOND, TIMER, f * _TIMERS + DECREASE)
 
 
 @kernel
@@ -271,9 +271,9 @@ def simulator_expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
     if which == ALPHA:
         me.alpha = (1.0 - me.g) * me.alpha + (me.g if me.alpha_mark else 0.0)
         me.alpha_mark = 0
-        schedule(core, sim.heap, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
+        schedule(core, sim.calendar, core.now + me.alpha_timer, TIMER, f * _TIMERS + ALPHA)
     elif which == DECREASE:
-        schedule(core, sim.heap, core.now + me.decrease_interval, TIMER, f * _TIMERS + DECREASE)
+        schedule(core, sim.calendar, core.now + me.decrease_interval, TIMER, f * _TIMERS + DECREASE)
         if me.decrease_mark:
             if me.by_timer > 0:  # a cut right after a cut keeps its target
                 me.target = flow.rate
@@ -281,12 +281,12 @@ def simulator_expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
             me.by_timer = 0
             me.decrease_mark = 0
             if me.increase_due == 0:
-                schedule(core, sim.heap, core.now + me.timer, TIMER, f * _TIMERS + INCREASE)
+                schedule(core, sim.calendar, core.now + me.timer, TIMER, f * _TIMERS + INCREASE)
             me.increase_due = core.now + me.timer
             follow(flow, me)
     else:
         if core.now < me.increase_due:
-            schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+            schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
             return
         if me.by_timer >= me.steps:
             me.target += me.rate_ai if me.by_timer == me.steps else me.rate_hai
@@ -294,7 +294,7 @@ def simulator_expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
         flow.rate = whole_bits((me.target + flow.rate) / 2)
         me.by_timer += 1
         me.increase_due = core.now + me.timer
-        schedule(core, sim.heap, me.increase_due, TIMER, f * _TIMERS + INCREASE)
+        schedule(core, sim.calendar, me.increase_due, TIMER, f * _TIMERS + INCREASE)
         follow(flow, me)
 
 

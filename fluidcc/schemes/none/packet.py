@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.heap import schedule
+from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
@@ -68,4 +68,4 @@ def expired(sim: Any, f: Any, flow: Any, me: Any) -> None:
 @kernel
 def await_next(sim: Any, f: Any, flow: Any, me: Any) -> None:
     """Wake up at the next step."""
-    schedule(sim.core[0], sim.heap, flow.start + me.began + me.time[me.done], TIMER, f * _TIMERS)
+    schedule(sim.core[0], sim.calendar, flow.start + me.began + me.time[me.done], TIMER, f * _TIMERS)
