@@ -109,8 +109,7 @@ def arrive(sim: Any, i: Any) -> Any:
     if following < 0:
         port.wire_tail = -1
     else:
-        behind = sim.packets[following]
-        push(core, sim.calendar, behind.arrives, behind.order, (ARRIVAL << SHIFT) | (following << BESIDE) | i)
+        push(core, sim.calendar, packet.next_arrives, packet.next_order, (ARRIVAL << SHIFT) | (following << BESIDE) | i)
     if port.down or (core.lossy_links and recovery.lost(core, sim.uniforms, port, packet)):
         switch.drop(sim, i, k)
         return -1
@@ -165,14 +164,17 @@ def serve(sim: Any, i: Any) -> None:
     port.awaited = port.waiting != 0 or (port.host and port.active > 0) or core.queues > 2
     if port.awaited:
         push(core, sim.calendar, over, port.free_order, (FREE << SHIFT) | i)
-    packet.arrives = over + port.delay
-    packet.order = next_sequence(core)
+    arrives = over + port.delay
+    order = next_sequence(core)
     packet.next = -1
     if port.wire_tail < 0:
         port.wire_head = k
-        push(core, sim.calendar, packet.arrives, packet.order, (ARRIVAL << SHIFT) | (k << BESIDE) | i)
+        push(core, sim.calendar, arrives, order, (ARRIVAL << SHIFT) | (k << BESIDE) | i)
     else:
-        sim.packets[port.wire_tail].next = k
+        before = sim.packets[port.wire_tail]
+        before.next = k
+        before.next_arrives = arrives
+        before.next_order = order
     port.wire_tail = k
 
 

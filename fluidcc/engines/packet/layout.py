@@ -222,8 +222,8 @@ PACKET = lines(
         ("route", _S),
         ("hop", _S),  # on its route, of the port that it is at
         ("ingress", _S),  # port that it came from; -1 at its sender
-        ("arrives", _I),
-        ("order", _I),
+        ("next_arrives", _I),  # of the next one on its wire: when it reaches the far end,
+        ("next_order", _I),  # and the place of that event
         ("marks", _S),  # CE: of itself (data), or packets that carried it (ACK)
         ("undetermined", _S),  # UE, likewise; no packet carries both
         ("hops", _S),  # filled rows of the telemetry
