@@ -76,10 +76,7 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         core.present = first.order
         event = first.event
         pop(core, calendar)
-        ahead = first.event  # the next one: what it will touch first
-        prefetch(sim.ports, ahead & _INDEX, 0)
-        for line in range(_LINES):
-            prefetch(sim.packets, ahead >> BESIDE & _PACKET, line)
+        look_ahead(sim, first.event)
         core.events += 1
         kind, i = event >> SHIFT, event & _INDEX
         if kind == FREE:
@@ -96,6 +93,15 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         if i >= 0:
             serve(sim, i)
     return DONE if core.pending == 0 else RUNNING
+
+
+@inlined
+def look_ahead(sim: Any, event: Any) -> None:
+    """Ask for what the next event will touch first."""
+    i, k = event & _INDEX, event >> BESIDE & _PACKET
+    prefetch(sim.ports, i, 0)
+    for line in range(_LINES):
+        prefetch(sim.packets, k, line)
 
 
 @inlined
@@ -117,12 +123,11 @@ def arrive(sim: Any, i: Any) -> Any:
         switch.on_pfc_frame(sim, k, i)
         return port.reverse
     packet.hop += 1
-    if packet.hop < sim.routes.shape[1]:
-        onward = sim.routes[packet.route, packet.hop]
-        if onward >= 0:
-            packet.ingress = i
-            switch.forward(sim, onward, k)
-            return onward
+    onward = packet.onward
+    if onward >= 0:
+        packet.ingress = i
+        switch.forward(sim, onward, k)
+        return onward
     return host.receive(sim, k)
 
 
@@ -167,6 +172,9 @@ def serve(sim: Any, i: Any) -> None:
     arrives = over + port.delay
     order = next_sequence(core)
     packet.next = -1
+    packet.onward = -1
+    if packet.route >= 0 and packet.hop + 1 < sim.routes.shape[1]:
+        packet.onward = sim.routes[packet.route, packet.hop + 1]
     if port.wire_tail < 0:
         port.wire_head = k
         push(core, sim.calendar, arrives, order, (ARRIVAL << SHIFT) | (k << BESIDE) | i)

@@ -215,23 +215,24 @@ PACKET = lines(
     [
         # The first line of cache: what every hop reads.
         ("next", _S),
-        ("kind", _S),
         ("flow", _S),
         ("wire", _S),  # size on the wire
-        ("queue", _S),
+        ("payload", _S),
         ("route", _S),
-        ("hop", _S),  # on its route, of the port that it is at
+        ("onward", _S),  # on a wire: port at its far end that it will join; -1 at a host
         ("ingress", _S),  # port that it came from; -1 at its sender
+        ("hop", _H),  # on its route, of the port that it is at
+        ("kind", _B),
+        ("queue", _B),
         ("next_arrives", _I),  # of the next one on its wire: when it reaches the far end,
         ("next_order", _I),  # and the place of that event
         ("marks", _S),  # CE: of itself (data), or packets that carried it (ACK)
         ("undetermined", _S),  # UE, likewise; no packet carries both
-        ("hops", _S),  # filled rows of the telemetry
-        ("payload", _S),
+        ("path", _S),  # XOR of the ids of the switches that it crossed
+        ("hops", _B),  # filled rows of the telemetry
+        ("stamped", _B),  # what telemetry its flow has (FLOW)
         # The second.
         ("covers", _S),  # data packets that an ACK answers
-        ("path", _S),  # XOR of the ids of the switches that it crossed
-        ("stamped", _S),  # what telemetry its flow has (FLOW)
         ("end", _I),  # payload bytes of the flow up to this packet's end (data), or acknowledged (ACK)
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender
