@@ -8,10 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from fluidcc.errors import InputError
 from fluidcc.scenario.builders.common import NETWORK, Marking, assembled, chosen, flow_row, marking_of
 from fluidcc.scenario.model import Flow, Link, Scenario
-from fluidcc.scenario.routing import ecmp, shortest_paths
+from fluidcc.scenario.routing import ShortestPaths, ecmp
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, RATIO, TIME, Rate, quantity
 
@@ -177,11 +179,12 @@ class Topology:
         for host, (cable, switch) in access.items():
             down[host] = len(links)
             links.append(self._link(cable, switch, host, marking, scheme))
+        shortest = ShortestPaths(between)
         paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         which = f"the topology's hosts are {_listed(self.hosts)}"
         made: list[Flow] = []
         connection: list[int] = []  # first of the flows whose path each takes
-        for i, row in enumerate(flows):
+        for i, row in enumerate(flows.tolist() if isinstance(flows, np.ndarray) else flows):
             source, target, fields = flow_row(row, i, hosts, which)
             connection.append(i)
             before = fields.get("after") or ()
@@ -192,7 +195,7 @@ class Topology:
             cable, first = access[source]
             ends = first, access[target][1]
             if ends not in paths:
-                paths[ends] = shortest_paths(between, str(first), str(ends[1])) if first != ends[1] else [()]
+                paths[ends] = shortest.between(str(first), str(ends[1])) if first != ends[1] else [()]
             if not paths[ends]:
                 raise InputError(f"flow {i}: no path leads from host {source} to {target}; add cables between switches")
             made.append(

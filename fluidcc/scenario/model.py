@@ -292,8 +292,8 @@ def resolve(scenario: Scenario) -> Scenario:
             _check_names(part, f"{kind} {i} ")
     links = tuple(_resolve_link(link, f"link {i} ") for i, link in enumerate(scenario.links))
     names = [link.name or f"link {i}" for i, link in enumerate(links)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"link {names.index(twice)} name: {twice[:60]!r} names two links; give each its own")
     schemes: dict[int, Any] = {}  # flows share what they run
     known: dict[Any, Any] = {}

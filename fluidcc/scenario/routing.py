@@ -13,46 +13,58 @@ from fluidcc.scenario.model import Link, Scenario
 Path = tuple[int, ...]
 
 
-def shortest_paths(links: Sequence[Link], source: str, target: str, without: Collection[int] = ()) -> list[Path]:
-    """All shortest paths between two nodes, by the number of links.
+class ShortestPaths:
+    """All shortest paths between nodes, by the number of links; what several pairs of nodes share is worked out once.
 
     Parameters
     ----------
     links : sequence of Link
         Directed; those without a named source and target belong to no path.
-    source, target : str
-        Nodes.
     without : collection of int
         Indices of links not to use, for example failed ones.
-
-    Returns
-    -------
-    list of tuple of int
-        Link indices of each path, in lexicographic order; empty if there is none.
     """
-    leaving, entering = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
-    for i, link in enumerate(links):
-        if link.source and link.target and i not in without:
-            leaving[link.source].append(i)
-            entering[link.target].append(i)
-    left, waiting = {target: 0}, deque([target])  # links that are left to cross, by node
-    while waiting:
-        node = waiting.popleft()
-        for i in entering[node]:
-            if links[i].source not in left:
-                left[links[i].source] = left[node] + 1
-                waiting.append(links[i].source)
-    if source not in left:
-        return []
-    paths: list[tuple[str, Path]] = [(source, ())]
-    for remaining in range(left[source] - 1, -1, -1):
-        paths = [
-            (links[i].target, (*path, i))
-            for node, path in paths
-            for i in leaving[node]
-            if left.get(links[i].target) == remaining
-        ]
-    return [path for _, path in paths]
+
+    def __init__(self, links: Sequence[Link], without: Collection[int] = ()) -> None:
+        self._leaving = defaultdict[str, list[tuple[int, str]]](list)  # links and where they lead
+        self._entering = defaultdict[str, list[str]](list)
+        for i, link in enumerate(links):
+            if link.source and link.target and i not in without:
+                self._leaving[link.source].append((i, link.target))
+                self._entering[link.target].append(link.source)
+        self._left: dict[str, dict[str, int]] = {}
+
+    def _links_left(self, target: str) -> dict[str, int]:
+        """Links that are left to cross to a target, by node."""
+        if target not in self._left:
+            left, waiting = {target: 0}, deque([target])
+            while waiting:
+                node = waiting.popleft()
+                for before in self._entering[node]:
+                    if before not in left:
+                        left[before] = left[node] + 1
+                        waiting.append(before)
+            self._left[target] = left
+        return self._left[target]
+
+    def between(self, source: str, target: str) -> list[Path]:
+        """Link indices of each path, in lexicographic order; empty if there is none."""
+        left = self._links_left(target)
+        if source not in left:
+            return []
+        paths: list[tuple[str, Path]] = [(source, ())]
+        for remaining in range(left[source] - 1, -1, -1):
+            paths = [
+                (onward, (*path, i))
+                for node, path in paths
+                for i, onward in self._leaving[node]
+                if left.get(onward) == remaining
+            ]
+        return [path for _, path in paths]
+
+
+def shortest_paths(links: Sequence[Link], source: str, target: str, without: Collection[int] = ()) -> list[Path]:
+    """All shortest paths between two nodes, as of `ShortestPaths`."""
+    return ShortestPaths(links, without).between(source, target)
 
 
 def ecmp(paths: Sequence[Path], key: Any) -> Path:

@@ -17,8 +17,8 @@ import pytest
 import fluidcc as fc
 from fluidcc.engines.hybrid import layout as hybrid_layout
 from fluidcc.engines.packet import layout as packet_layout
-from fluidcc.engines.packet.heap import SHIFT
-from fluidcc.engines.packet.heap import pop as pop_event
+from fluidcc.engines.packet.calendar import SHIFT, new_calendar, open_slot
+from fluidcc.engines.packet.calendar import pop as pop_event
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import hybrid, packet
 from fluidcc.units import Rate
@@ -35,7 +35,8 @@ class Packets:
         self.me = np.zeros(1, packet.STATE).view(np.recarray)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
         packet.fill(parameters, self.flow, self.me)
-        self.sim = SimpleNamespace(core=packet_layout.records(packet_layout.CORE, 1), heap=np.zeros((64, 3), np.int64))
+        core = packet_layout.records(packet_layout.CORE, 1)
+        self.sim = SimpleNamespace(core=core, calendar=new_calendar(core[0], 64, 0.0))
         self._call("begin")
 
     def _call(self, rule: str, *more: Any) -> None:
@@ -43,10 +44,14 @@ class Packets:
 
     def until(self, time: float) -> None:
         """Timers that run out before a time, and at it."""
-        core, heap = self.sim.core[0], self.sim.heap
-        while core.heap and heap[0, 0] <= round(time * 1e6):
-            core.now, event = heap[0, 0], int(heap[0, 2])
-            plain(pop_event)(core, heap)
+        core, calendar = self.sim.core[0], self.sim.calendar
+        while core.pending:
+            if core.due == 0:
+                plain(open_slot)(core, calendar, packet_layout.NEVER)
+            if calendar[0].time > round(time * 1e6):
+                break
+            core.now, event = calendar[0].time, int(calendar[0].event)
+            plain(pop_event)(core, calendar)
             self._call("expired", event & ((1 << SHIFT) - 1))
         core.now = round(time * 1e6)
 

@@ -13,7 +13,7 @@ from typing import Literal
 from fluidcc.engines.packet.network import topology_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.scenario.routing import Path, shortest_paths
+from fluidcc.scenario.routing import Path, ShortestPaths
 from fluidcc.surface import public
 
 
@@ -52,6 +52,7 @@ def buffer_cycle(scenario: Scenario, *, routes: Literal["used", "possible"] = "u
     scenario = resolve(scenario)
     topology = topology_of(scenario)
     waits: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    shortest = ShortestPaths(scenario.links)
     found: dict[tuple[str, str], list[Path]] = {}
     seen: set[tuple[int, tuple[int, ...]]] = set()
     for f, flow in enumerate(scenario.flows):
@@ -60,7 +61,7 @@ def buffer_cycle(scenario: Scenario, *, routes: Literal["used", "possible"] = "u
         if routes == "possible":
             ends = topology.ports[way[1]].source, topology.ports[flow.path[-1]].target
             if ends not in found:
-                found[ends] = shortest_paths(scenario.links, *ends)
+                found[ends] = shortest.between(*ends)
             ways += [(way[0], *path, *way[1 + len(flow.path) :]) for path in found[ends]]
         if scenario.ack_queue == "data":
             ways += [tuple(topology.ports[i].reverse for i in reversed(each)) for each in ways]

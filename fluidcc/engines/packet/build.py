@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -94,7 +95,7 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
         ticks=np.zeros((1, 1), np.int64),
         weights=weights_of(scenario, largest),
         links=records(layout.LINK, len(scenario.links)),
-        bins=np.zeros((len(scenario.links), layout.BINS, 2)),
+        bins=_by_page((len(scenario.links), layout.BINS, 2)),
         uniforms=np.zeros(_NUMBERS),
         bitmaps=np.zeros(1, np.uint8),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
@@ -118,6 +119,15 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
     _first(scenario, sim, times)
     sim = grown_packets(sim, 1024)
     return PreparedRun(sim, topology, members, times, run)
+
+
+def _by_page(shape: tuple[int, ...]) -> np.ndarray:
+    """Zeros of which memory is taken page by page, as they are written: NumPy's come in pages of 2 MB where those are.
+
+    Of a queue's distribution only the lengths that it has are ever written.
+    """
+    taken = mmap.mmap(-1, max(1, 8 * math.prod(shape)))
+    return np.frombuffer(taken, np.float64, math.prod(shape)).reshape(shape)
 
 
 def _lists(scenario: Scenario, single: Scenario, topology: Topology, sim: Sim, members: np.ndarray) -> np.ndarray:

@@ -1,10 +1,9 @@
 """The calendar: events in the order of time, ties by the order of scheduling.
 
-Nearly all events lie no further away than a link is long. Of a single binary heap they would make hundreds of rows, and
-finding a place among them was half of a run's time. So the near future is cut into short slots (a calendar queue: Brown,
-CACM 1988). An event joins its slot's list, in no order, and as a slot comes up its few events go to a small
-heap, which alone decides what is first: the order is that of the single heap. What lies beyond the last slot waits in
-a second heap.
+Nearly all events lie no further away than a link is long. In a single binary heap they would be hundreds, and finding
+a place among them a third of a run's time. So the near future is cut into short slots (a calendar queue: Brown, CACM
+1988). An event joins its slot's list, in no order, and as a slot comes up its few events go to a small heap, which
+alone decides what is first: the order is that of the single heap. What lies beyond the last slot waits in a second one.
 
 Memory is one array of three parts of ``core.rows`` events each: the first heap, the second, and the slots' lists.
 """
@@ -130,7 +129,7 @@ def pop(core: Any, calendar: Any) -> None:
 
 @kernel
 def open_slot(core: Any, calendar: Any, most: Any) -> None:
-    """Take the events of the next slot that has any, up to a number, and those of the second heap, to the first heap."""
+    """Take the events of the next slot that has any, up to a number, to the first heap; from the second heap too."""
     ahead = next_filled(core)
     if core.later > 0:
         waiting = calendar[core.rows].time >> core.shift
@@ -171,15 +170,21 @@ def next_filled(core: Any) -> Any:
         return -1
     here = core.opened & _MASK
     word = here >> _PER_WORD
-    bits = core.filled[word] & ~((2 << (here & _IN_WORD)) - 1)
+    bits = higher(core.filled[word], here & _IN_WORD)
     if bits == 0:
-        words = core.words & ~((2 << word) - 1)
+        words = higher(core.words, word)
         if words == 0:  # only below: they are of the next turn
             words = core.words
         word = lowest_bit(words)
         bits = core.filled[word]
     slot = (word << _PER_WORD) + lowest_bit(bits)
     return core.opened + ((slot - here) & _MASK)
+
+
+@kernel
+def higher(word: Any, place: Any) -> Any:
+    """The bits of a word above a place."""
+    return word >> place >> 1 << 1 << place
 
 
 @kernel

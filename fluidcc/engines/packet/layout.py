@@ -52,7 +52,7 @@ _LINE = 64  # bytes of a line of cache
 def lines(fields: list[Any]) -> np.dtype[Any]:
     """A record of whole lines of cache, so that what is read together, and stands together, comes in one."""
     plain = np.dtype(fields, align=True)
-    places: dict[str, Any] = dict(plain.fields or {})
+    places: dict[str, Any] = {str(name): place for name, place in (plain.fields or {}).items()}
     whole = {
         "names": list(places),
         "formats": [places[name][0] for name in places],

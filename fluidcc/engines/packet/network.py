@@ -115,13 +115,12 @@ class _Builder:
                 way.append(self._port(last, target, flow.line_rate, flow.egress_delay, f))
             self.hosts |= {source, target}
             ways.append(tuple(way))
-        for node in self.hosts:
-            starting = next((p for p in self.ports if p.source == node and p.link >= 0), None)
-            if starting is not None:
-                raise InputError(
-                    f"link {starting.link} source: {node!r} is a host; a host's own link is its flow's line_rate and "
-                    "access_delay, so start the path at the switch"
-                )
+        starting = next((port for port in self.ports if port.link >= 0 and port.source in self.hosts), None)
+        if starting is not None:
+            raise InputError(
+                f"link {starting.link} source: {starting.source!r} is a host; a host's own link is its flow's "
+                "line_rate and access_delay, so start the path at the switch"
+            )
         for i in range(len(self.ports)):
             self._pair(i)
         for port in self.ports:  # the other direction of a link, where that is no link itself

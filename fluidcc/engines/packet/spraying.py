@@ -15,7 +15,7 @@ from fluidcc.engines.packet.layout import BY_FLOW, BY_FLOWLET, BY_PACKET
 from fluidcc.engines.packet.network import Topology
 from fluidcc.engines.packet.recovery import note_order
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.routing import Path, shortest_paths
+from fluidcc.scenario.routing import Path, ShortestPaths
 
 MODES = {"flow": BY_FLOW, "packet": BY_PACKET, "flowlet": BY_FLOWLET}
 
@@ -55,6 +55,7 @@ class Spray:
         self.scenario, self.topology, self.first = scenario, topology, first
         self.routes: list[int] = []
         self._first: dict[tuple[int, ...], int] = {}
+        self._shortest: dict[frozenset[int], ShortestPaths] = {}
         self._between: dict[Any, list[Path]] = {}
 
     def over(
@@ -72,13 +73,16 @@ class Spray:
         without : collection of int
             Links not to use.
         """
-        links, ports, path = self.scenario.links, self.topology.ports, flow.path
+        ports, path = self.topology.ports, flow.path
         # What leads from the last switch to the host is the same for all.
         tail = path[-1:] if ports[path[-1]].target in self.topology.hosts and path[-1] not in without else ()
         ends = ports[path[0]].source, ports[tail[0]].source if tail else ports[path[-1]].target
-        key = (*ends, frozenset(without))
+        left_out = frozenset(without)
+        key = (*ends, left_out)
         if key not in self._between:
-            self._between[key] = shortest_paths(links, *ends, without) if ends[0] != ends[1] else [()]
+            if left_out not in self._shortest:
+                self._shortest[left_out] = ShortestPaths(self.scenario.links, left_out)
+            self._between[key] = self._shortest[left_out].between(*ends) if ends[0] != ends[1] else [()]
         beyond = way[1 + len(path) :]
         found = [(way[0], *each, *tail, *beyond) for each in self._between[key]] or [present]
         numbers = tuple(map(self.topology.route, found))

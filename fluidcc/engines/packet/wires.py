@@ -19,17 +19,28 @@ def ports_of(topology: Topology) -> Any:
     """Records of all ports."""
     ports = records(layout.PORT, len(topology.ports))
     ports["queues"]["head"] = ports["queues"]["tail"] = -1
+    columns = ("rate", "delay", "node", "peer", "reverse", "host", "link", "loss")
     index = {name: n for n, name in enumerate(topology.nodes)}
+    told = [
+        (
+            port.rate,
+            round(port.delay * PS),
+            index[port.source],
+            index[port.target],
+            port.reverse,
+            port.source in topology.hosts,
+            port.link,
+            port.loss,
+        )
+        for port in topology.ports
+    ]
+    for name, values in zip(columns, zip(*told, strict=True), strict=True):
+        ports[name] = values
+    ports["wire_head"] = ports["wire_tail"] = ports["turn"] = ports["max_on"] = -1
+    ports["wake"] = ports["paused_since"] = NEVER
+    ports["turns"] = ports["fresh"] = 1
+    ports["kmin"] = ports["kmax"] = math.inf
     for row, port in zip(ports, topology.ports, strict=True):
-        row.rate, row.delay = port.rate, round(port.delay * PS)
-        row.node, row.peer, row.reverse = index[port.source], index[port.target], port.reverse
-        row.host = port.source in topology.hosts
-        row.link, row.loss = port.link, port.loss
-        row.wire_head = row.wire_tail = -1
-        row.turn, row.wake = -1, NEVER
-        row.turns[:] = row.fresh[:] = 1
-        row.paused_since = NEVER
-        row.kmin, row.kmax, row.max_on = math.inf, math.inf, -1
         if port.marking is not None:
             row.kmin, row.kmax, row.pmax = port.marking.kmin, port.marking.kmax, port.marking.pmax
             row.on_departure = port.marking.mark_on == "departure"
@@ -45,8 +56,7 @@ def ticks_of(scenario: Scenario, topology: Topology, ports: Any, largest: int) -
         per_byte = PS / Fraction(rate)
         exact = scenario.timing == "exact"
         ticks[r] = [round(size * per_byte) if exact else _simulator_time(size, rate) for size in range(largest + 1)]
-    for row, port in zip(ports, topology.ports, strict=True):
-        row.ticks = rates.index(port.rate)
+    ports["ticks"] = np.searchsorted(rates, [port.rate for port in topology.ports])
     return ticks
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.packet import layout
+from fluidcc.engines.packet.calendar import new_calendar
 from fluidcc.engines.packet.layout import PS, records
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.parameters import resolve as resolve_fields
@@ -37,7 +38,8 @@ class Sender:
     """A sender whose packets and ACKs a test makes up."""
 
     def __init__(self, rate: float = LINE, **parameters: Any) -> None:
-        self.sim = SimpleNamespace(core=records(layout.CORE, 1), heap=np.zeros((64, 3), np.int64))
+        core = records(layout.CORE, 1)
+        self.sim = SimpleNamespace(core=core, calendar=new_calendar(core[0], 64, 0.0))
         self.core, self.flow, self.me = self.sim.core[0], records(layout.FLOW, 1)[0], records(acc.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate = LINE, rate
         path: Any = SimpleNamespace(largest_base_rtt=PERIOD, base_rtt=PERIOD, empty_rtt=PERIOD, line_rate=Rate(LINE))
@@ -60,7 +62,7 @@ class Sender:
 
     def end(self) -> None:
         """The period ends: the timer runs out, once, as soon as it is due."""
-        self.core.now, self.core.heap = self.me.due, 0
+        self.core.now, self.sim.calendar = self.me.due, new_calendar(self.core, 64, 0.0)
         plain(acc.expired)(self.sim, 0, self.flow, self.me, 0)
 
     def period(self, ce: int = 0, ue: int = 0, none: int = 10, sends: int = 0) -> float:
@@ -97,9 +99,9 @@ def congested(**parameters: Any) -> Sender:
 def test_nothing_is_decided_before_the_first_ack() -> None:
     sender = Sender()
     sender.send(10_000_000, 100 * T)
-    assert (sender.flow.rate, sender.core.heap) == (LINE, 0)
+    assert (sender.flow.rate, sender.core.pending) == (LINE, 0)
     sender.ack(100 * T, ce=1)
-    assert (sender.flow.rate, sender.core.heap) == (LINE, 1)
+    assert (sender.flow.rate, sender.core.pending) == (LINE, 1)
     assert sender.me.due == 101 * T
 
 

@@ -120,7 +120,8 @@ def undefined_symbols(code: bytes) -> set[str]:
 
 def test_the_cache_is_named_after_all_sources() -> None:
     names = {path.parent.name + "/" + path.name for path in sources()}
-    assert {"packet/engine.py", "packet/heap.py", "dcqcn/packet.py", "vai_sf/packet.py", "none/parameters.py"} <= names
+    ours = {"packet/engine.py", "packet/calendar.py", "dcqcn/packet.py", "vai_sf/packet.py", "none/parameters.py"}
+    assert ours <= names
     assert str(ROOT) not in cache_folder()
 
 
@@ -150,5 +151,5 @@ def test_memory_is_that_of_packets_in_flight() -> None:
     for until in ("1ms", "10ms"):
         scenario = resolve(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()))
         sim, _ = execute(prepare(scenario, times_of(scenario, until, None, None), 0), 0)
-        pools.append((len(sim.packets), len(sim.heap)))
+        pools.append((len(sim.packets), len(sim.calendar)))
     assert pools[0] == pools[1]

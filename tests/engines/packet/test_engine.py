@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.build import grown_packets, prepare
+from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.engine import run
-from fluidcc.engines.packet.layout import DATA, DONE, GROW_HEAP, GROW_PACKETS, REFILL
+from fluidcc.engines.packet.layout import DATA, DONE, GROW_CALENDAR, GROW_PACKETS, REFILL
 from fluidcc.engines.packet.run import times_of
 from fluidcc.scenario.model import resolve
 
@@ -114,13 +115,14 @@ def census(sim: layout.Sim) -> int:
     found, seen = 0, 0
     for port in sim.ports:
         for q in range(layout.QUEUES):
-            at, total = port.head[q], 0
+            at, total = port.queues[q].head, 0
             while at >= 0:
                 packet = sim.packets[at]
                 found, seen, total = found + (packet.kind == DATA), seen + 1, total + int(packet.wire)
                 at = packet.next
-            assert total == port.bytes[q] >= 0
-        assert port.bytes.sum() == port.queued >= 0
+            assert total == port.queues[q].bytes >= 0
+            assert (port.waiting >> q & 1) == (port.queues[q].head >= 0)
+        assert port.queues["bytes"].sum() == port.queued >= 0
         at = port.wire_head
         while at >= 0:
             found, seen = found + (sim.packets[at].kind == DATA), seen + 1
@@ -155,8 +157,8 @@ def stepped(scenario: fc.Scenario, until: float, each: int, log: int = 0) -> lay
             return sim
         if status == GROW_PACKETS:
             sim = grown_packets(sim, len(sim.packets))
-        elif status == GROW_HEAP:
-            sim = sim._replace(heap=np.concatenate([sim.heap, np.zeros_like(sim.heap)]))
+        elif status == GROW_CALENDAR:
+            sim = sim._replace(calendar=grown_calendar(sim.core[0], sim.calendar))
         assert status != REFILL
 
 

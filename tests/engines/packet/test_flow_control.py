@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.build import PreparedRun, grown_packets, prepare
+from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.flow_control import stuck_ports
 from fluidcc.engines.packet.run import execute, times_of
@@ -281,8 +282,8 @@ def further(sim: layout.Sim, until: int) -> layout.Sim:
     while (status := run(sim, until, 1 << 18)) != layout.DONE:
         if status == layout.GROW_PACKETS:
             sim = grown_packets(sim, len(sim.packets))
-        elif status == layout.GROW_HEAP:
-            sim = sim._replace(heap=np.concatenate([sim.heap, np.zeros_like(sim.heap)]))
+        elif status == layout.GROW_CALENDAR:
+            sim = sim._replace(calendar=grown_calendar(sim.core[0], sim.calendar))
         assert status != layout.REFILL
     return sim
 

@@ -94,12 +94,12 @@ class Ours:
         self.port.resumed[1], self.port.at_resume[1] = now, queue
 
     def leaves(self, now: int, queue: int, size: int = PACKET) -> Any:
-        self.core.now, self.port.bytes[1] = now, queue
+        self.core.now, self.port.queues[1].bytes = now, queue
         return plain(ternary)(self.core, None, self.port, 1, size)
 
     @property
     def state(self) -> Any:
-        return self.port.state[1]
+        return self.port.queues[1].state
 
 
 STEPS = st.lists(
@@ -258,7 +258,7 @@ def waiting_at_receiver(sim: Any) -> list[Any]:
     """Packets in the queues of its NIC, control frames first."""
     port, found = sim.ports[sim.routes[sim.flows[0].back, 0]], []
     for q in range(layout.QUEUES):
-        k = port.head[q]
+        k = port.queues[q].head
         while k >= 0:
             found.append(sim.packets[k])
             k = sim.packets[k].next
