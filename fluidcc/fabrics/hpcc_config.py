@@ -11,7 +11,7 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import FlowList, Lines, read_flows, read_topology
 from fluidcc.fabrics.topology import Topology
-from fluidcc.scenario.model import RED, Failure
+from fluidcc.scenario.model import RED, Failure, resolve
 from fluidcc.schemes.preset import SIMULATOR
 from fluidcc.schemes.presets import preset as preset_of
 from fluidcc.surface import constructor, public
@@ -43,6 +43,14 @@ _REFUSED: dict[str, tuple[str, str]] = {
     "GLOBAL_T": ("1", "round trips T of each pair"),
     "CLAMP_TARGET_RATE": ("0", "targets that every cut lowers"),
 }
+# Where parameters and fields that are refused come from.
+_KEY_OF = {
+    "eta": "U_TARGET", "max_stage": "MI_THRESH", "int_multi": "INT_MULTI", "g": "EWMA_GAIN", "rate_ai": "RATE_AI",
+    "rate_hai": "RATE_HAI", "hai_gain": "RATE_HAI", "min_rate": "MIN_RATE", "timer": "RP_TIMER",
+    "alpha_timer": "ALPHA_RESUME_INTERVAL", "rate_decrease_interval": "RATE_DECREASE_INTERVAL",
+    "fast_recovery_steps": "FAST_RECOVERY_TIMES", "packet_size": "PACKET_PAYLOAD_SIZE", "buffer": "BUFFER_SIZE",
+    "ack_interval": "L2_ACK_INTERVAL",
+}  # fmt: skip
 _EXPECTED = "the simulator's config.txt: a KEY and its value in each line"
 
 
@@ -123,7 +131,12 @@ def read_config(path: str | os.PathLike[str]) -> SimulatorConfig:
     if until <= 0:
         raise reader.wrong("SIMULATOR_STOP_TIME", "is before the first flow starts; write a later one")
     network, words = _network(reader, topology, flows)
-    options = {**network, "scheme": scheme_of(reader, SCHEMES[mode], rtt, window), "marking": _marking(reader, mode)}
+    try:
+        scheme = scheme_of(reader, SCHEMES[mode], rtt, window)
+        options = {**network, "scheme": scheme, "marking": _marking(reader, mode)}
+        resolve(topology.scenario(flows.rows[:1], **options))
+    except InputError as error:
+        raise reader.placed(error) from None
     return SimulatorConfig(SCHEMES[mode], options, topology, flows, until, tuple(words))
 
 
@@ -147,6 +160,14 @@ class _Reader(Mapping[str, Any]):
     def wrong(self, key: str, text: str) -> InputError:
         where = f", line {self.at[key]}" if key in self.at else ""
         return InputError(f"{self.name}{where}: {key}: {text}")
+
+    def placed(self, error: InputError) -> InputError:
+        """An error that begins with a key, or with a parameter that comes from one, at its line."""
+        name, _, text = str(error).partition(": ")
+        name = name.removeprefix("flow 0 ")
+        key = _KEY_OF.get(name, name)
+        key = f"DCTCP_{key}" if f"DCTCP_{key}" in self.at and SCHEMES[int(self.number("CC_MODE"))] == "dctcp" else key
+        return self.wrong(key, text) if key in self.values_ else error
 
     def number(self, key: str) -> float:
         try:
@@ -189,11 +210,15 @@ def scheme_of(keys: Mapping[str, Any], scheme: str, base_rtt: float, window: flo
         return parse(str(keys[key]), RATE, key)
 
     def value(key: str) -> float:
-        return float(keys[key])
+        try:
+            return float(keys[key])
+        except ValueError:
+            raise InputError(f"{key}: {str(keys[key])[:30]!r} is no number; write one") from None
 
     base = preset_of(scheme, "hpcc-sim").scheme
     if scheme in ("hpcc", "dctcp") and not (int(value("HAS_WIN")) and int(value("VAR_WIN"))):
-        raise InputError(f"{scheme}: HAS_WIN and VAR_WIN are 1 in its own configurations, and only so modelled")
+        missing = "VAR_WIN" if int(value("HAS_WIN")) else "HAS_WIN"
+        raise InputError(f"{missing}: {scheme} without a window, or with a fixed one, is not modelled; write 1")
     if scheme == "hpcc":
         return dataclasses.replace(
             base,
@@ -219,7 +244,7 @@ def scheme_of(keys: Mapping[str, Any], scheme: str, base_rtt: float, window: flo
     win: dict[str, Any] = {}
     if value("HAS_WIN"):
         if not value("VAR_WIN"):
-            raise InputError(f"{scheme}: HAS_WIN 1 with VAR_WIN 0, a fixed window, is not modelled; write HAS_WIN 0")
+            raise InputError("HAS_WIN: 1 with VAR_WIN 0, a fixed window, is not modelled; write HAS_WIN 0")
         win = {"win": True, "base_rtt": base_rtt}
     if scheme == "timely":
         gain = rate("RATE_HAI") / rate("RATE_AI")

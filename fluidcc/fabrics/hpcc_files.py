@@ -117,7 +117,14 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
     beyond = next((node for node in switches if node >= nodes), None)
     if beyond is not None:
         raise lines.wrong(f"node {beyond} is none of the {nodes}, which count from 0")
-    found = [_cable(lines, words, nodes) for words in lines.rows()]
+    found: list[Cable] = []
+    at: dict[frozenset[int], int] = {}
+    for words in lines.rows():
+        found.append(_cable(lines, words, nodes))
+        ends = frozenset(found[-1].ends)
+        if ends in at:
+            raise lines.wrong(f"nodes {words[0]} and {words[1]} have a cable already, in line {at[ends]}; keep one")
+        at[ends] = lines.at
     if len(found) != cables:
         raise InputError(f"{lines.name}, line {head}: says {cables} cables, and the file has {len(found)}")
     hosts = tuple(sorted(set(range(nodes)) - set(switches)))
@@ -142,7 +149,10 @@ def _cable(lines: Lines, words: list[str], nodes: int) -> Cable:
     loss = lines.number(words[4], float, 0.0, "a loss rate")
     if loss > 1:
         raise lines.wrong(f"loss rate {words[4]} is no probability; write at most 1")
-    return Cable((a, b), rate, delay, loss)
+    try:
+        return Cable((a, b), rate, delay, loss)
+    except InputError as error:
+        raise lines.wrong(str(error)) from None
 
 
 @constructor()

@@ -144,7 +144,12 @@ def test_its_t_of_the_fat_tree() -> None:
         ("RATE_BOUND 1", "RATE_BOUND 0", "RATE_BOUND: .* not modelled"),
         ("SAMPLE_FEEDBACK 0", "SAMPLE_FEEDBACK 1", "SAMPLE_FEEDBACK: .* not modelled"),
         ("CLAMP_TARGET_RATE 0", "CLAMP_TARGET_RATE 1", "CLAMP_TARGET_RATE: .* not modelled"),
-        ("VAR_WIN 1", "VAR_WIN 0", "HAS_WIN and VAR_WIN"),
+        ("VAR_WIN 1", "VAR_WIN 0", "line 28: VAR_WIN: hpcc without a window"),
+        ("U_TARGET 0.95", "U_TARGET 1.5", "line 30: U_TARGET: 1.5 is too large"),
+        ("MI_THRESH 0", "MI_THRESH 2.5", "line 31: MI_THRESH: 2.5 is not a whole number"),
+        ("FAST_REACT 1", "FAST_REACT x", "line 29: FAST_REACT: 'x' is no number"),
+        ("BUFFER_SIZE 32", "BUFFER_SIZE 0", "BUFFER_SIZE: 0B is too small"),
+        ("PACKET_PAYLOAD_SIZE 1000", "PACKET_PAYLOAD_SIZE 0", "line 4: PACKET_PAYLOAD_SIZE: 0B is too small"),
         ("mix/flow.txt", "mix/other.txt", "line 7: FLOW_FILE: 'mix/other.txt' is not there"),
         ("FLOW_FILE mix/flow.txt\n", "", "has no FLOW_FILE"),
         ("SIMULATOR_STOP_TIME 4.00", "SIMULATOR_STOP_TIME 1", "before the first flow"),
@@ -154,7 +159,7 @@ def test_its_t_of_the_fat_tree() -> None:
     ],
 )
 def test_what_is_refused(study: Path, old: str, new: str, words: str) -> None:
-    with pytest.raises(fc.InputError, match=f"config.txt.*{words}|{words}"):
+    with pytest.raises(fc.InputError, match=f"config.txt.*{words}"):
         read_config(changed(study, old, new))
 
 

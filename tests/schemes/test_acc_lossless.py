@@ -237,7 +237,7 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
         over = jnp.where(at > 2000, 1.0, 0.0)
         ce, ue, ours = ternary(ours, over, at, none + leaves > 0, none + MAX_ON, none + 1000, dt)
         if leaves:
-            port.bytes[1] = queue
+            port.queues[1].bytes = queue
             assert (float(ce[0, 0]), float(ue[0, 0])) == names[int(packet(core, None, port, 1, 1000))]
 
 

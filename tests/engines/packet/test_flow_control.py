@@ -302,11 +302,11 @@ def test_a_ring_deadlocks(switches: int, pfc: fc.PFC) -> None:
     assert found["deadlock_s"] == pytest.approx(closes, abs=1e-12)
     assert (trace["sent"].values[-1000:] == trace["sent"].values[-1]).all()
     # Running on ten times as long sends no further byte over these ports.
-    stuck, sent = stuck_ports(plan.sim), plan.sim.ports["sent_class"].copy()
+    stuck, sent = stuck_ports(plan.sim), plan.sim.ports["queues"]["sent"].copy()
     assert {i for i, _ in stuck} >= set(range(switches))
     sim = further(plan.sim, 20 * PS // 1000)
     for i, q in stuck:
-        assert sim.ports[i].sent_class[q] == sent[i, q]
+        assert sim.ports[i].queues[q].sent == sent[i, q]
     assert stuck_ports(sim) == stuck
 
 
@@ -377,14 +377,14 @@ def rings(draw: st.DrawFn) -> fc.Scenario:
 def test_what_is_called_a_deadlock_is_one_and_no_other_is(scenario: fc.Scenario) -> None:
     """Against running on: what is stuck sends nothing more; and when nothing moves any more, what is left is stuck."""
     plan = ran(scenario, "50us")
-    sim, sent, stuck = plan.sim, plan.sim.ports["sent_class"].copy(), set()
+    sim, sent, stuck = plan.sim, plan.sim.ports["queues"]["sent"].copy(), set()
     for until in (50, 100, 150, 200, 300, 500, 1000, 2000):
         sim = further(sim, until * 1_000_000)
         for i, q in stuck:
-            assert sim.ports[i].sent_class[q] == sent[i, q]
+            assert sim.ports[i].queues[q].sent == sent[i, q]
         now = stuck_ports(sim)
         assert stuck <= now
-        sent, stuck = sim.ports["sent_class"].copy(), now
+        sent, stuck = sim.ports["queues"]["sent"].copy(), now
     sim = further(sim, 50 * PS // 1000)  # all of it takes 4 ms at the slowest
     assert sim.core[0].dropped == 0
     left = int(sim.ports["queued"].sum())

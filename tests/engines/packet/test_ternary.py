@@ -218,9 +218,9 @@ def leave_port(sim: Any, hop: int, says: str) -> None:
     packet = packet_at(sim, hop)
     i = sim.routes[packet.route, hop]
     sim.core[0].now = 100 * US
-    sim.ports[i].bytes[1] = 9000 if says == "CE" else 0
+    sim.ports[i].queues[1].bytes = 9000 if says == "CE" else 0
     sim.ports[i].resumed[1] = 99 * US if says == "UE" else 0
-    sim.ports[i].state[1] = UNCONGESTED
+    sim.ports[i].queues[1].state = UNCONGESTED
     plain(stamp)(sim, i, 0)
 
 
