@@ -94,6 +94,7 @@ CORE = np.dtype(
         ("spraying", _I),
         ("flowlet_gap", _I),
         ("frames_only", _I),  # whether the log has PFC frames that arrive, and nothing else
+        ("links_only", _I),  # whether samples have links, and no flows
     ],
     align=True,
 )
