@@ -1,0 +1,1 @@
+"""Training traffic: collectives as transfers that wait for each other, jobs side by side on one fabric."""

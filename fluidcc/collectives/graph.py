@@ -1,0 +1,204 @@
+"""What ranks do, and after what: sends over the fabric, and waits of their own, as flows that wait for each other.
+
+A wait takes no fabric: compute, a copy inside a server, or a join of what a rank has received. It becomes a flow of a
+byte over a link that stands apart from the fabric and takes no time to cross, so that every engine that knows flows
+which wait for others runs it, and its start says when all before it had ended.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc.errors import InputError
+from fluidcc.fabrics.topology import Cable, Topology
+from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.scenario.order import ANSWER, KNOWN, RECEIPT
+from fluidcc.schemes.registry import scheme as scheme_named
+from fluidcc.units import Rate
+
+MOST_OPERATIONS = 1 << 20
+_APART = Rate(1e14)  # bytes/s of the link of waits: a byte is sent in no time that is counted
+_APART_DELAY = 5e-9  # s, of Variable AI alone, which looks at the least bandwidth-delay product of all paths
+
+After = Sequence[int]
+
+
+class Graph:
+    """Operations in an order in which all can be done: each after some before it.
+
+    Ranks are numbered through all jobs. Lists over operations: ``source``, the rank that does it; ``target``, the rank
+    that receives it, or the same of a wait; ``size`` [bytes], 0 of a wait; ``delay`` [s] after the last of ``after``;
+    ``job``, ``iteration`` and ``step`` of it, -1 of what is no transfer; ``channel``, which connection between two
+    ranks a send is of.
+    """
+
+    def __init__(self) -> None:
+        self.source: list[int] = []
+        self.target: list[int] = []
+        self.size: list[float] = []
+        self.delay: list[float] = []
+        self.after: list[After] = []
+        self.job: list[int] = []
+        self.iteration: list[int] = []
+        self.step: list[int] = []
+        self.channel: list[int] = []
+        self.now = 0, 0  # job and iteration of what is added
+
+    def __len__(self) -> int:
+        """How many operations there are."""
+        return len(self.source)
+
+    def send(self, source: int, target: int, size: float, after: After = (), step: int = 0, channel: int = 0) -> int:
+        """Add a transfer over the fabric, which begins as the last of ``after`` has ended; its place."""
+        return self._add(source, target, max(1.0, round(size)), 0.0, after, step, channel)
+
+    def wait(self, rank: int, delay: float, after: After = (), *, target: int | None = None, step: int = -1) -> int:
+        """Add a time that passes in a rank, or in a server on the way to another of its ranks; its place."""
+        return self._add(rank, rank if target is None else target, 0.0, delay, after, step, 0)
+
+    def _add(
+        self, source: int, target: int, size: float, delay: float, after: After, step: int, channel: int
+    ) -> int:
+        place = len(self.source)
+        if place >= MOST_OPERATIONS:
+            raise InputError(f"collective: has more than {MOST_OPERATIONS:,} transfers; give fewer ranks, chunks or steps")
+        self.source.append(source)
+        self.target.append(target)
+        self.size.append(size)
+        self.delay.append(delay)
+        self.after.append(after)
+        self.job.append(self.now[0])
+        self.iteration.append(self.now[1])
+        self.step.append(step)
+        self.channel.append(channel)
+        return place
+
+    def longest(self, times: np.ndarray) -> float:
+        """Length of the longest chain of operations that take so long [s] (operations,)."""
+        ends = np.zeros(len(self))
+        for i, before in enumerate(self.after):
+            ends[i] = times[i] + self.delay[i] + max((ends[k] for k in before), default=0.0)
+        return float(ends.max(initial=0.0))
+
+    def critical(self, ends: np.ndarray) -> list[int]:
+        """The chain that ended last: from the operation with the latest end back to what each had waited for."""
+        at = int(np.nanargmax(ends))
+        chain = [at]
+        while self.after[at]:
+            at = max(self.after[at], key=lambda k: ends[k])
+            chain.append(at)
+        return chain[::-1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Laid:
+    """A graph as a scenario.
+
+    Parameters
+    ----------
+    graph : Graph
+    scenario : Scenario
+        Of `fabric`, and of a link apart.
+    place : ndarray of int, shape (operations,)
+        The flow that is each operation.
+    links : int
+        How many of the scenario's links are the fabric's: between switches, in the order of the scenario, then down to
+        hosts; the last is that of waits.
+    """
+
+    graph: Graph
+    scenario: Scenario
+    place: np.ndarray
+    links: int
+
+
+def laid_out(graph: Graph, topology: Topology, hosts: Sequence[int], seed: int, options: dict[str, Any]) -> Laid:
+    """Lay a graph out on a fabric.
+
+    Parameters
+    ----------
+    graph : Graph
+    topology : Topology
+    hosts : sequence of int
+        Of each rank.
+    seed : int
+        Of ECMP.
+    options : dict
+        Of `Topology.scenario`.
+
+    Returns
+    -------
+    Laid
+
+    Raises
+    ------
+    InputError
+        If nothing crosses the fabric, or a value makes no sense.
+    """
+    if not any(size > 0 for size in graph.size):
+        raise InputError("collective: nothing crosses the fabric; give more ranks than a server has")
+    apart = max((*topology.hosts, *topology.switches)) + 1
+    rows, place, connections = _rows(graph, hosts, (apart, apart + 1))
+    delay = _APART_DELAY if getattr(options.get("scheme"), "vai", False) else 0.0
+    whole = Topology(
+        (*topology.hosts, apart, apart + 1),
+        (*topology.switches, apart + 2),
+        (*topology.cables, *(Cable((end, apart + 2), _APART, delay) for end in (apart, apart + 1))),
+    )
+    scenario = whole.scenario(rows, ecmp_seed=seed, connections=connections, **options)
+    return Laid(graph, _uncontrolled(scenario, str(apart)), place, len(scenario.links) - 2)
+
+
+def _uncontrolled(scenario: Scenario, apart: str) -> Scenario:
+    """Waits under no scheme: it would have nothing to control, and its options may not suit such a link."""
+    scheme = scheme_named("none").PRESETS["paper"].scheme
+    flows = [dataclasses.replace(each, scheme=scheme) if each.source == apart else each for each in scenario.flows]
+    return resolve(dataclasses.replace(scenario, flows=tuple(flows)))
+
+
+def _rows(graph: Graph, hosts: Sequence[int], apart: tuple[int, int]) -> tuple[list[Any], np.ndarray, list[Any]]:
+    """Rows of `Topology.scenario`, the place of each operation among them, and their connections."""
+    rows: list[Any] = []
+    place = np.zeros(len(graph), int)
+    connections: list[Any] = []
+
+    def wait(delay: float, after: Iterable[int], what: str) -> int:
+        connections.append(-1)
+        rows.append((*apart, delay, 1.0, tuple(after), what))
+        return len(rows) - 1
+
+    for i, before in enumerate(graph.after):
+        source, size, delay = graph.source[i], graph.size[i], graph.delay[i]
+        if size > 0:
+            ends = hosts[source], hosts[graph.target[i]]
+            connections.append((*ends, graph.job[i], graph.channel[i]))
+            # A rank knows what it has received as it arrives, and what it has sent by the ACK.
+            rows.append((*ends, delay, size, tuple(place[list(before)].tolist()), KNOWN))
+        else:
+            sent = [k for k in before if graph.size[k] > 0 and graph.source[k] == source]
+            received = [int(place[k]) for k in before if graph.size[k] == 0 or graph.source[k] != source]
+            answers = [int(place[k]) for k in sent]
+            if answers and received:  # one flow waits for ends of one kind
+                answers.append(wait(0.0, received, RECEIPT))
+            wait(delay, answers or received, ANSWER if answers else RECEIPT)
+        place[i] = len(rows) - 1
+    return rows, place, connections
+
+
+def ended(graph: Graph, began: np.ndarray, finished: np.ndarray) -> np.ndarray:
+    """Ends of operations [s], of the flows that they are: a wait's as it began, which is after its delay."""
+    return np.where(np.array(graph.size) > 0, finished, began)
+
+
+def rank_bytes(graph: Graph, ranks: int) -> float:
+    """Most bytes that one rank sends, or receives."""
+    sizes = np.array(graph.size)
+    return float(max(np.bincount(np.array(ends), sizes, ranks).max() for ends in (graph.source, graph.target)))
+
+
+__all__ = ["Graph", "Laid", "ended", "laid_out", "rank_bytes"]
