@@ -10,11 +10,13 @@ import dataclasses
 import os
 import re
 from collections import defaultdict
+from typing import Any
 
 from fluidcc.collectives.graph import MOST_OPERATIONS, Graph
 from fluidcc.collectives.jobs import MOST_RANKS
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import Lines
+from fluidcc.surface import constructor, public
 
 _EXPECTED = "a GOAL schedule: num_ranks 2, then for each rank: rank 0 {, lines like l1: send 8b to 1 tag 5, and }"
 _LABEL = re.compile(r"(?:([A-Za-z][A-Za-z0-9_]*)\s*:\s*)?(.*)")
@@ -43,13 +45,28 @@ class _Operation:
     started: list[int] = dataclasses.field(default_factory=list)  # those that must have started
 
 
-@dataclasses.dataclass(frozen=True)
+@constructor()
+@dataclasses.dataclass(frozen=True, repr=False)
 class Schedule:
-    """What a file says: how many ranks, and their operations."""
+    """What a GOAL file says.
+
+    Parameters
+    ----------
+    name : str
+        Of the file.
+    ranks : int
+        How many.
+    operations : list
+        Sends, receives and calculations, as `read_goal` makes them.
+    """
 
     name: str
     ranks: int
-    operations: list[_Operation]
+    operations: list[Any]
+
+    def __repr__(self) -> str:
+        """How large it is."""
+        return f"<Schedule {self.name}: {self.ranks} ranks, {len(self.operations):,} operations>"
 
     def graph(self) -> tuple[Graph, list[list[int]]]:
         """Build the graph, and for each rank the places of all that it does or receives.
@@ -62,6 +79,7 @@ class Schedule:
         return _Builder(self).build()
 
 
+@public()
 def read_goal(path: str | os.PathLike[str]) -> Schedule:
     """Read a GOAL schedule.
 
