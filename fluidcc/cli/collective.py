@@ -73,9 +73,7 @@ def command(
     ] = None,
     sets: o.Sets = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
-    until: Annotated[
-        str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")
-    ] = None,
+    until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures and tables.")] = None,
     json: o.Json = False,

@@ -55,7 +55,9 @@ class Engine(Protocol):
         seed: int,
         interval: float,
         report: Callable[[float], None] | None = None,
-    ) -> Outcome: ...
+    ) -> Outcome:
+        """Run it."""
+        ...
 
 
 _COMPILING = threading.Lock()  # of runs in threads, one compiles and the others find it done

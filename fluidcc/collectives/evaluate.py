@@ -48,8 +48,8 @@ def collective(
 ) -> CollectiveStudy:
     """How long collectives take on a fabric, under one scheme or several side by side.
 
-    Transfers wait for each other as ranks do: each begins as its rank has received what it passes on. What has not ended
-    when the run does is counted and named, and in no mean.
+    Transfers wait for each other as ranks do: each begins as its rank has received what it passes on. What has not
+    ended when the run does is counted, and in no mean.
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ def cases_of(
         if alien is not None or lacking is not None:
             raise InputError("jobs: one is no Job, or has no ranks; write Job('all-reduce', '64MB', ranks=8)")
         return [Case("+".join(dict.fromkeys(job.kind for job in listed)), tuple(listed))]
-    names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else list(listed)
-    if not names or len(set(map(str, names))) < len(names):
+    names = [name.strip() for name in listed.split(",")] if isinstance(listed, str) else [*map(str, listed)]
+    if not names or len(set(names)) < len(names):
         raise InputError("kinds: there are none, or one is there twice; write for example all-reduce,all-to-all")
     total = len(topology.hosts) if hosts is None else whole(hosts, 2, len(topology.hosts), "hosts")
     several = 1 if count is None else whole(count, 1, 1024, "jobs")
@@ -168,7 +168,10 @@ def _refuse(given: Mapping[str, Any], why: str) -> None:
 
 
 def _all(
-    tasks: list[tuple[Case, str, Mapping[str, Any], int]], topology: Topology, settings: dict[str, Any], threads: int
+    tasks: Sequence[tuple[Case, str, Mapping[str, Any], int]],
+    topology: Topology,
+    settings: dict[str, Any],
+    threads: int,
 ) -> list[CollectiveRun]:
     """Every run, in threads: the loop leaves Python's lock alone. One that fails, or Ctrl-C, stops the others."""
     stopped = threading.Event()

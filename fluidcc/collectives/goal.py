@@ -1,7 +1,8 @@
 """GOAL schedules, the text that LogGOPSim, ATLAHS and their generators write, as a graph of operations.
 
 After the grammar of LogGOPSim's ``txt2bin``: ``num_ranks N``, then for each rank ``rank K {``, lines such as
-``l1: send 8b to 1 tag 5``, ``l2: recv 8b from 0 tag 5``, ``l3: calc 100``, ``l3 requires l2``, ``l3 irequires l1``, and ``}``.
+``l1: send 8b to 1 tag 5``, ``l2: recv 8b from 0 tag 5``, ``l3: calc 100``, ``l3 requires l2``, ``l3 irequires l1``,
+and ``}``.
 """
 
 from __future__ import annotations
@@ -83,9 +84,9 @@ class Schedule:
 def read_goal(path: str | os.PathLike[str]) -> Schedule:
     """Read a GOAL schedule.
 
-    Rank k is on the k-th host of the placement. A ``calc`` is in ns. A message is received as it has arrived and what its ``recv``
-    requires is done; it is sent whether or not that is posted. A ``send`` is done as it is acknowledged. Calculations
-    of a rank that do not require each other overlap, whatever their ``cpu``; ``nic`` is not used.
+    Rank k is on the k-th host of the placement. A ``calc`` is in ns. A message is received as it has arrived and what
+    its ``recv`` requires is done; it is sent whether or not that is posted. A ``send`` is done as it is acknowledged.
+    Calculations of a rank that do not require each other overlap, whatever their ``cpu``; ``nic`` is not used.
 
     Parameters
     ----------
@@ -236,7 +237,8 @@ class _Builder:
             else:
                 message = place[self.sender[i]]
                 place[i] = graph.wait(each.rank, 0.0, [*after, message]) if after else message
-            ends[each.rank].append(place[i])
+            if each.kind != "send":  # which is over as it arrives, at the other end
+                ends[each.rank].append(place[i])
         return graph, [list(dict.fromkeys(each)) for each in ends]
 
     def _ordered(self, needs: list[list[int]]) -> list[int]:

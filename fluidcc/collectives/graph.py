@@ -8,7 +8,6 @@ which wait for others runs it, and its start says when all before it had ended.
 from __future__ import annotations
 
 import dataclasses
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -47,7 +46,7 @@ class Graph:
         self.iteration: list[int] = []
         self.step: list[int] = []
         self.channel: list[int] = []
-        self.now = 0, 0  # job and iteration of what is added
+        self.now: tuple[int, int] = 0, 0  # job and iteration of what is added
 
     def __len__(self) -> int:
         """How many operations there are."""
@@ -61,12 +60,12 @@ class Graph:
         """Add a time that passes in a rank, or in a server on the way to another of its ranks; its place."""
         return self._add(rank, rank if target is None else target, 0.0, delay, after, step, 0)
 
-    def _add(
-        self, source: int, target: int, size: float, delay: float, after: After, step: int, channel: int
-    ) -> int:
+    def _add(self, source: int, target: int, size: float, delay: float, after: After, step: int, channel: int) -> int:
         place = len(self.source)
         if place >= MOST_OPERATIONS:
-            raise InputError(f"collective: has more than {MOST_OPERATIONS:,} transfers; give fewer ranks, chunks or steps")
+            raise InputError(
+                f"collective: has more than {MOST_OPERATIONS:,} transfers; give fewer ranks, chunks or steps"
+            )
         self.source.append(source)
         self.target.append(target)
         self.size.append(size)
@@ -86,8 +85,8 @@ class Graph:
         return float(ends.max(initial=0.0))
 
     def critical(self, ends: np.ndarray) -> list[int]:
-        """The chain that ended last: from the operation with the latest end back to what each had waited for."""
-        at = int(np.nanargmax(ends))
+        """The chain behind the wait that ended last: of what each had waited for, that with the latest end."""
+        at = int(np.argmax(np.where(np.array(self.size) > 0, 0.0, ends)))
         chain = [at]
         while self.after[at]:
             at = max(self.after[at], key=lambda k: ends[k])

@@ -100,7 +100,7 @@ class Job:
             known = " or ".join(kind.algorithms)
             raise InputError(f"algorithm: {self.kind} has no {repr(self.algorithm)[:30]}; write {known}")
         if fields["server"] > 1 and self.server_rate is None:
-            raise InputError("server_rate: none is given beside server; write for example 400GBps")
+            raise InputError("server_rate: none is given beside server; write for example 400GB/s")
         if fields["server"] == 1 and self.server_rate is not None:
             raise InputError("server_rate: changes nothing without servers; write server=8 beside it")
         rate = math.inf if self.server_rate is None else _within(
@@ -141,7 +141,9 @@ class Job:
 def _within(value: Any, dimension: str, name: str, low: float, high: float, example: str) -> float:
     found = quantity(value, dimension, name)
     if not low <= found <= high:
-        raise InputError(f"{name}: {found:g} is not between {low:g} and {high:g} (SI units); write for example {example}")
+        raise InputError(
+            f"{name}: {found:g} is not between {low:g} and {high:g} (SI units); write for example {example}"
+        )
     return float(found)
 
 
@@ -182,7 +184,9 @@ def placed(jobs: Sequence[Job], topology: Topology, placement: Any = "block", se
         found.append(order[taken : taken + job.count])
         taken += job.count
     if taken > len(order):
-        raise InputError(f"ranks: {taken} need as many hosts, and there are {len(order)}; give fewer, or a larger topology")
+        raise InputError(
+            f"ranks: {taken} need as many hosts, and there are {len(order)}; give fewer, or a larger topology"
+        )
     return found
 
 

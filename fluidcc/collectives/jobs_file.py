@@ -13,7 +13,9 @@ from fluidcc.errors import InputError
 from fluidcc.files import read_bounded
 from fluidcc.surface import nearest, public
 
-_EXPECTED = 'a TOML file with fluidcc_jobs = 1 and tables such as [[job]], kind = "all-reduce", bytes = "64MB", ranks = 8'
+_EXPECTED = (
+    'a TOML file with fluidcc_jobs = 1 and tables such as [[job]], kind = "all-reduce", bytes = "64MB", ranks = 8'
+)
 _LARGEST = 1 << 24  # bytes
 _FIELDS = tuple(field.name for field in dataclasses.fields(Job))
 _HEADER = re.compile(r"\s*\[\[\s*job\s*\]\]")
@@ -23,8 +25,8 @@ _HEADER = re.compile(r"\s*\[\[\s*job\s*\]\]")
 def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     """Read jobs.
 
-    A line ``fluidcc_jobs = 1``, and for each job a table ``[[job]]`` with fields of `Job`: ``kind``, ``bytes``, ``ranks``
-    (how many, or a list of hosts), ``steps``, ``compute``, ``chunks``, ``algorithm``, ``skew``, ``server``,
+    A line ``fluidcc_jobs = 1``, and for each job a table ``[[job]]`` with fields of `Job`: ``kind``, ``bytes``,
+    ``ranks`` (how many, or a list of hosts), ``steps``, ``compute``, ``chunks``, ``algorithm``, ``skew``, ``server``,
     ``server_rate``, ``start``, ``name``.
 
     Parameters
@@ -61,7 +63,9 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     tables = document.pop("job", None)
     if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or not tables:
         alien = next(iter(document), "job")
-        raise InputError(f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them")
+        raise InputError(
+            f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them"
+        )
     return [_job(table, k, text, name) for k, table in enumerate(tables)]
 
 

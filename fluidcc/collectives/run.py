@@ -260,7 +260,7 @@ def _numbers(case: Case, work: Work, laid: Laid, found: Outcome, transfers: xr.D
     complete = bool(np.isfinite(ends).all())
     return {
         **{key: slowest[key] for key in ("ranks", "bytes", "time_s", "bus_bandwidth_bytes_per_s")},
-        "total_s": float(ends.max()) if complete else None,
+        "total_s": max(row["end_s"] for row in rows) if complete else None,
         "transfers": int(real.sum()),
         "unfinished": unfinished,
         "step_time_s": _tail(duration[done]),

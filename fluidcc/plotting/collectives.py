@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.collections import PolyCollection
+from matplotlib.ticker import MaxNLocator
 
 from fluidcc import units
 from fluidcc.plotting.style import Picture, colour, figure, label
@@ -45,14 +46,18 @@ def _gantt(axis: Axes, run: CollectiveRun, factor: float) -> None:
     shades = colormaps["viridis"](step / max(1, int(step.max(initial=1))))
     low = rank - _THICK / 2
     corners = np.stack(
-        [np.stack([x, y], axis=1) for x, y in ((began, low), (ended, low), (ended, low + _THICK), (began, low + _THICK))],
+        [
+            np.stack([x, y], axis=1)
+            for x, y in ((began, low), (ended, low), (ended, low + _THICK), (began, low + _THICK))
+        ],
         axis=1,
     )
-    axis.add_collection(PolyCollection(corners, facecolors=shades, alpha=0.75, linewidths=0))
+    axis.add_collection(PolyCollection([*corners], facecolors=shades, alpha=0.75, linewidths=0))
     jobs = run.transfers["job"].values
     for job in np.unique(jobs)[1:]:
         axis.axhline(run.transfers["rank"].values[jobs == job].min() - 0.5, color="black", lw=0.8)
     axis.set_ylim(int(run.transfers["rank"].values.max(initial=0)) + 0.6, -0.6)
+    axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylabel("rank" if len(np.unique(jobs)) < 2 else "rank, by job")
 
 
