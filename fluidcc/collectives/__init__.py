@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     from fluidcc.collectives.jobs import placed as placed
     from fluidcc.collectives.jobs_file import read_jobs as read_jobs
     from fluidcc.collectives.run import CollectiveRun as CollectiveRun
-    from fluidcc.collectives.study import CollectiveStudy as CollectiveStudy
 
 _HOMES = {
     "CollectiveRun": "fluidcc.collectives.run",
-    "CollectiveStudy": "fluidcc.collectives.study",
     "Job": "fluidcc.collectives.jobs",
     "Schedule": "fluidcc.collectives.goal",
     "placed": "fluidcc.collectives.jobs",

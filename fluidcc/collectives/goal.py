@@ -69,7 +69,7 @@ class Schedule:
         """How large it is."""
         return f"<Schedule {self.name}: {self.ranks} ranks, {len(self.operations):,} operations>"
 
-    def graph(self) -> tuple[Graph, list[list[int]]]:
+    def build(self) -> tuple[Graph, list[list[int]]]:
         """Build the graph, and for each rank the places of all that it does or receives.
 
         Raises

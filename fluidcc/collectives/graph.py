@@ -175,7 +175,7 @@ def _rows(graph: Graph, hosts: Sequence[int], apart: tuple[int, int]) -> tuple[l
         source, size, delay = graph.source[i], graph.size[i], graph.delay[i]
         if size > 0:
             ends = hosts[source], hosts[graph.target[i]]
-            connections.append((*ends, graph.job[i], graph.channel[i]))
+            connections.append((*ends, graph.channel[i]))  # not the job: alone it takes the same paths
             # A rank knows what it has received as it arrives, and what it has sent by the ACK.
             rows.append((*ends, delay, size, tuple(place[list(before)].tolist()), KNOWN))
         else:

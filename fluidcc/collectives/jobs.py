@@ -34,7 +34,7 @@ class Job:
         ``all-reduce``, ``all-gather``, ``reduce-scatter``, ``all-to-all``, ``broadcast`` or ``pipeline``.
     bytes : quantity
         As nccl-tests count them: what a rank has, of all-gather and reduce-scatter what all have together; of a
-        pipeline what a stage hands to the next for a whole batch.
+        pipeline what a stage hands to the next for a whole batch [bytes].
     ranks : int, or tuple of int
         How many, placed with those of other jobs; or the host of each.
     steps : int
@@ -240,7 +240,7 @@ def work_of(jobs: Sequence[Job], hosts: Sequence[Sequence[int]], seed: int = 0) 
     for j, job in enumerate(jobs):
         ranks = range(first, first + job.count)
         first += job.count
-        weights = _weights(job, np.random.default_rng((seed, j)))
+        weights = _weights(job, np.random.default_rng((seed, hosts[j][0])))
         begins, ends = [], []
         before: Ends = [[] for _ in ranks]
         for iteration in range(job.steps):

@@ -52,7 +52,7 @@ class Case:
         hosts = placed(jobs, topology, placement, seed)
         if self.schedule is None:
             return work_of(jobs, hosts, seed)
-        graph, ends = self.schedule.graph()
+        graph, ends = self.schedule.build()
         last = [graph.wait(rank, 0.0, each) for rank, each in enumerate(ends) if each]
         return Work(graph, hosts[0], [[[]]], [[last]])
 

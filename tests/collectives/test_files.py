@@ -182,7 +182,7 @@ def test_mutated_files_are_read_or_refused_in_one_line(tmp_path: Path, name: str
         path.write_bytes(mutated((RING if name == "a.goal" else JOBS).encode(), generator))
         try:
             if name == "a.goal":
-                read_goal(path).graph()
+                read_goal(path).build()
             else:
                 read_jobs(path)
             read += 1

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.collectives import CollectiveStudy, Job, placed, read_jobs
+from fluidcc import CollectiveStudy
+from fluidcc.collectives import Job, placed, read_jobs
 from fluidcc.collectives.engines import ENGINES, packets
 from fluidcc.errors import InputError
 from fluidcc.fabrics import named_topology
@@ -54,6 +55,18 @@ def test_two_jobs_share_a_link() -> None:
     assert found["jain"] == pytest.approx(1, abs=1e-3)
     assert sum(found["pauses"].values()) == found["pfc_pauses"] > 0
     assert found["paused_s"]["hosts"] > 0 == found["pauses"]["tier 2"]
+
+
+def test_a_job_alone_takes_the_same_paths_and_has_the_same_experts() -> None:
+    """Racks of four under four spines: on other paths, or with another favourite, it would take another time."""
+    wide = named_topology("leaf-spine:2x4x4", fabric_rate="50Gbps")
+    jobs = [
+        Job("all-to-all", "80KB", ranks=(0, 4), start="1ms"),
+        Job("all-to-all", "400KB", ranks=(1, 5, 2, 6), skew=1),
+    ]
+    for seed in (1, 2, 3):
+        found = fc.collective(jobs, wide, "none", separately=True, seeds=[seed]).runs[0].numbers
+        assert found["jobs"][1]["slowdown"] == pytest.approx(1, abs=1e-3)
 
 
 def test_load_is_what_was_sent() -> None:
