@@ -143,12 +143,18 @@ def _print(found: CollectiveStudy) -> None:
             steps = [run.numbers["step_time_s"] for run in runs]
             table.add_row(
                 row["scheme"],
-                _cell(row["time_s"], units.TIME, several) or f"[bold red]{row['unfinished']:,} transfers unfinished[/]",
+                _cell(row["time_s"], units.TIME, several) or "[bold red]unfinished[/]",
                 _cell(row["bus_bandwidth_bytes_per_s"], units.RATE, several),
                 *(_mean([step[name] for step in steps]) for name in ("p50", "p99")),
                 *(f"{row[name]:,}" for name in ("pfc_pauses", "drops", "retransmissions")),
             )
         console.print(table)
+        for name in found.schemes:
+            lost = [run for run in found.of(name, case) if run.numbers["unfinished"]]
+            for run in lost:
+                told = f"{run.numbers['unfinished']:,} of {run.numbers['transfers']:,} transfers unfinished"
+                waited = units.show(run.numbers["until_s"], units.TIME, 3)
+                console.print(f"[bold red]{name}, seed {run.seed}[/]: {told} after {waited}, in no mean; see --until")
         told = [f"{name} {_slowest(found.of(name, case)[0].numbers['slowest_path'])}" for name in found.schemes]
         console.print(f"slowest path, seed {found.seeds[0]}: {'; '.join(told)}")
         _print_pauses(console, found, case)

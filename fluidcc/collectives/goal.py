@@ -69,8 +69,13 @@ class Schedule:
         """How large it is."""
         return f"<Schedule {self.name}: {self.ranks} ranks, {len(self.operations):,} operations>"
 
+    @public()
     def build(self) -> tuple[Graph, list[list[int]]]:
         """Build the graph, and for each rank the places of all that it does or receives.
+
+        Returns
+        -------
+        Graph, list of list of int
 
         Raises
         ------

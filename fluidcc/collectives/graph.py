@@ -192,12 +192,3 @@ def _rows(graph: Graph, hosts: Sequence[int], apart: tuple[int, int]) -> tuple[l
 def ended(graph: Graph, began: np.ndarray, finished: np.ndarray) -> np.ndarray:
     """Ends of operations [s], of the flows that they are: a wait's as it began, which is after its delay."""
     return np.where(np.array(graph.size) > 0, finished, began)
-
-
-def rank_bytes(graph: Graph, ranks: int) -> float:
-    """Most bytes that one rank sends, or receives."""
-    sizes = np.array(graph.size)
-    return float(max(np.bincount(np.array(ends), sizes, ranks).max() for ends in (graph.source, graph.target)))
-
-
-__all__ = ["Graph", "Laid", "ended", "laid_out", "rank_bytes"]

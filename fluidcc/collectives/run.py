@@ -13,7 +13,7 @@ import xarray as xr
 
 from fluidcc.collectives.engines import Outcome, engine_of
 from fluidcc.collectives.goal import Schedule
-from fluidcc.collectives.graph import Graph, Laid, ended, laid_out, rank_bytes
+from fluidcc.collectives.graph import Graph, Laid, ended, laid_out
 from fluidcc.collectives.jobs import Job, Work, placed, work_of
 from fluidcc.errors import InputError
 from fluidcc.fabrics.slowdown import alone
@@ -158,7 +158,7 @@ def run(
     work = case.work(topology, placement, seed)
     laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
     idle = alone(laid.scenario)[laid.place]
-    expected = _expected(work.graph, idle, topology, len(work.hosts), laid)
+    expected = _expected(work.graph, idle, laid)
     horizon = PATIENCE * expected if until is None else until
     if not horizon > 0:
         raise InputError("until: is no time; write for example 10ms")
@@ -193,12 +193,18 @@ def _given(job: Job) -> dict[str, Any]:
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
 
 
-def _expected(graph: Graph, idle: np.ndarray, topology: Topology, ranks: int, laid: Laid) -> float:
-    """Time on an idle fabric [s], from below: the longest chain, or the fullest NIC."""
+def _expected(graph: Graph, idle: np.ndarray, laid: Laid) -> float:
+    """Time on an idle fabric [s], from below: the longest chain of transfers alone, or the fullest link's bytes."""
     sends = np.array(graph.size) > 0
-    flow = laid.scenario.flows[int(laid.place[np.flatnonzero(sends)[0]])]
-    wire = float(laid.scenario.wire_packet_of(flow)) / float(laid.scenario.packet_size)
-    return max(graph.longest(np.where(sends, idle, 0.0)), rank_bytes(graph, ranks) * wire / float(topology.host_rate))
+    scenario, load = laid.scenario, defaultdict[Any, float](float)
+    for i in np.flatnonzero(sends).tolist():
+        flow = scenario.flows[int(laid.place[i])]
+        load[flow.source] += graph.size[i] / float(flow.line_rate)
+        for link in flow.path:
+            load[link] += graph.size[i] / float(scenario.links[link].rate)
+    some = scenario.flows[int(laid.place[int(np.argmax(sends))])]
+    wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
+    return max(graph.longest(np.where(sends, idle, 0.0)), wire * max(load.values()))
 
 
 def _transfers(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr.Dataset:
