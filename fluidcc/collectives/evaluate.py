@@ -25,6 +25,7 @@ from fluidcc.scenario.builders.common import NETWORK
 from fluidcc.surface import keywords, public
 from fluidcc.units import TIME, quantity, whole
 
+_LONGEST = 1e3  # s
 _OF_SHAPE = tuple(name for name in keywords(named_topology) if name != "name")
 _OF_JOB = ("bytes", "steps", "compute", "chunks", "algorithm", "skew", "server", "server_rate")
 
@@ -98,6 +99,10 @@ def collective(
     0
     """
     engine_of(engine)
+    if not isinstance(schemes, (str, list, tuple, Mapping)):
+        raise InputError(f"schemes: {repr(schemes)[:40]} names none; write for example 'hpcc,dcqcn'")
+    if not isinstance(topology, (str, os.PathLike, Topology)):
+        raise InputError(f"topology: {repr(topology)[:40]} is none; write for example 'leaf-spine:4x4x16'")
     chosen = contenders(schemes, preset)
     shape = {name: options[name] for name in _OF_SHAPE if options.get(name) is not None}
     if isinstance(topology, Topology):
@@ -112,13 +117,20 @@ def collective(
     settings: dict[str, Any] = {
         "engine": engine,
         "placement": placement,
-        "until": None if until is None else quantity(until, TIME, "until"),
+        "until": None if until is None else _horizon(until),
         "network": {name: options[name] for name in NETWORK if name in options},
-        "separately": separately,
+        "separately": separately is True,
     }
     at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
     tasks = [(case, name, each, seed) for case in cases for name, each in chosen.items() for seed in numbers]
     return CollectiveStudy(tuple(_all(tasks, fabric, settings, at_once)), fabric, tuple(case.says for case in cases))
+
+
+def _horizon(until: Any) -> float:
+    found = quantity(until, TIME, "until")
+    if not 0 < found <= _LONGEST:
+        raise InputError(f"until: {found:g} s is no horizon; write for example 10ms")
+    return found
 
 
 def cases_of(
@@ -140,6 +152,8 @@ def cases_of(
         return [Case(name, schedule=read_goal(listed))]
     if isinstance(listed, Schedule):
         return [Case(Path(listed.name).name, schedule=listed)]
+    if not isinstance(listed, (str, list, tuple)):
+        raise InputError(f"kinds: {repr(kinds)[:40]} names none; write for example 'all-reduce', or give a Job")
     if not isinstance(listed, str) and any(isinstance(each, Job) for each in listed):
         _refuse({"hosts": hosts, "jobs": count, **given}, "jobs have their own")
         alien = next((each for each in listed if not isinstance(each, Job)), None)

@@ -96,7 +96,7 @@ class Job:
             if getattr(self, name) is not None and name not in kind.takes:
                 raise InputError(f"{name}: changes nothing for {self.kind}; leave it out")
         algorithm = next(iter(kind.algorithms)) if self.algorithm is None else self.algorithm
-        if algorithm not in kind.algorithms:
+        if not isinstance(algorithm, str) or algorithm not in kind.algorithms:
             known = " or ".join(kind.algorithms)
             raise InputError(f"algorithm: {self.kind} has no {repr(self.algorithm)[:30]}; write {known}")
         if fields["server"] > 1 and self.server_rate is None:
@@ -112,7 +112,7 @@ class Job:
             object.__setattr__(self, name, value)
 
     def _ranks(self, server: int) -> int | tuple[int, ...]:
-        listed = isinstance(self.ranks, (list, tuple, np.ndarray))
+        listed = _is_list(self.ranks)
         ranks = [whole(each, 0, 1 << 30, "ranks") for each in self.ranks] if listed else None
         count = whole(len(ranks) if ranks is not None else self.ranks, 2, MOST_RANKS, "ranks")
         if ranks is not None and len(set(ranks)) < count:
@@ -136,6 +136,10 @@ class Job:
         """In a few words."""
         told = f"{self.kind} ({self.algorithm}) of {self.bytes / 1e6:g} MB on {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def _within(value: Any, dimension: str, name: str, low: float, high: float, example: str) -> float:
@@ -193,6 +197,10 @@ def placed(jobs: Sequence[Job], topology: Topology, placement: Any = "block", se
 def _order(topology: Topology, placement: Any, seed: int) -> list[int]:
     hosts = list(topology.hosts)
     if not isinstance(placement, str):
+        if not _is_list(placement):
+            raise InputError(
+                f"placement: {repr(placement)[:40]} is none; write one of {', '.join(PLACEMENTS)}, or hosts"
+            )
         listed = [whole(each, 0, 1 << 30, "placement") for each in placement]
         alien = next((host for host in listed if host not in set(hosts)), None)
         if alien is not None or len(set(listed)) < len(listed):

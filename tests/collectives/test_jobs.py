@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fluidcc.collectives import Job, placed, read_jobs
 from fluidcc.collectives.engines import ENGINES, packets
 from fluidcc.errors import InputError
 from fluidcc.fabrics import named_topology
+from tests.fuzz import OBJECTS
 
 RACKS = named_topology("leaf-spine:2x1x4")
 
@@ -162,6 +164,20 @@ def test_what_makes_no_sense_is_refused(options: dict[str, Any], says: str) -> N
     kinds = options.pop("kinds", "all-reduce")
     with pytest.raises(InputError, match=says):
         fc.collective(kinds, RACKS, "none", **options)
+
+
+@pytest.mark.parametrize("name", ["placement", *(field.name for field in dataclasses.fields(Job))])
+def test_odd_objects_are_answered(name: str) -> None:
+    """A job, or one line."""
+    for value in OBJECTS:
+        try:
+            if name == "placement":
+                placed([Job("all-reduce", ranks=2)], RACKS, value)
+            else:
+                Job(**{"kind": "all-reduce", name: value})
+        except InputError as error:
+            said = str(error)
+            assert "\n" not in said, said  # noqa: PT017
 
 
 def test_pictures_and_files(tmp_path: Path, crossing: CollectiveStudy) -> None:
