@@ -15,8 +15,8 @@ MARKS = "<!-- measured: begin -->", "<!-- measured: end -->"
 RANKS = (8, 16, 32, 64, 128)
 SCHEMES = "none,dcqcn,hpcc,swift,timely,dctcp"
 FABRIC = "leaf-spine:8x4x16"
-SIZE = "8MB"
-SEEDS = 4
+SIZE = "4MB"
+SEEDS = 3
 
 
 def rows(ranks: int, oversubscription: int) -> tuple[list[str], list[str]]:

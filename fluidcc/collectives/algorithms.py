@@ -124,30 +124,20 @@ def _tree(team: Team, above: list[int], size: float, channel: int, ends: Ends) -
     depth = [0] * len(above)
     for rank in downward[1:]:
         depth[rank] = depth[above[rank]] + 1
-    deepest, last = max(depth), dict[tuple[int, int], int]()
+    deepest = max(depth)
     for chunk in range(team.chunks):
         came: Ends = [[] for _ in above]
         for rank in reversed(downward[1:]):
             before = [*team.begins[rank], *came[rank]]
-            came[above[rank]].append(
-                _next(team, last, rank, above[rank], size, before, deepest - depth[rank] + chunk, channel)
-            )
+            step = deepest - depth[rank] + chunk
+            came[above[rank]].append(team.send(rank, above[rank], size, before, step, channel))
         for rank in downward:
             here = [*team.begins[rank], *came[rank]]
             for child in children[rank]:
-                place = _next(team, last, rank, child, size, here, deepest + depth[rank] + chunk, channel)
+                place = team.send(rank, child, size, here, deepest + depth[rank] + chunk, channel)
                 came[child] = [place]
                 ends[child].append(place)
         ends[downward[0]] += came[downward[0]]
-
-
-def _next(
-    team: Team, last: dict[tuple[int, int], int], a: int, b: int, size: float, after: list[int], step: int, channel: int
-) -> int:
-    """The next chunk from one to another, which also waits for the ACK of the one before."""
-    before = [last[a, b]] if (a, b) in last else []
-    last[a, b] = team.send(a, b, size, [*after, *before], step, channel)
-    return last[a, b]
 
 
 def all_to_all(team: Team) -> Ends:
@@ -164,11 +154,11 @@ def all_to_all(team: Team) -> Ends:
 
 def broadcast(team: Team) -> Ends:
     """From the first rank on along the ring, chunk by chunk, as NCCL has it."""
-    ends, last = _lists(team.begins), dict[tuple[int, int], int]()
+    ends = _lists(team.begins)
     for chunk in range(team.chunks):
         came = list(team.begins[0])
         for rank in range(len(team.ranks) - 1):
-            place = _next(team, last, rank, rank + 1, team.size / team.chunks, came, rank + chunk, 0)
+            place = team.send(rank, rank + 1, team.size / team.chunks, came, rank + chunk)
             came = [*team.begins[rank + 1], place]
             ends[rank + 1].append(place)
             if rank == 0:  # which receives nothing
@@ -179,7 +169,7 @@ def broadcast(team: Team) -> Ends:
 def pipeline(team: Team) -> Ends:
     """Stages with micro-batches: all forward, stage by stage, then all backward (GPipe), each after its compute."""
     count, graph = len(team.ranks), team.graph
-    ends, last = _lists(team.begins), dict[tuple[int, int], int]()
+    ends = _lists(team.begins)
     busy = [list(each) for each in team.begins]  # what each stage has computed last
     size = team.size / team.chunks
     for forward in (True, False):
@@ -190,7 +180,7 @@ def pipeline(team: Team) -> Ends:
                 busy[rank] = [graph.wait(team.ranks[rank], team.compute, [*busy[rank], *came])]
                 if k < count - 1:
                     step = k + chunk + (0 if forward else count - 1 + team.chunks)
-                    came = [_next(team, last, rank, order[k + 1], size, busy[rank], step, 0)]
+                    came = [team.send(rank, order[k + 1], size, busy[rank], step)]
     return [[*ends[rank], *busy[rank]] for rank in range(count)]
 
 

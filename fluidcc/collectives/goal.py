@@ -90,7 +90,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
     """Read a GOAL schedule.
 
     Rank k is on the k-th host of the placement. A ``calc`` is in ns. A message is received as it has arrived and what
-    its ``recv`` requires is done; it is sent whether or not that is posted. A ``send`` is done as it is acknowledged.
+    its ``recv`` requires is done; it is sent whether or not that is posted. A ``send`` is done as it has arrived.
     Calculations of a rank that do not require each other overlap, whatever their ``cpu``; ``nic`` is not used.
 
     Parameters
@@ -235,7 +235,7 @@ class _Builder:
         for i in self._ordered(needs):
             each, after = self.operations[i], list(dict.fromkeys(place[k] for k in before[i]))
             if each.kind == "send":
-                place[i] = graph.send(each.rank, each.peer, each.amount, after, channel=0)
+                place[i] = graph.send(each.rank, each.peer, each.amount, after, in_order=False)
                 ends[each.peer].append(place[i])
             elif each.kind == "calc":
                 place[i] = graph.wait(each.rank, each.amount * _NS, after)

@@ -1,5 +1,9 @@
 """What ranks do, and after what: sends over the fabric, and waits of their own, as flows that wait for each other.
 
+A transfer is done as it has arrived, and those of one connection follow each other: each begins when the one before is
+done. Its sender would hear of that half a round trip later, but could have the next one posted: between the two lies the
+gap of one way that is left here.
+
 A wait takes no fabric: compute, a copy inside a server, or a join of what a rank has received. It becomes a flow of a
 byte over a link that stands apart from the fabric and takes no time to cross, so that every engine that knows flows
 which wait for others runs it, and its start says when all before it had ended.
@@ -8,16 +12,15 @@ which wait for others runs it, and its start says when all before it had ended.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.fabrics.topology import Cable, Topology
-from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.scenario.order import ANSWER, KNOWN, RECEIPT
-from fluidcc.schemes.registry import scheme as scheme_named
+from fluidcc.scenario.model import Scenario
+from fluidcc.scenario.order import RECEIPT
 from fluidcc.units import Rate
 
 MOST_OPERATIONS = 1 << 20
@@ -47,14 +50,29 @@ class Graph:
         self.step: list[int] = []
         self.channel: list[int] = []
         self.now: tuple[int, int] = 0, 0  # job and iteration of what is added
+        self._last: dict[tuple[int, int, int], int] = {}  # transfer of each connection
 
     def __len__(self) -> int:
         """How many operations there are."""
         return len(self.source)
 
-    def send(self, source: int, target: int, size: float, after: After = (), step: int = 0, channel: int = 0) -> int:
-        """Add a transfer over the fabric, which begins as the last of ``after`` has ended; its place."""
-        return self._add(source, target, max(1.0, round(size)), 0.0, after, step, channel)
+    def send(
+        self,
+        source: int,
+        target: int,
+        size: float,
+        after: After = (),
+        step: int = 0,
+        channel: int = 0,
+        *,
+        in_order: bool = True,
+    ) -> int:
+        """Add a transfer over the fabric, behind the last of its connection if they are in order; its place."""
+        connection = source, target, channel
+        if in_order and connection in self._last:
+            after = [*after, self._last[connection]]
+        self._last[connection] = self._add(source, target, max(1.0, round(size)), 0.0, after, step, channel)
+        return self._last[connection]
 
     def wait(self, rank: int, delay: float, after: After = (), *, target: int | None = None, step: int = -1) -> int:
         """Add a time that passes in a rank, or in a server on the way to another of its ranks; its place."""
@@ -96,23 +114,19 @@ class Graph:
 
 @dataclasses.dataclass(frozen=True)
 class Laid:
-    """A graph as a scenario.
+    """A graph as a scenario, a flow for each operation.
 
     Parameters
     ----------
     graph : Graph
     scenario : Scenario
         Of `fabric`, and of a link apart.
-    place : ndarray of int, shape (operations,)
-        The flow that is each operation.
     links : int
-        How many of the scenario's links are the fabric's: between switches, in the order of the scenario, then down to
-        hosts; the last is that of waits.
+        How many of the scenario's links are the fabric's; the last two are apart, for waits.
     """
 
     graph: Graph
     scenario: Scenario
-    place: np.ndarray
     links: int
 
 
@@ -142,7 +156,7 @@ def laid_out(graph: Graph, topology: Topology, hosts: Sequence[int], seed: int, 
     if not any(size > 0 for size in graph.size):
         raise InputError("collective: nothing crosses the fabric; give more ranks than a server has")
     apart = max((*topology.hosts, *topology.switches)) + 1
-    rows, place, connections = _rows(graph, hosts, (apart, apart + 1))
+    rows, connections = _rows(graph, hosts, (apart, apart + 1))
     delay = _APART_DELAY if getattr(options.get("scheme"), "vai", False) else 0.0
     whole = Topology(
         (*topology.hosts, apart, apart + 1),
@@ -150,43 +164,20 @@ def laid_out(graph: Graph, topology: Topology, hosts: Sequence[int], seed: int, 
         (*topology.cables, *(Cable((end, apart + 2), _APART, delay) for end in (apart, apart + 1))),
     )
     scenario = whole.scenario(rows, ecmp_seed=seed, connections=connections, **options)
-    return Laid(graph, _uncontrolled(scenario, str(apart)), place, len(scenario.links) - 2)
+    return Laid(graph, scenario, len(scenario.links) - 2)
 
 
-def _uncontrolled(scenario: Scenario, apart: str) -> Scenario:
-    """Waits under no scheme: it would have nothing to control, and its options may not suit such a link."""
-    scheme = scheme_named("none").PRESETS["paper"].scheme
-    flows = [dataclasses.replace(each, scheme=scheme) if each.source == apart else each for each in scenario.flows]
-    return resolve(dataclasses.replace(scenario, flows=tuple(flows)))
-
-
-def _rows(graph: Graph, hosts: Sequence[int], apart: tuple[int, int]) -> tuple[list[Any], np.ndarray, list[Any]]:
-    """Rows of `Topology.scenario`, the place of each operation among them, and their connections."""
+def _rows(graph: Graph, hosts: Sequence[int], apart: tuple[int, int]) -> tuple[list[Any], list[Any]]:
+    """Rows of `Topology.scenario`, and their connections."""
     rows: list[Any] = []
-    place = np.zeros(len(graph), int)
     connections: list[Any] = []
-
-    def wait(delay: float, after: Iterable[int], what: str) -> int:
-        connections.append(-1)
-        rows.append((*apart, delay, 1.0, tuple(after), what))
-        return len(rows) - 1
-
-    for i, before in enumerate(graph.after):
-        source, size, delay = graph.source[i], graph.size[i], graph.delay[i]
-        if size > 0:
-            ends = hosts[source], hosts[graph.target[i]]
-            connections.append((*ends, graph.channel[i]))  # not the job: alone it takes the same paths
-            # A rank knows what it has received as it arrives, and what it has sent by the ACK.
-            rows.append((*ends, delay, size, tuple(place[list(before)].tolist()), KNOWN))
-        else:
-            sent = [k for k in before if graph.size[k] > 0 and graph.source[k] == source]
-            received = [int(place[k]) for k in before if graph.size[k] == 0 or graph.source[k] != source]
-            answers = [int(place[k]) for k in sent]
-            if answers and received:  # one flow waits for ends of one kind
-                answers.append(wait(0.0, received, RECEIPT))
-            wait(delay, answers or received, ANSWER if answers else RECEIPT)
-        place[i] = len(rows) - 1
-    return rows, place, connections
+    for source, target, size, delay, after, channel in zip(
+        graph.source, graph.target, graph.size, graph.delay, graph.after, graph.channel, strict=True
+    ):
+        ends = (hosts[source], hosts[target]) if size > 0 else apart
+        rows.append((*ends, delay, size or 1.0, tuple(after), RECEIPT))
+        connections.append((*ends, channel))  # whichever job it is of: alone it takes the same paths
+    return rows, connections
 
 
 def ended(graph: Graph, began: np.ndarray, finished: np.ndarray) -> np.ndarray:

@@ -156,7 +156,7 @@ def run(
     simulated = engine_of(engine)
     work = case.work(topology, placement, seed)
     laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
-    idle = alone(laid.scenario)[laid.place]
+    idle = alone(laid.scenario)
     expected = _expected(work.graph, idle, laid)
     horizon = PATIENCE * expected if until is None else until
     interval = max(expected / _SAMPLES, horizon / _MOST_SAMPLES)
@@ -195,11 +195,11 @@ def _expected(graph: Graph, idle: np.ndarray, laid: Laid) -> float:
     sends = np.array(graph.size) > 0
     scenario, load = laid.scenario, defaultdict[Any, float](float)
     for i in np.flatnonzero(sends).tolist():
-        flow = scenario.flows[int(laid.place[i])]
+        flow = scenario.flows[i]
         load[flow.source] += graph.size[i] / float(flow.line_rate)
         for link in flow.path:
             load[link] += graph.size[i] / float(scenario.links[link].rate)
-    some = scenario.flows[int(laid.place[int(np.argmax(sends))])]
+    some = scenario.flows[int(np.argmax(sends))]
     wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
     return max(graph.longest(np.where(sends, idle, 0.0)), wire * max(load.values()))
 
@@ -209,10 +209,9 @@ def _transfers(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr.D
     graph = laid.graph
     listed = np.flatnonzero(np.array(graph.step) >= 0)
     hosts = np.array(work.hosts)
-    places = laid.place[listed]
     source, target = np.array(graph.source)[listed], np.array(graph.target)[listed]
     sends = np.array(graph.size)[listed] > 0
-    began = found.began[places]
+    began = found.began[listed]
     delay = np.array(graph.delay)[listed]
     columns = {
         "job": np.array(graph.job)[listed],
@@ -223,7 +222,7 @@ def _transfers(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr.D
         "target": hosts[target],
         "size": np.array(graph.size)[listed],
         "began": np.where(sends, began, began - delay),
-        "finished": np.where(sends, found.finished[places], began),
+        "finished": np.where(sends, found.finished[listed], began),
         "alone": np.where(sends, idle[listed], delay),
     }
     units = {"size": "bytes", "began": "s", "finished": "s", "alone": "s"}
@@ -231,7 +230,7 @@ def _transfers(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr.D
 
 
 def _numbers(case: Case, work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset) -> dict[str, Any]:
-    ends = ended(laid.graph, found.began[laid.place], found.finished[laid.place])
+    ends = ended(laid.graph, found.began, found.finished)
     rows = []
     for j, (begins, lasts) in enumerate(zip(work.begins, work.ends, strict=True)):
         took = [
@@ -288,7 +287,7 @@ def _slowest(laid: Laid, transfers: xr.Dataset, duration: np.ndarray, done: np.n
     paths: dict[Any, list[float]] = defaultdict(list)
     idle = transfers["alone"].values
     for k in np.flatnonzero(done).tolist():
-        flow = laid.scenario.flows[int(laid.place[listed[k]])]
+        flow = laid.scenario.flows[int(listed[k])]
         paths[flow.source, flow.target, flow.path].append(duration[k] / idle[k])
     if not paths:
         return None
@@ -334,7 +333,7 @@ def _load(topology: Topology, laid: Laid, found: Outcome) -> xr.Dataset:
     """What links sent over their rates, between samples, by the tiers that they join."""
     tiers: dict[str, str] = {str(node): f"tier {tier}" for node, tier in topology.tiers.items()}
     groups: dict[str, list[int]] = defaultdict(list)
-    links = laid.scenario.links[: len(laid.scenario.links) - 2]
+    links = laid.scenario.links[: laid.links]
     for i, link in enumerate(links):
         groups[f"{tiers[link.source]} to {tiers.get(link.target, 'hosts')}"].append(i)
     rates = np.array([float(link.rate) for link in links])

@@ -87,6 +87,8 @@ def test_transfers_wait_for_each_other() -> None:
     for _, row in table[table.step > 0].iterrows():
         before = table[(table.step == row.step - 1) & (table["rank"] == (row["rank"] - 1) % 8)].iloc[0]
         assert before.began < row.began <= before.finished
+        own = table[(table.step == row.step - 1) & (table["rank"] == row["rank"])].iloc[0]
+        assert row.began >= own.finished - 3e-6  # in order, too: behind its own transfer before, less the way of an ACK
     assert set(table.step) == set(range(14))
 
 
@@ -104,7 +106,7 @@ def test_a_ring_keeps_its_paths() -> None:
     paths: dict[Any, set[Any]] = {}
     for i, size in enumerate(work.graph.size):
         if size:
-            flow = laid.scenario.flows[laid.place[i]]
+            flow = laid.scenario.flows[i]
             paths.setdefault((flow.source, flow.target, work.graph.channel[i]), set()).add(flow.path)
     assert all(len(each) == 1 for each in paths.values())
     assert len({path for (source, _, _), each in paths.items() for path in each if source == "0"}) > 2
@@ -177,7 +179,7 @@ def test_odd_objects_are_answered(name: str) -> None:
                 Job(**{"kind": "all-reduce", name: value})
         except InputError as error:
             said = str(error)
-            assert "\n" not in said, said  # noqa: PT017
+            assert "\n" not in said, said
 
 
 def test_pictures_and_files(tmp_path: Path, crossing: CollectiveStudy) -> None:

@@ -63,8 +63,8 @@ def test_a_ring_in_goal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        # A send is done as its ACK comes: what requires it has waited for that; what irequires it begins with it.
-        ("l1: send 100000b to 1\nl2: calc 7000\nl2 requires l1", ARRIVES + 2e-6 + 7e-6),
+        # A send is done as it has arrived: what requires it has waited for that; what irequires it begins with it.
+        ("l1: send 100000b to 1\nl2: calc 7000\nl2 requires l1", ARRIVES + 7e-6),
         ("l1: send 100000b to 1\nl2: calc 7000\nl2 irequires l1", ARRIVES),
         ("l0: calc 30000\nl1: send 100000b to 1\nl1 requires l0\nl2: calc 7000\nl2 irequires l1", 30e-6 + ARRIVES),
         ("l0: calc 30000\nl1: send 100000b to 1\nl2: calc 40000\nl2 irequires l1\nl1 requires l0", 70e-6),
