@@ -90,7 +90,8 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
     """Read a GOAL schedule.
 
     Rank k is on the k-th host of the placement. A ``calc`` is in ns. A message is received as it has arrived and what
-    its ``recv`` requires is done; it is sent whether or not that is posted. A ``send`` is done as it has arrived.
+    its ``recv`` requires is done; it is sent whether or not that is posted. A ``send`` is done
+    for another as its last byte leaves, and for a ``calc`` as that arrives.
     Calculations of a rank that do not require each other overlap, whatever their ``cpu``; ``nic`` is not used.
 
     Parameters

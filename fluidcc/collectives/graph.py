@@ -1,8 +1,7 @@
 """What ranks do, and after what: sends over the fabric, and waits of their own, as flows that wait for each other.
 
-A transfer is done as it has arrived, and those of one connection follow each other: each begins when the one before is
-done. Its sender would hear of that half a round trip later, but could have the next one posted: between the two lies the
-gap of one way that is left here.
+A rank has received a transfer as its last byte arrives. Those of one connection follow each other as messages of a
+queue pair do: each begins as the last byte of the one before leaves.
 
 A wait takes no fabric: compute, a copy inside a server, or a join of what a rank has received. It becomes a flow of a
 byte over a link that stands apart from the fabric and takes no time to cross, so that every engine that knows flows
@@ -20,7 +19,7 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.fabrics.topology import Cable, Topology
 from fluidcc.scenario.model import Scenario
-from fluidcc.scenario.order import RECEIPT
+from fluidcc.scenario.order import SENT
 from fluidcc.units import Rate
 
 MOST_OPERATIONS = 1 << 20
@@ -175,7 +174,7 @@ def _rows(graph: Graph, hosts: Sequence[int], apart: tuple[int, int]) -> tuple[l
         graph.source, graph.target, graph.size, graph.delay, graph.after, graph.channel, strict=True
     ):
         ends = (hosts[source], hosts[target]) if size > 0 else apart
-        rows.append((*ends, delay, size or 1.0, tuple(after), RECEIPT))
+        rows.append((*ends, delay, size or 1.0, tuple(after), SENT))
         connections.append((*ends, channel))  # whichever job it is of: alone it takes the same paths
     return rows, connections
 

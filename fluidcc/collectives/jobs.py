@@ -43,7 +43,7 @@ class Job:
         Of a rank before each; of a pipeline, of a stage for each of its chunks, there and back [s].
     chunks : int
         Rings side by side, each with its share; of trees, broadcast and pipeline parts that follow each other, each
-        sent as the one before has arrived.
+        sent behind the one before.
     algorithm : str
         ``ring`` or ``tree`` of all-reduce; the others have one.
     skew : quantity

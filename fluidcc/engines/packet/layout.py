@@ -279,10 +279,8 @@ FLOW = np.dtype(
         ("paths", _I),  # and how many
         # dependencies, see packet/followers.py
         ("awaits", _I),  # flows that must end before it begins
-        ("on_receipt", _I),  # next of its followers to be told of its last byte's arrival,
-        ("on_answer", _I),  # of that byte's ACK,
-        ("receipts", _I),  # and ends of these lists
-        ("answers", _I),
+        ("told", _I, (3,)),  # next of its followers to be told that its last byte arrives, is acknowledged, or leaves,
+        ("to_tell", _I, (3,)),  # and ends of these lists
     ],
     align=True,
 )
