@@ -70,7 +70,7 @@ def test_messages_of_a_host_leave_back_to_back():
     assert began[2] == pytest.approx(last_receipt(trace, 0), abs=1e-12)
     assert began[3] == pytest.approx(last[1], abs=1e-12)
     nic = d.event_time.values[(d.event_what.values == "send") & np.isin(d.event_flow.values, (0, 1, 3))]
-    np.testing.assert_allclose(np.diff(np.sort(nic)), 1000 / 12.5e9, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.diff(np.sort(np.asarray(nic, float))), 1000 / 12.5e9, rtol=0, atol=1e-12)
 
 
 def test_a_barrier_waits_for_the_last():
