@@ -47,6 +47,13 @@ def test_a_ring_all_reduce_has_two_rounds(ranks: int) -> None:
     assert found["transfers"] == 2 * (ranks - 1) * ranks
 
 
+def test_a_ring_over_two_racks_is_as_long_as_its_longest_chain() -> None:
+    """Two of the eight hops cross a spine at four times the rate; of 14 in a row at most 4 do."""
+    study = fc.collective("all-reduce", "leaf-spine:2x1x4", "none", bytes="800KB", **QUIET)
+    across = 101 * PACKET + 2 * PACKET / 4 + 4 * DELAY
+    assert study.runs[0].numbers["time_s"] == near(10 * arrives(100) + 4 * across)
+
+
 @pytest.mark.parametrize("kind", ["all-gather", "reduce-scatter"])
 def test_half_of_it_has_one(kind: str) -> None:
     assert one(kind, bytes="800KB")["time_s"] == near(7 * arrives(100))
