@@ -52,22 +52,25 @@ def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np
     """
     if not any(flow.after for flow in scenario.flows):
         return []
-    starts = np.searchsorted(members, np.arange(len(scenario.flows) + 1))
+    starts = np.searchsorted(members, np.arange(len(scenario.flows) + 1)).tolist()
     told: list[tuple[list[int], ...]] = [([], [], []) for _ in members]  # by what of a flow counts
     sources = [topology.ports[topology.routes[way][0]].source for way in topology.forward]
     targets = [topology.ports[topology.routes[way][-1]].target for way in topology.forward]
+    awaits = [0] * len(members)
     for m, flow in enumerate(scenario.flows):
+        if not flow.after:
+            continue
+        before = [p for place in flow.after for p in range(starts[place], starts[place + 1])]
         for f in range(starts[m], starts[m + 1]):
-            for place in flow.after:
-                for p in range(starts[place], starts[place + 1]):
-                    told[p][_what(flow.after_what, sources[f], sources[p], targets[p])].append(f)
-                    flows[f].awaits += 1
-    listed: list[int] = []
-    for record, lists in zip(flows, told, strict=True):
-        for what, each in enumerate(lists):
-            record.told[what] = first + len(listed)
-            listed += each
-            record.to_tell[what] = first + len(listed)
+            awaits[f] = len(before)
+            for p in before:
+                told[p][_what(flow.after_what, sources[f], sources[p], targets[p])].append(f)
+    flows["awaits"] = awaits
+    lists = [each for of_flow in told for each in of_flow]
+    listed = [f for each in lists for f in each]
+    ends = first + np.cumsum([len(each) for each in lists]).reshape(-1, WAYS)
+    flows["to_tell"] = ends
+    flows["told"] = np.concatenate([[first], ends.ravel()[:-1]]).reshape(-1, WAYS)
     return listed
 
 
