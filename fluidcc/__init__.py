@@ -1,7 +1,7 @@
 """fluidcc: datacenter congestion control as delay-differential fluid models.
 
-Everything public is here, in `fluidcc.fabrics`, `fluidcc.operators` and `fluidcc.theory`, and loaded when first used:
-``import fluidcc as fc`` alone imports nothing heavy.
+Everything public is here, in `fluidcc.collectives`, `fluidcc.fabrics`, `fluidcc.operators` and `fluidcc.theory`, and
+loaded when first used: ``import fluidcc as fc`` alone imports nothing heavy.
 
 It sets one switch of XLA, in ``XLA_FLAGS``, by which a single run is ten times as fast; what the user has set
 wins, and with ``FLUIDCC_JAX=off`` JAX is left alone.
@@ -17,6 +17,7 @@ from fluidcc.surface import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from fluidcc import collectives as collectives
     from fluidcc import errors as errors
     from fluidcc import fabrics as fabrics
     from fluidcc import operators as operators
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from fluidcc import units as units
     from fluidcc.claims.runner import list_claims as list_claims
     from fluidcc.claims.runner import verify as verify
+    from fluidcc.collectives.evaluate import collective as collective
+    from fluidcc.collectives.study import CollectiveStudy as CollectiveStudy
     from fluidcc.engines.ensemble import ensemble as ensemble
     from fluidcc.engines.fluid.measure import measure as measure
     from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
@@ -111,6 +114,7 @@ _HOMES = {
     "ACC": "fluidcc.schemes.acc",
     "Audit": "fluidcc.operators.audit",
     "Branches": "fluidcc.sweeps.branches",
+    "CollectiveStudy": "fluidcc.collectives.study",
     "Comparison": "fluidcc.results.comparison",
     "DCQCN": "fluidcc.schemes.dcqcn",
     "DCTCP": "fluidcc.schemes.dctcp",
@@ -150,6 +154,7 @@ _HOMES = {
     "clos": "fluidcc.scenario.builders",
     "clos_testbed": "fluidcc.scenario.builders",
     "clos_unit": "fluidcc.scenario.builders",
+    "collective": "fluidcc.collectives.evaluate",
     "compare": "fluidcc.results.comparison",
     "ensemble": "fluidcc.engines.ensemble",
     "equilibria": "fluidcc.theory.control.equilibrium",
@@ -192,7 +197,7 @@ _HOMES = {
     "verify": "fluidcc.claims.runner",
     "wai_sweep": "fluidcc.sweeps.wai",
 }
-_MODULES = ("errors", "fabrics", "operators", "theory", "units")
+_MODULES = ("collectives", "errors", "fabrics", "operators", "theory", "units")
 # Names of the version before: they answer with a warning, for one version.
 _RENAMED = {
     "acc_map": "theory.acc_map",

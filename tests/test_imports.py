@@ -34,6 +34,7 @@ ORDER = (
     "fluidcc.theory",
     "fluidcc.theory.*",
     "fluidcc.fabrics",
+    "fluidcc.collectives",
     "fluidcc.sweeps",
     "fluidcc.fitting",
     "fluidcc.operators",

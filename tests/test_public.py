@@ -21,7 +21,7 @@ from fluidcc.errors import InputError
 from fluidcc.schemes.registry import built_in
 from fluidcc.surface import keywords, public, refuse_unknown
 
-PACKAGES = ("fluidcc", "fluidcc.theory", "fluidcc.operators", "fluidcc.fabrics")
+PACKAGES = ("fluidcc", "fluidcc.theory", "fluidcc.operators", "fluidcc.fabrics", "fluidcc.collectives")
 SNAPSHOT = Path(__file__).parent / "public_api.txt"
 OLD = {name: f"theory.{name}" for name in (
     "acc_map", "acc_maps", "additive_increase", "alpha_fair", "decrease_rates", "pareto", "sampling_lead",

@@ -12,6 +12,7 @@ import typer
 import fluidcc
 from fluidcc.cli import (
     audit,
+    collective,
     crosscheck,
     equilibrium,
     fabric,
@@ -43,7 +44,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-for command in (simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, audit, show, verify, reproduce):
+COMMANDS = (
+    simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce,
+)  # fmt: skip
+for command in COMMANDS:
     app.command(name=command.__name__.rpartition(".")[2])(command.command)
 
 

@@ -111,7 +111,7 @@ def command(
         names = [name.strip() for name in schemes.split(",")]
         if len(set(names)) < len(names):
             raise InputError(f"SCHEME: {schemes[:60]!r} has one twice; write each once")
-        chosen = _chosen(names, preset or PRESET, sets)
+        chosen = chosen_schemes(names, preset or PRESET, sets)
         place = topology or "fat-tree:320"
     found = fabric(
         chosen,
@@ -162,7 +162,8 @@ def _of_config(
     return chosen, found.topology, {"flows": found.flows}, left if drain is None else drain
 
 
-def _chosen(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
+def chosen_schemes(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
+    """Options of each scheme on a fabric, with what --set says."""
     from fluidcc.schemes.presets import preset as preset_of
 
     found = {name: preset_of(name, preset).options() for name in names}

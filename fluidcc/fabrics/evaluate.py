@@ -100,7 +100,7 @@ def fabric(
     >>> int(found.statistics()["unfinished"].sum())
     0
     """
-    chosen = _contenders(schemes, preset)
+    chosen = contenders(schemes, preset)
     shape = {name: options[name] for name in _OF_SHAPE if options.get(name) is not None}
     if isinstance(topology, Topology):
         if shape:
@@ -110,7 +110,7 @@ def fabric(
         network = named_topology(topology, **shape)
     traffic = Traffic(**{name: options[name] for name in _OF_TRAFFIC if options.get(name) is not None})
     fields = {name: options[name] for name in NETWORK if name in options}
-    numbers = _seeds(seeds)
+    numbers = seeds_of(seeds)
     listed = traffic.flows if isinstance(traffic.flows, FlowList) else None
     settings: dict[str, Any] = {
         "until": traffic.until,
@@ -216,8 +216,14 @@ def _signature(topology: Topology, rows: Any, chosen: dict[str, Any], settings: 
     return hashlib.blake2b(text.encode() + listed, digest_size=6).hexdigest()
 
 
-def _contenders(schemes: Any, preset: str | None) -> dict[str, dict[str, Any]]:
-    """For each name in results, what runs."""
+def contenders(schemes: Any, preset: str | None) -> dict[str, dict[str, Any]]:
+    """Options of `Topology.scenario` for each name in results.
+
+    Raises
+    ------
+    InputError
+        If a name is there twice or unknown, or something is no scheme.
+    """
     if isinstance(schemes, Mapping):
         if preset is not None:
             raise InputError(
@@ -245,7 +251,14 @@ def _options_of(name: Any, each: Any) -> dict[str, Any]:
     return {"scheme": each}
 
 
-def _seeds(seeds: Any) -> list[int]:
+def seeds_of(seeds: Any) -> list[int]:
+    """Seeds as given, or so many from 1.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one is there twice.
+    """
     if np.ndim(seeds) == 0:
         return list(range(1, whole(seeds, 1, _MOST_SEEDS, "seeds", "; give at least 1") + 1))
     found = [whole(seed, 0, (1 << 63) - 1, "seeds") for seed in seeds]

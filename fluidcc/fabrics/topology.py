@@ -135,6 +135,7 @@ class Topology:
         preset: str | None = None,
         marking: Marking = None,
         ecmp_seed: int = 0,
+        connections: Sequence[Any] | None = None,
         **network: Any,
     ) -> Scenario:
         """Flows between hosts, each on one of the shortest paths.
@@ -154,6 +155,9 @@ class Topology:
         ecmp_seed : int
             Selects another outcome of ECMP, which hashes seed, hosts and the flow's index. A flow that waits for one
             between the same hosts takes its path, as the next transfer of a connection does.
+        connections : sequence, optional
+            For each flow the connection that it is a transfer of: those of one, between the same hosts, take one path,
+            whatever they wait for.
         **network
             Fields of `Scenario`.
 
@@ -183,12 +187,12 @@ class Topology:
         paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         which = f"the topology's hosts are {_listed(self.hosts)}"
         made: list[Flow] = []
-        connection: list[int] = []  # first of the flows whose path each takes
+        connection: list[Any] = []  # first of the flows whose path each takes
         for i, row in enumerate(flows.tolist() if isinstance(flows, np.ndarray) else flows):
             source, target, fields = flow_row(row, i, hosts, which)
-            connection.append(i)
+            connection.append(i if connections is None else connections[i])
             before = fields.get("after") or ()
-            if isinstance(before, (tuple, list)) and len(before) == 1 and before[0] in range(i):
+            if connections is None and isinstance(before, (tuple, list)) and len(before) == 1 and before[0] in range(i):
                 last = made[before[0]]
                 if (last.source, last.target) == (str(source), str(target)):
                     connection[i] = connection[before[0]]

@@ -87,9 +87,10 @@ class Flow:
         Names of the hosts.
     after : tuple of int
         Places, in the scenario, of flows that must have ended first (packet engine).
-    after_what : {"known", "receipt", "answer"}
+    after_what : {"known", "receipt", "answer", "sent"}
         When these have ended: as the last byte arrives, as its ACK does, or whichever this flow's host comes to know:
-        receipt of what it received, else the ACK.
+        receipt of what it received, else the ACK. With ``sent`` those of its own host as they send their last byte, as
+        the next message of a queue pair begins, and all others as that arrives.
     """
 
     path: tuple[int, ...]

@@ -10,8 +10,8 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.units import is_concrete
 
-KNOWN, RECEIPT, ANSWER = "known", "receipt", "answer"
-ENDS = (KNOWN, RECEIPT, ANSWER)  # what of the flows waited for counts as their end
+KNOWN, RECEIPT, ANSWER, SENT = "known", "receipt", "answer", "sent"
+ENDS = (KNOWN, RECEIPT, ANSWER, SENT)  # what of the flows waited for counts as their end
 _SHOWN = 8  # flows of a cycle that are named
 
 

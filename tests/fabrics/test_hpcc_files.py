@@ -77,7 +77,7 @@ def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
         ("0 3 100Gbps 1000ns 0", "0 3 100Gbps 1000ns", "line 3: has 4 entries"),
         ("2 4 100Gbps", "1 4 100Gbps", "host 1 has 2 cables"),
         ("2 4 100Gbps", "1 3 100Gbps", "line 8: nodes 1 and 3 have a cable already, in line 4"),
-        ("2 4 100Gbps 1us", "2 4 100Gbps -1us", "line 8: cable 2 to 4: rate or delay"),
+        ("2 4 100Gbps 1000ns", "2 4 100Gbps -1us", "line 8: cable 2 to 4: rate or delay"),
         (TOPOLOGY, "", "ends before its first line"),
         (TOPOLOGY, "5 2 4\n", "ends before its switches"),
     ],

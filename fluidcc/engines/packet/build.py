@@ -55,7 +55,9 @@ class PreparedRun:
     run: Callable[..., Any]  # the loop that the memory is laid out for
 
 
-def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = False) -> PreparedRun:
+def prepare(
+    scenario: Scenario, times: Times, log: int, *, frames_only: bool = False, links_only: bool = False
+) -> PreparedRun:
     """Lay out a resolved scenario in memory.
 
     Parameters
@@ -66,6 +68,8 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
         Lines of the log to begin with; 0 for none.
     frames_only : bool
         Whether it has the frames of PFC that arrive, and nothing else.
+    links_only : bool
+        Whether samples have links, and no flows: of many thousands they would fill the memory.
 
     Raises
     ------
@@ -100,7 +104,7 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
         bitmaps=np.zeros(1, np.uint8),
         link_samples=np.zeros((samples, len(scenario.links), 2)),
         class_samples=np.zeros((samples, len(scenario.links), sampled_classes(scenario), 2)),
-        flow_samples=np.full((samples, len(members), sampled_of_flows(scenario)), np.nan),
+        flow_samples=np.full((0 if links_only else samples, len(members), sampled_of_flows(scenario)), np.nan),
         log=records(layout.LOG, log),
         senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
     )
@@ -110,6 +114,7 @@ def prepare(scenario: Scenario, times: Times, log: int, *, frames_only: bool = F
     for i in range(len(scenario.links)):
         sim.links[i].port = i
     core[0].frames_only = frames_only
+    core[0].links_only = links_only
     core[0].spraying = MODES[scenario.load_balancing]
     core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)

@@ -329,13 +329,13 @@ def sample(sim: Any) -> None:
         for c in range(sim.class_samples.shape[2]):
             sim.class_samples[row, j, c, 0] = port.queues[c + 1].bytes
             sim.class_samples[row, j, c, 1] = port.queues[c + 1].sent
-    for f in range(len(sim.flows)):
+    for f in range(0 if core.links_only else len(sim.flows)):
         flow = sim.flows[f]
         sim.flow_samples[row, f, 0] = flow.sent_wire + flow.sent_again
         sim.flow_samples[row, f, 1] = flow.acked
         sim.flow_samples[row, f, 2] = flow.rate
         dispatch.observe(sim, f, row)
-    if core.sampled < len(sim.flow_samples):
+    if core.sampled < len(sim.link_samples):
         # Counted from zero, so that the spacing has no error that adds up.
         schedule(core, sim.calendar, core.sampled * core.sample_interval, SAMPLE, 0)
 

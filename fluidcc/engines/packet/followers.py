@@ -13,26 +13,25 @@ from fluidcc.engines.packet.network import Topology
 from fluidcc.scenario import order
 from fluidcc.scenario.model import Scenario
 
+WAYS = 3  # of a flow's end: its last byte
+RECEIPT, ANSWER, LEFT = range(WAYS)  # arrives, is acknowledged, leaves
 _AT_ONCE = 16  # followers told by one event, which may schedule so many others
 
 
 @kernel
-def ended(core: Any, calendar: Any, flow: Any, f: Any, answered: Any) -> None:
-    """A flow's last byte has arrived, or its ACK has: those who wait for that are told, each in its turn."""
-    if answered:
-        if flow.on_answer < flow.answers:
-            schedule(core, calendar, core.now, TELL, 2 * f + 1)
-    elif flow.on_receipt < flow.receipts:
-        schedule(core, calendar, core.now, TELL, 2 * f)
+def ended(core: Any, calendar: Any, flow: Any, f: Any, what: Any) -> None:
+    """A flow's last byte has arrived, been acknowledged or left: those who wait for that are told, each in its turn."""
+    if flow.told[what] < flow.to_tell[what]:
+        schedule(core, calendar, core.now, TELL, WAYS * f + what)
 
 
 @kernel
 def tell(core: Any, calendar: Any, flows: Any, lists: Any, i: Any) -> None:
     """Some of a flow's followers learn that it has ended; who has waited for nothing else begins after its delay."""
-    flow = flows[i // 2]
-    answered = i % 2
-    at = flow.on_answer if answered else flow.on_receipt
-    end = flow.answers if answered else flow.receipts
+    flow = flows[i // WAYS]
+    what = i % WAYS
+    at = flow.told[what]
+    end = flow.to_tell[what]
     last = min(end, at + _AT_ONCE)
     while at < last:
         follower = flows[lists[at]]
@@ -41,10 +40,7 @@ def tell(core: Any, calendar: Any, flows: Any, lists: Any, i: Any) -> None:
             follower.start += core.now
             schedule(core, calendar, follower.start, FOLLOW, lists[at])
         at += 1
-    if answered:
-        flow.on_answer = at
-    else:
-        flow.on_receipt = at
+    flow.told[what] = at
     if at < end:
         schedule(core, calendar, core.now, TELL, i)
 
@@ -56,26 +52,33 @@ def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np
     """
     if not any(flow.after for flow in scenario.flows):
         return []
-    starts = np.searchsorted(members, np.arange(len(scenario.flows) + 1))
-    told: list[tuple[list[int], list[int]]] = [([], []) for _ in members]  # on receipt, on answer
+    starts = np.searchsorted(members, np.arange(len(scenario.flows) + 1)).tolist()
+    told: list[tuple[list[int], ...]] = [([], [], []) for _ in members]  # by what of a flow counts
     sources = [topology.ports[topology.routes[way][0]].source for way in topology.forward]
     targets = [topology.ports[topology.routes[way][-1]].target for way in topology.forward]
+    awaits = [0] * len(members)
     for m, flow in enumerate(scenario.flows):
+        if not flow.after:
+            continue
+        before = [p for place in flow.after for p in range(starts[place], starts[place + 1])]
         for f in range(starts[m], starts[m + 1]):
-            for place in flow.after:
-                for p in range(starts[place], starts[place + 1]):
-                    receipt = flow.after_what == order.RECEIPT or (
-                        flow.after_what == order.KNOWN and sources[f] == targets[p]
-                    )
-                    told[p][0 if receipt else 1].append(f)
-                    flows[f].awaits += 1
-    listed: list[int] = []
-    for record, (receipts, answers) in zip(flows, told, strict=True):
-        record.on_receipt = first + len(listed)
-        record.receipts = record.on_answer = first + len(listed) + len(receipts)
-        record.answers = record.on_answer + len(answers)
-        listed += [*receipts, *answers]
+            awaits[f] = len(before)
+            for p in before:
+                told[p][_what(flow.after_what, sources[f], sources[p], targets[p])].append(f)
+    flows["awaits"] = awaits
+    lists = [each for of_flow in told for each in of_flow]
+    listed = [f for each in lists for f in each]
+    ends = first + np.cumsum([len(each) for each in lists]).reshape(-1, WAYS)
+    flows["to_tell"] = ends
+    flows["told"] = np.concatenate([[first], ends.ravel()[:-1]]).reshape(-1, WAYS)
     return listed
+
+
+def _what(after_what: str, mine: str, source: str, target: str) -> int:
+    """What of a flow from source to target counts for one that starts at a host."""
+    if after_what == order.SENT:
+        return LEFT if source == mine else RECEIPT
+    return RECEIPT if after_what == order.RECEIPT or (after_what == order.KNOWN and mine == target) else ANSWER
 
 
 def began(sim: Sim) -> np.ndarray:

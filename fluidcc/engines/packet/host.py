@@ -88,6 +88,8 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         flow.sent_wire += size
         packet.end = flow.sent
         packet.wire_end = flow.sent_wire
+        if flow.sent >= flow.total:
+            followers.ended(core, sim.calendar, flow, f, followers.LEFT)
     if core.spraying:
         spraying.choose(core, sim.uniforms, sim.lists, flow)
     flow.last = core.now
@@ -164,7 +166,7 @@ def deliver(sim: Any, k: Any) -> Any:
     done = before < flow.total <= flow.received
     if done:
         sim.ports[nic].incoming -= 1
-        followers.ended(core, sim.calendar, flow, f, 0)
+        followers.ended(core, sim.calendar, flow, f, followers.RECEIPT)
     if flow.notifies:
         due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
         if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
@@ -333,7 +335,7 @@ def finish(sim: Any, f: Any) -> None:
     port = sim.ports[flow.nic]
     flow.state = 2
     flow.finish = core.now
-    followers.ended(core, sim.calendar, flow, f, 1)
+    followers.ended(core, sim.calendar, flow, f, followers.ANSWER)
     found = 0
     for slot in range(port.active):
         if found:

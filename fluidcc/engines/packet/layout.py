@@ -119,6 +119,7 @@ CORE = np.dtype(
         ("spraying", _I),
         ("flowlet_gap", _I),
         ("frames_only", _I),  # whether the log has PFC frames that arrive, and nothing else
+        ("links_only", _I),  # whether samples have links, and no flows
         ("filled", _I, (SLOTS // WORD,)),  # bit set of slots that have events
         ("slots", _S, (SLOTS,)),  # row of each slot's first event
     ],
@@ -318,10 +319,8 @@ FLOW = lines(
         ("paths", _I),  # and how many
         # dependencies, see packet/followers.py
         ("awaits", _I),  # flows that must end before it begins
-        ("on_receipt", _I),  # next of its followers to be told of its last byte's arrival,
-        ("on_answer", _I),  # of that byte's ACK,
-        ("receipts", _I),  # and ends of these lists
-        ("answers", _I),
+        ("told", _I, (3,)),  # next of its followers to be told that its last byte arrives, is acknowledged, or leaves,
+        ("to_tell", _I, (3,)),  # and ends of these lists
     ]
 )
 

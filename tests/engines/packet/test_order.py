@@ -51,6 +51,28 @@ def test_receipt_may_be_asked_for():
     assert trace.summary["began_s"][1] == pytest.approx(last_receipt(trace, 0), abs=1e-12)
 
 
+def test_messages_of_a_host_leave_back_to_back():
+    """With "sent" a host's next flow begins as the last packet of the one before goes; a stranger's by receipt."""
+    rows = [
+        (0, 4, 0, SIZE),
+        (0, 5, 0, SIZE, (0,), "sent"),
+        (2, 6, 0, SIZE, (0,), "sent"),
+        (0, 4, 0, SIZE, (1,), "sent"),
+    ]
+    _, trace = run(rows)
+    d = trace.dataset
+    last = [
+        float(d.event_time.values[(d.event_what.values == "send") & (d.event_flow.values == flow)].max())
+        for flow in (0, 1)
+    ]
+    began = trace.summary["began_s"]
+    assert began[1] == pytest.approx(last[0], abs=1e-12)
+    assert began[2] == pytest.approx(last_receipt(trace, 0), abs=1e-12)
+    assert began[3] == pytest.approx(last[1], abs=1e-12)
+    nic = d.event_time.values[(d.event_what.values == "send") & np.isin(d.event_flow.values, (0, 1, 3))]
+    np.testing.assert_allclose(np.diff(np.sort(np.asarray(nic, float))), 1000 / 12.5e9, rtol=0, atol=1e-12)
+
+
 def test_a_barrier_waits_for_the_last():
     """Forty flows wait for forty: more than one event tells."""
     first = [(k % 4, 4 + k % 4, 0, SIZE * (1 + k)) for k in range(40)]

@@ -1,0 +1,208 @@
+"""``fluidcc collective``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidcc import units
+from fluidcc.cli import options as o
+from fluidcc.cli import output
+from fluidcc.cli.fabric import chosen_schemes
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.collectives.study import CollectiveStudy
+
+_EXAMPLE = "write for example fluidcc collective all-reduce --hosts 16 --bytes 16MB --scheme hpcc,dcqcn"
+
+
+def command(
+    kinds: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="KIND[,KIND...]",
+            help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, pipeline: a run of each.",
+        ),
+    ] = None,
+    scheme: Annotated[str, typer.Option(metavar="NAME[,NAME...]", help="Schemes, side by side.")] = "hpcc",
+    topology: Annotated[
+        str, typer.Option(help="leaf-spine:LxSxH (leaves, spines, hosts of each leaf), or what fabric takes.")
+    ] = "leaf-spine:4x4x16",
+    hosts: Annotated[int | None, typer.Option(help="Hosts that are used; all by default.")] = None,
+    size: Annotated[
+        str | None,
+        typer.Option("--bytes", metavar="SIZE", help="Of a collective, as nccl-tests count; 1MB."),
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="How often it is done, one after the other; 1.")] = None,
+    compute: Annotated[
+        str | None, typer.Option(metavar="T", help="Before each; of a pipeline, of each stage and chunk; 0.")
+    ] = None,
+    chunks: Annotated[
+        int | None, typer.Option(help="Rings side by side; of trees, broadcast and pipeline, parts in turn; 1.")
+    ] = None,
+    algorithm: Annotated[str | None, typer.Option(help="ring (default) or tree, of all-reduce.")] = None,
+    skew: Annotated[
+        str | None, typer.Option(help="Of all-to-all: popularity of ranks falls as their place to this power; 0.")
+    ] = None,
+    server: Annotated[int | None, typer.Option(metavar="N", help="Ranks of a server, which copy inside it; 1.")] = None,
+    server_rate: Annotated[str | None, typer.Option(metavar="R", help="At that rate, each.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="So many equal jobs share the hosts; 1.")] = None,
+    separately: Annotated[
+        bool, typer.Option("--separately", help="Run each job alone, too: how much are they slowed by each other?")
+    ] = False,
+    file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="In place of KIND: jobs (.toml), or a GOAL schedule.")
+    ] = None,
+    placement: Annotated[
+        str, typer.Option(help="block, round-robin (one of each rack in turn), random, or hosts: 0,4,1,5.")
+    ] = "block",
+    engine: Annotated[str, typer.Option(help="packet.")] = "packet",
+    rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
+    fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
+    delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,
+    oversubscription: Annotated[
+        str | None, typer.Option(metavar="R", help="What a ToR's hosts send over what it can send up.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
+    ] = None,
+    loss_recovery: Annotated[
+        str | None, typer.Option(help="What hosts do about lost packets: none, gbn (go-back-N) or irn.")
+    ] = None,
+    sets: o.Sets = None,
+    seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
+    until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures and tables.")] = None,
+    json: o.Json = False,
+) -> None:
+    """How long collectives take on a fabric, of schemes side by side; transfers wait for each other as ranks do.
+
+    For example: fluidcc collective all-reduce,all-to-all --hosts 16 --bytes 4MB --scheme hpcc,dcqcn,none --out out
+    """
+    if (kinds is None) == (file is None):
+        raise InputError(f"KIND: give one, or --file in its place; {_EXAMPLE}")
+    if loss_recovery is not None:
+        sets = [*(sets or []), f"loss_recovery={loss_recovery}"]
+    if out is not None:
+        output.make_folder(out, "--out")
+    from pathlib import Path
+
+    from fluidcc.collectives.evaluate import collective
+    from fluidcc.fabrics.evaluate import PRESET
+
+    names = [name.strip() for name in scheme.split(",")]
+    if len(set(names)) < len(names):
+        raise InputError(f"--scheme: {scheme[:60]!r} has one twice; write each once")
+    options: dict[str, Any] = {
+        "bytes": size, "steps": steps, "compute": compute, "chunks": chunks, "algorithm": algorithm, "skew": skew,
+        "server": server, "server_rate": server_rate, "hosts": hosts, "jobs": jobs, "until": until,
+        "rate": rate, "fabric_rate": fabric_rate, "delay": delay, "oversubscription": oversubscription,
+    }  # fmt: skip
+    found = collective(
+        Path(file) if file is not None else (kinds or ""),
+        topology,
+        chosen_schemes(names, preset or PRESET, sets),
+        placement=_placement(placement),
+        engine=engine,
+        seeds=seeds,
+        separately=separately,
+        threads=threads,
+        **{name: value for name, value in options.items() if value is not None},
+    )
+    files = [] if out is None else found.write(out)
+    if json:
+        output.print_json({**found.as_dict(), "files": [str(path) for path in files]})
+    else:
+        _print(found)
+        for path in files:
+            output.tell(f"wrote {path}")
+
+
+def _placement(text: str) -> Any:
+    """A rule by name, or hosts."""
+    parts = [part.strip() for part in text.split(",")]
+    return [int(part) for part in parts] if all(part.isdecimal() and len(part) < 10 for part in parts) else text
+
+
+def _print(found: CollectiveStudy) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    several = len(found.seeds) > 1
+    for case, says in zip(found.cases, found.says, strict=True):
+        table = Table(title=f"{says} ({len(found.topology.hosts)} hosts)", title_justify="left", box=None)
+        columns = ("", "time", "bus bandwidth", "steps p50", "p99", "PAUSEs", "drops", "resent")
+        for column in columns:
+            table.add_column(column)
+        for row in (each for each in found.summary() if each["collective"] == case):
+            runs = found.of(row["scheme"], case)
+            steps = [run.numbers["step_time_s"] for run in runs]
+            table.add_row(
+                row["scheme"],
+                _cell(row["time_s"], units.TIME, several) or "[bold red]unfinished[/]",
+                _cell(row["bus_bandwidth_bytes_per_s"], units.RATE, several),
+                *(_mean([step[name] for step in steps]) for name in ("p50", "p99")),
+                *(f"{row[name]:,}" for name in ("pfc_pauses", "drops", "retransmissions")),
+            )
+        console.print(table)
+        for name in found.schemes:
+            lost = [run for run in found.of(name, case) if run.numbers["unfinished"]]
+            for run in lost:
+                told = f"{run.numbers['unfinished']:,} of {run.numbers['transfers']:,} transfers unfinished"
+                waited = units.show(run.numbers["until_s"], units.TIME, 3)
+                console.print(f"[bold red]{name}, seed {run.seed}[/]: {told} after {waited}, in no mean; see --until")
+        told = [f"{name} {_slowest(found.of(name, case)[0].numbers['slowest_path'])}" for name in found.schemes]
+        console.print(f"slowest path, seed {found.seeds[0]}: {'; '.join(told)}")
+        _print_pauses(console, found, case)
+        _print_jobs(console, found, case)
+    if several:
+        console.print(f"means of {len(found.seeds)} seeds, ± the half width of their 95 % interval; counts are sums")
+    names = {"setup_s": "setup", "compile_s": "compiling", "wall_s": "loop"}
+    times = [f"{text} {sum(run.numbers[name] for run in found.runs):.1f} s" for name, text in names.items()]
+    console.print(f"steps: a transfer's time from its start to its last ACK; all runs: {', '.join(times)}")
+
+
+def _print_pauses(console: Any, found: CollectiveStudy, case: str) -> None:
+    """Where PFC stopped ports, if it did."""
+    for scheme in found.schemes:
+        runs = found.of(scheme, case)
+        if any(run.numbers["pfc_pauses"] for run in runs):
+            tiers = runs[0].numbers["pauses"]
+            told = [f"{tier} {sum(run.numbers['pauses'][tier] for run in runs):,}" for tier in tiers]
+            console.print(f"PAUSEs received, {scheme}: {', '.join(told)}")
+
+
+def _print_jobs(console: Any, found: CollectiveStudy, case: str) -> None:
+    """Each job's time, where there are several."""
+    for scheme in found.schemes:
+        run = found.of(scheme, case)[0]
+        jobs = run.numbers["jobs"]
+        if len(jobs) < 2:
+            continue
+        told = []
+        for job in jobs:
+            took = "unfinished" if job["time_s"] is None else units.show(job["time_s"], units.TIME, 4)
+            slower = f" ({job['slowdown']:.3f} of alone)" if job.get("slowdown") else ""
+            told.append(f"{job['name']} {took}{slower}")
+        fair = "" if run.numbers["jain"] is None else f"; Jain's index {run.numbers['jain']:.4f}"
+        console.print(f"jobs, {scheme}, seed {run.seed}: {', '.join(told)}{fair}")
+
+
+def _cell(each: dict[str, Any], dimension: str, several: bool) -> str:
+    if each["mean"] is None:
+        return ""
+    half = units.show(each["high"] - each["mean"], dimension, 3) if several and each["high"] is not None else ""
+    return units.show(each["mean"], dimension, 4) + (f" ± {half}" if half else "")
+
+
+def _mean(values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return units.show(sum(known) / len(known), units.TIME, 3) if known else "none"
+
+
+def _slowest(path: dict[str, Any] | None) -> str:
+    return "none" if path is None else f"{path['source']} to {path['target']}, {path['slowdown']:.2f} of alone"

@@ -1,0 +1,31 @@
+"""Training traffic: collectives as transfers that wait for each other, jobs side by side on one fabric.
+
+`fluidcc.collective` runs them under schemes side by side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fluidcc.surface import lazily
+
+if TYPE_CHECKING:
+    from fluidcc.collectives.goal import Schedule as Schedule
+    from fluidcc.collectives.goal import read_goal as read_goal
+    from fluidcc.collectives.jobs import Job as Job
+    from fluidcc.collectives.jobs import placed as placed
+    from fluidcc.collectives.jobs_file import read_jobs as read_jobs
+    from fluidcc.collectives.run import CollectiveRun as CollectiveRun
+
+_HOMES = {
+    "CollectiveRun": "fluidcc.collectives.run",
+    "Job": "fluidcc.collectives.jobs",
+    "Schedule": "fluidcc.collectives.goal",
+    "placed": "fluidcc.collectives.jobs",
+    "read_goal": "fluidcc.collectives.goal",
+    "read_jobs": "fluidcc.collectives.jobs_file",
+}
+
+__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+
+__getattr__, __dir__ = lazily(globals(), _HOMES)

@@ -1,0 +1,227 @@
+"""Collectives as what each rank sends after what it has received: NCCL's rings and trees, and plain exchanges.
+
+Each function adds the operations of one collective of a `Team` and returns, for each rank, what it has at the end:
+places of operations behind which its part is done. Steps are counted as in a picture of it, from 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fluidcc.collectives.graph import Graph
+
+Ends = list[list[int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Team:
+    """Ranks that do a collective together.
+
+    Parameters
+    ----------
+    graph : Graph
+    ranks : sequence of int
+        In the graph's numbers.
+    size : float
+        Bytes, as nccl-tests count them.
+    begins : sequence of list of int
+        For each rank, what it waits for before all else.
+    chunks : int
+    server : int
+        Ranks of one server, neighbours in ``ranks``; 1 without servers.
+    server_rate : float
+        Of a copy inside of one [bytes/s].
+    compute : float
+        Of a stage of a pipeline, for each of its chunks [s].
+    weights : ndarray or None
+        Of all-to-all: each rank's share of what every rank sends.
+    """
+
+    graph: Graph
+    ranks: Sequence[int]
+    size: float
+    begins: Sequence[list[int]]
+    chunks: int = 1
+    server: int = 1
+    server_rate: float = np.inf
+    compute: float = 0.0
+    weights: np.ndarray | None = None
+
+    def send(self, a: int, b: int, size: float, after: Sequence[int], step: int, channel: int = 0) -> int:
+        """A transfer between two of the team, counted within it: by the fabric, or inside a server."""
+        source, target = self.ranks[a], self.ranks[b]
+        if a // self.server == b // self.server and self.server > 1:
+            return self.graph.wait(source, size / self.server_rate, after, target=target, step=step)
+        return self.graph.send(source, target, size, after, step, channel)
+
+
+def _ring(team: Team, steps: int, size: float, first: Ends) -> Ends:
+    """Each rank passes on to the next what it has received; as many rings as chunks, side by side.
+
+    The first step's sends wait for what ``first`` has for each rank; what came last is each rank's end.
+    """
+    count, ends = len(team.ranks), [list(each) for each in first]
+    for c in range(team.chunks):
+        came = [list(each) for each in first]  # at each rank
+        for step in range(steps):
+            sent = [team.send(r, (r + 1) % count, size / team.chunks, came[r], step, c) for r in range(count)]
+            came = [[*first[r], sent[r - 1]] for r in range(count)]  # who has not begun passes nothing on
+            for r in range(count):
+                ends[r].append(sent[r - 1])
+    return ends
+
+
+def ring_all_reduce(team: Team) -> Ends:
+    """2 (N - 1) steps of 1/N: reduced as they go round once, and spread as they go round again."""
+    count = len(team.ranks)
+    return _ring(team, 2 * (count - 1), team.size / count, _lists(team.begins))
+
+
+def ring_half(team: Team) -> Ends:
+    """All-gather, or reduce-scatter: N - 1 steps of 1/N."""
+    count = len(team.ranks)
+    return _ring(team, count - 1, team.size / count, _lists(team.begins))
+
+
+def parents(count: int) -> tuple[list[int], list[int]]:
+    """Parents of each rank in NCCL's two binary trees, -1 of the roots; who has children in one is a leaf of the other.
+
+    In the first a rank's parent has its lowest bit moved up by one, or taken away where that is beyond the last rank;
+    the second is its mirror image, or, of an odd number, the same moved on by one.
+    """
+    first = [-1] * count
+    for rank in range(1, count):
+        low = rank & -rank
+        up = (rank ^ low) | (low << 1)
+        first[rank] = up if up < count else rank ^ low
+    if count % 2:
+        second = [-1 if first[rank - 1] < 0 else (first[rank - 1] + 1) % count for rank in range(count)]
+    else:
+        second = [-1 if first[-1 - rank] < 0 else count - 1 - first[-1 - rank] for rank in range(count)]
+    return first, second
+
+
+def tree_all_reduce(team: Team) -> Ends:
+    """Halves of the data up and down NCCL's two trees, chunk by chunk."""
+    ends = _lists(team.begins)
+    for channel, above in enumerate(parents(len(team.ranks))):
+        _tree(team, above, team.size / 2 / team.chunks, channel, ends)
+    return ends
+
+
+def _tree(team: Team, above: list[int], size: float, channel: int, ends: Ends) -> None:
+    """Chunks up one tree, each as those of all children have come, and down again; what came joins ``ends``."""
+    children: list[list[int]] = [[] for _ in above]
+    for rank, up in enumerate(above):
+        if up >= 0:
+            children[up].append(rank)
+    downward = [above.index(-1)]  # the root first, parents before children
+    for rank in downward:
+        downward += children[rank]
+    depth = [0] * len(above)
+    for rank in downward[1:]:
+        depth[rank] = depth[above[rank]] + 1
+    deepest = max(depth)
+    for chunk in range(team.chunks):
+        came: Ends = [[] for _ in above]
+        for rank in reversed(downward[1:]):
+            before = [*team.begins[rank], *came[rank]]
+            step = deepest - depth[rank] + chunk
+            came[above[rank]].append(team.send(rank, above[rank], size, before, step, channel))
+        for rank in downward:
+            here = [*team.begins[rank], *came[rank]]
+            for child in children[rank]:
+                place = team.send(rank, child, size, here, deepest + depth[rank] + chunk, channel)
+                came[child] = [place]
+                ends[child].append(place)
+        ends[downward[0]] += came[downward[0]]
+
+
+def all_to_all(team: Team) -> Ends:
+    """Each to each, all at once: the next rank's part first."""
+    count, ends = len(team.ranks), _lists(team.begins)
+    weights = np.full(count, 1 / count) if team.weights is None else team.weights
+    for step in range(1, count):
+        for rank in range(count):
+            to = (rank + step) % count
+            place = team.send(rank, to, team.size * float(weights[to]), team.begins[rank], step - 1)
+            ends[to].append(place)
+    return ends
+
+
+def broadcast(team: Team) -> Ends:
+    """From the first rank on along the ring, chunk by chunk, as NCCL has it."""
+    ends = _lists(team.begins)
+    for chunk in range(team.chunks):
+        came = list(team.begins[0])
+        for rank in range(len(team.ranks) - 1):
+            place = team.send(rank, rank + 1, team.size / team.chunks, came, rank + chunk)
+            came = [*team.begins[rank + 1], place]
+            ends[rank + 1].append(place)
+            if rank == 0:  # which receives nothing
+                ends[0].append(place)
+    return ends
+
+
+def pipeline(team: Team) -> Ends:
+    """Stages with micro-batches: all forward, stage by stage, then all backward (GPipe), each after its compute."""
+    count, graph = len(team.ranks), team.graph
+    ends = _lists(team.begins)
+    busy = [list(each) for each in team.begins]  # what each stage has computed last
+    size = team.size / team.chunks
+    for forward in (True, False):
+        order = range(count) if forward else range(count - 1, -1, -1)
+        for chunk in range(team.chunks):
+            came: list[int] = []
+            for k, rank in enumerate(order):
+                busy[rank] = [graph.wait(team.ranks[rank], team.compute, [*busy[rank], *came])]
+                if k < count - 1:
+                    step = k + chunk + (0 if forward else count - 1 + team.chunks)
+                    came = [team.send(rank, order[k + 1], size, busy[rank], step)]
+    return [[*ends[rank], *busy[rank]] for rank in range(count)]
+
+
+def _lists(begins: Sequence[list[int]]) -> Ends:
+    return [list(each) for each in begins]
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A collective.
+
+    Parameters
+    ----------
+    algorithms : dict
+        By name, the default first.
+    factor : callable
+        Of the number of ranks: bus bandwidth over bytes per second, as nccl-tests have it.
+    takes : tuple of str
+        Options of a job that change something.
+    within : float
+        Of bytes over a server's rate, what a hierarchical one spends inside: times (G - 1)/G of G ranks. 0 where there
+        is no hierarchy.
+    """
+
+    algorithms: dict[str, Callable[[Team], Ends]]
+    factor: Callable[[int], float]
+    takes: tuple[str, ...] = ()
+    within: float = 0.0
+
+
+def _part(count: int) -> float:
+    return (count - 1) / count
+
+
+KINDS = {
+    "all-reduce": Kind(
+        {"ring": ring_all_reduce, "tree": tree_all_reduce}, lambda n: 2 * _part(n), ("chunks", "hierarchy"), 2.0
+    ),
+    "all-gather": Kind({"ring": ring_half}, _part, ("chunks", "hierarchy"), 1.0),
+    "reduce-scatter": Kind({"ring": ring_half}, _part, ("chunks", "hierarchy"), 1.0),
+    "all-to-all": Kind({"direct": all_to_all}, _part, ("skew",)),
+    "broadcast": Kind({"ring": broadcast}, lambda n: 1.0, ("chunks",)),
+    "pipeline": Kind({"gpipe": pipeline}, lambda n: 1.0, ("chunks",)),
+}

@@ -1,0 +1,164 @@
+"""What follows from when each transfer of a run began and ended: times, tails, paths, pauses, loads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.collectives.engines import Outcome
+from fluidcc.collectives.graph import Graph, Laid, ended
+from fluidcc.collectives.jobs import Job, Work
+from fluidcc.fabrics.topology import Topology
+from fluidcc.results.metrics import jain
+
+
+def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr.Dataset:
+    """What crosses the fabric, and copies inside servers."""
+    graph = laid.graph
+    listed = np.flatnonzero(np.array(graph.step) >= 0)
+    hosts = np.array(work.hosts)
+    source, target = np.array(graph.source)[listed], np.array(graph.target)[listed]
+    sends = np.array(graph.size)[listed] > 0
+    began = found.began[listed]
+    delay = np.array(graph.delay)[listed]
+    columns = {
+        "job": np.array(graph.job)[listed],
+        "iteration": np.array(graph.iteration)[listed],
+        "step": np.array(graph.step)[listed],
+        "rank": source,
+        "source": hosts[source],
+        "target": hosts[target],
+        "size": np.array(graph.size)[listed],
+        "began": np.where(sends, began, began - delay),
+        "finished": np.where(sends, found.finished[listed], began),
+        "alone": np.where(sends, idle[listed], delay),
+    }
+    units = {"size": "bytes", "began": "s", "finished": "s", "alone": "s"}
+    return xr.Dataset({name: ("transfer", values, {"units": units.get(name, "1")}) for name, values in columns.items()})
+
+
+def numbers_of(jobs: Sequence[Job], work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset) -> dict[str, Any]:
+    """Times of jobs, tails of steps, and what held them up, as `CollectiveRun.as_dict` says; no jobs: a schedule."""
+    ends = ended(laid.graph, found.began, found.finished)
+    rows = []
+    for j, (begins, lasts) in enumerate(zip(work.begins, work.ends, strict=True)):
+        took = [
+            float(ends[last].max() - (ends[first].min() if first else 0.0))
+            for first, last in zip(begins, lasts, strict=True)
+        ]
+        mean = float(np.mean(took))
+        job = jobs[j] if jobs else None
+        rows.append(
+            {
+                "name": (job.name if job and job.name else f"job {j}"),
+                "kind": job.kind if job else "schedule",
+                "ranks": job.count if job else len(work.hosts),
+                "bytes": job.bytes if job else float(np.sum(laid.graph.size)),
+                "time_s": mean if np.isfinite(mean) else None,
+                "bus_bandwidth_bytes_per_s": job.factor * job.bytes / mean if job and mean > 0 else None,
+                "iteration_times_s": took,
+                "end_s": float(ends[lasts[-1]].max()),
+            }
+        )
+    late = np.array([row["time_s"] if row["time_s"] is not None else np.inf for row in rows])
+    slowest = rows[int(late.argmax())]
+    duration = (transfers["finished"] - transfers["began"]).values
+    real = transfers["size"].values > 0
+    done = np.isfinite(duration) & real
+    every = np.array([each for row in rows for each in row["iteration_times_s"]])
+    rates = [row["bus_bandwidth_bytes_per_s"] for row in rows]
+    unfinished = int((real & ~np.isfinite(duration)).sum())
+    complete = bool(np.isfinite(ends).all())
+    return {
+        **{key: slowest[key] for key in ("ranks", "bytes", "time_s", "bus_bandwidth_bytes_per_s")},
+        "total_s": max(row["end_s"] for row in rows) if complete else None,
+        "transfers": int(real.sum()),
+        "unfinished": unfinished,
+        "step_time_s": _tail(duration[done]),
+        "iteration_time_s": _tail(every[np.isfinite(every)]) if np.isfinite(every).all() else _tail(every[:0]),
+        "jain": float(jain(np.array(rates, float))) if len(rows) > 1 and all(rates) and complete else None,
+        "jobs": rows,
+        "slowest_path": _slowest(laid, transfers, duration, done),
+        "critical_path": _critical(laid.graph, ends) if complete else None,
+    }
+
+
+def _tail(values: np.ndarray) -> dict[str, float | None]:
+    if not len(values):
+        return dict.fromkeys(("mean", "p50", "p99", "max"))
+    p50, p99 = np.percentile(values, [50, 99])
+    return {"mean": float(values.mean()), "p50": float(p50), "p99": float(p99), "max": float(values.max())}
+
+
+def _slowest(laid: Laid, transfers: xr.Dataset, duration: np.ndarray, done: np.ndarray) -> dict[str, Any] | None:
+    """The path whose transfers took longest, on average, over what they would have taken alone."""
+    listed = np.flatnonzero(np.array(laid.graph.step) >= 0)
+    paths: dict[Any, list[float]] = defaultdict(list)
+    idle = transfers["alone"].values
+    for k in np.flatnonzero(done).tolist():
+        flow = laid.scenario.flows[int(listed[k])]
+        paths[flow.source, flow.target, flow.path].append(duration[k] / idle[k])
+    if not paths:
+        return None
+    source, target, path = max(paths, key=lambda key: float(np.mean(paths[key])))
+    values = paths[source, target, path]
+    names = [laid.scenario.links[i].name for i in path]
+    return {
+        "source": int(source),
+        "target": int(target),
+        "links": names,
+        "transfers": len(values),
+        "slowdown": float(np.mean(values)),
+    }
+
+
+def _critical(graph: Graph, ends: np.ndarray) -> dict[str, Any]:
+    """What the last to end had waited for: transfers, and of the time what passed on the fabric and in ranks."""
+    chain = graph.critical(ends)
+    waited = sum(graph.delay[i] for i in chain)
+    crossed = [i for i in chain if graph.size[i] > 0]
+    ranks = [graph.source[i] for i in crossed]
+    return {
+        "transfers": len(crossed),
+        "ranks": len(set(ranks)),
+        "fabric_s": float(ends[chain[-1]] - waited),
+        "compute_s": float(waited),
+    }
+
+
+def pauses_of(topology: Topology, found: Outcome) -> dict[str, dict[str, Any]]:
+    """PAUSE frames that each tier's ports received, and for how long these stood still, all ports together."""
+    tiers = topology.tiers
+    names = {str(node): f"tier {tier}" for node, tier in tiers.items()}
+    frames: dict[str, Any] = {"hosts": 0} | {f"tier {tier}": 0 for tier in sorted(set(tiers.values()))}
+    seconds = dict.fromkeys(frames, 0.0)
+    for node, (count, spent) in found.pauses.items():
+        frames[names.get(node, "hosts")] += count
+        seconds[names.get(node, "hosts")] += spent
+    return {"pauses": frames, "paused_s": seconds}
+
+
+def load_of(topology: Topology, laid: Laid, found: Outcome) -> xr.Dataset:
+    """What links sent over their rates, between samples, by the tiers that they join."""
+    tiers: dict[str, str] = {str(node): f"tier {tier}" for node, tier in topology.tiers.items()}
+    groups: dict[str, list[int]] = defaultdict(list)
+    links = laid.scenario.links[: laid.links]
+    for i, link in enumerate(links):
+        groups[f"{tiers[link.source]} to {tiers.get(link.target, 'hosts')}"].append(i)
+    rates = np.array([float(link.rate) for link in links])
+    ends = np.nanmax(np.concatenate([found.finished, found.began, [0.0]]))
+    kept = int(min(len(found.times), np.searchsorted(found.times, ends) + 1))
+    times, sent = found.times[:kept], found.sent[:kept, : len(links)]
+    share = np.diff(sent, axis=0) / np.diff(times)[:, None] / rates if kept > 1 else np.zeros((0, len(links)))
+    names: Sequence[str] = sorted(groups)
+    return xr.Dataset(
+        {
+            "mean": (("time", "tier"), np.stack([share[:, groups[name]].mean(axis=1) for name in names], axis=1)),
+            "most": (("time", "tier"), np.stack([share[:, groups[name]].max(axis=1) for name in names], axis=1)),
+        },
+        coords={"time": (times[1:] + times[:-1]) / 2, "tier": list(names)},
+    )

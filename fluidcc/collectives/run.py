@@ -1,0 +1,204 @@
+"""One run of jobs under one scheme: when each transfer began and ended, and what follows from that."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.collectives.engines import engine_of
+from fluidcc.collectives.goal import Schedule
+from fluidcc.collectives.graph import Graph, Laid, laid_out
+from fluidcc.collectives.jobs import Job, Work, placed, work_of
+from fluidcc.collectives.measures import load_of, numbers_of, pauses_of, transfers_of
+from fluidcc.fabrics.slowdown import alone
+from fluidcc.fabrics.topology import Topology
+from fluidcc.results.schema import plain
+from fluidcc.surface import constructor, public
+
+PATIENCE = 20.0  # times the time on an idle fabric, for which is waited
+_SAMPLES = 100  # of links, within the time on an idle fabric,
+_MOST_SAMPLES = 4000  # and in all
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What is run: jobs, or a schedule; on which hosts decide placement and seed."""
+
+    name: str
+    jobs: tuple[Job, ...] = ()
+    schedule: Schedule | None = None
+
+    @property
+    def says(self) -> str:
+        """In a few words."""
+        if self.schedule is not None:
+            return f"{self.name}: {len(self.schedule.operations):,} operations of {self.schedule.ranks} ranks"
+        told = list(dict.fromkeys(job.says for job in self.jobs))
+        each = f"{len(self.jobs)} jobs: " if len(self.jobs) > 1 else ""
+        return each + "; ".join(told)
+
+    def work(self, topology: Topology, placement: Any, seed: int) -> Work:
+        """Build the graph on its hosts."""
+        jobs = self.jobs
+        if self.schedule is not None:
+            jobs = (Job("broadcast", ranks=self.schedule.ranks),)  # to be placed alone
+        hosts = placed(jobs, topology, placement, seed)
+        if self.schedule is None:
+            return work_of(jobs, hosts, seed)
+        graph, ends = self.schedule.build()
+        last = [graph.wait(rank, 0.0, each) for rank, each in enumerate(ends) if each]
+        return Work(graph, hosts[0], [[[]]], [[last]])
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class CollectiveRun:
+    """What one scheme did with jobs.
+
+    Parameters
+    ----------
+    scheme, engine, case : str
+        Which; ``case`` is the kind of collective, or the file's name.
+    seed : int
+        Of ECMP, placement at random, skew, and the engine.
+    numbers : dict
+        As `as_dict` has them.
+    transfers : xarray.Dataset
+        Over ``transfer``: ``job``, ``iteration``, ``step``, ``rank``, ``source`` and ``target`` (hosts), ``size``
+        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``alone`` [s].
+    load : xarray.Dataset
+        Over ``time`` [s] and ``tier``: ``mean`` and ``most``, of the tier's links, of what each sent over its rate.
+    """
+
+    scheme: str
+    engine: str
+    case: str
+    seed: int
+    numbers: dict[str, Any]
+    transfers: xr.Dataset
+    load: xr.Dataset
+
+    def __repr__(self) -> str:
+        """What ran, and how long it took."""
+        took, lacking = self.numbers["time_s"], self.numbers["unfinished"]
+        told = f"{lacking:,} transfers unfinished" if took is None else f"{took * 1e3:.4g} ms"
+        return f"<CollectiveRun {self.case}, {self.scheme}, seed {self.seed}: {told}>"
+
+    @public()
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the transfers, as ``--json`` prints it.
+
+        Returns
+        -------
+        dict
+            ``time_s`` of one collective, of the slowest job, and its ``bus_bandwidth_bytes_per_s``; ``total_s`` of all;
+            ``step_time_s`` of transfers, from start to last ACK, and ``iteration_time_s`` of collectives; ``jobs``,
+            each's; ``jain`` of their bus bandwidths; ``slowest_path``; ``critical_path``; ``pauses`` and ``paused_s``
+            by the tier that was paused. None for what is not finite.
+        """
+        head = {"collective": self.case, "scheme": self.scheme, "engine": self.engine, "seed": self.seed}
+        return plain({**head, **self.numbers})
+
+
+def run(
+    case: Case,
+    topology: Topology,
+    name: str,
+    chosen: Mapping[str, Any],
+    seed: int,
+    *,
+    engine: str = "packet",
+    placement: Any = "block",
+    until: float | None = None,
+    network: Mapping[str, Any] | None = None,
+    separately: bool = False,
+    report: Callable[[float], None] | None = None,
+) -> CollectiveRun:
+    """Run jobs to the end, or as long as is waited for them.
+
+    Parameters
+    ----------
+    case : Case
+    topology : Topology
+    name : str
+        Of the scheme, in results.
+    chosen : mapping
+        Options of `Topology.scenario`.
+    seed : int
+    engine : str
+    placement
+        As of `placed`.
+    until : float
+        Horizon [s]; by default `PATIENCE` times the time on an idle fabric.
+    network : mapping
+        Fields of the scenario in place of the preset's.
+    separately : bool
+        Whether each job also runs alone, on the same hosts, so that ``jobs`` have a ``slowdown``.
+    report : callable
+        Told the share that is done.
+
+    Returns
+    -------
+    CollectiveRun
+
+    Raises
+    ------
+    InputError
+        If jobs and topology do not go together, or a value makes no sense.
+    """
+    began = time.perf_counter()
+    simulated = engine_of(engine)
+    work = case.work(topology, placement, seed)
+    laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
+    idle = alone(laid.scenario)
+    expected = _expected(work.graph, idle, laid)
+    horizon = PATIENCE * expected if until is None else until
+    interval = max(expected / _SAMPLES, horizon / _MOST_SAMPLES)
+    runs = 1 + (len(case.jobs) if separately and len(case.jobs) > 1 else 0)
+
+    def told(share: float) -> None:
+        if report is not None:  # most of it is over when the idle fabric would be done, if it is much slower, never
+            report(min(0.99, share * horizon / (share * horizon + expected)) / runs)
+
+    setup_s = time.perf_counter() - began
+    found = simulated(laid.scenario, horizon, seed=seed, interval=interval, report=told)
+    transfers = transfers_of(work, laid, found, idle)
+    numbers = numbers_of(case.jobs, work, laid, found, transfers)
+    numbers |= pauses_of(topology, found)
+    numbers |= {"idle_s": expected, "until_s": horizon, "setup_s": setup_s, **found.numbers}
+    if runs > 1:
+        hosts = placed(case.jobs, topology, placement, seed)
+        for j, job in enumerate(case.jobs):
+            single = Case(case.name, (dataclasses.replace(job, ranks=tuple(hosts[j]), **_given(job)),))
+            mine = run(single, topology, name, chosen, seed, engine=engine, until=until, network=network).numbers
+            both = numbers["jobs"][j]["time_s"], mine["time_s"]
+            numbers["jobs"][j]["slowdown"] = None if None in both else both[0] / both[1]
+            if report is not None:
+                report((j + 2) / runs)
+    return CollectiveRun(name, engine, case.name, seed, numbers, transfers, load_of(topology, laid, found))
+
+
+def _given(job: Job) -> dict[str, Any]:
+    """Fields that a job takes back as they were given, without what would change nothing."""
+    found: dict[str, Any] = {"chunks": None if job.chunks == 1 else job.chunks, "skew": job.skew or None}
+    return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
+
+
+def _expected(graph: Graph, idle: np.ndarray, laid: Laid) -> float:
+    """Time on an idle fabric [s], from below: the longest chain of transfers alone, or the fullest link's bytes."""
+    sends = np.array(graph.size) > 0
+    scenario, load = laid.scenario, defaultdict[Any, float](float)
+    for i in np.flatnonzero(sends).tolist():
+        flow = scenario.flows[i]
+        load[flow.source] += graph.size[i] / float(flow.line_rate)
+        for link in flow.path:
+            load[link] += graph.size[i] / float(scenario.links[link].rate)
+    some = scenario.flows[int(np.argmax(sends))]
+    wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
+    return max(graph.longest(np.where(sends, idle, 0.0)), wire * max(load.values()))
