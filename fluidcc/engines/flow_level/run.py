@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.flow_level import ideal
+from fluidcc.engines.flow_level import dynamics, ideal
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports, alone_of, layout_of
 from fluidcc.engines.flow_level.load import Load, load_of
 from fluidcc.engines.flow_level.transfers import Transfers, Waits, transfers_of, waits_of
@@ -78,6 +78,7 @@ def flow_times(
     model: str = "ideal",
     until: Any = None,
     apart: Any = None,
+    dt: Any = None,
     report: Callable[[float], None] | None = None,
 ) -> FlowTimes:
     """When flows end, by rates instead of packets.
@@ -113,14 +114,18 @@ def flow_times(
     if transfers.flow.min() < 0 or transfers.flow.max() >= len(scenario.flows):
         raise InputError(f"transfers flow: names none of the scenario's {len(scenario.flows)}, counted from 0")
     horizon = math.inf if until is None else quantity(until, TIME, "until")
-    _, ports, paths = layout_of(scenario)
+    topology, ports, paths = layout_of(scenario)
     alone, waits = alone_of(scenario, paths, transfers), waits_of(scenario, transfers)
     if apart is None:
         apart = float(paths.rtt.min()) * _APART
     else:
         apart = quantity(apart, TIME, "apart")
     setup = time.perf_counter() - began
-    found = _ideal(scenario, transfers, ports, paths, alone, waits, horizon, apart, report)
+    if model == "fluid":
+        dt = float(paths.rtt.min()) / 8 if dt is None else quantity(dt, TIME, "dt")
+        found = dynamics.run(scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, report)
+    else:
+        found = _ideal(scenario, transfers, ports, paths, alone, waits, horizon, apart, report)
     return _made(transfers, ports, alone, *found, setup)
 
 

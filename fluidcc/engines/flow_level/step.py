@@ -1,0 +1,338 @@
+"""One step of the network: NICs send, ports pass on and hold back, last bytes arrive.
+
+A port serves all that waits before it in proportion, so that bytes are kept; when a transfer's last byte has left is
+told by the bytes that stood before it as it came (first in, first out). From port to port takes a step; what of the
+round trip that leaves out lies on the way back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.flow_level.calendar import pop, tell
+from fluidcc.engines.flow_level.load import widen
+from fluidcc.engines.flow_level.memory import (
+    ARRIVING, DRAINING, FREE, FULL, HELD, IDLE, LEFT, PAUSES, RUNNING, SENDING, STATUS, STEP, USED,
+)  # fmt: skip
+from fluidcc.engines.packet.jit import entry, kernel
+
+_CRUMB = 1.0  # bytes; a transfer with less on its way is through
+_LEAST = 1e-2  # share of a port that ACKs leave to data
+FIXED = 12  # rows of signals before those of the path's ports
+_PASSES = 4  # of a NIC's sharing
+
+
+@entry
+def advance(m: Any, dt: Any, wire: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any, load: Any) -> None:  # fmt: skip
+    """Take a step, or say why not: no slot is free, or nothing goes on until the next start."""
+    slots, now, net = m.slots, m.now, m.net
+    n = now[STEP]
+    time = n * dt
+    held, used = now[HELD], now[USED]
+    if used == 0 and held > 0 and begins[heap[0]] >= time + dt:
+        now[STATUS] = IDLE
+        return
+    while held > 0 and begins[heap[0]] < time + dt:
+        if used == len(slots.doing):
+            now[STATUS], now[HELD], now[USED] = FULL, held, used
+            return
+        t = pop(heap, held, begins)
+        held -= 1
+        _open(m, used, t, wire[t], n)
+        used += 1
+    now[HELD], now[USED], now[STATUS] = held, used, RUNNING
+    _acknowledge(m, dt)
+    _send(m, dt, time, begins)
+    _pass_on(m, dt, load)
+    _pause(m, dt)
+    _arrive(m, dt, tail, delay, waits, begins, ends, heap)
+    now[STEP] = n + 1
+
+
+@kernel
+def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
+    """A transfer gets the free slot that stands behind those in use."""
+    slots, net = m.slots, m.net
+    s = m.used[used]
+    f = slots.flow[s] = m.flow_of[t]
+    slots.doing[s], slots.transfer[s] = SENDING, t
+    slots.left[s] = bytes_
+    slots.sent[s] = slots.delivered[s] = slots.acked[s] = slots.newly[s] = slots.waited[s] = 0.0
+    slots.pace[s], slots.window[s] = net.initial_rate[f], 1e300
+    slots.since[s], slots.fresh[s] = n, 1
+    slots.queue[s, :] = 0.0
+    slots.flux[s, :] = 0.0
+    slots.sent_at[s, :] = net.initial_rate[f]
+    slots.delivered_at[s, :] = 0.0
+
+
+@kernel
+def _acknowledge(m: Any, dt: Any) -> None:
+    """What ACKs have told senders by the end of the step."""
+    slots, net, ports, n = m.slots, m.net, m.ports, m.now[STEP]
+    records = slots.delivered_at.shape[1]
+    for i in range(m.now[USED]):
+        s = m.used[i]
+        f = slots.flow[s]
+        lag = ack_lag(net, ports, f, dt)
+        at = min(max(lag, 1.0), records - 2.0)
+        whole = int(at)
+        part = at - whole
+        later = slots.delivered_at[s, (n + records - whole) % records]
+        before = slots.delivered_at[s, (n + records - whole - 1) % records]
+        if n - whole - 1 < slots.since[s] - 1:
+            before = later = 0.0
+        acked = max(slots.acked[s], (1.0 - part) * later + part * before)
+        slots.newly[s] = acked - slots.acked[s]
+        slots.acked[s] = acked
+
+
+@kernel
+def ack_lag(net: Any, ports: Any, f: Any, dt: Any) -> Any:
+    """From the step in which bytes leave the last port to the one at whose end their ACK is known, in steps."""
+    lag = net.rtt[f] - (net.hops[f] - 1) * dt
+    for h in range(1, net.hops[f]):
+        p = net.back[f, h]
+        lag += ports.backlog[p] / net.rate[p]
+    return lag / dt - 1.0
+
+
+@kernel
+def _send(m: Any, dt: Any, time: Any, begins: Any) -> None:
+    """Senders put onto their NICs what pace and window allow; a NIC that cannot carry it shares itself equally."""
+    slots, net, ports, now = m.slots, m.net, m.ports, m.now
+    for i in range(now[USED]):
+        s = m.used[i]
+        p = net.there[slots.flow[s], 0]
+        ports.want[p] = ports.count[p] = 0
+        m.level[p] = 1e300
+    for i in range(now[USED]):
+        s = m.used[i]
+        slots.want[s] = 0.0
+        if slots.doing[s] == SENDING:
+            span = min(dt, time + dt - begins[slots.transfer[s]])
+            may = slots.window[s] - slots.sent[s] + slots.acked[s]
+            slots.want[s] = max(min(slots.pace[s] * span, may), 0.0)
+            p = net.there[slots.flow[s], 0]
+            ports.want[p] += min(slots.want[s], slots.left[s])
+            ports.count[p] += 1
+    over = False
+    for i in range(now[USED]):
+        p = net.there[slots.flow[m.used[i]], 0]
+        if ports.want[p] > _room(net, ports, p, dt) and m.level[p] > 1e200:
+            over = True
+            m.level[p] = _room(net, ports, p, dt) / ports.count[p]
+    for _ in range(_PASSES if over else 0):  # whoever wants less than its share leaves the rest to the others
+        for i in range(now[USED]):
+            p = net.there[slots.flow[m.used[i]], 0]
+            ports.want[p] = ports.count[p] = 0
+        for i in range(now[USED]):
+            s = m.used[i]
+            p = net.there[slots.flow[s], 0]
+            want = min(slots.want[s], slots.left[s])
+            if slots.doing[s] == SENDING and want > m.level[p]:
+                ports.count[p] += 1
+            ports.want[p] += min(want, m.level[p])
+        for i in range(now[USED]):
+            p = net.there[slots.flow[m.used[i]], 0]
+            if m.level[p] < 1e200 and ports.count[p] > 0:
+                m.level[p] += (_room(net, ports, p, dt) - ports.want[p]) / ports.count[p]
+                ports.count[p] = 0  # once
+    records = slots.sent_at.shape[1]
+    for i in range(now[USED]):
+        s = m.used[i]
+        f = slots.flow[s]
+        p = net.there[f, 0]
+        may = min(slots.want[s], m.level[p])
+        x = min(may, slots.left[s])
+        if slots.doing[s] == SENDING:
+            span = min(dt, time + dt - begins[slots.transfer[s]])
+            if slots.left[s] <= may:
+                slots.doing[s] = ARRIVING
+                slots.end[s] = time + dt - span + span * slots.left[s] / max(may, 1e-300)
+                slots.hop[s], slots.ready[s], slots.target[s] = 1, now[STEP] + 1, -1.0
+            slots.left[s] -= x
+            slots.sent[s] += x
+        slots.want[s] = x
+        slots.sent_at[s, now[STEP] % records] = x / dt
+
+
+@kernel
+def _room(net: Any, ports: Any, p: Any, dt: Any) -> Any:
+    return 0.0 if ports.paused[p] else max(net.rate[p] * dt - ports.acks[p], _LEAST * net.rate[p] * dt)
+
+
+@kernel
+def _pass_on(m: Any, dt: Any, load: Any) -> None:
+    """What came in the step before joins the queues, and ports serve them."""
+    slots, net, ports, now = m.slots, m.net, m.ports, m.now
+    n, count = now[STEP], now[USED]
+    record = n % len(ports.queue)
+    ports.backlog[:] = 0.0
+    ports.arriving[record, :] = 0.0
+    for i in range(count):
+        s = m.used[i]
+        f = slots.flow[s]
+        for h in range(net.hops[f] - 1, 0, -1):
+            p = net.there[f, h]
+            x = slots.flux[s, h - 1]
+            slots.queue[s, h] += x
+            ports.backlog[p] += slots.queue[s, h]
+            ports.arriving[record, p] += x
+        p = net.there[f, 0]
+        slots.flux[s, 0] = slots.want[s]
+    ports.serving[:] = 0.0
+    ports.came_in[:] = 0.0
+    ports.next_acks[:] = 0.0
+    for i in range(count):
+        s = m.used[i]
+        f = slots.flow[s]
+        p = net.there[f, 0]
+        ports.serving[p] += slots.flux[s, 0]
+        for h in range(1, net.hops[f]):
+            p = net.there[f, h]
+            x = slots.queue[s, h]
+            room = _room(net, ports, p, dt)
+            if ports.backlog[p] > room:
+                x *= room / ports.backlog[p]
+            slots.queue[s, h] -= x
+            slots.flux[s, h] = x
+            ports.serving[p] += x
+            ports.came_in[net.there[f, h - 1]] += slots.queue[s, h]
+        x = slots.flux[s, net.hops[f] - 1]
+        slots.delivered[s] += x
+        slots.delivered_at[s, n % slots.delivered_at.shape[1]] = slots.delivered[s]
+        for h in range(net.hops[f]):
+            ports.next_acks[net.back[f, h]] += x * net.ack_share[f]
+    m.node_used[:] = 0.0
+    carried, width = load
+    widen(carried, width, (n + 1) * dt)
+    k = int((n + 0.5) * dt / width[0])
+    for p in range(len(ports.backlog)):
+        if net.source[p] >= 0:
+            ports.backlog[p] = max(ports.backlog[p] - ports.serving[p], 0.0)
+            m.node_used[net.source[p]] += ports.backlog[p]
+        ports.served[p] += ports.serving[p]
+        ports.queue[record, p] = ports.backlog[p]
+        ports.output[record, p] = (ports.serving[p] + ports.acks[p]) / dt
+        ports.arriving[record, p] = (ports.arriving[record, p] + ports.acks[p]) / dt
+        carried[k, p] += ports.serving[p] + ports.acks[p]
+        ports.acks[p] = ports.next_acks[p]
+
+
+@kernel
+def _pause(m: Any, dt: Any) -> None:
+    """Flow control: a port stands still while too much of what it sent waits at its far end."""
+    net, ports = m.net, m.ports
+    if net.pausing[0] == 0:
+        return
+    for p in range(len(ports.paused)):
+        node = net.target[p]
+        if node < 0:
+            continue
+        limit = net.xoff[p] if net.xoff[p] >= 0.0 else net.alpha[0] * max(net.shared[node] - m.node_used[node], 0.0)
+        if ports.paused[p]:
+            ports.paused_s[p] += dt
+            if ports.came_in[p] <= max(limit - net.gap[0], 0.0):
+                ports.paused[p] = 0
+        elif ports.came_in[p] > limit:
+            ports.paused[p] = 1
+            m.now[PAUSES] += 1
+
+
+@kernel
+def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any) -> None:
+    """Last bytes go from port to port; behind the last, who waits for them is told. Slots that are empty are free."""
+    slots, net, ports, now = m.slots, m.net, m.ports, m.now
+    waits_at, listed, receipt, awaits = waits
+    n, i = now[STEP], 0
+    while i < now[USED]:
+        s = m.used[i]
+        f = slots.flow[s]
+        if slots.doing[s] == ARRIVING and n >= slots.ready[s]:
+            p = net.there[f, slots.hop[s]]
+            if slots.target[s] < 0.0:
+                slots.target[s] = ports.served[p] + ports.backlog[p]
+                slots.ready[s] = n
+            if ports.served[p] >= slots.target[s] - 1e-6:
+                if n > slots.ready[s]:
+                    beyond = (ports.served[p] - slots.target[s]) / max(ports.serving[p], 1e-300)
+                    slots.waited[s] += dt * (n - slots.ready[s] - min(max(beyond, 0.0), 1.0))
+                slots.hop[s] += 1
+                slots.ready[s], slots.target[s] = n + 1, -1.0
+                if slots.hop[s] == net.hops[f]:
+                    t = slots.transfer[s]
+                    answers = slots.waited[s]
+                    for h in range(1, net.hops[f]):
+                        p = net.back[f, h]
+                        answers += ports.backlog[p] / net.rate[p]
+                    ends[t, 0] = slots.end[s] + tail[t, 0] + slots.waited[s]
+                    ends[t, 1] = slots.end[s] + tail[t, 1] + answers
+                    now[HELD] = tell(
+                        waits_at, listed, receipt, awaits, delay, begins, t, ends[t, 0], ends[t, 1], heap, now[HELD]
+                    )
+                    now[LEFT] -= 1
+                    slots.doing[s] = DRAINING
+        if slots.doing[s] == DRAINING:
+            under_way = 0.0
+            for h in range(net.hops[f]):
+                under_way += slots.queue[s, h]
+                if h < net.hops[f] - 1:
+                    under_way += slots.flux[s, h]
+            if under_way < _CRUMB:
+                slots.doing[s] = FREE
+                now[USED] -= 1
+                m.used[i], m.used[now[USED]] = m.used[now[USED]], s
+                continue
+        i += 1
+
+
+@entry
+def signals(m: Any, dt: Any, pause: Any, columns: Any) -> None:
+    """What each slot's scheme is told at the end of the step that was taken; rows as of `fluidcc.engines.flow_level.law`."""
+    slots, net, ports = m.slots, m.net, m.ports
+    n = m.now[STEP] - 1
+    records, hops = len(ports.queue), (len(columns) - FIXED) // 5
+    for i in range(m.now[USED]):
+        s = m.used[i]
+        f = slots.flow[s]
+        last = net.hops[f] - 1
+        lag = ack_lag(net, ports, f, dt) + 1.0 + pause / dt
+        left = n - int(min(lag, records - 1.0 - last))
+        missed, rtt = 1.0, net.rtt[f]
+        for h in range(hops):
+            p = net.there[f, min(h + 1, last)]
+            at = max(left - max(last - 1 - h, 0), 0)
+            record = at % records
+            queue = ports.queue[record, p]
+            columns[FIXED + h, s] = queue
+            columns[FIXED + hops + h, s] = ports.output[record, p]
+            columns[FIXED + 2 * hops + h, s] = ports.arriving[record, p]
+            columns[FIXED + 3 * hops + h, s] = net.rate[p]
+            columns[FIXED + 4 * hops + h, s] = h < last
+            if h < last:
+                missed *= 1.0 - marked(net, p, queue)
+                came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)
+                rtt += ports.queue[came % records, p] / net.rate[p]
+                p = net.back[f, h + 1]
+                rtt += ports.backlog[p] / net.rate[p]
+        early = left - last < slots.since[s]
+        columns[0, s] = 0.0 if early else 1.0 - missed
+        columns[1, s] = slots.sent_at[s, max(left - last, 0) % records]
+        columns[2, s] = slots.fresh[s]
+        columns[3, s] = slots.doing[s] == SENDING
+        columns[4, s], columns[5, s], columns[6, s] = slots.sent[s], slots.acked[s], slots.newly[s]
+        columns[7, s], columns[8, s], columns[9, s] = rtt, net.line_rate[f], net.initial_rate[f]
+        columns[10, s], columns[11, s] = net.packet[f], net.kind[f]
+        slots.fresh[s] = 0
+
+
+@kernel
+def marked(net: Any, p: Any, queue: Any) -> Any:
+    """Probability of a mark, DCQCN (5)."""
+    kmin, kmax, pmax = net.marking[p]
+    if queue <= kmin:
+        return 0.0
+    if queue > kmax:
+        return 1.0
+    return (queue - kmin) / (kmax - kmin) * pmax
