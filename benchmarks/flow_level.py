@@ -21,7 +21,7 @@ from fluidcc.fabrics.run import run
 SCHEMES = ("hpcc", "dcqcn", "swift", "none")
 JOBS = ("ring", "all-to-all", "permutation", "poisson")
 BINS = (0.0, 10e3, 100e3, 1e6, np.inf)
-_TOTAL = 6e8  # payload of a case [bytes], at most
+_TOTAL = 1e9  # payload of a case [bytes], at most
 CASES = 30
 
 
@@ -104,7 +104,7 @@ class Measured(NamedTuple):
 
 def by_packets(each: Case, options: Any) -> tuple[np.ndarray, np.ndarray, float, int]:
     """Starts, completion times, and the seconds that the loop took."""
-    found = run(each.topology, each.rows, "packets", options, each.number)
+    found = run(each.topology, each.rows, "packets", options, each.number, drain=0.5)
     return (
         found.slowdown["start"].values,
         found.slowdown["completion"].values,

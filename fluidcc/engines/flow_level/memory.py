@@ -11,6 +11,44 @@ STEP, HELD, USED, LEFT, STATUS, PAUSES, BUSY = range(7)  # of `Steps.now`
 RUNNING, DONE, FULL, IDLE = range(4)  # status
 
 
+HOPS = 12  # switches on the longest path
+_I, _F = np.int64, np.float64
+
+FLOW = np.dtype(
+    [
+        ("scheme", _I),
+        ("row", _I),
+        ("line_rate", _F),
+        ("initial_rate", _F),
+        ("packet", _F),  # on the wire [bytes]
+        ("counted", _F),  # the same as windows count it
+        ("rate", _F),  # [bytes/s]
+        ("window", _F),  # as windows count [bytes]
+        ("sent", _F),  # on the wire, since the start [bytes]
+        ("acked", _F),
+        ("newly", _F),  # of these, in the step
+        ("rtt", _F),  # of the packet whose ACK came last [s]
+        ("marking", _F),  # probability that a packet is marked whose ACK comes in the step
+        ("hops", _I),  # switches on the path
+        ("queue", _F, (HOPS,)),  # of their ports, as the packets left them whose ACKs come now [bytes]
+        ("output", _F, (HOPS,)),  # [bytes/s]
+        ("arriving", _F, (HOPS,)),
+        ("capacity", _F, (HOPS,)),
+        # of schemes that are told by CNPs
+        ("timer", _F),  # what the scheme waits for: a time [s],
+        ("counter", _F),  # and a number of bytes sent
+        ("cnp_interval", _F),  # 0: none are sent
+        ("nic_cnp_interval", _F),
+        ("cnp_next", _F),  # end of the present interval [s]
+        ("pending", _I),  # whether a CNP is sent then
+        ("left", _F),  # of the exponential number that the hazard of marks is held against
+        ("draws", _I),
+        ("number", _I),  # of the transfer
+    ],
+    align=True,
+)
+
+
 class Net(NamedTuple):
     """What does not change."""
 
@@ -32,6 +70,7 @@ class Net(NamedTuple):
     alpha: Any  # (1,) that share
     gap: Any  # (1,) how far below it goes on
     pausing: Any  # (1,) whether there is flow control
+    used: Any  # numbers of the ports that some path crosses
 
 
 class Ports(NamedTuple):
@@ -47,9 +86,7 @@ class Ports(NamedTuple):
     paused_s: Any  # for how long it was
     want: Any  # of a NIC: what its transfers would send in the step
     count: Any  # and how many they are
-    queue: Any  # (records, ports)
-    output: Any
-    arriving: Any
+    seen: Any  # (records, ports, 3) queue [bytes], rates of sending and of arrivals [bytes/s]
 
 
 class Slots(NamedTuple):
@@ -92,12 +129,17 @@ class Steps(NamedTuple):
     level: Any  # (ports,) share of each of a NIC's transfers
 
 
+def records(dtype: np.dtype[Any], rows: int) -> Any:
+    """Zeroed records whose fields are attributes, with and without compilation."""
+    return np.zeros(rows, dtype).view(np.recarray)
+
+
 def ports_of(count: int, records: int) -> Ports:
     """Empty ports."""
     plain = [np.zeros(count) for _ in range(6)]
     return Ports(
         *plain, np.zeros(count, np.int8), np.zeros(count), np.zeros(count), np.zeros(count, np.int64),
-        *(np.zeros((records, count)) for _ in range(3)),
+        np.zeros((records, count, 3)),
     )  # fmt: skip
 
 
@@ -119,3 +161,11 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
 def grown(slots: Slots) -> Slots:
     """Twice as many, of which the first are these."""
     return Slots(*(np.concatenate([column, np.zeros_like(column)]) for column in slots))
+
+
+def step_of(time: float, dt: float) -> int:
+    """The step in which a time lies, as `fluidcc.engines.flow_level.step` counts."""
+    n = int(time / dt)
+    while time >= n * dt + dt:  # rounding
+        n += 1
+    return n

@@ -20,6 +20,7 @@ from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity
 
 _APART = 1 / 16  # of the shortest round trip, within which the ideal's events share the work
+_STEPS = 8  # of the dynamics, in the shortest round trip
 _AT_ONCE = 1 << 10  # events between reports
 
 
@@ -79,6 +80,7 @@ def flow_times(
     until: Any = None,
     apart: Any = None,
     dt: Any = None,
+    seed: int = 0,
     report: Callable[[float], None] | None = None,
 ) -> FlowTimes:
     """When flows end, by rates instead of packets.
@@ -121,9 +123,11 @@ def flow_times(
     else:
         apart = quantity(apart, TIME, "apart")
     setup = time.perf_counter() - began
-    if model == "fluid":
-        dt = float(paths.rtt.min()) / 8 if dt is None else quantity(dt, TIME, "dt")
-        found = dynamics.run(scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, report)
+    if model != "ideal":
+        dt = float(paths.rtt.min()) / _STEPS if dt is None else quantity(dt, TIME, "dt")
+        found = dynamics.run(
+            scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, seed, report, model == "dynamics"
+        )
     else:
         found = _ideal(scenario, transfers, ports, paths, alone, waits, horizon, apart, report)
     return _made(transfers, ports, alone, *found, setup)

@@ -18,11 +18,18 @@ from fluidcc.engines.packet.jit import entry, kernel
 
 _CRUMB = 1.0  # bytes; a transfer with less on its way is through
 _LEAST = 1e-2  # share of a port that ACKs leave to data
-FIXED = 12  # rows of signals before those of the path's ports
 _PASSES = 4  # of a NIC's sharing
 
 
 @entry
+def one_step(m: Any, dt: Any, steps: Any, given: Any) -> None:
+    """A step, or none, called from Python."""
+    wire, tail, delay, waits, begins, ends, heap, load = given
+    if steps > 0:
+        advance(m, dt, wire, tail, delay, waits, begins, ends, heap, load)
+
+
+@kernel
 def advance(m: Any, dt: Any, wire: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any, load: Any) -> None:  # fmt: skip
     """Take a step, or say why not: no slot is free, or nothing goes on until the next start."""
     slots, now, net = m.slots, m.now, m.net
@@ -167,9 +174,11 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
     """What came in the step before joins the queues, and ports serve them."""
     slots, net, ports, now = m.slots, m.net, m.ports, m.now
     n, count = now[STEP], now[USED]
-    record = n % len(ports.queue)
-    ports.backlog[:] = 0.0
-    ports.arriving[record, :] = 0.0
+    record = n % len(ports.seen)
+    for k in range(len(net.used)):
+        p = net.used[k]
+        ports.backlog[p] = ports.serving[p] = ports.came_in[p] = ports.next_acks[p] = 0.0
+        ports.seen[record, p, 2] = 0.0
     for i in range(count):
         s = m.used[i]
         f = slots.flow[s]
@@ -178,12 +187,9 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
             x = slots.flux[s, h - 1]
             slots.queue[s, h] += x
             ports.backlog[p] += slots.queue[s, h]
-            ports.arriving[record, p] += x
+            ports.seen[record, p, 2] += x
         p = net.there[f, 0]
         slots.flux[s, 0] = slots.want[s]
-    ports.serving[:] = 0.0
-    ports.came_in[:] = 0.0
-    ports.next_acks[:] = 0.0
     for i in range(count):
         s = m.used[i]
         f = slots.flow[s]
@@ -208,14 +214,15 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
     carried, width = load
     widen(carried, width, (n + 1) * dt)
     k = int((n + 0.5) * dt / width[0])
-    for p in range(len(ports.backlog)):
+    for j in range(len(net.used)):
+        p = net.used[j]
         if net.source[p] >= 0:
             ports.backlog[p] = max(ports.backlog[p] - ports.serving[p], 0.0)
             m.node_used[net.source[p]] += ports.backlog[p]
         ports.served[p] += ports.serving[p]
-        ports.queue[record, p] = ports.backlog[p]
-        ports.output[record, p] = (ports.serving[p] + ports.acks[p]) / dt
-        ports.arriving[record, p] = (ports.arriving[record, p] + ports.acks[p]) / dt
+        ports.seen[record, p, 0] = ports.backlog[p]
+        ports.seen[record, p, 1] = (ports.serving[p] + ports.acks[p]) / dt
+        ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
         carried[k, p] += ports.serving[p] + ports.acks[p]
         ports.acks[p] = ports.next_acks[p]
 
@@ -226,7 +233,8 @@ def _pause(m: Any, dt: Any) -> None:
     net, ports = m.net, m.ports
     if net.pausing[0] == 0:
         return
-    for p in range(len(ports.paused)):
+    for k in range(len(net.used)):
+        p = net.used[k]
         node = net.target[p]
         if node < 0:
             continue
@@ -285,54 +293,3 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
                 m.used[i], m.used[now[USED]] = m.used[now[USED]], s
                 continue
         i += 1
-
-
-@entry
-def signals(m: Any, dt: Any, pause: Any, columns: Any) -> None:
-    """What each slot's scheme is told at the end of the step that was taken; rows as of `fluidcc.engines.flow_level.law`."""
-    slots, net, ports = m.slots, m.net, m.ports
-    n = m.now[STEP] - 1
-    records, hops = len(ports.queue), (len(columns) - FIXED) // 5
-    for i in range(m.now[USED]):
-        s = m.used[i]
-        f = slots.flow[s]
-        last = net.hops[f] - 1
-        lag = ack_lag(net, ports, f, dt) + 1.0 + pause / dt
-        left = n - int(min(lag, records - 1.0 - last))
-        missed, rtt = 1.0, net.rtt[f]
-        for h in range(hops):
-            p = net.there[f, min(h + 1, last)]
-            at = max(left - max(last - 1 - h, 0), 0)
-            record = at % records
-            queue = ports.queue[record, p]
-            columns[FIXED + h, s] = queue
-            columns[FIXED + hops + h, s] = ports.output[record, p]
-            columns[FIXED + 2 * hops + h, s] = ports.arriving[record, p]
-            columns[FIXED + 3 * hops + h, s] = net.rate[p]
-            columns[FIXED + 4 * hops + h, s] = h < last
-            if h < last:
-                missed *= 1.0 - marked(net, p, queue)
-                came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)
-                rtt += ports.queue[came % records, p] / net.rate[p]
-                p = net.back[f, h + 1]
-                rtt += ports.backlog[p] / net.rate[p]
-        early = left - last < slots.since[s]
-        columns[0, s] = 0.0 if early else 1.0 - missed
-        columns[1, s] = slots.sent_at[s, max(left - last, 0) % records]
-        columns[2, s] = slots.fresh[s]
-        columns[3, s] = slots.doing[s] == SENDING
-        columns[4, s], columns[5, s], columns[6, s] = slots.sent[s], slots.acked[s], slots.newly[s]
-        columns[7, s], columns[8, s], columns[9, s] = rtt, net.line_rate[f], net.initial_rate[f]
-        columns[10, s], columns[11, s] = net.packet[f], net.kind[f]
-        slots.fresh[s] = 0
-
-
-@kernel
-def marked(net: Any, p: Any, queue: Any) -> Any:
-    """Probability of a mark, DCQCN (5)."""
-    kmin, kmax, pmax = net.marking[p]
-    if queue <= kmin:
-        return 0.0
-    if queue > kmax:
-        return 1.0
-    return (queue - kmin) / (kmax - kmin) * pmax
