@@ -17,6 +17,7 @@ from fluidcc.engines.flow_level.memory import (
 from fluidcc.engines.packet.jit import entry, kernel
 
 _CRUMB = 1.0  # bytes; a transfer with less on its way is through
+_EMPTY = 1e-3  # bytes, below which a port holds nothing
 _LEAST = 1e-2  # share of a port that ACKs leave to data
 _PASSES = 4  # of a NIC's sharing
 
@@ -262,7 +263,8 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
             if slots.target[s] < 0.0:
                 slots.target[s] = ports.served[p] + ports.backlog[p]
                 slots.ready[s] = n
-            if ports.served[p] >= slots.target[s] - 1e-6:
+            # An empty port has let all go, also the crumbs of slots that were freed.
+            if ports.served[p] >= slots.target[s] - _EMPTY or ports.backlog[p] < _EMPTY:
                 if n > slots.ready[s]:
                     beyond = (ports.served[p] - slots.target[s]) / max(ports.serving[p], 1e-300)
                     slots.waited[s] += dt * (n - slots.ready[s] - min(max(beyond, 0.0), 1.0))
