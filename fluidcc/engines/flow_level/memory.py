@@ -76,11 +76,13 @@ class Net(NamedTuple):
 class Ports(NamedTuple):
     """What ports hold and do, each (ports,), or (records, ports) of the last steps."""
 
-    backlog: Any  # data that waits [bytes]
+    backlog: Any  # that waits, ACKs among it [bytes]
     served: Any  # since the run began [bytes]
     serving: Any  # in the step under way
-    acks: Any  # ACKs that pass in the step under way
+    acks: Any  # ACKs that come in the step under way
     next_acks: Any  # and in the next
+    waiting_acks: Any  # of the backlog
+    passing: Any  # share of what waits that leaves in the step
     came_in: Any  # bytes that wait behind it, having come in by it
     paused: Any  # whether it is
     paused_s: Any  # for how long it was
@@ -110,6 +112,7 @@ class Slots(NamedTuple):
     hop: Any  # that the last byte has come to
     ready: Any  # step in which it arrives there
     target: Any  # of the port's `served` with which it leaves; negative before it arrives
+    part: Any  # of a step, at which it comes
     waited: Any  # until now [s]
     end: Any  # when it was sent [s]
     sent_at: Any  # (slots, records) rate of sending
@@ -136,7 +139,7 @@ def records(dtype: np.dtype[Any], rows: int) -> Any:
 
 def ports_of(count: int, records: int) -> Ports:
     """Empty ports."""
-    plain = [np.zeros(count) for _ in range(6)]
+    plain = [np.zeros(count) for _ in range(8)]
     return Ports(
         *plain, np.zeros(count, np.int8), np.zeros(count), np.zeros(count), np.zeros(count, np.int64),
         np.zeros((records, count, 3)),
@@ -154,7 +157,7 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
     return Slots(
         np.zeros(count, np.int8), whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
         numbers(), numbers(), whole(), np.zeros(count, np.int8), np.zeros((count, hops)), np.zeros((count, hops)),
-        whole(), whole(), numbers(), numbers(), numbers(), np.zeros((count, records)), np.zeros((count, records)),
+        whole(), whole(), numbers(), numbers(), numbers(), numbers(), np.zeros((count, records)), np.zeros((count, records)),
     )  # fmt: skip
 
 

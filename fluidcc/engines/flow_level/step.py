@@ -158,6 +158,7 @@ def _send(m: Any, dt: Any, time: Any, begins: Any) -> None:
             if slots.left[s] <= may:
                 slots.doing[s] = ARRIVING
                 slots.end[s] = time + dt - span + span * slots.left[s] / max(may, 1e-300)
+                slots.part[s] = (slots.end[s] - time) / dt
                 slots.hop[s], slots.ready[s], slots.target[s] = 1, now[STEP] + 1, -1.0
             slots.left[s] -= x
             slots.sent[s] += x
@@ -191,17 +192,20 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
             ports.seen[record, p, 2] += x
         p = net.there[f, 0]
         slots.flux[s, 0] = slots.want[s]
+    for k in range(len(net.used)):
+        p = net.used[k]
+        if net.source[p] >= 0:  # ACKs wait among the data, first come, first served
+            ports.waiting_acks[p] += ports.acks[p]
+            ports.backlog[p] += ports.waiting_acks[p]
+            room = 0.0 if ports.paused[p] else net.rate[p] * dt
+            ports.passing[p] = 1.0 if ports.backlog[p] <= room else room / ports.backlog[p]
     for i in range(count):
         s = m.used[i]
         f = slots.flow[s]
-        p = net.there[f, 0]
-        ports.serving[p] += slots.flux[s, 0]
+        ports.serving[net.there[f, 0]] += slots.flux[s, 0]
         for h in range(1, net.hops[f]):
             p = net.there[f, h]
-            x = slots.queue[s, h]
-            room = _room(net, ports, p, dt)
-            if ports.backlog[p] > room:
-                x *= room / ports.backlog[p]
+            x = slots.queue[s, h] * ports.passing[p]
             slots.queue[s, h] -= x
             slots.flux[s, h] = x
             ports.serving[p] += x
@@ -209,23 +213,53 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
         x = slots.flux[s, net.hops[f] - 1]
         slots.delivered[s] += x
         slots.delivered_at[s, n % slots.delivered_at.shape[1]] = slots.delivered[s]
+        answered = _answered(m, s, f, dt) * net.ack_share[f]
         for h in range(net.hops[f]):
-            ports.next_acks[net.back[f, h]] += x * net.ack_share[f]
+            ports.next_acks[net.back[f, h]] += answered
+    _count(m, dt, load)
+
+
+@kernel
+def _count(m: Any, dt: Any, load: Any) -> None:
+    """What ports did in the step."""
+    net, ports, n = m.net, m.ports, m.now[STEP]
+    record = n % len(ports.seen)
     m.node_used[:] = 0.0
     carried, width = load
     widen(carried, width, (n + 1) * dt)
     k = int((n + 0.5) * dt / width[0])
     for j in range(len(net.used)):
         p = net.used[j]
+        answers = ports.acks[p]
         if net.source[p] >= 0:
-            ports.backlog[p] = max(ports.backlog[p] - ports.serving[p], 0.0)
+            answers = ports.waiting_acks[p] * ports.passing[p]
+            ports.waiting_acks[p] -= answers
+            ports.backlog[p] = max(ports.backlog[p] - ports.serving[p] - answers, 0.0)
             m.node_used[net.source[p]] += ports.backlog[p]
+        ports.serving[p] += answers
         ports.served[p] += ports.serving[p]
         ports.seen[record, p, 0] = ports.backlog[p]
-        ports.seen[record, p, 1] = (ports.serving[p] + ports.acks[p]) / dt
+        ports.seen[record, p, 1] = ports.serving[p] / dt
         ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
-        carried[k, p] += ports.serving[p] + ports.acks[p]
+        carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
+
+
+@kernel
+def _answered(m: Any, s: Any, f: Any, dt: Any) -> Any:
+    """Bytes whose ACKs pass: those delivered earlier by what half a round trip is longer than the steps along it."""
+    slots, n = m.slots, m.now[STEP]
+    records = slots.delivered_at.shape[1]
+    ago = ack_delay(m.net, f, dt)
+    if n - ago <= slots.since[s]:
+        return 0.0
+    return slots.delivered_at[s, (n - ago) % records] - slots.delivered_at[s, (n - ago - 1) % records]
+
+
+@kernel
+def ack_delay(net: Any, f: Any, dt: Any) -> Any:
+    """The same in steps."""
+    return max(int(0.5 * net.rtt[f] / dt - 0.5 * net.hops[f] + 0.5), 0)
 
 
 @kernel
@@ -267,7 +301,9 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
             if ports.served[p] >= slots.target[s] - _EMPTY or ports.backlog[p] < _EMPTY:
                 if n > slots.ready[s]:
                     beyond = (ports.served[p] - slots.target[s]) / max(ports.serving[p], 1e-300)
-                    slots.waited[s] += dt * (n - slots.ready[s] - min(max(beyond, 0.0), 1.0))
+                    leaves = 1.0 - min(max(beyond, 0.0), 1.0)
+                    slots.waited[s] += dt * (n - slots.ready[s] + leaves - slots.part[s])
+                    slots.part[s] = leaves
                 slots.hop[s] += 1
                 slots.ready[s], slots.target[s] = n + 1, -1.0
                 if slots.hop[s] == net.hops[f]:
@@ -289,7 +325,9 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
                 under_way += slots.queue[s, h]
                 if h < net.hops[f] - 1:
                     under_way += slots.flux[s, h]
-            if under_way < _CRUMB:
+            records = slots.delivered_at.shape[1]
+            heard = slots.delivered_at[s, (n - ack_delay(net, f, dt)) % records]
+            if under_way < _CRUMB and heard > slots.delivered[s] - _CRUMB:
                 slots.doing[s] = FREE
                 now[USED] -= 1
                 m.used[i], m.used[now[USED]] = m.used[now[USED]], s
