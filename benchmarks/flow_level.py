@@ -1,7 +1,7 @@
 """Flow level against packets on random fabrics and jobs: collective times, completion times by size, speed.
 
-``python -m benchmarks.flow_level`` measures; ``--cases N``, ``--schemes A,B`` and ``--models A,B`` take less of it.
-Every case is drawn from its number alone.
+``python -m benchmarks.flow_level`` measures (7 minutes); ``--cases A:B``, ``--schemes A,B`` and ``--models A,B`` take
+less of it, and ``--speed 320,1024,all-reduce`` large fabrics in its place. Every case is drawn from its number alone.
 """
 
 from __future__ import annotations
@@ -15,14 +15,20 @@ import numpy as np
 
 import fluidcc as fc
 from fluidcc.engines.flow_level.run import flow_times
+from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.fabrics import Topology, named_topology
 from fluidcc.fabrics.run import run
 
-SCHEMES = ("hpcc", "dcqcn", "swift", "none")
+SCHEMES = ("hpcc", "dcqcn", "swift", "dctcp", "none")
 JOBS = ("ring", "all-to-all", "permutation", "poisson")
 BINS = (0.0, 10e3, 100e3, 1e6, np.inf)
 _TOTAL = 1e9  # payload of a case [bytes], at most
 CASES = 30
+_SEEDS = {"dcqcn": 4}  # of schemes in which chance decides; 1 of others
+_AIM = 0.05
+_FEW = 20  # flows, of which no percentile is taken
+_DRAIN = 0.5  # s that are waited for the last
+_STEPS = 8  # of a ring, to measure speed
 
 
 class Case(NamedTuple):
@@ -91,44 +97,145 @@ def permutation(placed: Any, size: float, rng: Any) -> list[tuple[Any, ...]]:
     return rows
 
 
+def ring_transfers(hosts: int, bytes_: float) -> tuple[list[tuple[int, int, float, float]], Transfers]:
+    """A ring's all-reduce as connections, and what is sent on them."""
+    steps = 2 * (hosts - 1)
+    chunk = bytes_ / hosts
+    i = np.tile(np.arange(hosts), steps)
+    before = np.repeat(np.arange(steps) - 1, hosts) * hosts
+    after = np.column_stack([before + (i - 1) % hosts, before + i])[hosts:].ravel()
+    at = np.concatenate([np.zeros(hosts, int), np.arange(0, len(after) + 1, 2)])
+    return [(k, (k + 1) % hosts, 0.0, chunk) for k in range(hosts)], Transfers(i, chunk, 0.0, after, at)
+
+
 class Measured(NamedTuple):
-    """Completion times of both, and what they took."""
+    """Completion times of both, (seeds, flows), and what they took."""
 
     sizes: np.ndarray
     packets: np.ndarray
     flow_level: np.ndarray
-    makespans: tuple[float, float]
+    makespans: tuple[float, float]  # means over seeds
     seconds: tuple[float, float]
     pauses: int
 
+    @property
+    def end(self) -> float:
+        """Error of the time at which all have ended."""
+        return self.makespans[1] / self.makespans[0] - 1.0
 
-def by_packets(each: Case, options: Any) -> tuple[np.ndarray, np.ndarray, float, int]:
-    """Starts, completion times, and the seconds that the loop took."""
-    found = run(each.topology, each.rows, "packets", options, each.number, drain=0.5)
-    return (
-        found.slowdown["start"].values,
-        found.slowdown["completion"].values,
-        found.numbers["wall_s"],
-        found.numbers["pfc_pauses"],
-    )
+    def error(self, percent: float, low: float = 0.0, high: float = np.inf) -> float:
+        """Error of a percentile of completion times, of sizes in a bin; NaN of fewer than 20."""
+        inside = (self.sizes > low) & (self.sizes <= high)
+        if inside.sum() < _FEW:
+            return float("nan")
+        a, b = (np.percentile(each[:, inside], percent) for each in (self.packets, self.flow_level))
+        return float(b / a - 1.0)
 
 
 def measured(each: Case, scheme: str, models: list[str]) -> dict[str, Measured]:
-    """One scheme on one case, by packets and by each model."""
+    """One scheme on one case, by packets and by each model; over seeds where chance decides."""
     options = fc.preset(scheme, "hpcc-eval").options()
-    start, took, wall, pauses = by_packets(each, options)
-    scenario = each.topology.scenario(each.rows, ecmp_seed=each.number, **options)
-    found = {}
-    for model in models:
-        times = flow_times(scenario, model=model)
-        began = time.perf_counter()
-        times = flow_times(scenario, model=model)
-        whole = time.perf_counter() - began
-        found[model] = Measured(
-            np.array([row[3] for row in each.rows]), took, times.completion,
-            (float((start + took).max()), float(times.answered.max())), (wall, whole), pauses,
-        )  # fmt: skip
-    return found
+    seeds = [each.number + 1000 * k for k in range(_SEEDS.get(scheme, 1))]
+    took, last, walls, pauses = [], [], [], 0
+    other: dict[str, list[Any]] = {model: [] for model in models}
+    for seed in seeds:
+        found = run(each.topology, each.rows, "packets", options, seed, drain=_DRAIN)
+        starts, times = found.slowdown["start"].values, found.slowdown["completion"].values
+        took.append(times)
+        last.append((starts + times).max())
+        walls.append(found.numbers["wall_s"])
+        pauses += found.numbers["pfc_pauses"]
+        scenario = each.topology.scenario(each.rows, ecmp_seed=seed, **options)
+        for model in models:
+            other[model].append(flow_times(scenario, model=model, seed=seed, until=_DRAIN + 1.0))
+    sizes = np.array([row[3] for row in each.rows])
+    return {
+        model: Measured(
+            sizes,
+            np.array(took),
+            np.array([times.completion for times in runs]),
+            (float(np.mean(last)), float(np.mean([times.answered.max() for times in runs]))),
+            (sum(walls), sum(times.numbers["wall_s"] for times in runs)),
+            pauses,
+        )
+        for model, runs in other.items()
+    }
+
+
+def speed(hosts: int) -> None:
+    """A fabric of so many hosts, by packets and by each model: seconds of the loops, and how they agree."""
+    topology = named_topology(f"fat-tree:{hosts}")
+    steps = [row for step in range(_STEPS) for row in ring_step(hosts, step, 1e6)]
+    poisson = [
+        tuple(row)
+        for row in fc.poisson_flows(hosts, load=0.5, until=5e-4, sizes="web-search", seed=1, rate=topology.host_rate)
+    ]
+    for job, rows in ((f"{_STEPS} steps of a ring, 1 MB each", steps), ("web-search at 50 %", poisson)):
+        for scheme in ("hpcc", "dcqcn"):
+            each = Case(1, "ring" if job[0].isdigit() else "poisson", job, topology, rows)
+            for model, found in measured(each, scheme, ["ideal", "dynamics"]).items():
+                print(
+                    f"{hosts} hosts, {job}, {scheme}, {model}: end {found.end:+.1%}, p50 {found.error(50):+.1%}, "
+                    f"p99 {found.error(99):+.1%}; {found.seconds[0]:.1f} s by packets, {found.seconds[1]:.2f} s: "
+                    f"{found.seconds[0] / found.seconds[1]:.0f} times as fast",
+                    flush=True,
+                )
+
+
+def ring_step(hosts: int, step: int, size: float) -> list[tuple[Any, ...]]:
+    """One step of a ring of all hosts."""
+    before = (step - 1) * hosts
+    return [
+        (i, (i + 1) % hosts, 0.0, size, (before + (i - 1) % hosts, before + i) if step else ()) for i in range(hosts)
+    ]
+
+
+def all_reduce() -> None:
+    """1 GB on 1024 hosts, which takes packets too long."""
+    topology = named_topology("fat-tree:1024")
+    rows, transfers = ring_transfers(1024, 1e9)
+    for scheme in ("hpcc", "dcqcn"):
+        scenario = topology.scenario(rows, ecmp_seed=1, **fc.preset(scheme, "hpcc-eval").options())
+        for model in ("ideal", "dynamics"):
+            began = time.perf_counter()
+            found = flow_times(scenario, transfers, model=model)
+            took = time.perf_counter() - began
+            print(f"all-reduce of 1 GB on 1024 hosts, {scheme}, {model}: {found.makespan * 1e3:.1f} ms in {took:.0f} s")
+
+
+def cases(numbers: range, schemes: list[str], models: list[str]) -> None:
+    """Random fabrics and jobs: a line for each, and what they come to."""
+    everything: dict[tuple[str, str], list[tuple[Case, Measured]]] = {}
+    for number in numbers:
+        each = case(number)
+        for scheme in schemes:
+            for model, found in measured(each, scheme, models).items():
+                everything.setdefault((scheme, model), []).append((each, found))
+                print(
+                    f"{number:3d} {scheme:6s} {model:8s} end {found.makespans[0] * 1e3:8.3f} ms {found.end:+7.2%}  "
+                    f"p50 {found.error(50):+7.2%} p99 {found.error(99):+7.2%}  {found.seconds[0]:6.2f} s "
+                    f"{found.seconds[0] / found.seconds[1]:6.1f}x {found.pauses:6d}  {each.says}",
+                    flush=True,
+                )
+    for (scheme, model), pairs in everything.items():
+        ends = {job: np.array([m.end for c, m in pairs if c.job == job]) for job in JOBS}
+        jobs = np.concatenate([ends[job] for job in JOBS if job != "poisson"])
+        if len(jobs):
+            within = "; ".join(f"{job} {np.mean(np.abs(ends[job]) <= _AIM):.0%}" for job in JOBS if len(ends[job]))
+            worst = jobs[np.argmax(np.abs(jobs))]
+            print(
+                f"{scheme} {model}: {np.mean(np.abs(jobs) <= _AIM):.0%} of {len(jobs)} jobs within 5 %, worst "
+                f"{worst:+.1%} ({within})"
+            )
+        for low, high in itertools.pairwise(BINS):
+            told = []
+            for percent in (50, 99):
+                errors = np.array([m.error(percent, low, high) for c, m in pairs if c.job == "poisson"])
+                errors = errors[np.isfinite(errors)]
+                if len(errors):
+                    told.append(f"p{percent} {np.median(np.abs(errors)):.1%}, worst {errors[np.argmax(np.abs(errors))]:+.1%}")  # fmt: skip
+            if told:
+                print(f"    FCT, {low / 1e3:g} to {high / 1e3:g} KB: median error of {'; of '.join(told)}")
 
 
 def main() -> None:
@@ -136,28 +243,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flow_level", description=__doc__)
     parser.add_argument("--cases", default=f"0:{CASES}")
     parser.add_argument("--schemes", default=",".join(SCHEMES))
-    parser.add_argument("--models", default="ideal")
+    parser.add_argument("--models", default="ideal,dynamics")
+    parser.add_argument("--speed", help="in their place: fabrics of so many hosts, or all-reduce; 320,1024,all-reduce")
     arguments = parser.parse_args()
+    if arguments.speed:
+        for what in arguments.speed.split(","):
+            all_reduce() if what == "all-reduce" else speed(int(what))
+        return
     first, last = map(int, arguments.cases.split(":"))
-    schemes, models = arguments.schemes.split(","), arguments.models.split(",")
-    everything: dict[tuple[str, str], list[tuple[Case, Measured]]] = {}
-    for number in range(first, last):
-        each = case(number)
-        for scheme in schemes:
-            for model, found in measured(each, scheme, models).items():
-                everything.setdefault((scheme, model), []).append((each, found))
-                a, b = found.makespans
-                fcts = [np.percentile(f, q) for q in (50, 99) for f in (found.packets, found.flow_level)]
-                print(
-                    f"{number:3d} {scheme:6s} {model:6s} end {a * 1e3:8.3f} ms {b / a - 1:+7.2%}  "
-                    f"p50 {fcts[1] / fcts[0] - 1:+7.2%} p99 {fcts[3] / fcts[2] - 1:+7.2%}  "
-                    f"{found.seconds[0]:6.2f} s {found.seconds[0] / found.seconds[1]:6.0f}x  {found.pauses:6d}  {each.says}",
-                    flush=True,
-                )
-    for (scheme, model), pairs in everything.items():
-        ends = np.array([m.makespans[1] / m.makespans[0] - 1 for c, m in pairs if c.job != "poisson"])
-        if len(ends):
-            print(f"{scheme} {model}: {np.mean(np.abs(ends) <= 0.05):.0%} of {len(ends)} jobs within 5 %, worst {ends[np.argmax(np.abs(ends))]:+.1%}")  # fmt: skip
+    cases(range(first, last), arguments.schemes.split(","), arguments.models.split(","))
 
 
 if __name__ == "__main__":

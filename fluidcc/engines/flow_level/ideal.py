@@ -16,6 +16,7 @@ from fluidcc.engines.packet.jit import entry
 DONE, STOPPED = 0, 1
 NOW, HELD, ACTIVE, LEFT = range(4)  # of what goes on between calls
 _NEVER = 1e300
+_CRUMB = 1e-6  # bytes: rounding
 
 
 @entry
@@ -47,7 +48,7 @@ def run(there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: A
         while i < count:
             t = active[i]
             sent = rate[t] * (onward - now)
-            if sent >= to_send[t]:
+            if sent >= to_send[t] - _CRUMB:
                 end = now + to_send[t] / rate[t]
                 ends[t, 0], ends[t, 1] = end + tail[t, 0], end + tail[t, 1]
                 held = tell(waits_at, listed, receipt, awaits, delay, begins, t, ends[t, 0], ends[t, 1], heap, held)

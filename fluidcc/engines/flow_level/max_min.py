@@ -11,7 +11,7 @@ from typing import Any
 from fluidcc.engines.packet.jit import kernel
 
 _ROUNDS = 12  # of rates and ACKs; each leaves about a tenth of the error
-_CLOSE = 1e-6  # change of the ACKs' load, of a port's rate, that ends them
+_CLOSE = 1e-4  # change of the ACKs' load, of a port's rate, that ends them
 _LEAST = 1e-2  # share of a port that ACKs leave to data
 _EQUAL = 1.0 + 1e-12
 

@@ -17,10 +17,11 @@ from fluidcc.engines.flow_level.transfers import Transfers, Waits, transfers_of,
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import constructor, public
-from fluidcc.units import TIME, quantity
+from fluidcc.units import TIME, quantity, show, whole
 
-_APART = 1 / 16  # of the shortest round trip, within which the ideal's events share the work
-_STEPS = 8  # of the dynamics, in the shortest round trip
+_APART = 1 / 8  # of the shortest round trip, within which the ideal's events share the work
+_STEPS = 8  # of the dynamics, in the longest round trip
+MODELS = ("ideal", "dynamics", "fluid")
 _AT_ONCE = 1 << 10  # events between reports
 
 
@@ -91,13 +92,18 @@ def flow_times(
         Of finite flows, which may wait for others, or of the connections that ``transfers`` take.
     transfers : Transfers, optional
         What is sent; each flow of the scenario once by default.
-    model : {"ideal"}
-        Max-min fair rates at each moment.
+    model : {"ideal", "dynamics", "fluid"}
+        Max-min fair rates at each moment, those of an ideal scheme; the flows' own scheme, step by step, over ports with
+        queues and flow control; or the same by the scheme's fluid side as it is, which takes a hundred times as long.
     until : quantity, optional
         When the run is over [s]; when all have ended, by default.
     apart : quantity, optional
-        Events that are less than this apart share the work [s] (ideal): a sixteenth of the shortest round trip by
+        Events that are less than this apart share the work [s] (ideal): an eighth of the shortest round trip by
         default. 0: none do.
+    dt : quantity, optional
+        Step [s] (dynamics): an eighth of the longest round trip by default, or half of the shortest.
+    seed : int
+        Of the marks that make CNPs (dynamics).
     report : callable, optional
         Told the share of transfers that have ended.
 
@@ -108,13 +114,25 @@ def flow_times(
     Raises
     ------
     InputError
-        If the scenario has what the engine leaves out, or transfers wait for each other.
+        If the scenario has what the engine leaves out, transfers wait for each other, or an option makes no sense.
+
+    Examples
+    --------
+    >>> from fluidcc.fabrics import named_topology
+    >>> flows = [(0, 2, 0.0, "1MB"), (1, 2, 0.0, "1MB", (0,))]  # the second begins as the first has ended
+    >>> scenario = named_topology("leaf-spine:2x1x2").scenario(flows, scheme="hpcc")
+    >>> times = flow_times(scenario)
+    >>> bool(times.start[1] == times.answered[0])
+    True
     """
+    if model not in MODELS:
+        raise InputError(f"model: {str(model)[:20]!r} is unknown; write {', '.join(MODELS)}")
     began = time.perf_counter()
     scenario = resolve(scenario)
     transfers = transfers_of(scenario) if transfers is None else transfers
     if transfers.flow.min() < 0 or transfers.flow.max() >= len(scenario.flows):
         raise InputError(f"transfers flow: names none of the scenario's {len(scenario.flows)}, counted from 0")
+    seed = whole(seed, 0, (1 << 63) - 1, "seed")
     horizon = math.inf if until is None else quantity(until, TIME, "until")
     topology, ports, paths = layout_of(scenario)
     alone, waits = alone_of(scenario, paths, transfers), waits_of(scenario, transfers)
@@ -122,9 +140,19 @@ def flow_times(
         apart = float(paths.rtt.min()) * _APART
     else:
         apart = quantity(apart, TIME, "apart")
+        if not 0 <= apart < math.inf:
+            raise InputError(f"apart: {show(apart, TIME)} is no time; write 0, or for example 1us")
     setup = time.perf_counter() - began
     if model != "ideal":
-        dt = float(paths.rtt.min()) / _STEPS if dt is None else quantity(dt, TIME, "dt")
+        if dt is None:
+            dt = min(float(paths.rtt.max()) / _STEPS, float(paths.rtt.min()) / 2)
+        else:
+            dt = quantity(dt, TIME, "dt")
+        if not 0 < dt <= paths.rtt.min() / 2:
+            raise InputError(
+                f"dt: {show(dt, TIME)} is no step; write at most half of the shortest round trip, "
+                f"{show(float(paths.rtt.min()) / 2, TIME)}"
+            )
         found = dynamics.run(
             scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, seed, report, model == "dynamics"
         )
