@@ -55,7 +55,8 @@ def case(number: int) -> Case:
     if job == "poisson":
         load, sizes = float(rng.choice([0.3, 0.5])) / (over or 1.0) ** 0.5, str(rng.choice(["web-search", "hadoop"]))
         until = 0.25 * _TOTAL / (count * float(topology.host_rate) * load)
-        rows = [tuple(row) for row in fc.poisson_flows(count, load=load, until=until, sizes=sizes, seed=number, rate=topology.host_rate)]  # fmt: skip
+        found = fc.poisson_flows(count, load=load, until=until, sizes=sizes, seed=number, rate=topology.host_rate)
+        rows = [tuple(row) for row in found]
         what = f"{sizes} at {load:.0%}"
     else:
         ranks = int(rng.integers(max(4, count // 2), count + 1))
@@ -93,7 +94,8 @@ def permutation(placed: Any, size: float, rng: Any) -> list[tuple[Any, ...]]:
     to = (np.arange(n) + int(rng.integers(1, n))) % n
     shuffled = rng.permutation(n)
     for k, i in itertools.product(range(rounds), range(n)):
-        rows.append((int(placed[shuffled[i]]), int(placed[shuffled[to[i]]]), 0.0, size, ((k - 1) * n + i,) if k else ()))  # fmt: skip
+        ends = int(placed[shuffled[i]]), int(placed[shuffled[to[i]]])
+        rows.append((*ends, 0.0, size, ((k - 1) * n + i,) if k else ()))
     return rows
 
 
@@ -203,7 +205,7 @@ def all_reduce() -> None:
             print(f"all-reduce of 1 GB on 1024 hosts, {scheme}, {model}: {found.makespan * 1e3:.1f} ms in {took:.0f} s")
 
 
-def cases(numbers: range, schemes: list[str], models: list[str]) -> None:
+def cases(numbers: range, schemes: list[str], models: list[str]) -> dict[tuple[str, str], list[tuple[Case, Measured]]]:
     """Random fabrics and jobs: a line for each, and what they come to."""
     everything: dict[tuple[str, str], list[tuple[Case, Measured]]] = {}
     for number in numbers:
@@ -233,9 +235,35 @@ def cases(numbers: range, schemes: list[str], models: list[str]) -> None:
                 errors = np.array([m.error(percent, low, high) for c, m in pairs if c.job == "poisson"])
                 errors = errors[np.isfinite(errors)]
                 if len(errors):
-                    told.append(f"p{percent} {np.median(np.abs(errors)):.1%}, worst {errors[np.argmax(np.abs(errors))]:+.1%}")  # fmt: skip
+                    worst = errors[np.argmax(np.abs(errors))]
+                    told.append(f"p{percent} {np.median(np.abs(errors)):.1%}, worst {worst:+.1%}")
             if told:
                 print(f"    FCT, {low / 1e3:g} to {high / 1e3:g} KB: median error of {'; of '.join(told)}")
+    return everything
+
+
+def picture(everything: dict[tuple[str, str], list[tuple[Case, Measured]]], path: str) -> None:
+    """Error of each job's end beside its length, a column for each scheme."""
+    from fluidcc.plotting.style import colour, figure
+
+    found = {key: [(c, m) for c, m in pairs if c.job != "poisson"] for key, pairs in everything.items()}
+    made, axes = figure(1, len(found), size=(2.2 * len(found), 3.2), sharey=True)
+    for axis, ((scheme, _), pairs) in zip(axes[0], found.items(), strict=True):
+        axis.axhspan(-5, 5, color="0.92", zorder=0)
+        for k, (job, marker) in enumerate(zip(JOBS, "osD", strict=False)):
+            mine = [m for c, m in pairs if c.job == job]
+            axis.plot(
+                [m.makespans[0] * 1e3 for m in mine],
+                [100 * m.end for m in mine],
+                marker,
+                ms=4,
+                color=colour(k),
+                label=job,
+            )
+        axis.set(xscale="log", title=scheme, xlabel="by packets [ms]", ylim=(-30, 30))
+    axes[0, 0].set_ylabel("error of the job's end [%]")
+    axes[0, 0].legend(fontsize=7, loc="lower left")
+    made.write(path)
 
 
 def main() -> None:
@@ -245,13 +273,16 @@ def main() -> None:
     parser.add_argument("--schemes", default=",".join(SCHEMES))
     parser.add_argument("--models", default="ideal,dynamics")
     parser.add_argument("--speed", help="in their place: fabrics of so many hosts, or all-reduce; 320,1024,all-reduce")
+    parser.add_argument("--plot", metavar="FILE.png", help="errors of the jobs' ends by dynamics")
     arguments = parser.parse_args()
     if arguments.speed:
         for what in arguments.speed.split(","):
             all_reduce() if what == "all-reduce" else speed(int(what))
         return
     first, last = map(int, arguments.cases.split(":"))
-    cases(range(first, last), arguments.schemes.split(","), arguments.models.split(","))
+    found = cases(range(first, last), arguments.schemes.split(","), arguments.models.split(","))
+    if arguments.plot:
+        picture({key: pairs for key, pairs in found.items() if key[1] == "dynamics"}, arguments.plot)
 
 
 if __name__ == "__main__":

@@ -208,9 +208,7 @@ class Scheme:
         module = self.module("flow_level")
         if module is None:
             return None
-        return dataclasses.replace(
-            self._made(FlowLevel, module, "flow_level"), rules=self._rules(module, "flow_level")
-        )
+        return dataclasses.replace(self._made(FlowLevel, module, "flow_level"), rules=self._rules(module, "flow_level"))
 
     @cached_property
     def equilibrium(self) -> Equilibrium | None:

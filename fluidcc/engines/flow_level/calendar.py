@@ -40,7 +40,10 @@ def pop(heap: Any, held: Any, begins: Any) -> Any:
 
 
 @kernel
-def tell(waits_at: Any, listed: Any, receipt: Any, awaits: Any, delay: Any, begins: Any, t: Any, received: Any, answered: Any, heap: Any, held: Any) -> Any:  # fmt: skip
+def tell(
+    waits_at: Any, listed: Any, receipt: Any, awaits: Any, delay: Any, begins: Any, t: Any, received: Any,
+    answered: Any, heap: Any, held: Any,
+) -> Any:  # fmt: skip
     """A transfer's end is known: who waits for no other starts, ``delay`` after the last; how many are to start now.
 
     Until then ``begins`` of who waits is the latest end so far.

@@ -90,7 +90,7 @@ def run(
             compile_s += law.prepare(m, dt, given)
             clock += time.perf_counter() - again
         elif now[STATUS] == IDLE:
-            now[STEP] = memory.step_of(begins[heap[0]], dt)
+            now[STEP] = memory.step_of(float(begins[heap[0]]), dt)
             for each in (m.ports.seen, m.ports.acks, m.ports.next_acks, m.ports.waiting_acks):
                 each[:] = 0.0
         elif now[USED] == 0 and now[HELD] == 0:

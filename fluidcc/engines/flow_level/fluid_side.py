@@ -1,7 +1,7 @@
 """A scheme's own fluid side (`fluidcc.schemes.protocol.FluidSide`) on slots: one state for each transfer under way.
 
-The side is used as it is. A transfer that starts sets its slot's state to the scheme's first; each step then is Euler's,
-with the side's limits or jumps behind it.
+The side is used as it is. A transfer that starts sets its slot's state to the scheme's first; each step then is
+Euler's, with the side's limits or jumps behind it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def step(table: Any, state: Any, columns: Any, dt: Any, payload: Any, *, scheme:
     assert side is not None
     hops = (columns.shape[0] - FIXED) // 5
     fixed = [row[:, None] for row in columns[:FIXED]]
-    marking, rate, fresh, sends, sent, acked, newly, rtt, line, initial, packet = fixed[:11]
+    marking, rate, fresh, _, sent, acked, newly, rtt, line, initial, packet = fixed[:11]
     kind = columns[11].astype(int)
     parameters = jax.tree.map(lambda leaf: leaf[kind][:, None], table)
     queue, output, arriving, capacity, own = columns[FIXED:].reshape(5, hops, -1, 1)

@@ -20,7 +20,12 @@ _CRUMB = 1e-6  # bytes: rounding
 
 
 @entry
-def run(there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: Any, free: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, kept: Any, events: Any, apart: Any, until: Any, heap: Any, active: Any, to_send: Any, owed: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any, port_rate: Any, load: Any) -> Any:  # fmt: skip
+def run(
+    there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: Any, free: Any, tail: Any, delay:
+    Any, waits: Any, begins: Any, ends: Any, kept: Any, events: Any, apart: Any, until: Any, heap: Any, active:
+    Any, to_send: Any, owed: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any,
+    port_rate: Any, load: Any,
+) -> Any:  # fmt: skip
     """Go on until all have ended, or ``until``, or after so many events.
 
     ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK

@@ -17,7 +17,9 @@ _EQUAL = 1.0 + 1e-12
 
 
 @kernel
-def fill(there: Any, active: Any, flow: Any, count: Any, room: Any, crossing: Any, share: Any, tight: Any, rate: Any) -> Any:  # fmt: skip
+def fill(
+    there: Any, active: Any, flow: Any, count: Any, room: Any, crossing: Any, share: Any, tight: Any, rate: Any,
+) -> Any:  # fmt: skip
     """Rates of the active transfers in what ports have room for; both are overwritten.
 
     Round by round: a port is tight if its equal share is the least on the whole path of all that cross it, and these
@@ -74,7 +76,10 @@ def _least(there: Any, f: Any, share: Any) -> Any:
 
 
 @kernel
-def solve(there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, active: Any, count: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any, rate: Any) -> None:  # fmt: skip
+def solve(
+    there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, active: Any, count: Any, acks: Any, room:
+    Any, crossing: Any, share: Any, tight: Any, rate: Any,
+) -> None:  # fmt: skip
     """Rates of the active transfers beside the ACKs that they cause; ``acks`` is a guess, and then their load."""
     hops = there.shape[1]
     for _ in range(_ROUNDS):

@@ -139,15 +139,14 @@ def records(dtype: np.dtype[Any], rows: int) -> Any:
 
 def ports_of(count: int, records: int) -> Ports:
     """Empty ports."""
-    plain = [np.zeros(count) for _ in range(8)]
-    return Ports(
-        *plain, np.zeros(count, np.int8), np.zeros(count), np.zeros(count), np.zeros(count, np.int64),
-        np.zeros((records, count, 3)),
-    )  # fmt: skip
+    kinds = {"paused": np.int8, "count": np.int64}
+    columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-1]}
+    return Ports(**columns, seen=np.zeros((records, count, 3)))
 
 
 def slots_of(count: int, hops: int, records: int) -> Slots:
     """Free slots."""
+
     def numbers() -> Any:
         return np.zeros(count)
 
@@ -157,7 +156,8 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
     return Slots(
         np.zeros(count, np.int8), whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
         numbers(), numbers(), whole(), np.zeros(count, np.int8), np.zeros((count, hops)), np.zeros((count, hops)),
-        whole(), whole(), numbers(), numbers(), numbers(), numbers(), np.zeros((count, records)), np.zeros((count, records)),
+        whole(), whole(), numbers(), numbers(), numbers(), numbers(),
+        np.zeros((count, records)), np.zeros((count, records)),
     )  # fmt: skip
 
 

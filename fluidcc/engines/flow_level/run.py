@@ -93,8 +93,8 @@ def flow_times(
     transfers : Transfers, optional
         What is sent; each flow of the scenario once by default.
     model : {"ideal", "dynamics", "fluid"}
-        Max-min fair rates at each moment, those of an ideal scheme; the flows' own scheme, step by step, over ports with
-        queues and flow control; or the same by the scheme's fluid side as it is, which takes a hundred times as long.
+        Max-min fair rates at each moment, those of an ideal scheme; the flows' own scheme, step by step, over ports
+        with queues and flow control; or the same by the scheme's fluid side, which takes a hundred times as long.
     until : quantity, optional
         When the run is over [s]; when all have ended, by default.
     apart : quantity, optional

@@ -40,66 +40,66 @@ class Senders(NamedTuple):
 
 
 @entry
-def run(m: Any, l: Any, dt: Any, steps: Any, given: Any) -> Any:
+def run(m: Any, law: Any, dt: Any, steps: Any, given: Any) -> Any:
     """Take so many steps, or fewer if no slot is free or nothing goes on; how many were taken."""
     wire, tail, delay, waits, begins, ends, heap, load = given
     for k in range(steps):
         advance(m, dt, wire, tail, delay, waits, begins, ends, heap, load)
         if m.now[STATUS] != RUNNING:
             return k
-        tell_all(m, l, dt)
+        tell_all(m, law, dt)
         if m.now[USED] == 0:
             return k + 1
     return steps
 
 
 @kernel
-def tell_all(m: Any, l: Any, dt: Any) -> None:
+def tell_all(m: Any, law: Any, dt: Any) -> None:
     """Senders learn of the step's end, and choose rate and window of the next."""
     slots = m.slots
-    now = l.core[0] = m.now[STEP] * dt
+    now = law.core[0] = m.now[STEP] * dt
     for i in range(m.now[USED]):
         s = m.used[i]
         if slots.doing[s] != SENDING:
             continue
-        flow = l.flows[s]
+        flow = law.flows[s]
         if slots.fresh[s]:
             slots.fresh[s] = 0
             kind = m.net.kind[slots.flow[s]]
-            l.flows[s] = l.first[kind]
-            for k in range(l.raw.shape[1]):
-                l.raw[s, k] = l.raw_first[kind, k]
+            law.flows[s] = law.first[kind]
+            for k in range(law.raw.shape[1]):
+                law.raw[s, k] = law.raw_first[kind, k]
             flow.row, flow.number, flow.hops = s, slots.transfer[s], m.net.hops[slots.flow[s]] - 1
-            if l.by_cnp[0]:
-                flow.left = exponential(l.seed[0], flow.number, 0)
+            if law.by_cnp[0]:
+                flow.left = exponential(law.seed[0], flow.number, 0)
                 flow.draws = 1
-                dispatch.begin(l, s)
-        look(m, s, flow, l.needs, dt, 0.0)
-        if l.by_cnp[0]:
-            _notice(l, flow, s, now)
+                dispatch.begin(law, s)
+        look(m, s, flow, law.needs, dt, 0.0)
+        if law.by_cnp[0]:
+            _notice(law, flow, s, now)
         else:
-            dispatch.told(l, s, dt)
+            dispatch.told(law, s, dt)
         slots.pace[s] = flow.rate
         slots.window[s] = flow.window * (flow.packet / flow.counted)
 
 
 @kernel
-def _notice(l: Any, flow: Any, s: Any, now: Any) -> None:
+def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
     """CNPs that reach a sender in the step, its timer, and the bytes that it counts."""
     if flow.cnp_interval > 0.0 and flow.marking > 0.0:
         flow.left -= hazard(flow.marking) * flow.newly / flow.packet
         if flow.left <= 0.0:
             flow.pending = 1
-            flow.left = exponential(l.seed[0], flow.number, flow.draws)
+            flow.left = exponential(law.seed[0], flow.number, flow.draws)
             flow.draws += 1
     if flow.pending and now >= flow.cnp_next:
         flow.pending = 0
         flow.cnp_next = now + flow.cnp_interval
-        dispatch.notified(l, s)
+        dispatch.notified(law, s)
     while flow.timer <= now:
-        dispatch.expired(l, s)
+        dispatch.expired(law, s)
     while flow.sent >= flow.counter:
-        dispatch.counted(l, s)
+        dispatch.counted(law, s)
 
 
 def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slots: int, seed: int) -> Senders:

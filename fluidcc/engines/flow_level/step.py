@@ -12,7 +12,19 @@ from typing import Any
 from fluidcc.engines.flow_level.calendar import pop, tell
 from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
-    ARRIVING, DRAINING, FREE, FULL, HELD, IDLE, LEFT, PAUSES, RUNNING, SENDING, STATUS, STEP, USED,
+    ARRIVING,
+    DRAINING,
+    FREE,
+    FULL,
+    HELD,
+    IDLE,
+    LEFT,
+    PAUSES,
+    RUNNING,
+    SENDING,
+    STATUS,
+    STEP,
+    USED,
 )  # fmt: skip
 from fluidcc.engines.packet.jit import entry, kernel
 
@@ -31,9 +43,11 @@ def one_step(m: Any, dt: Any, steps: Any, given: Any) -> None:
 
 
 @kernel
-def advance(m: Any, dt: Any, wire: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any, load: Any) -> None:  # fmt: skip
+def advance(
+    m: Any, dt: Any, wire: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any, load: Any,
+) -> None:  # fmt: skip
     """Take a step, or say why not: no slot is free, or nothing goes on until the next start."""
-    slots, now, net = m.slots, m.now, m.net
+    slots, now = m.slots, m.now
     n = now[STEP]
     time = n * dt
     held, used = now[HELD], now[USED]

@@ -76,7 +76,7 @@ class Transfers:
         after, at = np.ascontiguousarray(after, np.int64), np.ascontiguousarray(at, np.int64)
         if len(at) != count + 1 or at[0] != 0 or at[-1] != len(after) or (np.diff(at) < 0).any():
             raise InputError(f"transfers after: its parts are not those of {count} transfers; give after_at from 0 on")
-        if len(after) and not (0 <= after.min() and after.max() < count):
+        if len(after) and not (after.min() >= 0 and after.max() < count):
             raise InputError(f"transfers after: names none of the {count}; they are counted from 0")
         what = self.after_what
         if isinstance(what, str):

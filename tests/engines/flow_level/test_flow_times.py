@@ -79,7 +79,7 @@ def test_who_waits_begins_at_the_end_and_its_delay(model: str, what: str) -> Non
 
 
 def test_a_ring_on_an_idle_fabric_takes_its_steps() -> None:
-    """Under one leaf, in one direction, steps of the same length follow each other; ACKs pass the data of the others."""
+    """Under one leaf, in one direction, steps of the same length follow each other."""
     ranks, size = 4, 5e5
     rows = [
         (i, (i + 1) % ranks, 0.0, size, ((k - 1) * ranks + (i - 1) % ranks,) if k else ())
@@ -98,7 +98,7 @@ def test_a_ring_on_an_idle_fabric_takes_its_steps() -> None:
 def test_bytes_are_kept_and_no_port_carries_more_than_its_rate(model: str, scheme: str) -> None:
     rng = np.random.default_rng(3)
     rows = []
-    for i in range(120):
+    for _ in range(120):
         source, target = rng.choice(8, 2, replace=False)
         rows.append((int(source), int(target), float(rng.uniform(0, 2e-4)), float(rng.integers(1, 200_000))))
     given = scenario(rows, scheme)
@@ -193,11 +193,11 @@ def test_refused_by_name() -> None:
     )
     with pytest.raises(InputError, match="run one; these run hpcc and none"):
         flow_times(mixed, model="dynamics")
-    with pytest.raises(InputError, match="scheme timely: .* does not follow delay"):
+    with pytest.raises(InputError, match=r"scheme timely: .* does not follow delay"):
         flow_times(scenario([(0, 5, 0.0, 1e5)], "timely"), model="dynamics")
     with pytest.raises(InputError, match="model: 'exact' is unknown; write ideal, dynamics, fluid"):
         flow_times(given, model="exact")
-    with pytest.raises(InputError, match="dt: .* is no step"):
+    with pytest.raises(InputError, match=r"dt: .* is no step"):
         flow_times(given, model="dynamics", dt="1ms")
     with pytest.raises(InputError, match="flow 1 size"):
         flow_times(scenario([(0, 5, 0.0, 1e5), (1, 5)]))

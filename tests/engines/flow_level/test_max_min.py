@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -45,7 +47,7 @@ def by_programs(there: np.ndarray, room: np.ndarray) -> np.ndarray:
         # Unknowns: rates, and the least of the free ones.
         level = np.array([[*(-1.0 * (np.arange(flows) == f)), 1.0] for f in free])
         equal = np.array([[*(1.0 * (np.arange(flows) == f)), 0.0] for f in fixed]).reshape(-1, flows + 1)
-        given_ = dict(
+        given_: dict[str, Any] = dict(
             A_ub=np.vstack([np.column_stack([crosses, np.zeros(ports)]), level]),
             b_ub=np.concatenate([room, np.zeros(len(free))]),
             A_eq=equal if len(fixed) else None,
