@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.flow_level.hosts import ack_lag
 from fluidcc.engines.flow_level.memory import SENDING, STEP, USED
-from fluidcc.engines.flow_level.step import ack_lag
 from fluidcc.engines.packet.jit import entry, kernel
 
 MARKS, DELAY, TELEMETRY = range(3)  # what a scheme looks at
