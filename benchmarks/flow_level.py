@@ -28,6 +28,7 @@ _SEEDS = {"dcqcn": 4}  # of schemes in which chance decides; 1 of others
 _AIM = 0.05
 _FEW = 20  # flows, of which no percentile is taken
 _DRAIN = 0.5  # s that are waited for the last
+_MOST_SEEDED = 320  # hosts of a workload under DCQCN, to measure speed
 _STEPS = 8  # of a ring, to measure speed
 
 
@@ -173,7 +174,8 @@ def speed(hosts: int) -> None:
         for row in fc.poisson_flows(hosts, load=0.5, until=5e-4, sizes="web-search", seed=1, rate=topology.host_rate)
     ]
     for job, rows in ((f"{_STEPS} steps of a ring, 1 MB each", steps), ("web-search at 50 %", poisson)):
-        for scheme in ("hpcc", "dcqcn"):
+        long = job[0].isdigit() or hosts <= _MOST_SEEDED  # four seeds of DCQCN take packets too long
+        for scheme in ("hpcc", "dcqcn") if long else ("hpcc",):
             each = Case(1, "ring" if job[0].isdigit() else "poisson", job, topology, rows)
             for model, found in measured(each, scheme, ["ideal", "dynamics"]).items():
                 print(
