@@ -81,6 +81,7 @@ class Transfers:
         what = self.after_what
         if isinstance(what, str):
             order.resolve_order((), what, "transfers ")
+            _refuse_departures(what, "transfers ")
         elif np.shape(what) != after.shape:
             raise InputError("transfers after_what: is not one for each wait; give one word, or an array like after")
         for name, value in (*columns.items(), ("after", after), ("after_at", at)):
@@ -118,6 +119,9 @@ def transfers_of(scenario: Scenario) -> Transfers:
     flows = scenario.flows
     counts = np.array([len(flow.after) for flow in flows])
     whats = [flow.after_what for flow in flows]
+    for i, flow in enumerate(flows):
+        if flow.after:
+            _refuse_departures(flow.after_what, f"flow {i} ")
     after_what: Any = whats[0]
     if len(set(whats)) > 1:
         after_what = np.repeat(np.arange(len(flows)), counts)  # whose wait each is, for now
@@ -151,6 +155,14 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
     by_end = np.argsort(transfers.after, kind="stable")
     at = np.concatenate([[0], np.cumsum(np.bincount(transfers.after, minlength=count))])
     return Waits(at, follower[by_end].astype(np.int32), receipt[by_end], np.diff(transfers.after_at).astype(np.int32))
+
+
+def _refuse_departures(what: str, where: str) -> None:
+    """Refuse what counts as an end and is not followed here."""
+    if what == order.SENT:
+        raise InputError(
+            f"{where}after_what: when a last byte leaves is not followed at flow level; write receipt, answer or known"
+        )
 
 
 def _receipt(what: str, follower: Flow, before: Flow) -> bool:
