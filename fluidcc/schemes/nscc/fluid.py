@@ -35,16 +35,16 @@ class State(NamedTuple):
     since_cut: Array  # time since the window was cut [s]
     expected: Array  # packets with marks since it may be cut again
     achieved: Array  # bytes acknowledged in this period of Quick Adapt
-    qa_left: Array  # what is left of that period [s]
+    qa_left: Array  # what is left of that period [s]; -1 before the first ACK
     to_ignore: Array  # bytes yet to be acknowledged whose marks tell what Quick Adapt has reacted to
 
 
 def start(parameters: NSCC, initial_rate: Array, shape: tuple[int, int], hops: int) -> State:
-    """State before the first ACK: the first window; an initial rate is kept until then."""
+    """State before the first ACK: the first window, or the share of it that an initial rate is of the line rate."""
     p = parameters
     none = jnp.zeros(shape, jnp.result_type(initial_rate))
-    window = none + jnp.maximum(p.initial_window, p.mtu)
-    return State(none + initial_rate, window, none + p.base_rtt, *[none] * 10)
+    window = none + jnp.maximum(p.initial_window * (initial_rate / p.line_rate), p.mtu)
+    return State(none + p.line_rate, window, none + p.base_rtt, *[none] * 10)._replace(qa_left=none - 1.0)
 
 
 def rate(state: State) -> Array:
@@ -78,7 +78,7 @@ def jump(parameters: NSCC, state: State, progress: Progress, observed: Array) ->
     p, s, g, dt = parameters, state, gains(parameters), progress.dt
     began, answers = progress.acked > 0, progress.newly > 0
     newly = progress.newly * progress.packet / progress.wire_packet
-    first = began & (s.rate < progress.line_rate) | began & (progress.acked <= progress.newly)
+    first = s.qa_left < 0
     base_rtt = jnp.where(began, jnp.minimum(s.base_rtt, progress.rtt), s.base_rtt)
     delay = jnp.where(began, progress.rtt - base_rtt, 0.0)
     gain = jnp.where(first, 1.0, jnp.minimum(dt / p.averaging, 1.0))
@@ -108,7 +108,7 @@ def jump(parameters: NSCC, state: State, progress: Progress, observed: Array) ->
     ends = acts & (s.since_adjust + dt >= p.adjust_period)
     moved = jnp.minimum(cut + jnp.where(ends, g.eta, 0.0), most)
     return State(
-        rate=jnp.where(began, progress.line_rate, s.rate),
+        rate=s.rate,
         window=jnp.where(adapts, adapted, jnp.where(acts, moved, s.window)),
         base_rtt=base_rtt,
         delay=delay,
@@ -119,7 +119,7 @@ def jump(parameters: NSCC, state: State, progress: Progress, observed: Array) ->
         since_cut=jnp.where(cuts, 0.0, s.since_cut + dt),
         expected=jnp.where(cuts, 0.0, expected),
         achieved=jnp.where(over, 0.0, achieved),
-        qa_left=jnp.where(over, base_rtt + p.target_delay, jnp.maximum(s.qa_left - dt, 0.0)),
+        qa_left=jnp.where(over, base_rtt + p.target_delay, jnp.where(first, -1.0, jnp.maximum(s.qa_left - dt, 0.0))),
         to_ignore=jnp.where(adapts, inflight, to_ignore),
     )
 

@@ -157,6 +157,7 @@ class NSCC:
     base_rtt: Any = base_rtt_field("base RTT until less is measured", source=_CONFIG)
     feedback_delay: Any = feedback_delay_field()
     mtu: Any = bound("a packet as windows count it [bytes]")
+    line_rate: Any = bound("rate of the sender's NIC [bytes/s]")
     bdp: Any = bound("slowest rate of the path times base_rtt [bytes]")
 
     name: ClassVar[str] = "nscc"
@@ -181,6 +182,7 @@ class NSCC:
             max_window=most,
             initial_window=most if self.initial_window is None else self.initial_window,
             mtu=path.window_packet,
+            line_rate=path.line_rate,
             bdp=bdp,
         )
 
