@@ -150,7 +150,7 @@ def test_the_delay_settles_where_cuts_take_what_eta_gives(engine: str, flows: in
         return p.gamma * (d - p.target_delay) / d * CAPACITY * (p.base_rtt + d) / flows - gains(p).eta
 
     expected = brentq(gap, p.target_delay, 10 * p.target_delay)
-    more = {"estimate_error": False} if engine == "fluid" else {"engine": "packet"}
+    more: dict[str, Any] = {"estimate_error": False} if engine == "fluid" else {"engine": "packet"}
     trace = fc.simulate(scenario, "6ms", **more)
     found = trace.summary["queue_bytes"]["mean"] / CAPACITY
     assert found == pytest.approx(expected, rel=0.01, abs=3 * flows * gains(p).eta / CAPACITY)
@@ -191,6 +191,7 @@ def test_finite_flows_end_as_in_packets() -> None:
 def test_presets_differ_in_the_network_alone() -> None:
     assert PRESETS["paper"].scheme == PRESETS["hpcc-eval"].scheme == fc.NSCC()
     marking = PRESETS["paper"].marking_at("400Gbps")
+    assert marking is not None
     assert (marking.kmin, marking.kmax) == (120e3, 480e3)
 
 

@@ -315,7 +315,7 @@ def test_unequal_windows_become_equal() -> None:
 def test_one_window_for_all_paths(spread: str) -> None:
     """Eight hosts send 1 MB to eight others over eight spines, sprayed or by flow.
 
-    Sprayed, each ends within a fifth of its time alone; on one path each some share a link, and need half as long again.
+    Sprayed, each ends within a fifth of its time alone; on one path each some share a link, and need longer.
     """
     fabric = named_topology("leaf-spine:2x8x8", fabric_rate="100Gbps")
     rows = [(source, 8 + source, 0, "1MB") for source in range(8)]
