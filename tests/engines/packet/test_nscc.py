@@ -289,18 +289,20 @@ def test_a_small_window_takes_an_empty_link() -> None:
 
 
 def test_an_incast_is_adapted_to_at_once() -> None:
-    """32 windows of 1.5 BDPs: Quick Adapt leaves the target's queue, so that the burst is gone when it has drained.
+    """32 windows of 1.5 BDPs are set to what the link lets through in a base RTT and the target, 9.5 KB each.
 
-    The burst takes 48 base RTTs to drain; within 10 more the queue is below twice the target's. Without it windows
-    are halved at most once in a base RTT, and stay longer.
+    Within two packets, and they stay there while the burst drains, in 48 base RTTs; two later, and ten on, the queue
+    is below twice the target's. Without Quick Adapt they are halved once in a base RTT or so all that time, to a packet.
     """
-    queue = {}
+    base, windows = 12.17e-6, {}
     for adapts in (True, False):
         scheme = fc.NSCC(quick_adapt=adapts)
-        trace = fc.simulate(fc.incast(32, rate="100Gbps", delay="3us", scheme=scheme), "2ms", engine="packet")
-        queue[adapts] = trace["queue"].sel(time=slice(58 * 12.16e-6, 80 * 12.16e-6)).values.max()
-        assert trace.summary["utilisation"] == pytest.approx(1.0, abs=1e-3)
-    assert queue[True] < 2 * LINE * 12.16e-6
+        trace = fc.simulate(fc.incast(32, rate="100Gbps", delay="3us", scheme=scheme), "1.2ms", engine="packet")
+        windows[adapts] = trace["window"].sel(time=300e-6, method="nearest").values
+        queue = trace["queue"].sel(time=slice(60 * base, 70 * base)).values
+        assert queue.max() < 2 * LINE * base
+    assert windows[True] == pytest.approx(np.full(32, LINE * 2 * base / 32), abs=2 * PACKET)
+    assert windows[False].max() < 2 * PACKET
 
 
 def test_unequal_windows_become_equal() -> None:
