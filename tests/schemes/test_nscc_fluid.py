@@ -23,7 +23,7 @@ from fluidcc.schemes.signals import Progress
 CAPACITY, PACKET, US = 12.5e9, 1000.0, 1e-6
 T = 12e-6  # configured below, so that both scalings of the specification are 1
 DT = 0.3e-6
-FREE = {"base_rtt": "12us", "eta": 0.0}
+FREE: dict[str, Any] = {"base_rtt": "12us", "eta": 0.0}
 
 
 def of(flows: int, delay: str = "3us", **options: Any) -> Any:
@@ -96,7 +96,7 @@ def test_the_average_is_a_time_s() -> None:
 
 
 def test_eta_comes_once_in_a_period() -> None:
-    options = {"base_rtt": "12us"}
+    options: dict[str, Any] = {"base_rtt": "12us"}
     state = late(1e5, **options)._replace(since_adjust=jnp.full((1, 1), 11.9 * US))
     there = step(state, 6 * US, 1.0, **options)
     assert there.window == pytest.approx(1e5 + 150)
@@ -143,8 +143,9 @@ def test_the_delay_settles_where_cuts_take_what_eta_gives(engine: str, flows: in
     scenario = of(flows)
     known = resolve(scenario)
     p = bind(known, known.flows[0])
-    assert scenario.links[0].marking is not None
-    assert known.links[0].marking.kmax < CAPACITY * p.target_delay
+    marking = known.links[0].marking
+    assert marking is not None
+    assert marking.kmax < CAPACITY * p.target_delay
 
     def gap(d: float) -> float:
         return p.gamma * (d - p.target_delay) / d * CAPACITY * (p.base_rtt + d) / flows - gains(p).eta
@@ -183,6 +184,29 @@ def test_finite_flows_end_as_in_packets() -> None:
         max(run.summary["fct_s"]) for run in (fluid(scenario, "2ms"), fc.simulate(scenario, "2ms", engine="packet"))
     ]
     assert ends[0] == pytest.approx(ends[1], rel=0.02)
+
+
+@pytest.mark.parametrize("engine", ["fluid", "packet"])
+def test_windows_and_rates_stay_within_limits(engine: str) -> None:
+    """Over one, two and three links, finite flows beside long ones, a late start, a slow link, and 48 into one."""
+    more: dict[str, Any] = {"estimate_error": False} if engine == "fluid" else {"engine": "packet"}
+    for scenario in (
+        fc.parking_lot(
+            4, rate="100Gbps", scheme="nscc", start=["0", "0", "100us", "0"], size=["10MB", "50KB", "10MB", "10MB"]
+        ),
+        fc.incast(3, rate="25Gbps", line_rate="100Gbps", scheme="nscc", header_bytes=58),
+        fc.incast(48, rate="100Gbps", scheme="nscc"),
+    ):
+        known = resolve(scenario)
+        p = bind(known, known.flows[0])
+        trace = fc.simulate(scenario, "600us", **more)
+        window = trace["window"].values
+        window = window[window != 0]  # packets' before their flow begins
+        assert window.min() >= p.mtu * (1 - 1e-6)
+        assert window.max() <= p.max_window * (1 + 1e-6)
+        assert (trace["queueing_delay"].values >= -1e-12).all()
+        assert (np.array(trace.summary["rate_bytes_per_s"]) <= known.flows[0].line_rate * (1 + 1e-6)).all()
+        assert trace.summary["utilisation"] > 0.99
 
 
 # -- parameters ------------------------------------------------------------------------------------------------

@@ -291,8 +291,8 @@ def test_a_small_window_takes_an_empty_link() -> None:
 def test_an_incast_is_adapted_to_at_once() -> None:
     """32 windows of 1.5 BDPs are set to what the link lets through in a base RTT and the target, 9.5 KB each.
 
-    Within two packets, and they stay there while the burst drains, in 48 base RTTs; two later, and ten on, the queue
-    is below twice the target's. Without Quick Adapt they are halved once in a base RTT or so all that time, to a packet.
+    Within two packets, and they stay there while the burst drains, in 48 base RTTs; from a few later on the queue is
+    below twice the target's. Without Quick Adapt they are halved in every base RTT or so of that, down to a packet.
     """
     base, windows = 12.17e-6, {}
     for adapts in (True, False):
