@@ -32,6 +32,7 @@ from fluidcc.units import SIZE, show
 
 _NUMBERS = 1 << 16  # random numbers at a time
 _EVENTS = 1024  # to come, to begin with
+_MARGIN = 32  # of what one event may need, if no link fails
 
 
 @dataclasses.dataclass(frozen=True)
@@ -326,6 +327,8 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> Any:
     core.sample_interval = times.interval
     settle_losses(scenario, core)
     core.free = -1
+    # A link that fails may let everybody go on whom its queues had paused, at once.
+    core.margin = _MARGIN + (2 * len(sim.ports) * len(scenario.classes) if scenario.failures else 0)
     first = sim.lists[core.started]
     events = [
         (times.opens, layout.OPEN, 0),  # before what is sent at that instant

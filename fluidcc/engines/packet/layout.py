@@ -112,7 +112,7 @@ CORE = np.dtype(
         ("window_open", _I),
         ("window_close", _I),
         ("sample_interval", _I),
-        ("limit", _I),  # end of the run
+        ("margin", _I),  # packets and events that one event may need
         ("stopped", _F),  # rates of all ports that are paused, bytes/s
         ("stopped_max", _F),
         ("depths", _I, (DEPTHS,)),  # PAUSE frames that stopped a port, by its depth
