@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fluidcc.engines.packet.jit import kernel
+
+ANSWER, RECEIPT, DEPARTURE = map(np.int64, range(3))  # of a last byte: its ACK comes, it arrives, it leaves its host
+ENDS, ALL = map(np.int64, (1 << ANSWER | 1 << RECEIPT, 7))  # bit sets of them
 
 
 @kernel
@@ -41,19 +46,33 @@ def pop(heap: Any, held: Any, begins: Any) -> Any:
 
 @kernel
 def tell(
-    waits_at: Any, listed: Any, receipt: Any, awaits: Any, delay: Any, begins: Any, t: Any, received: Any,
-    answered: Any, heap: Any, held: Any,
+    waits_at: Any, listed: Any, what: Any, awaits: Any, delay: Any, begins: Any, t: Any, told: Any, left: Any,
+    received: Any, answered: Any, heap: Any, held: Any,
 ) -> Any:  # fmt: skip
-    """A transfer's end is known: who waits for no other starts, ``delay`` after the last; how many are to start now.
+    """Some of a transfer's ends are known, a bit set of what: who waits for no other starts, ``delay`` after the last.
 
-    Until then ``begins`` of who waits is the latest end so far.
+    Returns how many are to start now. Until then ``begins`` of who waits is the latest end so far.
     """
     for k in range(waits_at[t], waits_at[t + 1]):
+        if told >> what[k] & 1 == 0:
+            continue
         follower = listed[k]
-        begins[follower] = max(begins[follower], received if receipt[k] else answered)
+        end = answered if what[k] == ANSWER else received if what[k] == RECEIPT else left
+        begins[follower] = max(begins[follower], end)
         awaits[follower] -= 1
         if awaits[follower] == 0:
             begins[follower] += delay[follower]
             push(heap, held, begins, follower)
             held += 1
     return held
+
+
+@kernel
+def pass_by(
+    waits_at: Any, listed: Any, what: Any, awaits: Any, delay: Any, begins: Any, ends: Any, t: Any, heap: Any,
+    held: Any,
+) -> Any:  # fmt: skip
+    """A wait, which sends nothing, ends as it begins."""
+    at = begins[t]
+    ends[t, 0] = ends[t, 1] = at
+    return tell(waits_at, listed, what, awaits, delay, begins, t, ALL, at, at, at, heap, held)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.flow_level.calendar import pop, push, tell
+from fluidcc.engines.flow_level.calendar import ALL, pass_by, pop, push, tell
 from fluidcc.engines.flow_level.load import add, carry
 from fluidcc.engines.flow_level.max_min import solve
 from fluidcc.engines.packet.jit import entry
@@ -31,7 +31,7 @@ def run(
     ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK
     is; ``ends`` becomes the two times.
     """
-    waits_at, listed, receipt, awaits = waits
+    waits_at, listed, what, awaits = waits
     now, held, count = kept[NOW], int(kept[HELD]), int(kept[ACTIVE])
     hops = there.shape[1]
     if now < 0.0:
@@ -56,7 +56,9 @@ def run(
             if sent >= to_send[t] - _CRUMB:
                 end = now + to_send[t] / rate[t]
                 ends[t, 0], ends[t, 1] = end + tail[t, 0], end + tail[t, 1]
-                held = tell(waits_at, listed, receipt, awaits, delay, begins, t, ends[t, 0], ends[t, 1], heap, held)
+                held = tell(
+                    waits_at, listed, what, awaits, delay, begins, t, ALL, end, ends[t, 0], ends[t, 1], heap, held
+                )
                 kept[LEFT] -= 1
                 count -= 1
                 active[i] = active[count]
@@ -70,6 +72,10 @@ def run(
         while held > 0 and begins[heap[0]] <= now:
             t = pop(heap, held, begins)
             held -= 1
+            if flow[t] < 0:
+                held = pass_by(waits_at, listed, what, awaits, delay, begins, ends, t, heap, held)
+                kept[LEFT] -= 1
+                continue
             active[count] = t
             to_send[t] = wire[t] - free[t]
             rate[t] = 0.0

@@ -93,11 +93,15 @@ def alone_of(scenario: Scenario, paths: Paths, transfers: Transfers) -> Alone:
     sizes, kind = transfers.size, paths.kind[transfers.flow]
     received, answered = np.empty_like(sizes), np.empty_like(sizes)
     for k, first in enumerate(paths.first):
-        mine = np.flatnonzero(kind == k)
+        mine = np.flatnonzero((kind == k) & (transfers.flow >= 0))
+        if not len(mine):
+            continue
         distinct, which = np.unique(sizes[mine], return_inverse=True)
         there, both = train(scenario, scenario.flows[first], distinct)
         received[mine], answered[mine] = there[which], both[which]
-    packets = np.ceil(sizes / float(scenario.packet_size))
+    waits = transfers.flow < 0
+    received[waits] = answered[waits] = 0.0
+    packets = np.where(waits, 0.0, np.ceil(sizes / float(scenario.packet_size)))
     return Alone(sizes + packets * paths.overhead[transfers.flow], received, answered)
 
 

@@ -130,7 +130,7 @@ def flow_times(
     began = time.perf_counter()
     scenario = resolve(scenario)
     transfers = transfers_of(scenario) if transfers is None else transfers
-    if transfers.flow.min() < 0 or transfers.flow.max() >= len(scenario.flows):
+    if transfers.flow.min() < -1 or not 0 <= transfers.flow.max() < len(scenario.flows):
         raise InputError(f"transfers flow: names none of the scenario's {len(scenario.flows)}, counted from 0")
     seed = whole(seed, 0, (1 << 63) - 1, "seed")
     horizon = math.inf if until is None else quantity(until, TIME, "until")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.flow_level.calendar import pop, tell
+from fluidcc.engines.flow_level.calendar import DEPARTURE, ENDS, pass_by, pop, tell
 from fluidcc.engines.flow_level.hosts import acknowledge, send
 from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
@@ -47,6 +47,7 @@ def advance(
 ) -> None:  # fmt: skip
     """Take a step, or say why not: no slot is free, or nothing goes on until the next start."""
     slots, now = m.slots, m.now
+    waits_at, listed, what, awaits = waits
     n = now[STEP]
     time = n * dt
     held, used = now[HELD], now[USED]
@@ -59,11 +60,16 @@ def advance(
             return
         t = pop(heap, held, begins)
         held -= 1
+        if m.flow_of[t] < 0:
+            held = pass_by(waits_at, listed, what, awaits, delay, begins, ends, t, heap, held)
+            now[LEFT] -= 1
+            continue
         _open(m, used, t, wire[t], n)
         used += 1
     now[HELD], now[USED], now[STATUS] = held, used, RUNNING
     acknowledge(m, dt)
     send(m, dt, time, begins)
+    _depart(m, waits, delay, begins, heap)
     _pass_on(m, dt, load)
     _pause(m, dt)
     _arrive(m, dt, tail, delay, waits, begins, ends, heap)
@@ -85,6 +91,20 @@ def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
     slots.flux[s, :] = 0.0
     slots.sent_at[s, :] = net.initial_rate[f]
     slots.delivered_at[s, :] = 0.0
+
+
+@kernel
+def _depart(m: Any, waits: Any, delay: Any, begins: Any, heap: Any) -> None:
+    """Who waits for a last byte to leave its host is told as it has."""
+    slots, now = m.slots, m.now
+    waits_at, listed, what, awaits = waits
+    for i in range(now[USED]):
+        s = m.used[i]
+        if slots.doing[s] == ARRIVING and slots.hop[s] == 1 and slots.ready[s] == now[STEP] + 1:
+            t, left = slots.transfer[s], slots.end[s]
+            now[HELD] = tell(
+                waits_at, listed, what, awaits, delay, begins, t, 1 << DEPARTURE, left, left, left, heap, now[HELD]
+            )
 
 
 @kernel
@@ -203,7 +223,7 @@ def _pause(m: Any, dt: Any) -> None:
 def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any) -> None:
     """Last bytes go from port to port; behind the last, who waits for them is told. Slots that are empty are free."""
     slots, net, ports, now = m.slots, m.net, m.ports, m.now
-    waits_at, listed, receipt, awaits = waits
+    waits_at, listed, what, awaits = waits
     n, i = now[STEP], 0
     while i < now[USED]:
         s = m.used[i]
@@ -231,7 +251,19 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
                     ends[t, 0] = slots.end[s] + tail[t, 0] + slots.waited[s]
                     ends[t, 1] = slots.end[s] + tail[t, 1] + answers
                     now[HELD] = tell(
-                        waits_at, listed, receipt, awaits, delay, begins, t, ends[t, 0], ends[t, 1], heap, now[HELD]
+                        waits_at,
+                        listed,
+                        what,
+                        awaits,
+                        delay,
+                        begins,
+                        t,
+                        ENDS,
+                        slots.end[s],
+                        ends[t, 0],
+                        ends[t, 1],
+                        heap,
+                        now[HELD],
                     )
                     now[LEFT] -= 1
                     slots.doing[s] = DRAINING

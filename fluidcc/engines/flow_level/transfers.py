@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.engines.flow_level.calendar import ANSWER, DEPARTURE, RECEIPT
 from fluidcc.errors import InputError
 from fluidcc.scenario import order
 from fluidcc.scenario.model import Flow, Scenario
@@ -27,7 +28,8 @@ class Transfers:
     Parameters
     ----------
     flow : ndarray of int, shape (transfers,)
-        Place, in the scenario, of the flow whose path, hosts and scheme each has.
+        Place, in the scenario, of the flow whose path, hosts and scheme each has; -1 of a wait, which sends nothing and
+        ends as it begins.
     size : ndarray, shape (transfers,)
         Payload [bytes].
     start : ndarray, shape (transfers,)
@@ -37,7 +39,8 @@ class Transfers:
     after_at : ndarray of int, shape (transfers + 1,), or None
         From where to where in ``after`` those of a transfer are; None if ``after`` is a sequence for each.
     after_what : str or ndarray of int, shape (waits,)
-        When these have ended, as of `Flow`, of all; or for each wait 1 for the receipt and 0 for the answer.
+        When these have ended, as of `Flow`, of all; or for each wait 0 for the answer, 1 for the receipt, and 2 for the
+        last byte's leaving its host.
 
     Raises
     ------
@@ -62,7 +65,7 @@ class Transfers:
             columns[name] = column
         if not 1 <= count <= _MOST:
             raise InputError(f"transfers: there are {count}; give at least one, and at most {_MOST}")
-        bad = np.flatnonzero(~((columns["size"] > 0) & np.isfinite(columns["size"])))
+        bad = np.flatnonzero(~((columns["size"] > 0) & np.isfinite(columns["size"])) & (flow >= 0))
         if len(bad):
             raise InputError(f"transfer {bad[0]} size: {columns['size'][bad[0]]:g} is none; give its bytes")
         bad = np.flatnonzero(~((columns["start"] >= 0) & np.isfinite(columns["start"])))
@@ -81,7 +84,6 @@ class Transfers:
         what = self.after_what
         if isinstance(what, str):
             order.resolve_order((), what, "transfers ")
-            _refuse_departures(what, "transfers ")
         elif np.shape(what) != after.shape:
             raise InputError("transfers after_what: is not one for each wait; give one word, or an array like after")
         for name, value in (*columns.items(), ("after", after), ("after_at", at)):
@@ -97,11 +99,11 @@ class Transfers:
 
 
 class Waits(NamedTuple):
-    """Who is told of a transfer's end: places ``listed[at[i] : at[i + 1]]``, of which ``receipt`` as it is received."""
+    """Who is told of a transfer's end: places ``listed[at[i] : at[i + 1]]``, and of which of its ends."""
 
     at: np.ndarray
     listed: np.ndarray
-    receipt: np.ndarray
+    what: np.ndarray
     awaits: np.ndarray  # for how many ends each waits
 
 
@@ -119,9 +121,6 @@ def transfers_of(scenario: Scenario) -> Transfers:
     flows = scenario.flows
     counts = np.array([len(flow.after) for flow in flows])
     whats = [flow.after_what for flow in flows]
-    for i, flow in enumerate(flows):
-        if flow.after:
-            _refuse_departures(flow.after_what, f"flow {i} ")
     after_what: Any = whats[0]
     if len(set(whats)) > 1:
         after_what = np.repeat(np.arange(len(flows)), counts)  # whose wait each is, for now
@@ -135,7 +134,7 @@ def transfers_of(scenario: Scenario) -> Transfers:
         after_what,
     )
     if not isinstance(after_what, str):
-        each = [_receipt(whats[k], flows[k], flows[p]) for k, p in zip(after_what, after, strict=True)]
+        each = [_what(whats[k], flows[k], flows[p]) for k, p in zip(after_what, after, strict=True)]
         object.__setattr__(made, "after_what", np.array(each, np.int64))
     return made
 
@@ -146,28 +145,32 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
     follower = np.repeat(np.arange(count), np.diff(transfers.after_at))
     what = transfers.after_what
     if not isinstance(what, str):
-        receipt = np.asarray(what, bool)
-    elif what == order.KNOWN:
+        ends = np.asarray(what, np.int64)
+    elif what in (order.KNOWN, order.SENT):
         sources, targets = _hosts(scenario)
-        receipt = sources[transfers.flow[follower]] == targets[transfers.flow[transfers.after]]
+        mine, theirs = sources[transfers.flow[follower]], transfers.flow[transfers.after]
+        if what == order.SENT:
+            ends = np.where(mine == sources[theirs], DEPARTURE, RECEIPT)
+        else:
+            ends = np.where(mine == targets[theirs], RECEIPT, ANSWER)
     else:
-        receipt = np.full(len(follower), what == order.RECEIPT)
+        ends = np.full(len(follower), RECEIPT if what == order.RECEIPT else ANSWER)
     by_end = np.argsort(transfers.after, kind="stable")
     at = np.concatenate([[0], np.cumsum(np.bincount(transfers.after, minlength=count))])
-    return Waits(at, follower[by_end].astype(np.int32), receipt[by_end], np.diff(transfers.after_at).astype(np.int32))
+    return Waits(
+        at,
+        follower[by_end].astype(np.int32),
+        ends[by_end].astype(np.int8),
+        np.diff(transfers.after_at).astype(np.int32),
+    )
 
 
-def _refuse_departures(what: str, where: str) -> None:
-    """Refuse what counts as an end and is not followed here."""
-    if what == order.SENT:
-        raise InputError(
-            f"{where}after_what: when a last byte leaves is not followed at flow level; write receipt, answer or known"
-        )
-
-
-def _receipt(what: str, follower: Flow, before: Flow) -> bool:
+def _what(what: str, follower: Flow, before: Flow) -> np.int64:
+    """Which of the ends of `fluidcc.engines.flow_level.calendar` a flow waits for."""
     known = bool(follower.source) and follower.source == before.target
-    return what == order.RECEIPT or (what == order.KNOWN and known)
+    if what == order.SENT:
+        return DEPARTURE if bool(follower.source) and follower.source == before.source else RECEIPT
+    return RECEIPT if what == order.RECEIPT or (what == order.KNOWN and known) else ANSWER
 
 
 def _hosts(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
