@@ -94,19 +94,25 @@ class Graph:
         self.channel.append(channel)
         return place
 
-    def longest(self, times: np.ndarray) -> float:
-        """Length of the longest chain of operations that take so long [s] (operations,)."""
-        ends = np.zeros(len(self))
-        for i, before in enumerate(self.after):
-            ends[i] = times[i] + self.delay[i] + max((ends[k] for k in before), default=0.0)
-        return float(ends.max(initial=0.0))
+    def behind(self, i: int, k: int) -> bool:
+        """Whether an operation waits for the departure of another's last byte, not its arrival: both from one end."""
+        apart = self.size[k] == 0  # all waits are of one flow's ends
+        return apart == (self.size[i] == 0) and (apart or self.source[i] == self.source[k])
 
-    def critical(self, ends: np.ndarray) -> list[int]:
-        """The chain behind the wait that ended last: of what each had waited for, that with the latest end."""
-        at = int(np.argmax(np.where(np.array(self.size) > 0, 0.0, ends)))
+    def longest(self, left: np.ndarray, arrived: np.ndarray) -> float:
+        """Length of the longest chain [s] of operations that leave and arrive so long after they begin (operations,)."""
+        begins = np.zeros(len(self))
+        for i, before in enumerate(self.after):
+            released = (begins[k] + (left[k] if self.behind(i, k) else arrived[k]) for k in before)
+            begins[i] = self.delay[i] + max(released, default=0.0)
+        return float((begins + arrived).max(initial=0.0))
+
+    def critical(self, began: np.ndarray, left: np.ndarray, arrived: np.ndarray) -> list[int]:
+        """The chain behind the wait that began last: of what each had waited for, what released it last."""
+        at = int(np.argmax(np.where(np.array(self.size) > 0, 0.0, began)))
         chain = [at]
         while self.after[at]:
-            at = max(self.after[at], key=lambda k: ends[k])
+            at = max(self.after[at], key=lambda k: left[k] if self.behind(at, k) else arrived[k])
             chain.append(at)
         return chain[::-1]
 

@@ -15,8 +15,8 @@ from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule
 from fluidcc.collectives.graph import Graph, Laid, laid_out
 from fluidcc.collectives.jobs import Job, Work, placed, work_of
-from fluidcc.collectives.measures import load_of, numbers_of, pauses_of, transfers_of
-from fluidcc.fabrics.slowdown import alone
+from fluidcc.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
+from fluidcc.fabrics.slowdown import ends_alone
 from fluidcc.fabrics.topology import Topology
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
@@ -71,7 +71,8 @@ class CollectiveRun:
         As `as_dict` has them.
     transfers : xarray.Dataset
         Over ``transfer``: ``job``, ``iteration``, ``step``, ``rank``, ``source`` and ``target`` (hosts), ``size``
-        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``alone`` [s].
+        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``left`` and ``arrived`` [s], when its last packet went and
+        its last byte came, ``alone`` [s], ``critical``, whether the end had waited for it.
     load : xarray.Dataset
         Over ``time`` [s] and ``tier``: ``mean`` and ``most``, of the tier's links, of what each sent over its rate.
     """
@@ -156,8 +157,8 @@ def run(
     simulated = engine_of(engine)
     work = case.work(topology, placement, seed)
     laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
-    idle = alone(laid.scenario)
-    expected = _expected(work.graph, idle, laid)
+    left, arrived, idle = ends_alone(laid.scenario)
+    expected = _expected(work.graph, left, arrived, laid)
     horizon = PATIENCE * expected if until is None else until
     interval = max(expected / _SAMPLES, horizon / _MOST_SAMPLES)
     runs = 1 + (len(case.jobs) if separately and len(case.jobs) > 1 else 0)
@@ -168,8 +169,9 @@ def run(
 
     setup_s = time.perf_counter() - began
     found = simulated(laid.scenario, horizon, seed=seed, interval=interval, report=told)
-    transfers = transfers_of(work, laid, found, idle)
-    numbers = numbers_of(case.jobs, work, laid, found, transfers)
+    chain = chain_of(laid, found)
+    transfers = transfers_of(work, laid, found, idle, chain)
+    numbers = numbers_of(case.jobs, work, laid, found, transfers, chain)
     numbers |= pauses_of(topology, found)
     numbers |= {"idle_s": expected, "until_s": horizon, "setup_s": setup_s, **found.numbers}
     if runs > 1:
@@ -190,8 +192,8 @@ def _given(job: Job) -> dict[str, Any]:
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
 
 
-def _expected(graph: Graph, idle: np.ndarray, laid: Laid) -> float:
-    """Time on an idle fabric [s], from below: the longest chain of transfers alone, or the fullest link's bytes."""
+def _expected(graph: Graph, left: np.ndarray, arrived: np.ndarray, laid: Laid) -> float:
+    """Time on an idle fabric [s], from below: the longest chain, or the fullest link's bytes; ACKs take no room."""
     sends = np.array(graph.size) > 0
     scenario, load = laid.scenario, defaultdict[Any, float](float)
     for i in np.flatnonzero(sends).tolist():
@@ -201,4 +203,5 @@ def _expected(graph: Graph, idle: np.ndarray, laid: Laid) -> float:
             load[link] += graph.size[i] / float(scenario.links[link].rate)
     some = scenario.flows[int(np.argmax(sends))]
     wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
-    return max(graph.longest(np.where(sends, idle, 0.0)), wire * max(load.values()))
+    longest = graph.longest(np.where(sends, left, 0.0), np.where(sends, arrived, 0.0))
+    return max(longest, wire * max(load.values()))

@@ -14,7 +14,7 @@ import xarray as xr
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.model import Flow, Scenario, resolve
+from fluidcc.scenario.model import Flow, Scenario, base_rtt, resolve
 from fluidcc.scenario.round_trips import hop_rates, likeness, payload_base_rtt, propagation, slowest_rate
 from fluidcc.surface import constructor, public
 from fluidcc.units import SIZE, quantity, whole
@@ -39,14 +39,19 @@ def alone(scenario: Scenario) -> np.ndarray:
     ndarray, shape (flows,)
         [s]; infinite for long-lived flows.
     """
+    return ends_alone(scenario)[2]
+
+
+def ends_alone(scenario: Scenario) -> np.ndarray:
+    """Until each flow's last byte is on its sender's link, at its receiver, and acknowledged, alone (3, flows) [s]."""
     scenario = resolve(scenario)
     groups: dict[Any, list[int]] = defaultdict(list)
     key, sizes = likeness(scenario), np.array([flow.size for flow in scenario.flows], float)
     for i in np.flatnonzero(np.isfinite(sizes)).tolist():
         groups[key(scenario.flows[i])].append(i)
-    found = np.full(len(scenario.flows), np.inf)
+    found = np.full((3, len(scenario.flows)), np.inf)
     for members in groups.values():
-        found[members] = _train(scenario, scenario.flows[members[0]], sizes[members])
+        found[:, members] = _train(scenario, scenario.flows[members[0]], sizes[members])
     return found
 
 
@@ -61,11 +66,13 @@ def _train(scenario: Scenario, flow: Flow, sizes: np.ndarray) -> np.ndarray:
     for front, slow, rate in zip(fronts, slowest, rates, strict=True):
         before = np.where(full > 0, front + (full - 1) * packet / slow, 0.0)
         left = np.maximum(left, before) + last / rate
+    sent = (full * packet + last) / rates[0]
+    arrived = left + float(base_rtt(scenario, flow)) / 2  # links are as long there as back
     ack = float(scenario.ack_bytes) + float(flow.scheme.int_bytes)
     for rate in rates[::-1]:  # a short last packet's ACK may wait for the one before it
         before = np.where(full > 0, before + ack / rate, 0.0)
         left = np.maximum(left, before) + ack / rate
-    return left + propagation(scenario, flow)
+    return np.stack([sent, arrived, left + propagation(scenario, flow)])
 
 
 def _by_simulator(scenario: Scenario) -> np.ndarray:
