@@ -33,7 +33,7 @@ class Team:
     server : int
         Ranks of one server, neighbours in ``ranks``; 1 without servers.
     server_rate : float
-        Of a copy inside of one [bytes/s].
+        Of all that a rank copies inside of one [bytes/s].
     compute : float
         Of a stage of a pipeline, for each of its chunks [s].
     weights : ndarray or None
@@ -54,7 +54,7 @@ class Team:
         """A transfer between two of the team, counted within it: by the fabric, or inside a server."""
         source, target = self.ranks[a], self.ranks[b]
         if a // self.server == b // self.server and self.server > 1:
-            return self.graph.wait(source, size / self.server_rate, after, target=target, step=step)
+            return self.graph.copy(source, target, size / self.server_rate, after, step)
         return self.graph.send(source, target, size, after, step, channel)
 
 

@@ -50,6 +50,7 @@ class Graph:
         self.channel: list[int] = []
         self.now: tuple[int, int] = 0, 0  # job and iteration of what is added
         self._last: dict[tuple[int, int, int], int] = {}  # transfer of each connection
+        self._copied: dict[int, int] = {}  # copy of each rank inside its server
 
     def __len__(self) -> int:
         """How many operations there are."""
@@ -73,9 +74,16 @@ class Graph:
         self._last[connection] = self._add(source, target, max(1.0, round(size)), 0.0, after, step, channel)
         return self._last[connection]
 
-    def wait(self, rank: int, delay: float, after: After = (), *, target: int | None = None, step: int = -1) -> int:
-        """Add a time that passes in a rank, or in a server on the way to another of its ranks; its place."""
-        return self._add(rank, rank if target is None else target, 0.0, delay, after, step, 0)
+    def wait(self, rank: int, delay: float, after: After = ()) -> int:
+        """Add a time that passes in a rank; its place."""
+        return self._add(rank, rank, 0.0, delay, after, -1, 0)
+
+    def copy(self, source: int, target: int, delay: float, after: After = (), step: int = 0) -> int:
+        """Add a copy inside a server that takes so long, behind the last that its rank has sent there; its place."""
+        if source in self._copied:
+            after = [*after, self._copied[source]]
+        self._copied[source] = self._add(source, target, 0.0, delay, tuple(dict.fromkeys(after)), step, 0)
+        return self._copied[source]
 
     def _add(self, source: int, target: int, size: float, delay: float, after: After, step: int, channel: int) -> int:
         place = len(self.source)

@@ -53,7 +53,7 @@ class Job:
         Ranks of one server, neighbours in order: they copy at ``server_rate``, and all-reduce, all-gather and
         reduce-scatter are done inside servers first, or last, with a ring of each rank's like between them.
     server_rate : quantity
-        Of each rank inside its server [bytes/s].
+        Of each rank inside its server, all its copies together, which follow each other [bytes/s].
     start : quantity
         Before the first [s].
     name : str
