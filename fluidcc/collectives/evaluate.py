@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule, read_goal
 from fluidcc.collectives.jobs import Job
@@ -148,10 +149,10 @@ def cases_of(
         name = Path(listed).name
         _refuse({"hosts": hosts, "jobs": count, **given}, f"{name} says all that")
         if str(listed).endswith(".toml"):
-            return [Case(name, tuple(read_jobs(listed)))]
-        return [Case(name, schedule=read_goal(listed))]
+            return [Case(name, tuple(read_jobs(listed)), file=str(listed)[:200])]
+        listed = read_goal(listed)
     if isinstance(listed, Schedule):
-        return [Case(Path(listed.name).name, schedule=listed)]
+        return [Case(Path(listed.name).name, schedule=listed, file=listed.name)]
     if not isinstance(listed, (str, list, tuple)):
         raise InputError(f"kinds: {repr(kinds)[:40]} names none; write for example 'all-reduce', or give a Job")
     if not isinstance(listed, str) and any(isinstance(each, Job) for each in listed):
@@ -172,7 +173,8 @@ def cases_of(
 
 
 def _is_file(text: str) -> bool:
-    return "/" in text or "." in text or os.path.exists(text)
+    """Whether no kinds can be meant: a kind goes before a file of its name, which is given as a path."""
+    return "/" in text or "." in text or (text not in KINDS and os.path.exists(text))
 
 
 def _refuse(given: Mapping[str, Any], why: str) -> None:

@@ -108,7 +108,7 @@ class Graph:
         return apart == (self.size[i] == 0) and (apart or self.source[i] == self.source[k])
 
     def longest(self, left: np.ndarray, arrived: np.ndarray) -> float:
-        """Length of the longest chain [s] of operations that leave and arrive so long after they begin (operations,)."""
+        """Length [s] of the longest chain, of how long after their begin operations leave and arrive (operations,)."""
         begins = np.zeros(len(self))
         for i, before in enumerate(self.after):
             released = (begins[k] + (left[k] if self.behind(i, k) else arrived[k]) for k in before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_each_link_begins_as_it_is_released(kind: str, options: dict[str, Any]) 
     found = packets(laid.scenario, 0.1, seed=1, interval=1e-3)
     graph, chain = work.graph, work.graph.critical(found.began, found.left, found.arrived)
     crossed = 0
-    for before, i in zip(chain[:-1], chain[1:], strict=True):
+    for before, i in itertools.pairwise(chain):
         own = graph.size[i] > 0 < graph.size[before] and graph.source[i] == graph.source[before]
         crossed += own
         released = found.left[before] if own else found.arrived[before]
