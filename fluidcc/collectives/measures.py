@@ -166,9 +166,10 @@ def load_of(topology: Topology, laid: Laid, found: Outcome) -> xr.Dataset:
     times, sent = found.times[:kept], found.sent[:kept, : len(links)]
     share = np.diff(sent, axis=0) / np.diff(times)[:, None] / rates if kept > 1 else np.zeros((0, len(links)))
     names: Sequence[str] = sorted(groups)
+    used = {name: [i for i in groups[name] if sent[-1:, i].any()] or groups[name] for name in names}
     return xr.Dataset(
         {
-            "mean": (("time", "tier"), np.stack([share[:, groups[name]].mean(axis=1) for name in names], axis=1)),
+            "mean": (("time", "tier"), np.stack([share[:, used[name]].mean(axis=1) for name in names], axis=1)),
             "most": (("time", "tier"), np.stack([share[:, groups[name]].max(axis=1) for name in names], axis=1)),
         },
         coords={"time": (times[1:] + times[:-1]) / 2, "tier": list(names)},

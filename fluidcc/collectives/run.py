@@ -81,7 +81,8 @@ class CollectiveRun:
         [bytes], ``began`` and ``finished`` [s] (NaN if not), ``left`` and ``arrived`` [s], when its last packet went
         and its last byte came, ``alone`` [s], ``critical``, whether the end had waited for it.
     load : xarray.Dataset
-        Over ``time`` [s] and ``tier``: ``mean`` and ``most``, of the tier's links, of what each sent over its rate.
+        Over ``time`` [s] and ``tier``: of what each of the tier's links sent over its rate the ``mean``, of those that
+        sent anything, if only ACKs, and the ``most``. Hosts' own links are not among them.
     """
 
     scheme: str
