@@ -42,14 +42,15 @@ def command(
         str | None, typer.Option(metavar="T", help="Before each; of a pipeline, of each stage and chunk; 0.")
     ] = None,
     chunks: Annotated[
-        int | None, typer.Option(help="Rings side by side; of trees, broadcast and pipeline, parts in turn; 1.")
+        int | None,
+        typer.Option(help="Rings side by side; of trees, broadcast and pipeline, parts in turn; 1 (trees: 16)."),
     ] = None,
     algorithm: Annotated[str | None, typer.Option(help="ring (default) or tree, of all-reduce.")] = None,
     skew: Annotated[
         str | None, typer.Option(help="Of all-to-all: popularity of ranks falls as their place to this power; 0.")
     ] = None,
     server: Annotated[int | None, typer.Option(metavar="N", help="Ranks of a server, which copy inside it; 1.")] = None,
-    server_rate: Annotated[str | None, typer.Option(metavar="R", help="At that rate, each.")] = None,
+    server_rate: Annotated[str | None, typer.Option(metavar="R", help="At that rate, each rank.")] = None,
     jobs: Annotated[int | None, typer.Option(help="So many equal jobs share the hosts; 1.")] = None,
     separately: Annotated[
         bool, typer.Option("--separately", help="Run each job alone, too: how much are they slowed by each other?")
