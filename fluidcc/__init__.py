@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from fluidcc.schemes.hpcc_multiq import HPCCMultiQ as HPCCMultiQ
     from fluidcc.schemes.hpcc_rx import HPCCRx as HPCCRx
     from fluidcc.schemes.none import NoControl as NoControl
+    from fluidcc.schemes.nscc import NSCC as NSCC
     from fluidcc.schemes.preset import Preset as Preset
     from fluidcc.schemes.presets import preset as preset
     from fluidcc.schemes.presets import presets as presets
@@ -130,6 +131,7 @@ _HOMES = {
     "LimitCycle": "fluidcc.theory.control.limit_cycle",
     "Linearization": "fluidcc.theory.control.linearize",
     "Link": "fluidcc.scenario.model",
+    "NSCC": "fluidcc.schemes.nscc",
     "NoControl": "fluidcc.schemes.none",
     "PFC": "fluidcc.scenario.model",
     "Preset": "fluidcc.schemes.preset",

@@ -30,6 +30,7 @@ class Bar:
     total : int
         Number of units, shown with their rate.
     unit : str
+        Empty: there is no rate to show.
     lines : bool
         Where there is no such place, say so in lines on standard error instead, at most one in `BETWEEN_LINES`.
     """
@@ -59,13 +60,14 @@ class Bar:
             finally:
                 _SHOWN.release()
 
-    def __call__(self, share: float) -> None:
-        """Report the share done, 0 to 1."""
+    def __call__(self, share: float, where: str = "") -> None:
+        """Report the share done, 0 to 1, and in words where the work is."""
+        label = f"{self._label} ({where})" if where else self._label
         now = time.perf_counter()
         elapsed = now - self._began
         if self._lines and share < 1 and now - self._said >= BETWEEN_LINES:
             self._said = now
-            line = f"{self._label}: {round(share * self._total)} of {self._total}, {elapsed:.0f} s"
+            line = f"{label}: {round(share * self._total)} of {self._total}, {elapsed:.0f} s"
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         if self._bar is None:
             if not self._watched or share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
@@ -75,7 +77,8 @@ class Bar:
             self._show()
         assert self._bar is not None
         done = round(share * self._total)
-        self._bar.update(self._task, completed=done, rate=f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s")
+        rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s" if self._unit else ""
+        self._bar.update(self._task, completed=done, rate=rate, description=label)
         if self._cell is not None and now - self._drawn >= BETWEEN_DRAWINGS:
             self._drawn = now
             self._cell.update(self._bar)

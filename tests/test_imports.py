@@ -29,6 +29,7 @@ ORDER = (
     "fluidcc.engines.compiled",
     "fluidcc.engines.packet",
     "fluidcc.engines.hybrid",
+    "fluidcc.engines.flow_level",
     "fluidcc.schemes.*",
     "fluidcc.engines",
     "fluidcc.theory",

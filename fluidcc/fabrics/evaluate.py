@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -29,7 +29,7 @@ from fluidcc.scenario.builders.common import NETWORK, marking_of
 from fluidcc.schemes.preset import Preset
 from fluidcc.schemes.presets import preset as preset_of
 from fluidcc.surface import keywords, public
-from fluidcc.units import TIME, Rate, quantity, whole
+from fluidcc.units import TIME, Rate, quantity, show, whole
 
 PRESET = "hpcc-eval"  # every scheme has it: switches of 32 MB with PFC, in which schemes can be compared
 _MOST_SEEDS = 1000
@@ -149,14 +149,14 @@ def _all(
     stopped = threading.Event()
     shares = [0.0] * len(jobs)
     label = f"simulating {len(jobs)} run{'s' * (len(jobs) > 1)}"
-    with Bar(label, 100 * len(jobs), "% of a run", lines=True) as bar, ThreadPoolExecutor(threads) as pool:
+    with Bar(label, 100, "", lines=True) as bar, ThreadPoolExecutor(threads) as pool:
 
-        def told(k: int, share: float) -> None:
+        def told(k: int, share: float, at: float) -> None:
             if stopped.is_set():
                 _stop()
             shares[k] = share
             if threading.current_thread() is not threading.main_thread() and k == _leading(shares):
-                bar(sum(shares) / len(shares))
+                bar(sum(shares) / len(shares), f"{jobs[k][0]}, seed {jobs[k][2]}, is at {show(at, TIME)}")
 
         def work(k: int) -> FabricRun:
             name, chosen, seed = jobs[k]
@@ -171,7 +171,7 @@ def _all(
                 with contextlib.suppress(InputError):  # a damaged one is run again
                     found = read_run(path)
             if found is None:
-                found = run(topology, rows, name, chosen, seed, report=lambda share: told(k, share), **settings)
+                found = run(topology, rows, name, chosen, seed, report=partial(told, k), **settings)
                 if path is not None:
                     found.save(path)
             shares[k] = 1.0

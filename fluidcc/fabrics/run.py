@@ -161,7 +161,7 @@ def run(
     ideal: str = "alone",
     network: dict[str, Any] | None = None,
     frames: bool = False,
-    report: Callable[[float], None] | None = None,
+    report: Callable[[float, float], None] | None = None,
 ) -> FabricRun:
     """Run flows to the end, or as long as is waited for them.
 
@@ -190,7 +190,7 @@ def run(
     frames : bool
         Whether each frame of flow control is kept.
     report : callable
-        Told the share of the horizon that is simulated.
+        Told the share of the work that is done, and the time that is simulated so far [s].
 
     Returns
     -------
@@ -221,7 +221,8 @@ def run(
 
     def told(share: float) -> None:
         if report is not None:
-            report(_SHARE * share / busy if share < busy else _SHARE + (1 - _SHARE) * (share - busy) / (1 - busy))
+            done = _SHARE * share / busy if share < busy else _SHARE + (1 - _SHARE) * (share - busy) / (1 - busy)
+            report(done, share * horizon)
 
     sim, wall_s = execute(plan, seed, report=told)
     looped = time.perf_counter()

@@ -14,8 +14,9 @@ import xarray as xr
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.model import Flow, Scenario, base_rtt, resolve
-from fluidcc.scenario.round_trips import hop_rates, likeness, payload_base_rtt, propagation, slowest_rate
+from fluidcc.scenario.model import Scenario, base_rtt, resolve
+from fluidcc.scenario.round_trips import likeness, payload_base_rtt, propagation, slowest_rate
+from fluidcc.scenario.unloaded import train
 from fluidcc.surface import constructor, public
 from fluidcc.units import SIZE, quantity, whole
 
@@ -51,28 +52,12 @@ def ends_alone(scenario: Scenario) -> np.ndarray:
         groups[key(scenario.flows[i])].append(i)
     found = np.full((3, len(scenario.flows)), np.inf)
     for members in groups.values():
-        found[:, members] = _train(scenario, scenario.flows[members[0]], sizes[members])
+        flow, those = scenario.flows[members[0]], sizes[members]
+        received, answered = train(scenario, flow, those)
+        header = float(scenario.wire_packet_of(flow)) - float(scenario.packet_size)
+        sent = (those + np.ceil(those / float(scenario.packet_size)) * header) / float(flow.line_rate)
+        found[:, members] = sent, received, answered + (propagation(scenario, flow) - base_rtt(scenario, flow))
     return found
-
-
-def _train(scenario: Scenario, flow: Flow, sizes: np.ndarray) -> np.ndarray:
-    rates = np.array(hop_rates(scenario, flow), float)
-    payload, packet = float(scenario.packet_size), float(scenario.wire_packet_of(flow))
-    full = np.maximum(np.ceil(sizes / payload) - 1, 0)  # packets before the last
-    last = sizes - full * payload + packet - payload
-    fronts = np.cumsum(packet / rates)  # when the first has left each hop
-    slowest = np.minimum.accumulate(rates)
-    before, left = np.zeros_like(sizes), np.zeros_like(sizes)  # when the last full packet has left a hop, and the last
-    for front, slow, rate in zip(fronts, slowest, rates, strict=True):
-        before = np.where(full > 0, front + (full - 1) * packet / slow, 0.0)
-        left = np.maximum(left, before) + last / rate
-    sent = (full * packet + last) / rates[0]
-    arrived = left + float(base_rtt(scenario, flow)) / 2  # links are as long there as back
-    ack = float(scenario.ack_bytes) + float(flow.scheme.int_bytes)
-    for rate in rates[::-1]:  # a short last packet's ACK may wait for the one before it
-        before = np.where(full > 0, before + ack / rate, 0.0)
-        left = np.maximum(left, before) + ack / rate
-    return np.stack([sent, arrived, left + propagation(scenario, flow)])
 
 
 def _by_simulator(scenario: Scenario) -> np.ndarray:

@@ -256,6 +256,33 @@ class HybridSide(Protocol[P_contra]):
         ...
 
 
+# -- the flow-level side: schemes/NAME/flow_level.py -------------------------------------------------------------
+
+
+class FlowLevelSide(Protocol[P_contra]):
+    """A sender of the flow-level engine, which is told once in each step of all ACKs that came in it.
+
+    A scheme without one runs there on its hybrid side, if it has one, or on its fluid side, which takes longer. The
+    rule, decorated with ``kernel`` of `fluidcc.engines.packet.jit`, takes what it names of ``flow`` (a record of
+    `fluidcc.engines.flow_level.memory`), ``me`` (its row of ``STATE``), ``f`` (the slot's number), ``now`` and ``dt``
+    [s]:
+
+    - ``told``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
+
+    ``fill`` sets the first window, too. ``NEEDS`` names what it looks at beside marks and bytes: ``"telemetry"`` (the
+    path's ports, in ``flow``'s arrays) or ``"delay"`` (``flow.rtt``); ``ONLY`` is that of a fluid side.
+    """
+
+    @property
+    def STATE(self) -> np.dtype[Any]:
+        """Aligned record of a flow's parameters and state; no field is named like an attribute of NumPy scalars."""
+        ...
+
+    def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
+        """Copy bound parameters and the first state into a flow's zeroed record; times in seconds."""
+        ...
+
+
 # -- fixed points: schemes/NAME/equilibrium.py -------------------------------------------------------------------
 
 

@@ -34,8 +34,13 @@ PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 HYBRID_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"begin": (), "notified": (), "expired": (), "counted": (), "observe": ("samples", "row")}
 )
-RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES}
-COMMON = {"packet": ("sim", "core", "ports", "uniforms", "flow", "me", "f"), "hybrid": ("flow", "me", "f", "now")}
+FLOW_LEVEL_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType({"told": ("dt",)})
+RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES, "flow_level": FLOW_LEVEL_RULES}
+COMMON = {
+    "packet": ("sim", "core", "ports", "uniforms", "flow", "me", "f"),
+    "hybrid": ("flow", "me", "f", "now"),
+    "flow_level": ("flow", "me", "f", "now"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +89,17 @@ class Hybrid:
     STATE: Any
     OBSERVABLES: Observables
     fill: Callable[..., None]
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowLevel:
+    """A flow-level side; see `fluidcc.schemes.protocol.FlowLevelSide`. ``rules`` are those that it has."""
+
+    STATE: Any
+    fill: Callable[..., None]
+    NEEDS: frozenset[str] = frozenset()
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
 
@@ -185,6 +201,14 @@ class Scheme:
         if module is None:
             return None
         return dataclasses.replace(self._made(Hybrid, module, "hybrid"), rules=self._rules(module, "hybrid"))
+
+    @cached_property
+    def flow_level(self) -> FlowLevel | None:
+        """Its flow-level side."""
+        module = self.module("flow_level")
+        if module is None:
+            return None
+        return dataclasses.replace(self._made(FlowLevel, module, "flow_level"), rules=self._rules(module, "flow_level"))
 
     @cached_property
     def equilibrium(self) -> Equilibrium | None:

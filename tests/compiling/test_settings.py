@@ -26,7 +26,7 @@ THEIRS = {
     "jax_transfer_guard": "disallow",
     "jax_default_matmul_precision": "bfloat16",
 }
-OTHERS = ("acc", "swift", "timely", "dctcp")
+OTHERS = ("acc", "swift", "timely", "dctcp", "nscc")
 A, C, R = np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([1.0, 2.0]), np.array([0.1, 0.2])
 
 

@@ -32,6 +32,7 @@ from fluidcc.units import SIZE, show
 
 _NUMBERS = 1 << 16  # random numbers at a time
 _EVENTS = 1024  # to come, to begin with
+_MARGIN = 32  # of what one event may need, if no link fails
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,9 +109,7 @@ def prepare(
         log=records(layout.LOG, log),
         senders=dispatch.tables([scenario.flows[m].scheme.name for m in members]),
     )
-    ticks = ticks_of(scenario, topology, sim.ports, largest)
-    reach = int(sim.ports["delay"].max() + ticks.max())
-    sim = sim._replace(ticks=ticks, calendar=new_calendar(core[0], _EVENTS, reach))
+    sim = sim._replace(ticks=ticks_of(scenario, topology, sim.ports, largest))
     for i in range(len(scenario.links)):
         sim.links[i].port = i
     core[0].frames_only = frames_only
@@ -121,7 +120,7 @@ def prepare(
     _flows(scenario, topology, sim, members)
     lists = _lists(scenario, single, topology, sim, np.array(members))
     sim = sim._replace(lists=lists, routes=_routes(topology), bitmaps=bitmaps_of(sim.flows))
-    _first(scenario, sim, times)
+    sim = sim._replace(calendar=_first(scenario, sim, times))
     sim = grown_packets(sim, 1024)
     return PreparedRun(sim, topology, members, times, run)
 
@@ -131,7 +130,7 @@ def _by_page(shape: tuple[int, ...]) -> np.ndarray:
 
     Of a queue's distribution only the lengths that it has are ever written.
     """
-    taken = mmap.mmap(-1, max(1, 8 * math.prod(shape)))
+    taken = mmap.mmap(-1, max(1, 8 * math.prod(shape)), access=mmap.ACCESS_COPY)
     return np.frombuffer(taken, np.float64, math.prod(shape)).reshape(shape)
 
 
@@ -316,8 +315,8 @@ def _nic_blocks(sim: Sim) -> None:
     sim.ports["first"] = np.concatenate([[0], np.cumsum(counts)[:-1]])
 
 
-def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
-    """Switches of the run, and the events that set it going, in order of time."""
+def _first(scenario: Scenario, sim: Sim, times: Times) -> Any:
+    """Switches of the run, and a calendar of the events that set it going."""
     core = sim.core[0]
     core.queues = 1 + len(scenario.classes)
     core.ns3 = scenario.timing == "ns3"
@@ -328,6 +327,8 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
     core.sample_interval = times.interval
     settle_losses(scenario, core)
     core.free = -1
+    # A link that fails may let everybody go on whom its queues had paused, at once.
+    core.margin = _MARGIN + (2 * len(sim.ports) * len(scenario.classes) if scenario.failures else 0)
     first = sim.lists[core.started]
     events = [
         (times.opens, layout.OPEN, 0),  # before what is sent at that instant
@@ -344,4 +345,7 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> None:
         events.append((round(storm.at * PS), layout.JAM, port))
         if math.isfinite(storm.duration):
             events.append((round((storm.at + storm.duration) * PS), layout.RELEASE, port))
-    begin(core, sim.calendar, [(time, (int(kind) << SHIFT) | index) for time, kind, index in events])
+    reach = int(sim.ports["delay"].max() + sim.ticks.max())
+    calendar = new_calendar(core, max(_EVENTS, 2 * len(events)), reach)
+    begin(core, calendar, [(time, (int(kind) << SHIFT) | index) for time, kind, index in events])
+    return calendar

@@ -37,7 +37,7 @@ from fluidcc.engines.packet.layout import (
 from fluidcc.engines.packet.prefetch import prefetch
 from fluidcc.engines.packet.record import account, write
 
-MARGIN = 32  # packets, calendar rows, random numbers and log lines that one event may need
+DRAWS = 32  # random numbers that one event may need
 TIMERS = 4  # of each flow
 _INDEX = (1 << BESIDE) - 1
 _LINES = 4  # of a packet that is asked for: what every hop reads, and the first telemetry
@@ -64,13 +64,13 @@ def run(sim: Any, until: Any, most: Any) -> Any:
         first = calendar[0]
         if first.time > until:
             return DONE
-        if core.spare < MARGIN:
+        if core.spare < core.margin:
             return GROW_PACKETS
-        if core.pending + MARGIN > core.rows:
+        if core.pending + core.margin > core.rows:
             return GROW_CALENDAR
-        if core.drawn + MARGIN > len(sim.uniforms):
+        if core.drawn + DRAWS > len(sim.uniforms):
             return REFILL
-        if len(sim.log) > 0 and core.logged + MARGIN > len(sim.log):
+        if len(sim.log) > 0 and core.logged + core.margin + len(sim.packets) > len(sim.log):
             return GROW_LOG
         core.now = first.time
         core.present = first.order

@@ -37,6 +37,7 @@ def sources() -> list[Path]:
         *sorted(here.glob("*.py")),
         *sorted((here.parent / "hybrid").glob("*.py")),
         *sorted((here.parent / "compiled").glob("*.py")),
+        *sorted((here.parent / "flow_level").glob("*.py")),
     ]
     return [*engines, *sources_of([scheme.package for scheme in schemes])]
 

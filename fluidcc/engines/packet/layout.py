@@ -45,7 +45,7 @@ ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(5, 10))
 QLEN, TX_BYTES, TS, PORT_ID, QLEN_CLASS, TX_CLASS = range(6)
 COLUMNS = 6
 
-_I, _S, _H, _B, _F = np.int64, np.int32, np.int16, np.int8, np.float64
+_I, _S, _B, _F = np.int64, np.int32, np.int8, np.float64
 _LINE = 64  # bytes of a line of cache
 
 
@@ -112,7 +112,7 @@ CORE = np.dtype(
         ("window_open", _I),
         ("window_close", _I),
         ("sample_interval", _I),
-        ("limit", _I),  # end of the run
+        ("margin", _I),  # packets and events that one event may need
         ("stopped", _F),  # rates of all ports that are paused, bytes/s
         ("stopped_max", _F),
         ("depths", _I, (DEPTHS,)),  # PAUSE frames that stopped a port, by its depth
@@ -153,10 +153,7 @@ PORT = lines(
         ("wire_tail", _S),
         ("busy", _B),
         ("awaited", _B),  # whether the calendar has the end of its transmission
-        ("down", _B),
-        ("host", _B),  # whether its node is a host
-        ("waiting", _H),  # bit set of queues that are not empty
-        ("paused", _H),  # bit set of queues that PFC stopped
+        ("waiting", _S),  # bit set of queues that are not empty
         # The second: what joins its queues, and who is at its ends.
         ("node", _S),  # that it belongs to
         ("peer", _S),  # node at the far end
@@ -164,12 +161,14 @@ PORT = lines(
         ("link", _S),  # row of the statistics; -1 for none
         ("ticks", _S),  # row of the table of transmission times
         ("stopping", _S),  # bit set of queues that the far end has asked to pause
+        ("paused", _S),  # bit set of queues that PFC stopped
+        ("down", _B),
+        ("host", _B),  # whether its node is a host
+        ("on_departure", _B),  # mark packets as they leave
         ("came", _I),  # bytes that joined the queues
         ("kmin", _F),
         ("kmax", _F),
         ("max_on", _I),  # ternary congestion detection; -1: none
-        ("on_departure", _S),  # mark packets as they leave
-        ("incoming", _S),  # flows that are arriving at this NIC's host
         # The third: a NIC's flows, and when the switch at the far end pauses this port.
         ("wake", _I),  # pending timer of a NIC
         ("turn", _S),  # flow of a NIC that was served last
@@ -183,6 +182,7 @@ PORT = lines(
         # A line each.
         ("queues", QUEUE, (QUEUES,)),
         # What few events read.
+        ("incoming", _I),  # flows that are arriving at this NIC's host
         ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
         ("turns", _S, (QUEUES,)),  # of each priority: queue whose turn it is
         ("fresh", _S, (QUEUES,)),  # and whether that has just begun
@@ -222,14 +222,14 @@ PACKET = lines(
         ("route", _S),
         ("onward", _S),  # on a wire: port at its far end that it will join; -1 at a host
         ("ingress", _S),  # port that it came from; -1 at its sender
-        ("hop", _H),  # on its route, of the port that it is at
-        ("kind", _B),
-        ("queue", _B),
+        ("hop", _S),  # on its route, of the port that it is at
         ("next_arrives", _I),  # of the next one on its wire: when it reaches the far end,
         ("next_order", _I),  # and the place of that event
         ("marks", _S),  # CE: of itself (data), or packets that carried it (ACK)
         ("undetermined", _S),  # UE, likewise; no packet carries both
         ("path", _S),  # XOR of the ids of the switches that it crossed
+        ("kind", _B),
+        ("queue", _B),
         ("hops", _B),  # filled rows of the telemetry
         ("stamped", _B),  # what telemetry its flow has (FLOW)
         # The second.
@@ -376,6 +376,6 @@ class Sim(NamedTuple):
 
 def records(dtype: np.dtype[Any], rows: int) -> Any:
     """Zeroed records whose fields are attributes, with and without compilation; the first begins a line of cache."""
-    memory = np.zeros(max(rows * dtype.itemsize + _LINE, 1 << 23), np.uint8)
+    memory = np.zeros(rows * dtype.itemsize + _LINE, np.uint8)
     first = -memory.ctypes.data % _LINE
     return memory[first : first + rows * dtype.itemsize].view(dtype).view(np.recarray)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 
 def sources_of(packages: Iterable[str]) -> list[Path]:
-    """Files of the packet sides of schemes' packages, and of all modules of any scheme's that they import."""
+    """Files of the compiled sides of schemes' packages, and of all modules of any scheme's that they import."""
     packages = list(packages)
     roots = tuple(dict.fromkeys(("fluidcc.schemes", *packages)))
     found: dict[str, Path] = {}
-    waiting = [f"{package}.{side}" for package in packages for side in ("packet", "hybrid")]
+    waiting = [f"{package}.{side}" for package in packages for side in ("packet", "hybrid", "flow_level")]
     while waiting:
         name = waiting.pop()
         path = None if name in found else _file(name)

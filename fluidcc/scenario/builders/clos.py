@@ -17,7 +17,7 @@ from fluidcc.scenario.builders.common import (
     per_flow,
 )
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
-from fluidcc.scenario.routing import ecmp, shortest_paths
+from fluidcc.scenario.routing import ShortestPaths, ecmp
 from fluidcc.surface import keywords, public
 from fluidcc.units import refuse_bare_rate, whole
 
@@ -133,6 +133,7 @@ def clos(
     for h in range(count):
         tor, host = f"T{h // hosts + 1}", f"H{h}"
         links.append(Link(rate, delay, host_marks, name=f"{tor}->{host}", source=tor, target=host))
+    shortest = ShortestPaths(fabric)
     between: dict[tuple[int, int], list[tuple[int, ...]]] = {}
     rows = list(flows)
     initial_rates = per_flow(initial_rate, len(rows), "initial_rate")
@@ -141,7 +142,7 @@ def clos(
         source, target, fields = flow_row(row, i, range(count), f"the hosts are 0 to {count - 1}")
         pair = source // hosts, target // hosts
         if pair not in between:
-            paths = shortest_paths(fabric, f"T{pair[0] + 1}", f"T{pair[1] + 1}")
+            paths = shortest.between(f"T{pair[0] + 1}", f"T{pair[1] + 1}")
             between[pair] = [path for path in paths if routing == "shortest" or _goes_up_and_down(fabric, path)]
         if not between[pair]:
             kind = "" if routing == "shortest" else "shortest up-down "

@@ -15,10 +15,11 @@ if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are import
     from jax import Array
 
     from fluidcc.schemes import protocol
-    from fluidcc.schemes.dctcp import crosscheck, equilibrium, fluid, packet
+    from fluidcc.schemes.dctcp import crosscheck, equilibrium, flow_level, fluid, packet
 
     _parameters: type[protocol.Parameters] = DCTCP
     _fluid: protocol.Windowed[DCTCP, fluid.State, Array] = fluid
     _packet: protocol.PacketSide[DCTCP] = packet
+    _flow_level: protocol.FlowLevelSide[DCTCP] = flow_level
     _equilibrium: protocol.EquilibriumSide[DCTCP] = equilibrium
     _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -196,6 +196,15 @@ def test_a_storm_of_finite_duration_is_recovered_from() -> None:
     assert summary["pfc"]["deadlock_s"] is None
 
 
+def test_as_many_storms_as_there_are() -> None:
+    """More events at the start than a calendar has room for by default; at once they are one."""
+    one = fc.simulate(case_1(fc.Storm("b>sink 0", "100us", "300us"), size="250KB"), "3ms", engine="packet")
+    many = fc.simulate(case_1(*[fc.Storm("b>sink 0", "100us", "300us")] * 1500, size="250KB"), "3ms", engine="packet")
+    assert many.summary["fct_s"] == one.summary["fct_s"]
+    apart = [fc.Storm("b>sink 0", f"{1000 + k}us", "1ns") for k in range(1500)]
+    assert fc.simulate(case_1(*apart, size="250KB"), "3ms", engine="packet").summary["fct_s"][0] < 1e-3
+
+
 def test_a_storm_that_will_end_is_not_for_ever() -> None:
     scenario = case_1(fc.Storm("b>sink 0", "100us", "1ms"))
     summary = fc.simulate(scenario, "900us", engine="packet").summary

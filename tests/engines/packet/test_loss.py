@@ -201,7 +201,7 @@ def test_two_classes_cannot_be_left_without_flow_control() -> None:
     assert summary["pfc_pauses"] == 0 < summary["drops"]
 
 
-@pytest.mark.parametrize("scheme", ["dcqcn", "hpcc", "hpcc-rx", "swift", "acc", "timely", "dctcp", "none"])
+@pytest.mark.parametrize("scheme", ["dcqcn", "hpcc", "hpcc-rx", "swift", "acc", "timely", "dctcp", "nscc", "none"])
 @pytest.mark.parametrize("recovery", ["gbn", "irn"])
 def test_every_scheme_recovers(scheme: str, recovery: str) -> None:
     """From wires that lose data and ACKs, and from a buffer that is too small."""

@@ -63,7 +63,7 @@ def test_order_is_counted_as_the_log_has_it() -> None:
     assert one_path.summary["reordered"] == 0
 
 
-@pytest.mark.parametrize("scheme", ["none", "hpcc", "hpcc-rx", "dcqcn", "swift"])
+@pytest.mark.parametrize("scheme", ["none", "hpcc", "hpcc-rx", "dcqcn", "swift", "nscc"])
 @pytest.mark.parametrize("interval", [1, 8])
 def test_flows_end_when_all_has_come(scheme: str, interval: int) -> None:
     """No sooner than alone, and with every byte there, also if the last packet comes before others."""

@@ -1,0 +1,1 @@
+"""Flows as numbers: rates of whole fabrics, event by event or step by step, without packets."""

@@ -1,0 +1,59 @@
+"""Starts to come, in order of time: a heap of transfers; and what an end sets going."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.packet.jit import kernel
+
+
+@kernel
+def push(heap: Any, held: Any, begins: Any, t: Any) -> None:
+    """Put a transfer among those to start, at its time."""
+    at = held
+    while at > 0:
+        above = (at - 1) // 2
+        if begins[heap[above]] <= begins[t]:
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = t
+
+
+@kernel
+def pop(heap: Any, held: Any, begins: Any) -> Any:
+    """Take the first of ``held``, which is one more than are left."""
+    first, last = heap[0], heap[held - 1]
+    left, at = held - 1, 0
+    while True:
+        below = 2 * at + 1
+        if below >= left:
+            break
+        if below + 1 < left and begins[heap[below + 1]] < begins[heap[below]]:
+            below += 1
+        if begins[last] <= begins[heap[below]]:
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = last
+    return first
+
+
+@kernel
+def tell(
+    waits_at: Any, listed: Any, receipt: Any, awaits: Any, delay: Any, begins: Any, t: Any, received: Any,
+    answered: Any, heap: Any, held: Any,
+) -> Any:  # fmt: skip
+    """A transfer's end is known: who waits for no other starts, ``delay`` after the last; how many are to start now.
+
+    Until then ``begins`` of who waits is the latest end so far.
+    """
+    for k in range(waits_at[t], waits_at[t + 1]):
+        follower = listed[k]
+        begins[follower] = max(begins[follower], received if receipt[k] else answered)
+        awaits[follower] -= 1
+        if awaits[follower] == 0:
+            begins[follower] += delay[follower]
+            push(heap, held, begins, follower)
+            held += 1
+    return held

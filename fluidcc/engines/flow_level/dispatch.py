@@ -1,0 +1,65 @@
+"""Which scheme's rule applies to a transfer: see `fluidcc.engines.compiled.chains`.
+
+A scheme runs on its flow-level side, or, if it has none, on its hybrid side, whose CNPs come by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from fluidcc.engines.compiled.chains import Chain, field, made
+from fluidcc.engines.flow_level.memory import records
+from fluidcc.engines.packet import jit
+from fluidcc.schemes import registry
+from fluidcc.schemes.sides import FlowLevel, Hybrid
+
+_CHAINS = {
+    "told": Chain("kernel", "sim, f, dt", "", "A step has ended."),
+    "begin": Chain("kernel", "sim, f", "", "A flow starts."),
+    "notified": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
+    "expired": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
+    "counted": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
+}
+_GIVEN = {"now": "sim.core[0]"}
+
+
+def _known() -> dict[str, FlowLevel | Hybrid]:
+    """Sides by scheme; those of outside schemes come last. One that breaks its contract harms no other."""
+    found: dict[str, FlowLevel | Hybrid] = {}
+    for scheme in (*map(registry.scheme, registry.built_in()), *registry.outside()):
+        try:
+            side = scheme.flow_level or scheme.hybrid
+            if side is not None:
+                found[scheme.name] = side
+        except Exception as error:
+            if scheme.name in registry.built_in():
+                raise
+            REFUSED[scheme.name] = error
+    return found
+
+
+REFUSED: dict[str, Exception] = {}  # outside schemes that are left out, and why
+SIDES: Mapping[str, FlowLevel | Hybrid] = _known()
+NUMBER = {name: number for number, name in enumerate(SIDES)}
+
+
+def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
+    return {rule: {name: s.rules[rule] for name, s in SIDES.items() if rule in s.rules} for rule in _CHAINS}
+
+
+_chains = made("flow_level", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
+told: Any = _chains["told"]
+begin: Any = _chains["begin"]
+notified: Any = _chains["notified"]
+expired: Any = _chains["expired"]
+counted: Any = _chains["counted"]
+
+# A table of states for each scheme, with a row for each slot of the one that runs.
+Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SIDES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]
+Senders.__module__ = __name__  # where the cache of machine code looks for it
+
+
+def tables(scheme: str, rows: int) -> Any:
+    """Empty tables, of which one scheme's has so many rows."""
+    return Senders(*(records(side.STATE, rows if name == scheme else 1) for name, side in SIDES.items()))

@@ -1,0 +1,92 @@
+"""An ideal scheme: max-min fair rates from one event to the next, and what of a transfer's time no rate explains.
+
+Rates are worked out anew where something starts or ends. Ends and starts that lie less than ``apart`` from the first
+share the work: each has its own exact time, and only the others' rates change up to that much late. With 0 none do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.flow_level.calendar import pop, push, tell
+from fluidcc.engines.flow_level.load import add, carry
+from fluidcc.engines.flow_level.max_min import solve
+from fluidcc.engines.packet.jit import entry
+
+DONE, STOPPED = 0, 1
+NOW, HELD, ACTIVE, LEFT = range(4)  # of what goes on between calls
+_NEVER = 1e300
+_CRUMB = 1e-6  # bytes: rounding
+
+
+@entry
+def run(
+    there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: Any, free: Any, tail: Any, delay:
+    Any, waits: Any, begins: Any, ends: Any, kept: Any, events: Any, apart: Any, until: Any, heap: Any, active:
+    Any, to_send: Any, owed: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any,
+    port_rate: Any, load: Any,
+) -> Any:  # fmt: skip
+    """Go on until all have ended, or ``until``, or after so many events.
+
+    ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK
+    is; ``ends`` becomes the two times.
+    """
+    waits_at, listed, receipt, awaits = waits
+    now, held, count = kept[NOW], int(kept[HELD]), int(kept[ACTIVE])
+    hops = there.shape[1]
+    if now < 0.0:
+        now = 0.0
+        for t in range(len(flow)):
+            if awaits[t] == 0:
+                begins[t] = delay[t]
+                push(heap, held, begins, t)
+                held += 1
+    for _ in range(events):
+        first = begins[heap[0]] if held > 0 else _NEVER
+        for i in range(count):
+            t = active[i]
+            first = min(first, now + max(to_send[t], 0.0) / rate[t])
+        if first >= until:
+            break
+        onward = max(first, now) + apart
+        i = 0
+        while i < count:
+            t = active[i]
+            sent = rate[t] * (onward - now)
+            if sent >= to_send[t] - _CRUMB:
+                end = now + to_send[t] / rate[t]
+                ends[t, 0], ends[t, 1] = end + tail[t, 0], end + tail[t, 1]
+                held = tell(waits_at, listed, receipt, awaits, delay, begins, t, ends[t, 0], ends[t, 1], heap, held)
+                kept[LEFT] -= 1
+                count -= 1
+                active[i] = active[count]
+                add(load, there, flow[t], end, to_send[t] - sent)  # not sent beyond the end
+            else:
+                to_send[t] -= sent
+                i += 1
+        carry(load, port_rate, now, onward)
+        now = onward
+        before = count
+        while held > 0 and begins[heap[0]] <= now:
+            t = pop(heap, held, begins)
+            held -= 1
+            active[count] = t
+            to_send[t] = wire[t] - free[t]
+            rate[t] = 0.0
+            count += 1
+        solve(there, back, ack_share, flow, capacity, active, count, acks, room, crossing, share, tight, rate)
+        for i in range(before, count):  # what they have sent since they started
+            t = active[i]
+            to_send[t] -= rate[t] * (now - begins[t])
+            add(load, there, flow[t], begins[t], free[t] + rate[t] * (now - begins[t]))
+        for p in range(len(port_rate)):
+            port_rate[p] = acks[p]
+        for i in range(count):
+            t = active[i]
+            for h in range(hops):
+                p = there[flow[t], h]
+                if p >= 0:
+                    port_rate[p] += rate[t]
+        if count == 0 and held == 0:
+            break
+    kept[NOW], kept[HELD], kept[ACTIVE] = now, held, count

@@ -1,0 +1,174 @@
+"""The memory of a run step by step: what stands, what ports hold, and a *slot* for each transfer under way."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+FREE, SENDING, ARRIVING, DRAINING = map(np.int8, range(4))  # what a slot does
+STEP, HELD, USED, LEFT, STATUS, PAUSES, BUSY = range(7)  # of `Steps.now`
+RUNNING, DONE, FULL, IDLE = range(4)  # status
+
+
+HOPS = 12  # switches on the longest path
+_I, _F = np.int64, np.float64
+
+FLOW = np.dtype(
+    [
+        ("scheme", _I),
+        ("row", _I),
+        ("line_rate", _F),
+        ("initial_rate", _F),
+        ("packet", _F),  # on the wire [bytes]
+        ("counted", _F),  # the same as windows count it
+        ("rate", _F),  # [bytes/s]
+        ("window", _F),  # as windows count [bytes]
+        ("sent", _F),  # on the wire, since the start [bytes]
+        ("acked", _F),
+        ("newly", _F),  # of these, in the step
+        ("rtt", _F),  # of the packet whose ACK came last [s]
+        ("marking", _F),  # probability that a packet is marked whose ACK comes in the step
+        ("hops", _I),  # switches on the path
+        ("queue", _F, (HOPS,)),  # of their ports, as the packets left them whose ACKs come now [bytes]
+        ("output", _F, (HOPS,)),  # [bytes/s]
+        ("arriving", _F, (HOPS,)),
+        ("capacity", _F, (HOPS,)),
+        # of schemes that are told by CNPs
+        ("timer", _F),  # what the scheme waits for: a time [s],
+        ("counter", _F),  # and a number of bytes sent
+        ("cnp_interval", _F),  # 0: none are sent
+        ("nic_cnp_interval", _F),
+        ("cnp_next", _F),  # end of the present interval [s]
+        ("pending", _I),  # whether a CNP is sent then
+        ("left", _F),  # of the exponential number that the hazard of marks is held against
+        ("draws", _I),
+        ("number", _I),  # of the transfer
+    ],
+    align=True,
+)
+
+
+class Net(NamedTuple):
+    """What does not change."""
+
+    there: Any  # (flows, hops) ports; the NIC first
+    back: Any  # (flows, hops)
+    hops: Any  # (flows,)
+    ack_share: Any  # (flows,)
+    rtt: Any  # (flows,) [s]
+    packet: Any  # (flows,) [bytes]
+    kind: Any  # (flows,) of the paths that are alike
+    line_rate: Any  # (flows,) [bytes/s]
+    initial_rate: Any  # (flows,) [bytes/s]
+    rate: Any  # (ports,) [bytes/s]
+    marking: Any  # (ports, 3) kmin, kmax, pmax
+    source: Any  # (ports,) node that sends, among switches; -1: a host
+    target: Any  # (ports,) likewise
+    xoff: Any  # (ports,) fixed threshold of what came in by it; negative: a share of what is free
+    shared: Any  # (nodes,) buffer that ports share [bytes]
+    alpha: Any  # (1,) that share
+    gap: Any  # (1,) how far below it goes on
+    pausing: Any  # (1,) whether there is flow control
+    used: Any  # numbers of the ports that some path crosses
+
+
+class Ports(NamedTuple):
+    """What ports hold and do, each (ports,), or (records, ports) of the last steps."""
+
+    backlog: Any  # that waits, ACKs among it [bytes]
+    served: Any  # since the run began [bytes]
+    serving: Any  # in the step under way
+    acks: Any  # ACKs that come in the step under way
+    next_acks: Any  # and in the next
+    waiting_acks: Any  # of the backlog
+    passing: Any  # share of what waits that leaves in the step
+    came_in: Any  # bytes that wait behind it, having come in by it
+    paused: Any  # whether it is
+    paused_s: Any  # for how long it was
+    want: Any  # of a NIC: what its transfers would send in the step
+    count: Any  # and how many they are
+    seen: Any  # (records, ports, 3) queue [bytes], rates of sending and of arrivals [bytes/s]
+
+
+class Slots(NamedTuple):
+    """Transfers under way, each (slots,)."""
+
+    doing: Any
+    transfer: Any
+    flow: Any
+    left: Any  # to send [bytes]
+    sent: Any
+    delivered: Any
+    acked: Any
+    newly: Any
+    pace: Any  # of its scheme [bytes/s]
+    window: Any  # on the wire [bytes]
+    want: Any
+    since: Any  # step in which it began
+    fresh: Any  # whether its scheme has yet to begin
+    queue: Any  # (slots, hops) that waits at each port
+    flux: Any  # (slots, hops) that left it in the step before
+    hop: Any  # that the last byte has come to
+    ready: Any  # step in which it arrives there
+    target: Any  # of the port's `served` with which it leaves; negative before it arrives
+    part: Any  # of a step, at which it comes
+    waited: Any  # until now [s]
+    end: Any  # when it was sent [s]
+    sent_at: Any  # (slots, records) rate of sending
+    delivered_at: Any  # (slots, records)
+
+
+class Steps(NamedTuple):
+    """All of it."""
+
+    net: Net
+    ports: Ports
+    slots: Slots
+    used: Any  # (slots,) numbers of the slots in use
+    now: Any  # counters
+    node_used: Any  # (nodes,) bytes that wait in it
+    flow_of: Any  # (transfers,)
+    level: Any  # (ports,) share of each of a NIC's transfers
+
+
+def records(dtype: np.dtype[Any], rows: int) -> Any:
+    """Zeroed records whose fields are attributes, with and without compilation."""
+    return np.zeros(rows, dtype).view(np.recarray)
+
+
+def ports_of(count: int, records: int) -> Ports:
+    """Empty ports."""
+    kinds = {"paused": np.int8, "count": np.int64}
+    columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-1]}
+    return Ports(**columns, seen=np.zeros((records, count, 3)))
+
+
+def slots_of(count: int, hops: int, records: int) -> Slots:
+    """Free slots."""
+
+    def numbers() -> Any:
+        return np.zeros(count)
+
+    def whole() -> Any:
+        return np.zeros(count, np.int64)
+
+    return Slots(
+        np.zeros(count, np.int8), whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
+        numbers(), numbers(), whole(), np.zeros(count, np.int8), np.zeros((count, hops)), np.zeros((count, hops)),
+        whole(), whole(), numbers(), numbers(), numbers(), numbers(),
+        np.zeros((count, records)), np.zeros((count, records)),
+    )  # fmt: skip
+
+
+def grown(slots: Slots) -> Slots:
+    """Twice as many, of which the first are these."""
+    return Slots(*(np.concatenate([column, np.zeros_like(column)]) for column in slots))
+
+
+def step_of(time: float, dt: float) -> int:
+    """The step in which a time lies, as `fluidcc.engines.flow_level.step` counts."""
+    n = int(time / dt)
+    while time >= n * dt + dt:  # rounding
+        n += 1
+    return n

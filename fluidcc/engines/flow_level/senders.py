@@ -1,0 +1,186 @@
+"""Compiled senders: a record and a state for each slot, and what a step's end makes of them.
+
+CNPs, where the scheme is told by these, come by chance: a transfer's packets of a step are marked with the probability
+of their path, and its receiver sends a CNP for the first mark, and one more for all that come in an interval.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fluidcc.engines.flow_level import dispatch, memory
+from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
+from fluidcc.engines.flow_level.step import advance
+from fluidcc.engines.flow_level.told import DELAY, MARKS, TELEMETRY, look
+from fluidcc.engines.hybrid.chance import exponential, hazard
+from fluidcc.engines.packet.jit import entry, kernel
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import Scenario
+from fluidcc.schemes.bind import binder
+from fluidcc.schemes.sides import FlowLevel
+
+NEVER = np.inf
+
+
+class Senders(NamedTuple):
+    """All senders of a run; as compiled rules take it."""
+
+    core: Any  # (1,) the time [s]
+    flows: Any  # FLOW, (slots,)
+    senders: Any  # tables of states
+    raw: Any  # (slots, words) of the states that are used
+    first: Any  # (kinds,) FLOW as it starts
+    raw_first: Any  # (kinds, words)
+    needs: Any  # (3,) of `fluidcc.engines.flow_level.told`
+    by_cnp: Any  # (1,) whether CNPs tell it
+    seed: Any  # (1,)
+
+
+@entry
+def run(m: Any, law: Any, dt: Any, steps: Any, given: Any) -> Any:
+    """Take so many steps, or fewer if no slot is free or nothing goes on; how many were taken."""
+    wire, tail, delay, waits, begins, ends, heap, load = given
+    for k in range(steps):
+        advance(m, dt, wire, tail, delay, waits, begins, ends, heap, load)
+        if m.now[STATUS] != RUNNING:
+            return k
+        tell_all(m, law, dt)
+        if m.now[USED] == 0:
+            return k + 1
+    return steps
+
+
+@kernel
+def tell_all(m: Any, law: Any, dt: Any) -> None:
+    """Senders learn of the step's end, and choose rate and window of the next."""
+    slots = m.slots
+    now = law.core[0] = m.now[STEP] * dt
+    for i in range(m.now[USED]):
+        s = m.used[i]
+        if slots.doing[s] != SENDING:
+            continue
+        flow = law.flows[s]
+        if slots.fresh[s]:
+            slots.fresh[s] = 0
+            kind = m.net.kind[slots.flow[s]]
+            law.flows[s] = law.first[kind]
+            for k in range(law.raw.shape[1]):
+                law.raw[s, k] = law.raw_first[kind, k]
+            flow.row, flow.number, flow.hops = s, slots.transfer[s], m.net.hops[slots.flow[s]] - 1
+            if law.by_cnp[0]:
+                flow.left = exponential(law.seed[0], flow.number, 0)
+                flow.draws = 1
+                dispatch.begin(law, s)
+        look(m, s, flow, law.needs, dt, 0.0)
+        if law.by_cnp[0]:
+            _notice(law, flow, s, now)
+        else:
+            dispatch.told(law, s, dt)
+        slots.pace[s] = flow.rate
+        slots.window[s] = flow.window * (flow.packet / flow.counted)
+
+
+@kernel
+def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
+    """CNPs that reach a sender in the step, its timer, and the bytes that it counts."""
+    if flow.cnp_interval > 0.0 and flow.marking > 0.0:
+        flow.left -= hazard(flow.marking) * flow.newly / flow.packet
+        if flow.left <= 0.0:
+            flow.pending = 1
+            flow.left = exponential(law.seed[0], flow.number, flow.draws)
+            flow.draws += 1
+    if flow.pending and now >= flow.cnp_next:
+        flow.pending = 0
+        flow.cnp_next = now + flow.cnp_interval
+        dispatch.notified(law, s)
+    while flow.timer <= now:
+        dispatch.expired(law, s)
+    while flow.sent >= flow.counter:
+        dispatch.counted(law, s)
+
+
+def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slots: int, seed: int) -> Senders:
+    """Senders of what all flows of a scenario run.
+
+    Raises
+    ------
+    InputError
+        If its side does not model a switch that is set.
+    """
+    scheme = scenario.flows[0].scheme
+    side = dispatch.SIDES[scheme.name]
+    for name, modelled in side.ONLY.items():
+        if getattr(scheme, name) != modelled:
+            raise InputError(
+                f"flow 0 {name}: {scheme.name} of the flow-level engine has only {name}={modelled}; write that, "
+                "model='ideal', or engine='packet'"
+            )
+    bind, by_cnp = binder(scenario), not isinstance(side, FlowLevel)
+    kinds = len(paths_first)
+    first, state = records(FLOW, kinds), records(side.STATE, kinds)
+    for k, i in enumerate(paths_first):
+        flow, row = scenario.flows[i], first[k]
+        row.scheme = dispatch.NUMBER[scheme.name]
+        row.line_rate, row.initial_rate = flow.line_rate, flow.initial_rate
+        row.rate, row.window = flow.initial_rate, NEVER
+        row.packet = scenario.wire_packet_of(flow)
+        row.counted = row.packet if scenario.window_unit == "wire" else scenario.packet_size
+        row.timer = row.counter = NEVER
+        side.fill(bind(flow), row, state[k])
+        if row.nic_cnp_interval > 0:
+            raise InputError("nic_cnp_interval: receivers of the flow-level engine send on their own; write 0")
+    needs = np.zeros(3, np.int8)
+    needs[MARKS] = np.isfinite(net.marking[:, 0]).any() and (not by_cnp or first["cnp_interval"].any())
+    if isinstance(side, FlowLevel):
+        needs[DELAY], needs[TELEMETRY] = "delay" in side.NEEDS, "telemetry" in side.NEEDS
+    return _made(first, state, needs, by_cnp, seed, scheme.name, slots)
+
+
+def _made(first: Any, state: Any, needs: Any, by_cnp: bool, seed: int, scheme: str, slots: int) -> Senders:
+    tables = dispatch.tables(scheme, slots)
+    used = tables[list(dispatch.SIDES).index(scheme)]
+    return Senders(
+        np.zeros(1), records(FLOW, slots), tables, _words(used), first, _words(state), needs,
+        np.array([by_cnp]), np.array([seed]),
+    )  # fmt: skip
+
+
+def grown(senders: Senders, scheme: str) -> Senders:
+    """The same for twice as many slots."""
+    slots = len(senders.flows)
+    tables = dispatch.tables(scheme, 2 * slots)
+    raw = _words(tables[list(dispatch.SIDES).index(scheme)])
+    raw[:slots] = senders.raw
+    flows = records(FLOW, 2 * slots)
+    flows[:slots] = senders.flows
+    return senders._replace(flows=flows, senders=tables, raw=raw)
+
+
+def _words(table: Any) -> np.ndarray:
+    """The memory of aligned records, row by row; what is written there is in the records."""
+    return np.asarray(table).view(np.int64).reshape(len(table), -1)
+
+
+class Compiled:
+    """Senders of a run on their compiled side."""
+
+    def __init__(self, scenario: Scenario, first: np.ndarray, net: memory.Net, slots: int, seed: int) -> None:
+        self.scheme = scenario.flows[0].scheme.name
+        self.all = senders_of(scenario, first, net, slots, seed)
+
+    def prepare(self, m: Any, dt: float, given: Any) -> float:
+        """Compile; the seconds that it took."""
+        began = time.perf_counter()
+        run(m, self.all, dt, 0, given)
+        return time.perf_counter() - began
+
+    def go(self, m: Any, dt: float, steps: int, given: Any) -> int:
+        """Take so many steps, or fewer."""
+        return run(m, self.all, dt, steps, given)
+
+    def grow(self) -> None:
+        """Room for twice as many."""
+        self.all = grown(self.all, self.scheme)

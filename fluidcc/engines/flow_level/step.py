@@ -1,0 +1,251 @@
+"""One step of the network: NICs send, ports pass on and hold back, last bytes arrive.
+
+A port serves all that waits before it in proportion, so that bytes are kept; when a transfer's last byte has left is
+told by the bytes that stood before it as it came (first in, first out). From port to port takes a step; what of the
+round trip that leaves out lies on the way back.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.flow_level.calendar import pop, tell
+from fluidcc.engines.flow_level.hosts import acknowledge, send
+from fluidcc.engines.flow_level.load import widen
+from fluidcc.engines.flow_level.memory import (
+    ARRIVING,
+    DRAINING,
+    FREE,
+    FULL,
+    HELD,
+    IDLE,
+    LEFT,
+    PAUSES,
+    RUNNING,
+    SENDING,
+    STATUS,
+    STEP,
+    USED,
+)  # fmt: skip
+from fluidcc.engines.packet.jit import entry, kernel
+
+_CRUMB = 1.0  # bytes; a transfer with less on its way is through
+_EMPTY = 1e-3  # bytes, below which a port holds nothing
+
+
+@entry
+def one_step(m: Any, dt: Any, steps: Any, given: Any) -> None:
+    """A step, or none, called from Python."""
+    wire, tail, delay, waits, begins, ends, heap, load = given
+    if steps > 0:
+        advance(m, dt, wire, tail, delay, waits, begins, ends, heap, load)
+
+
+@kernel
+def advance(
+    m: Any, dt: Any, wire: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any, load: Any,
+) -> None:  # fmt: skip
+    """Take a step, or say why not: no slot is free, or nothing goes on until the next start."""
+    slots, now = m.slots, m.now
+    n = now[STEP]
+    time = n * dt
+    held, used = now[HELD], now[USED]
+    if used == 0 and held > 0 and begins[heap[0]] >= time + dt:
+        now[STATUS] = IDLE
+        return
+    while held > 0 and begins[heap[0]] < time + dt:
+        if used == len(slots.doing):
+            now[STATUS], now[HELD], now[USED] = FULL, held, used
+            return
+        t = pop(heap, held, begins)
+        held -= 1
+        _open(m, used, t, wire[t], n)
+        used += 1
+    now[HELD], now[USED], now[STATUS] = held, used, RUNNING
+    acknowledge(m, dt)
+    send(m, dt, time, begins)
+    _pass_on(m, dt, load)
+    _pause(m, dt)
+    _arrive(m, dt, tail, delay, waits, begins, ends, heap)
+    now[STEP] = n + 1
+
+
+@kernel
+def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
+    """A transfer gets the free slot that stands behind those in use."""
+    slots, net = m.slots, m.net
+    s = m.used[used]
+    f = slots.flow[s] = m.flow_of[t]
+    slots.doing[s], slots.transfer[s] = SENDING, t
+    slots.left[s] = bytes_
+    slots.sent[s] = slots.delivered[s] = slots.acked[s] = slots.newly[s] = slots.waited[s] = 0.0
+    slots.pace[s], slots.window[s] = net.initial_rate[f], 1e300
+    slots.since[s], slots.fresh[s] = n, 1
+    slots.queue[s, :] = 0.0
+    slots.flux[s, :] = 0.0
+    slots.sent_at[s, :] = net.initial_rate[f]
+    slots.delivered_at[s, :] = 0.0
+
+
+@kernel
+def _pass_on(m: Any, dt: Any, load: Any) -> None:
+    """What came in the step before joins the queues, and ports serve them."""
+    slots, net, ports, now = m.slots, m.net, m.ports, m.now
+    n, count = now[STEP], now[USED]
+    record = n % len(ports.seen)
+    for k in range(len(net.used)):
+        p = net.used[k]
+        ports.backlog[p] = ports.serving[p] = ports.came_in[p] = ports.next_acks[p] = 0.0
+        ports.seen[record, p, 2] = 0.0
+    for i in range(count):
+        s = m.used[i]
+        f = slots.flow[s]
+        for h in range(net.hops[f] - 1, 0, -1):
+            p = net.there[f, h]
+            x = slots.flux[s, h - 1]
+            slots.queue[s, h] += x
+            ports.backlog[p] += slots.queue[s, h]
+            ports.seen[record, p, 2] += x
+        p = net.there[f, 0]
+        slots.flux[s, 0] = slots.want[s]
+    for k in range(len(net.used)):
+        p = net.used[k]
+        if net.source[p] >= 0:  # ACKs wait among the data, first come, first served
+            ports.waiting_acks[p] += ports.acks[p]
+            ports.backlog[p] += ports.waiting_acks[p]
+            room = 0.0 if ports.paused[p] else net.rate[p] * dt
+            ports.passing[p] = 1.0 if ports.backlog[p] <= room else room / ports.backlog[p]
+    for i in range(count):
+        s = m.used[i]
+        f = slots.flow[s]
+        ports.serving[net.there[f, 0]] += slots.flux[s, 0]
+        for h in range(1, net.hops[f]):
+            p = net.there[f, h]
+            x = slots.queue[s, h] * ports.passing[p]
+            slots.queue[s, h] -= x
+            slots.flux[s, h] = x
+            ports.serving[p] += x
+            ports.came_in[net.there[f, h - 1]] += slots.queue[s, h]
+        x = slots.flux[s, net.hops[f] - 1]
+        slots.delivered[s] += x
+        slots.delivered_at[s, n % slots.delivered_at.shape[1]] = slots.delivered[s]
+        answered = _answered(m, s, f, dt) * net.ack_share[f]
+        for h in range(net.hops[f]):
+            ports.next_acks[net.back[f, h]] += answered
+    _count(m, dt, load)
+
+
+@kernel
+def _count(m: Any, dt: Any, load: Any) -> None:
+    """What ports did in the step."""
+    net, ports, n = m.net, m.ports, m.now[STEP]
+    record = n % len(ports.seen)
+    m.node_used[:] = 0.0
+    carried, width = load
+    widen(carried, width, (n + 1) * dt)
+    k = int((n + 0.5) * dt / width[0])
+    for j in range(len(net.used)):
+        p = net.used[j]
+        answers = ports.acks[p]
+        if net.source[p] >= 0:
+            answers = ports.waiting_acks[p] * ports.passing[p]
+            ports.waiting_acks[p] -= answers
+            ports.backlog[p] = max(ports.backlog[p] - ports.serving[p] - answers, 0.0)
+            m.node_used[net.source[p]] += ports.backlog[p]
+        ports.serving[p] += answers
+        ports.served[p] += ports.serving[p]
+        ports.seen[record, p, 0] = ports.backlog[p]
+        ports.seen[record, p, 1] = ports.serving[p] / dt
+        ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
+        carried[k, p] += ports.serving[p]
+        ports.acks[p] = ports.next_acks[p]
+
+
+@kernel
+def _answered(m: Any, s: Any, f: Any, dt: Any) -> Any:
+    """Bytes whose ACKs pass: those delivered earlier by what half a round trip is longer than the steps along it."""
+    slots, n = m.slots, m.now[STEP]
+    records = slots.delivered_at.shape[1]
+    ago = ack_delay(m.net, f, dt)
+    if n - ago <= slots.since[s]:
+        return 0.0
+    return slots.delivered_at[s, (n - ago) % records] - slots.delivered_at[s, (n - ago - 1) % records]
+
+
+@kernel
+def ack_delay(net: Any, f: Any, dt: Any) -> Any:
+    """The same in steps."""
+    return max(int(0.5 * net.rtt[f] / dt - 0.5 * net.hops[f] + 0.5), 0)
+
+
+@kernel
+def _pause(m: Any, dt: Any) -> None:
+    """Flow control: a port stands still while too much of what it sent waits at its far end."""
+    net, ports = m.net, m.ports
+    if net.pausing[0] == 0:
+        return
+    for k in range(len(net.used)):
+        p = net.used[k]
+        node = net.target[p]
+        if node < 0:
+            continue
+        limit = net.xoff[p] if net.xoff[p] >= 0.0 else net.alpha[0] * max(net.shared[node] - m.node_used[node], 0.0)
+        if ports.paused[p]:
+            ports.paused_s[p] += dt
+            if ports.came_in[p] <= max(limit - net.gap[0], 0.0):
+                ports.paused[p] = 0
+        elif ports.came_in[p] > limit:
+            ports.paused[p] = 1
+            m.now[PAUSES] += 1
+
+
+@kernel
+def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any) -> None:
+    """Last bytes go from port to port; behind the last, who waits for them is told. Slots that are empty are free."""
+    slots, net, ports, now = m.slots, m.net, m.ports, m.now
+    waits_at, listed, receipt, awaits = waits
+    n, i = now[STEP], 0
+    while i < now[USED]:
+        s = m.used[i]
+        f = slots.flow[s]
+        if slots.doing[s] == ARRIVING and n >= slots.ready[s]:
+            p = net.there[f, slots.hop[s]]
+            if slots.target[s] < 0.0:
+                slots.target[s] = ports.served[p] + ports.backlog[p]
+                slots.ready[s] = n
+            # An empty port has let all go, also the crumbs of slots that were freed.
+            if ports.served[p] >= slots.target[s] - _EMPTY or ports.backlog[p] < _EMPTY:
+                if n > slots.ready[s]:
+                    beyond = (ports.served[p] - slots.target[s]) / max(ports.serving[p], 1e-300)
+                    leaves = 1.0 - min(max(beyond, 0.0), 1.0)
+                    slots.waited[s] += dt * (n - slots.ready[s] + leaves - slots.part[s])
+                    slots.part[s] = leaves
+                slots.hop[s] += 1
+                slots.ready[s], slots.target[s] = n + 1, -1.0
+                if slots.hop[s] == net.hops[f]:
+                    t = slots.transfer[s]
+                    answers = slots.waited[s]
+                    for h in range(1, net.hops[f]):
+                        p = net.back[f, h]
+                        answers += ports.backlog[p] / net.rate[p]
+                    ends[t, 0] = slots.end[s] + tail[t, 0] + slots.waited[s]
+                    ends[t, 1] = slots.end[s] + tail[t, 1] + answers
+                    now[HELD] = tell(
+                        waits_at, listed, receipt, awaits, delay, begins, t, ends[t, 0], ends[t, 1], heap, now[HELD]
+                    )
+                    now[LEFT] -= 1
+                    slots.doing[s] = DRAINING
+        if slots.doing[s] == DRAINING:
+            under_way = 0.0
+            for h in range(net.hops[f]):
+                under_way += slots.queue[s, h]
+                if h < net.hops[f] - 1:
+                    under_way += slots.flux[s, h]
+            records = slots.delivered_at.shape[1]
+            heard = slots.delivered_at[s, (n - ack_delay(net, f, dt)) % records]
+            if under_way < _CRUMB and heard > slots.delivered[s] - _CRUMB:
+                slots.doing[s] = FREE
+                now[USED] -= 1
+                m.used[i], m.used[now[USED]] = m.used[now[USED]], s
+                continue
+        i += 1

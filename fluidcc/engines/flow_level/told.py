@@ -1,0 +1,78 @@
+"""What senders are told at the end of a step: marks, round trips and telemetry of the packets whose ACKs come in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.flow_level.hosts import ack_lag
+from fluidcc.engines.flow_level.memory import SENDING, STEP, USED
+from fluidcc.engines.packet.jit import entry, kernel
+
+MARKS, DELAY, TELEMETRY = range(3)  # what a scheme looks at
+FIXED = 12  # rows of `signals` before those of the path's ports
+
+
+@kernel
+def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
+    """Write into a transfer's record what its sender is told; ``pause`` is how long that waits at the receiver [s]."""
+    slots, net, ports = m.slots, m.net, m.ports
+    n, f, records = m.now[STEP] - 1, slots.flow[s], len(ports.seen)
+    last = net.hops[f] - 1
+    flow.sent, flow.acked, flow.newly = slots.sent[s], slots.acked[s], slots.newly[s]
+    if not (needs[MARKS] or needs[DELAY] or needs[TELEMETRY]):
+        return
+    lag = ack_lag(net, ports, f, dt) + 1.0 + pause / dt
+    left = n - int(min(lag, records - 1.0 - last))
+    missed, rtt = 1.0, net.rtt[f]
+    for h in range(last):
+        p = net.there[f, h + 1]
+        at = max(left - (last - 1 - h), 0)
+        queue = ports.seen[at % records, p, 0]
+        if needs[MARKS]:
+            missed *= 1.0 - marked(net, p, queue)
+        if needs[DELAY]:
+            came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)  # as it joined the queue
+            rtt += ports.seen[came % records, p, 0] / net.rate[p]
+            behind = net.back[f, h + 1]
+            rtt += ports.backlog[behind] / net.rate[behind]
+        if needs[TELEMETRY]:
+            flow.queue[h], flow.output[h] = queue, ports.seen[at % records, p, 1]
+            flow.arriving[h], flow.capacity[h] = ports.seen[at % records, p, 2], net.rate[p]
+    flow.rtt = rtt
+    flow.marking = 0.0 if left - last < slots.since[s] else 1.0 - missed
+
+
+@kernel
+def marked(net: Any, p: Any, queue: Any) -> Any:
+    """Probability of a mark, DCQCN (5)."""
+    kmin, kmax, pmax = net.marking[p]
+    if queue <= kmin:
+        return 0.0
+    if queue > kmax:
+        return 1.0
+    return (queue - kmin) / (kmax - kmin) * pmax
+
+
+@entry
+def signals(m: Any, flows: Any, needs: Any, dt: Any, pause: Any, columns: Any) -> None:
+    """The same of all slots as columns: what `fluidcc.engines.flow_level.fluid_side` reads, paths at full length."""
+    slots, net = m.slots, m.net
+    n, records, hops = m.now[STEP] - 1, slots.sent_at.shape[1], (len(columns) - FIXED) // 5
+    for i in range(m.now[USED]):
+        s = m.used[i]
+        f, flow = slots.flow[s], flows[s]
+        last = net.hops[f] - 1
+        look(m, s, flow, needs, dt, pause)
+        for h in range(hops):
+            k = min(h, last - 1)
+            columns[FIXED + h, s], columns[FIXED + hops + h, s] = flow.queue[k], flow.output[k]
+            columns[FIXED + 2 * hops + h, s], columns[FIXED + 3 * hops + h, s] = flow.arriving[k], flow.capacity[k]
+            columns[FIXED + 4 * hops + h, s] = h < last
+        lag = ack_lag(net, m.ports, f, dt) + 1.0 + pause / dt
+        at = max(n - int(min(lag, records - 1.0 - last)) - last, 0)
+        columns[0, s], columns[1, s] = flow.marking, slots.sent_at[s, at % records]
+        columns[2, s], columns[3, s] = slots.fresh[s], slots.doing[s] == SENDING
+        columns[4, s], columns[5, s], columns[6, s] = flow.sent, flow.acked, flow.newly
+        columns[7, s], columns[8, s], columns[9, s] = flow.rtt, net.line_rate[f], net.initial_rate[f]
+        columns[10, s], columns[11, s] = net.packet[f], net.kind[f]
+        slots.fresh[s] = 0

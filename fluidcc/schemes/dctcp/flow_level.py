@@ -1,0 +1,62 @@
+"""DCTCP for transfers in numbers: section 3.1 for all ACKs of a step, as in `fluidcc.schemes.dctcp.fluid`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.packet.jit import kernel
+from fluidcc.schemes.dctcp.parameters import DCTCP
+
+ONLY = {"variant": "paper", "form": "protocol"}
+_F = np.float64
+
+STATE = np.dtype(
+    [
+        ("g", _F),
+        ("increase", _F),
+        ("base_rtt", _F),
+        ("window", _F),  # [bytes]
+        ("alpha", _F),
+        ("answered", _F),  # bytes acknowledged since alpha's last update
+        ("marked", _F),  # how many of them carried marks
+        ("expected", _F),  # packets with marks since the last cut was acknowledged
+        ("window_end", _F),  # alpha's next update comes with data beyond this [bytes]
+        ("cut_end", _F),  # a cut holds for the data up to this [bytes]
+    ],
+    align=True,
+)
+
+
+def fill(parameters: DCTCP, flow: Any, me: Any) -> None:
+    """Write a flow's parameters and first state."""
+    p = parameters
+    me.g, me.increase, me.base_rtt, me.alpha = p.g, p.increase, p.base_rtt, p.initial_alpha
+    me.window = flow.window = min(p.initial_window, flow.initial_rate * p.base_rtt)
+
+
+@kernel
+def told(flow: Any, me: Any) -> None:
+    """(1) once per window of data; (2) at a mark; else the increase of TCP."""
+    per_packet = flow.counted / flow.packet
+    # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.
+    under_way = (flow.sent - flow.acked + flow.newly) * per_packet
+    held = flow.rate < flow.line_rate or under_way >= me.window
+    me.answered += flow.newly
+    me.marked += flow.marking * flow.newly
+    if flow.acked > me.window_end:
+        if me.window_end > 0.0:
+            me.alpha = (1.0 - me.g) * me.alpha + me.g * me.marked / max(me.answered, 1e-9)  # (1)
+            me.answered = me.marked = 0.0
+        me.window_end = flow.sent
+    if flow.acked > me.cut_end:
+        me.expected += flow.marking * flow.newly / flow.packet
+        if me.expected >= 1.0:
+            me.window = max(me.window * (1.0 - me.alpha / 2.0), flow.counted)  # (2)
+            me.expected, me.cut_end = 0.0, flow.sent
+        elif held:
+            me.window += me.increase * flow.counted * (1.0 - flow.marking) * flow.newly * per_packet / me.window
+    else:
+        me.expected = 0.0
+    flow.rate, flow.window = min(me.window / me.base_rtt, flow.line_rate), me.window

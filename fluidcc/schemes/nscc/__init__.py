@@ -1,0 +1,24 @@
+"""NSCC, the network-signalled congestion control of the Ultra Ethernet transport (Specification 1.0, 3.6.13)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fluidcc.schemes.nscc.parameters import NSCC, PRESETS
+
+Parameters = NSCC
+
+__all__ = ["NSCC", "PRESETS", "Parameters"]
+
+
+if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
+    from jax import Array
+
+    from fluidcc.schemes import protocol
+    from fluidcc.schemes.nscc import crosscheck, equilibrium, fluid, packet
+
+    _parameters: type[protocol.Parameters] = NSCC
+    _fluid: protocol.Windowed[NSCC, fluid.State, Array] = fluid
+    _packet: protocol.PacketSide[NSCC] = packet
+    _equilibrium: protocol.EquilibriumSide[NSCC] = equilibrium
+    _crosscheck: protocol.CrosscheckSide = crosscheck

@@ -1,0 +1,12 @@
+"""NSCC cuts its window in jumps, so that queues cycle, and there is nothing to linearise."""
+
+from __future__ import annotations
+
+from fluidcc.schemes.nscc.parameters import NSCC
+
+MOVES: tuple[str, ...] = ()
+
+
+def smooth(parameters: NSCC) -> bool:
+    """With no parameters."""
+    return False

@@ -1,0 +1,210 @@
+"""Flow level: closed forms, dependencies, conservation, and the compiled senders against the fluid sides."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.engines.flow_level.run import FlowTimes, flow_times
+from fluidcc.engines.flow_level.transfers import Transfers
+from fluidcc.errors import InputError
+from fluidcc.fabrics import alone, named_topology
+
+TOPOLOGY = named_topology("leaf-spine:2x2x4")
+RATE = 12.5e9
+SIZES = [1.0, 999.0, 1000.0, 1001.0, 40e3, 1e6]
+
+
+def scenario(rows, scheme="none", **network):
+    return TOPOLOGY.scenario(rows, ecmp_seed=1, **{**fc.preset(scheme, "hpcc-eval").options(), **network})
+
+
+def bytes_of(times: FlowTimes) -> np.ndarray:
+    """That each port carried."""
+    rates = {name: RATE for name in times.ports}
+    rates |= {name: 4 * RATE for name in times.ports if all(int(node) >= 8 for node in name.split("->"))}
+    return times.load.sum(axis=0) * times.interval * np.array([rates[name] for name in times.ports])
+
+
+@pytest.mark.parametrize("model", ["ideal", "dynamics"])
+@pytest.mark.parametrize("scheme", ["none", "dcqcn", "swift", "dctcp"])
+def test_a_flow_alone_takes_the_unloaded_time(model: str, scheme: str) -> None:
+    """To a packet's time onto a link; schemes that aim below the link's rate take longer (HPCC)."""
+    rows = [(0, 5 + i % 3 if i % 2 else 1, 1e-3 * i, size) for i, size in enumerate(SIZES)]
+    given = scenario(rows, scheme)
+    times = flow_times(given, model=model)
+    packet = given.wire_packet_of(given.flows[0]) / RATE
+    np.testing.assert_allclose(times.completion, alone(given), atol=packet)
+
+
+def test_hpcc_alone_sends_a_round_trip_at_line_rate_and_the_rest_at_its_target() -> None:
+    given = scenario([(0, 5, 0.0, 1e7)], "hpcc")
+    eta, wire = 0.95, 1e7 * given.wire_packet_of(given.flows[0]) / 1000
+    longest = wire / (eta * RATE)
+    found = flow_times(given).completion[0]
+    assert alone(given)[0] < found < longest + 20e-6
+    # One packet in flight more or less is 1042 B of a window of 100 KB; the additive increase is a thousandth of it.
+    assert flow_times(given, model="dynamics").completion[0] == pytest.approx(found, rel=0.015)
+
+
+@pytest.mark.parametrize("model", ["ideal", "dynamics"])
+def test_two_flows_share_a_port_until_the_shorter_has_ended(model: str) -> None:
+    """The shorter one has half the rate all the time; the longer one ends when all bytes have passed."""
+    given = scenario([(0, 5, 0.0, 1e6), (1, 5, 0.0, 3e6)])
+    times = flow_times(given, model=model, apart=0)
+    wire = given.wire_packet_of(given.flows[0]) / 1000
+    least = alone(given)
+    expected = least + np.array([1e6, 1e6]) * wire / RATE
+    # A step's worth of the port is what mixing within a step may shift.
+    slack = times.numbers.get("dt_s", 0.0) + 2 * given.wire_packet_of(given.flows[0]) / RATE
+    np.testing.assert_allclose(times.completion, expected, atol=slack)
+
+
+@pytest.mark.parametrize("model", ["ideal", "dynamics"])
+@pytest.mark.parametrize("what", ["known", "receipt", "answer"])
+def test_who_waits_begins_at_the_end_and_its_delay(model: str, what: str) -> None:
+    rows = [
+        (0, 5, 0.0, 2e5),
+        (1, 6, 0.0, 5e4),
+        (5, 2, 3e-6, 1e5, (0,), what),  # knows of the receipt
+        (3, 7, 4e-6, 1e5, (0, 1), what),  # knows of neither: ACKs
+    ]
+    times = flow_times(scenario(rows), model=model, apart=0)
+    ends = {"receipt": times.received, "answer": times.answered}
+    assert times.start[2] == pytest.approx(ends.get(what, times.received)[0] + 3e-6, abs=1e-15)
+    assert times.start[3] == pytest.approx(ends.get(what, times.answered)[:2].max() + 4e-6, abs=1e-15)
+
+
+def test_a_ring_on_an_idle_fabric_takes_its_steps() -> None:
+    """Under one leaf, in one direction, steps of the same length follow each other."""
+    ranks, size = 4, 5e5
+    rows = [
+        (i, (i + 1) % ranks, 0.0, size, ((k - 1) * ranks + (i - 1) % ranks,) if k else ())
+        for k in range(2 * (ranks - 1))
+        for i in range(ranks)
+    ]
+    given = scenario(rows, ack_bytes=1e-3)  # so small that they take nothing of the data's ports
+    step = flow_times(scenario(rows[:1], ack_bytes=1e-3)).received[0]
+    packet = given.wire_packet_of(given.flows[0]) / RATE
+    for model in ("ideal", "dynamics"):
+        times = flow_times(given, model=model)
+        assert times.makespan == pytest.approx(2 * (ranks - 1) * step, abs=2 * (ranks - 1) * packet)
+
+
+@pytest.mark.parametrize(("model", "scheme"), [("ideal", "none"), ("dynamics", "none"), ("dynamics", "hpcc")])
+def test_bytes_are_kept_and_no_port_carries_more_than_its_rate(model: str, scheme: str) -> None:
+    rng = np.random.default_rng(3)
+    rows = []
+    for _ in range(120):
+        source, target = rng.choice(8, 2, replace=False)
+        rows.append((int(source), int(target), float(rng.uniform(0, 2e-4)), float(rng.integers(1, 200_000))))
+    given = scenario(rows, scheme)
+    times = flow_times(given, model=model, apart=0)
+    assert np.isfinite(times.completion).all()
+    assert (times.load <= 1 + 1e-4).all()  # what rounds of rates and ACKs leave (ideal)
+    assert (times.completion >= alone(given) * (1 - 1e-9)).all() or model == "dynamics"
+    carried = bytes_of(times)
+    packets = np.ceil(np.array([row[3] for row in rows]) / 1000)
+    packet, ack = given.wire_packet_of(given.flows[0]), given.ack_bytes + given.flows[0].scheme.int_bytes
+    wire = np.array([row[3] for row in rows]) + packets * (packet - 1000)
+    acks = ack / packet  # for each byte of data on its way back, but for those of the last moments
+    for host in range(8):
+        sent = sum(w for w, row in zip(wire, rows, strict=True) if row[0] == host)
+        came = sum(w for w, row in zip(wire, rows, strict=True) if row[1] == host)
+        out = next(i for i, name in enumerate(times.ports) if name.startswith(f"{host}->"))
+        into = next(i for i, name in enumerate(times.ports) if name.endswith(f"->{host}"))
+        assert carried[out] == pytest.approx(sent + acks * came, rel=5e-3)
+        assert carried[into] == pytest.approx(came + acks * sent, rel=5e-3)
+
+
+@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "none"])
+def test_compiled_senders_do_what_the_fluid_side_does(scheme: str) -> None:
+    """Two independent sides on one network: alike but for rounding.
+
+    Longer runs of HPCC come to rounds that end just as a step does, on either side of which rounding decides.
+    """
+    size = 1.2e5 if scheme == "hpcc" else 6e5
+    given = scenario([(i, 7, 2e-6 * i, size + 5e3 * i) for i in range(6)], scheme)
+    compiled, fluid = (flow_times(given, model=model) for model in ("dynamics", "fluid"))
+    np.testing.assert_allclose(compiled.completion, fluid.completion, rtol=1e-7)
+
+
+def test_pauses_hold_back_who_shares_the_port() -> None:
+    """Seven senders into one receiver without control: flow control stops ports, and a victim of these waits."""
+    rows = [(i, 7, 0.0, 2e6) for i in range(6)] + [(0, 6, 0.0, 5e5)]
+    with_, without = (flow_times(scenario(rows, pfc=pfc), model="dynamics") for pfc in (fc.PFC("100KB"), None))
+    assert with_.numbers["pauses"] > 0 == without.numbers["pauses"]
+    assert with_.completion[6] > 1.2 * without.completion[6]
+    assert with_.makespan == pytest.approx(without.makespan, rel=0.02)  # the receiver's port is busy all the time
+
+
+def test_transfers_on_connections_are_flows() -> None:
+    rows = [(0, 5, 0.0, 3e5), (5, 0, 1e-6, 2e5, (0,)), (0, 5, 0.0, 1e5, (1,)), (1, 5, 0.0, 4e5)]
+    each = flow_times(scenario(rows), apart=0)
+    connections = scenario([(0, 5, 0.0, 1e3), (5, 0, 0.0, 1e3), (1, 5, 0.0, 1e3)])
+    sizes, waits = [row[3] for row in rows], [(), (0,), (1,), ()]
+    table = Transfers(np.array([0, 1, 0, 2]), np.array(sizes), np.array([0.0, 1e-6, 0.0, 0.0]), waits)
+    np.testing.assert_allclose(flow_times(connections, table, apart=0).answered, each.answered, rtol=1e-12)
+
+
+def test_more_at_once_than_there_is_room_for_at_first() -> None:
+    rows = [(i % 7, 7, 3e-6 * i, 2e5) for i in range(400)]
+    given = scenario(rows, "hpcc")
+    times = flow_times(given, model="dynamics")
+    assert times.numbers["slots"] > 64
+    assert np.isfinite(times.completion).all()
+
+
+def test_order_does_not_matter() -> None:
+    rows = [(i, 7, 0.0, 1e5 * (i + 1)) for i in range(5)]
+    for model in ("ideal", "dynamics"):
+        forth, back = (flow_times(scenario(each), model=model).completion for each in (rows, rows[::-1]))
+        # ECMP goes by the index; under one leaf, or one port, the path does not matter.
+        np.testing.assert_allclose(forth, back[::-1], rtol=0.01)
+
+
+def test_a_run_that_ends_early_says_who_did_not() -> None:
+    rows = [(0, 5, 0.0, 1e5), (1, 6, 0.0, 1e8), (5, 0, 0.0, 1e5, (1,))]
+    for model in ("ideal", "dynamics"):
+        times = flow_times(scenario(rows), model=model, until="1ms")
+        assert np.isfinite(times.completion).tolist() == [True, False, False]
+        assert np.isnan(times.start).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"load_balancing": "packet"}, "load_balancing"),
+        ({"loss_recovery": "irn"}, "loss_recovery"),
+        ({"ack_queue": "control"}, "ack_queue"),
+    ],
+)
+def test_what_is_left_out_is_refused(change, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        flow_times(scenario([(0, 5, 0.0, 1e5)], **change))
+
+
+def test_refused_by_name() -> None:
+    given = scenario([(0, 5, 0.0, 1e5), (1, 5, 0.0, 1e5)])
+    mixed = dataclasses.replace(
+        given, flows=(given.flows[0], dataclasses.replace(given.flows[1], scheme=fc.preset("hpcc").scheme))
+    )
+    with pytest.raises(InputError, match="run one; these run hpcc and none"):
+        flow_times(mixed, model="dynamics")
+    with pytest.raises(InputError, match=r"scheme timely: .* does not follow delay"):
+        flow_times(scenario([(0, 5, 0.0, 1e5)], "timely"), model="dynamics")
+    with pytest.raises(InputError, match="model: 'exact' is unknown; write ideal, dynamics, fluid"):
+        flow_times(given, model="exact")
+    with pytest.raises(InputError, match=r"dt: .* is no step"):
+        flow_times(given, model="dynamics", dt="1ms")
+    with pytest.raises(InputError, match="flow 1 size"):
+        flow_times(scenario([(0, 5, 0.0, 1e5), (1, 5)]))
+    with pytest.raises(InputError, match="flow 1 after_what: when a last byte leaves is not followed"):
+        flow_times(scenario([(0, 5, 0.0, 1e5), (0, 5, 0.0, 1e5, (0,), "sent")]))
+    with pytest.raises(InputError, match="waits for itself"):
+        flow_times(given, Transfers([0, 1], 1e5, 0.0, [(1,), (0,)]))
+    with pytest.raises(InputError, match="names none of the 2"):
+        Transfers([0, 1], 1e5, 0.0, [(2,), ()])

@@ -1,0 +1,50 @@
+"""The same source as plain Python and compiled, number for number."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+RUN = """
+import json
+import fluidcc as fc
+from fluidcc.engines.flow_level.run import flow_times
+from fluidcc.fabrics import named_topology
+
+topology = named_topology("leaf-spine:2x2x4")
+rows = [(i, 7, 1e-6 * i, 5e4) for i in range(3)] + [(0, 6, 0.0, 2e4, (0,))]
+found = []
+for scheme in ("hpcc", "swift", "dctcp", "dcqcn", "none"):
+    scenario = topology.scenario(rows, ecmp_seed=1, **fc.preset(scheme, "hpcc-eval").options())
+    found += [flow_times(scenario, model=model).answered.tolist() for model in ("ideal", "dynamics")]
+print(json.dumps(found))
+"""
+
+
+def ran(**environment: str) -> list[list[float]]:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_compiled_and_plain_are_one() -> None:
+    assert ran(NUMBA_DISABLE_JIT="1", NUMBA_BOUNDSCHECK="0") == ran()
+
+
+@pytest.mark.slow
+def test_no_index_is_out_of_bounds() -> None:
+    assert ran(NUMBA_BOUNDSCHECK="1") == ran()
