@@ -219,7 +219,7 @@ def _expected(graph: Graph, left: np.ndarray, arrived: np.ndarray, laid: Laid) -
     for i in np.flatnonzero(sends).tolist():
         flow = scenario.flows[i]
         load[flow.source] += graph.size[i] / float(flow.line_rate)
-        for link in flow.path:
+        for link in flow.path if scenario.load_balancing == "flow" else flow.path[-1:]:  # the one that all must take
             load[link] += graph.size[i] / float(scenario.links[link].rate)
     some = scenario.flows[int(np.argmax(sends))]
     wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)

@@ -95,6 +95,18 @@ def test_no_run_is_faster_than_an_idle_fabric(kind: str, options: dict[str, Any]
     assert 0.3 * found["total_s"] < found["idle_s"] <= found["total_s"] + 1e-11
 
 
+def test_sprayed_packets_do_not_fill_one_path() -> None:
+    """Their flow's own path would be full for longer than all of them take over all paths."""
+    options: dict[str, Any] = {"placement": "round-robin", "oversubscription": 2, "bytes": "4MB"}
+    found = [
+        fc.collective("all-reduce", "leaf-spine:2x4x4", "none", load_balancing=how, **options).runs[0].numbers
+        for how in ("flow", "packet")
+    ]
+    for numbers in found:
+        assert 0.5 * numbers["total_s"] < numbers["idle_s"] <= numbers["total_s"] + 1e-11
+    assert found[0]["idle_s"] > found[1]["total_s"]
+
+
 def test_usual_acks_are_not_in_it() -> None:
     """A full ring of 8 with ACKs of 64 B: 141.1 us are said, and 146.5 us pass."""
     found = fc.collective("all-reduce", STAR, "none", bytes="800KB").runs[0].numbers
