@@ -13,7 +13,7 @@ from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule, read_goal
 from fluidcc.collectives.jobs import Job
-from fluidcc.collectives.jobs_file import read_jobs
+from fluidcc.collectives.jobs_file import jobs_and_lines
 from fluidcc.collectives.run import Case, CollectiveRun, run
 from fluidcc.collectives.study import CollectiveStudy
 from fluidcc.engines.threads import cores
@@ -149,7 +149,8 @@ def cases_of(
         name = Path(listed).name
         _refuse({"hosts": hosts, "jobs": count, **given}, f"{name} says all that")
         if str(listed).endswith(".toml"):
-            return [Case(name, tuple(read_jobs(listed)), file=str(listed)[:200])]
+            found, lines = zip(*jobs_and_lines(listed), strict=True)
+            return [Case(name, found, file=str(listed)[:200], lines=lines)]
         listed = read_goal(listed)
     if isinstance(listed, Schedule):
         return [Case(Path(listed.name).name, schedule=listed, file=listed.name)]

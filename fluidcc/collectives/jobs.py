@@ -172,6 +172,14 @@ def _within(value: Any, dimension: str, name: str, low: float, high: float, exam
     return float(found)
 
 
+class NoRoomError(InputError):
+    """A job has no hosts; its place tells a file's reader the line."""
+
+    def __init__(self, message: str, job: int) -> None:
+        super().__init__(message)
+        self.job = job
+
+
 @public()
 def placed(jobs: Sequence[Job], topology: Topology, placement: Any = "block", seed: int = 0) -> list[list[int]]:
     """Hosts of every job's ranks.
@@ -194,23 +202,25 @@ def placed(jobs: Sequence[Job], topology: Topology, placement: Any = "block", se
     InputError
         If there are too few, or no such hosts.
     """
-    given = {host for job in jobs if isinstance(job.ranks, tuple) for host in job.ranks}
+    given = {host: j for j, job in enumerate(jobs) if isinstance(job.ranks, tuple) for host in job.ranks}
     known = set(topology.hosts)
     alien = next((host for host in sorted(given) if host not in known), None)
     if alien is not None:
-        raise InputError(f"ranks: there is no host {alien}; the topology has {len(known)}")
+        raise NoRoomError(f"ranks: there is no host {alien}; the topology has {len(known)}", given[alien])
     order = [host for host in _order(topology, placement, seed) if host not in given]
     found: list[list[int]] = []
-    taken = 0
-    for job in jobs:
+    taken, last = 0, 0
+    for j, job in enumerate(jobs):
         if isinstance(job.ranks, tuple):
             found.append(list(job.ranks))
             continue
         found.append(order[taken : taken + job.count])
+        if taken <= len(order):
+            last = j
         taken += job.count
     if taken > len(order):
-        raise InputError(
-            f"ranks: {taken} need as many hosts, and there are {len(order)}; give fewer, or a larger topology"
+        raise NoRoomError(
+            f"ranks: {taken} need as many hosts, and there are {len(order)}; give fewer, or a larger topology", last
         )
     return found
 

@@ -15,7 +15,7 @@ from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule
 from fluidcc.collectives.graph import Graph, Laid, laid_out
-from fluidcc.collectives.jobs import Job, Work, placed, work_of
+from fluidcc.collectives.jobs import Job, NoRoomError, Work, placed, work_of
 from fluidcc.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.errors import InputError
@@ -31,12 +31,13 @@ _MOST_SAMPLES = 4000  # and in all
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is run: jobs, or a schedule, perhaps of a file; on which hosts decide placement and seed."""
+    """What is run: jobs, or a schedule, perhaps of a file, at these lines; on which hosts decide placement and seed."""
 
     name: str
     jobs: tuple[Job, ...] = ()
     schedule: Schedule | None = None
     file: str = ""
+    lines: tuple[int, ...] = ()
 
     @property
     def says(self) -> str:
@@ -54,8 +55,11 @@ class Case:
             jobs = (Job("broadcast", ranks=self.schedule.ranks),)  # to be placed alone
         try:
             hosts = placed(jobs, topology, placement, seed)
-        except InputError as error:
-            raise InputError(f"{self.file}: {error}" if self.file else str(error)) from None
+        except NoRoomError as error:
+            if not self.file:
+                raise
+            line = f", line {self.lines[error.job]}" if self.lines else ""
+            raise InputError(f"{self.file}{line}: {error}") from None
         if self.schedule is None:
             return work_of(jobs, hosts, seed)
         graph, ends = self.schedule.build()

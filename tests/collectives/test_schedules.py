@@ -146,12 +146,15 @@ def test_bad_jobs_are_refused_by_line(tmp_path: Path, before: str, after: str, s
 
 @pytest.mark.parametrize(
     ("before", "after", "says"),
-    [("ranks = 2", "ranks = 40", "40 need as many hosts"), ("[2, 3]", "[2, 99]", "there is no host 99")],
+    [
+        ("ranks = 2", "ranks = 40", "line 8: ranks: 40 need as many hosts"),
+        ("[2, 3]", "[2, 99]", "line 15: ranks: there is no host 99"),
+    ],
 )
 def test_jobs_without_room_name_their_file(tmp_path: Path, before: str, after: str, says: str) -> None:
     path = tmp_path / "large.toml"
     path.write_text(JOBS.replace(before, after, 1))
-    with pytest.raises(InputError, match=rf"large\.toml: ranks: {says}"):
+    with pytest.raises(InputError, match=rf"large\.toml, {says}"):
         fc.collective(path, STAR, "none")
 
 
