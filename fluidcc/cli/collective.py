@@ -13,8 +13,10 @@ from fluidcc.cli.fabric import chosen_schemes
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
+    from fluidcc.collectives.run import CollectiveRun
     from fluidcc.collectives.study import CollectiveStudy
 
+_WIDEST = 1000  # characters of a table
 _EXAMPLE = "write for example fluidcc collective all-reduce --hosts 16 --bytes 16MB --scheme hpcc,dcqcn"
 
 
@@ -40,14 +42,15 @@ def command(
         str | None, typer.Option(metavar="T", help="Before each; of a pipeline, of each stage and chunk; 0.")
     ] = None,
     chunks: Annotated[
-        int | None, typer.Option(help="Rings side by side; of trees, broadcast and pipeline, parts in turn; 1.")
+        int | None,
+        typer.Option(help="Rings side by side; of trees, broadcast and pipeline, parts in turn; 1 (trees: 16)."),
     ] = None,
     algorithm: Annotated[str | None, typer.Option(help="ring (default) or tree, of all-reduce.")] = None,
     skew: Annotated[
         str | None, typer.Option(help="Of all-to-all: popularity of ranks falls as their place to this power; 0.")
     ] = None,
     server: Annotated[int | None, typer.Option(metavar="N", help="Ranks of a server, which copy inside it; 1.")] = None,
-    server_rate: Annotated[str | None, typer.Option(metavar="R", help="At that rate, each.")] = None,
+    server_rate: Annotated[str | None, typer.Option(metavar="R", help="At that rate, each rank.")] = None,
     jobs: Annotated[int | None, typer.Option(help="So many equal jobs share the hosts; 1.")] = None,
     separately: Annotated[
         bool, typer.Option("--separately", help="Run each job alone, too: how much are they slowed by each other?")
@@ -130,8 +133,9 @@ def _placement(text: str) -> Any:
 def _print(found: CollectiveStudy) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    console = Console()
+    console = Console(markup=False, emoji=False)  # names are the user's
     several = len(found.seeds) > 1
     for case, says in zip(found.cases, found.says, strict=True):
         table = Table(title=f"{says} ({len(found.topology.hosts)} hosts)", title_justify="left", box=None)
@@ -143,18 +147,19 @@ def _print(found: CollectiveStudy) -> None:
             steps = [run.numbers["step_time_s"] for run in runs]
             table.add_row(
                 row["scheme"],
-                _cell(row["time_s"], units.TIME, several) or "[bold red]unfinished[/]",
+                _cell(row["time_s"], units.TIME, several) or Text("unfinished", "bold red"),
                 _cell(row["bus_bandwidth_bytes_per_s"], units.RATE, several),
                 *(_mean([step[name] for step in steps]) for name in ("p50", "p99")),
                 *(f"{row[name]:,}" for name in ("pfc_pauses", "drops", "retransmissions")),
             )
-        console.print(table)
+        _wide(table).print(table)
         for name in found.schemes:
             lost = [run for run in found.of(name, case) if run.numbers["unfinished"]]
             for run in lost:
                 told = f"{run.numbers['unfinished']:,} of {run.numbers['transfers']:,} transfers unfinished"
                 waited = units.show(run.numbers["until_s"], units.TIME, 3)
-                console.print(f"[bold red]{name}, seed {run.seed}[/]: {told} after {waited}, in no mean; see --until")
+                advice = f"{told} after {waited}, in no mean; {_advice(run)}"
+                console.print(Text.assemble((f"{name}, seed {run.seed}", "bold red"), f": {advice}"))
         told = [f"{name} {_slowest(found.of(name, case)[0].numbers['slowest_path'])}" for name in found.schemes]
         console.print(f"slowest path, seed {found.seeds[0]}: {'; '.join(told)}")
         _print_pauses(console, found, case)
@@ -164,6 +169,22 @@ def _print(found: CollectiveStudy) -> None:
     names = {"setup_s": "setup", "compile_s": "compiling", "wall_s": "loop"}
     times = [f"{text} {sum(run.numbers[name] for run in found.runs):.1f} s" for name, text in names.items()]
     console.print(f"steps: a transfer's time from its start to its last ACK; all runs: {', '.join(times)}")
+
+
+def _wide(table: Any) -> Any:
+    """A console on which a table keeps its units; a narrower terminal breaks its lines."""
+    from rich.console import Console
+
+    console = Console(markup=False, emoji=False)
+    needed = console.measure(table, options=console.options.update(max_width=_WIDEST)).maximum
+    return Console(markup=False, emoji=False, width=max(console.width, needed))
+
+
+def _advice(run: CollectiveRun) -> str:
+    """What lets transfers end that did not."""
+    if run.numbers["drops"] and run.numbers["loss_recovery"] == "none":
+        return f"{run.numbers['drops']:,} packets were dropped and nobody sends them again: --loss-recovery irn does"
+    return "see --until"
 
 
 def _print_pauses(console: Any, found: CollectiveStudy, case: str) -> None:

@@ -33,7 +33,7 @@ class Team:
     server : int
         Ranks of one server, neighbours in ``ranks``; 1 without servers.
     server_rate : float
-        Of a copy inside of one [bytes/s].
+        Of all that a rank copies inside of one [bytes/s].
     compute : float
         Of a stage of a pipeline, for each of its chunks [s].
     weights : ndarray or None
@@ -54,7 +54,7 @@ class Team:
         """A transfer between two of the team, counted within it: by the fabric, or inside a server."""
         source, target = self.ranks[a], self.ranks[b]
         if a // self.server == b // self.server and self.server > 1:
-            return self.graph.wait(source, size / self.server_rate, after, target=target, step=step)
+            return self.graph.copy(source, target, size / self.server_rate, after, step)
         return self.graph.send(source, target, size, after, step, channel)
 
 
@@ -203,12 +203,21 @@ class Kind:
     within : float
         Of bytes over a server's rate, what a hierarchical one spends inside: times (G - 1)/G of G ranks. 0 where there
         is no hierarchy.
+    shared : bool
+        Whether a transfer is of one rank's part of the bytes, not of all.
     """
 
     algorithms: dict[str, Callable[[Team], Ends]]
     factor: Callable[[int], float]
     takes: tuple[str, ...] = ()
     within: float = 0.0
+    shared: bool = True
+
+    def parts(self, algorithm: str, ranks: int, chunks: int, server: int) -> int:
+        """Into how many parts the bytes go, each a transfer's."""
+        if algorithm == "tree":
+            return 2 * server * chunks
+        return (ranks if self.shared else 1) * chunks
 
 
 def _part(count: int) -> float:
@@ -222,6 +231,6 @@ KINDS = {
     "all-gather": Kind({"ring": ring_half}, _part, ("chunks", "hierarchy"), 1.0),
     "reduce-scatter": Kind({"ring": ring_half}, _part, ("chunks", "hierarchy"), 1.0),
     "all-to-all": Kind({"direct": all_to_all}, _part, ("skew",)),
-    "broadcast": Kind({"ring": broadcast}, lambda n: 1.0, ("chunks",)),
-    "pipeline": Kind({"gpipe": pipeline}, lambda n: 1.0, ("chunks",)),
+    "broadcast": Kind({"ring": broadcast}, lambda n: 1.0, ("chunks",), shared=False),
+    "pipeline": Kind({"gpipe": pipeline}, lambda n: 1.0, ("chunks",), shared=False),
 }

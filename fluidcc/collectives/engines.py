@@ -22,6 +22,9 @@ class Outcome:
     ----------
     began, finished : ndarray, shape (flows,)
         When each began to send, and when its sender knew that all had arrived [s]; NaN if it has not.
+    left, arrived : ndarray, shape (flows,)
+        When the last packet of each went onto its sender's link, which is what the next of that host waits for, and
+        when its last byte had arrived, which is what others wait for [s]; NaN if it has not.
     times : ndarray, shape (samples,)
         [s]
     sent : ndarray, shape (samples, links)
@@ -35,6 +38,8 @@ class Outcome:
 
     began: np.ndarray
     finished: np.ndarray
+    left: np.ndarray
+    arrived: np.ndarray
     times: np.ndarray
     sent: np.ndarray
     pauses: dict[str, tuple[int, float]]
@@ -74,7 +79,7 @@ def packets(
     """Packet by packet."""
     from fluidcc.engines.packet.build import Times, prepare
     from fluidcc.engines.packet.flow_control import paused_for
-    from fluidcc.engines.packet.followers import began
+    from fluidcc.engines.packet.followers import LEFT, RECEIPT, began
     from fluidcc.engines.packet.layout import NEVER, PS
     from fluidcc.engines.packet.run import execute, warm_up
 
@@ -86,7 +91,8 @@ def packets(
     compile_s = time.perf_counter() - ready
     sim, wall_s = execute(plan, seed, report=report)
     core, rows = sim.core[0], int(sim.core[0].sampled)
-    start, finish = began(sim), sim.flows["finish"]
+    start, ended = began(sim), np.where(sim.flows["ended"] >= 0, sim.flows["ended"] / PS, np.nan)
+    finish = sim.flows["finish"]
     pauses: dict[str, tuple[int, float]] = {}
     for port, count, spent in zip(plan.topology.ports, sim.ports["pauses"], paused_for(sim) / PS, strict=True):
         if count:
@@ -95,6 +101,8 @@ def packets(
     return Outcome(
         np.where(start < NEVER, start / PS, np.nan),
         np.where(finish >= 0, finish / PS, np.nan),
+        ended[:, LEFT],
+        ended[:, RECEIPT],
         np.arange(rows) * (plan.times.interval / PS),
         sim.link_samples[:rows, :, 1],
         pauses,

@@ -9,10 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule, read_goal
 from fluidcc.collectives.jobs import Job
-from fluidcc.collectives.jobs_file import read_jobs
+from fluidcc.collectives.jobs_file import jobs_and_lines
 from fluidcc.collectives.run import Case, CollectiveRun, run
 from fluidcc.collectives.study import CollectiveStudy
 from fluidcc.engines.threads import cores
@@ -148,10 +149,11 @@ def cases_of(
         name = Path(listed).name
         _refuse({"hosts": hosts, "jobs": count, **given}, f"{name} says all that")
         if str(listed).endswith(".toml"):
-            return [Case(name, tuple(read_jobs(listed)))]
-        return [Case(name, schedule=read_goal(listed))]
+            found, lines = zip(*jobs_and_lines(listed), strict=True)
+            return [Case(name, found, file=str(listed)[:200], lines=lines)]
+        listed = read_goal(listed)
     if isinstance(listed, Schedule):
-        return [Case(Path(listed.name).name, schedule=listed)]
+        return [Case(Path(listed.name).name, schedule=listed, file=listed.name)]
     if not isinstance(listed, (str, list, tuple)):
         raise InputError(f"kinds: {repr(kinds)[:40]} names none; write for example 'all-reduce', or give a Job")
     if not isinstance(listed, str) and any(isinstance(each, Job) for each in listed):
@@ -172,7 +174,8 @@ def cases_of(
 
 
 def _is_file(text: str) -> bool:
-    return "/" in text or "." in text or os.path.exists(text)
+    """Whether no kinds can be meant: a kind goes before a file of its name, which is given as a path."""
+    return "/" in text or "." in text or (text not in KINDS and os.path.exists(text))
 
 
 def _refuse(given: Mapping[str, Any], why: str) -> None:

@@ -146,8 +146,11 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
             if len(operations) >= MOST_OPERATIONS:
                 raise lines.wrong(f"there are more than {MOST_OPERATIONS:,} operations; give a part of it")
             _operation(lines, text, rank, ranks, labels, operations)
-    if rank >= 0 or not operations:
-        raise lines.wrong("the file ends before a rank is closed; write }" if rank >= 0 else "there is no operation")
+    lines.at = max(1, lines.at)
+    if rank >= 0:
+        raise lines.wrong("the file ends before a rank is closed; write }")
+    if not operations:
+        raise lines.wrong(f"there is no operation; give {_EXPECTED}")
     return Schedule(lines.name, ranks, operations)
 
 
@@ -230,10 +233,13 @@ class _Builder:
     def build(self) -> tuple[Graph, list[list[int]]]:
         before = [self.before(i) for i in range(len(self.operations))]
         needs = [[*b, *([self.sender[i]] if i in self.sender else [])] for i, b in enumerate(before)]
+        order = self._ordered(needs)
+        if all(each.kind == "calc" for each in self.operations):
+            raise self._wrong(0, "nobody sends, and nothing crosses the fabric; add a send there, and its recv")
         graph = Graph()
         place: dict[int, int] = {}
         ends: list[list[int]] = [[] for _ in range(self.schedule.ranks)]
-        for i in self._ordered(needs):
+        for i in order:
             each, after = self.operations[i], list(dict.fromkeys(place[k] for k in before[i]))
             if each.kind == "send":
                 place[i] = graph.send(each.rank, each.peer, each.amount, after, in_order=False)

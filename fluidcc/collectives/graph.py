@@ -50,6 +50,7 @@ class Graph:
         self.channel: list[int] = []
         self.now: tuple[int, int] = 0, 0  # job and iteration of what is added
         self._last: dict[tuple[int, int, int], int] = {}  # transfer of each connection
+        self._copied: dict[int, int] = {}  # copy of each rank inside its server
 
     def __len__(self) -> int:
         """How many operations there are."""
@@ -73,9 +74,16 @@ class Graph:
         self._last[connection] = self._add(source, target, max(1.0, round(size)), 0.0, after, step, channel)
         return self._last[connection]
 
-    def wait(self, rank: int, delay: float, after: After = (), *, target: int | None = None, step: int = -1) -> int:
-        """Add a time that passes in a rank, or in a server on the way to another of its ranks; its place."""
-        return self._add(rank, rank if target is None else target, 0.0, delay, after, step, 0)
+    def wait(self, rank: int, delay: float, after: After = ()) -> int:
+        """Add a time that passes in a rank; its place."""
+        return self._add(rank, rank, 0.0, delay, after, -1, 0)
+
+    def copy(self, source: int, target: int, delay: float, after: After = (), step: int = 0) -> int:
+        """Add a copy inside a server that takes so long, behind the last that its rank has sent there; its place."""
+        if source in self._copied:
+            after = [*after, self._copied[source]]
+        self._copied[source] = self._add(source, target, 0.0, delay, tuple(dict.fromkeys(after)), step, 0)
+        return self._copied[source]
 
     def _add(self, source: int, target: int, size: float, delay: float, after: After, step: int, channel: int) -> int:
         place = len(self.source)
@@ -94,19 +102,25 @@ class Graph:
         self.channel.append(channel)
         return place
 
-    def longest(self, times: np.ndarray) -> float:
-        """Length of the longest chain of operations that take so long [s] (operations,)."""
-        ends = np.zeros(len(self))
-        for i, before in enumerate(self.after):
-            ends[i] = times[i] + self.delay[i] + max((ends[k] for k in before), default=0.0)
-        return float(ends.max(initial=0.0))
+    def behind(self, i: int, k: int) -> bool:
+        """Whether an operation waits for the departure of another's last byte, not its arrival: both from one end."""
+        apart = self.size[k] == 0  # all waits are of one flow's ends
+        return apart == (self.size[i] == 0) and (apart or self.source[i] == self.source[k])
 
-    def critical(self, ends: np.ndarray) -> list[int]:
-        """The chain behind the wait that ended last: of what each had waited for, that with the latest end."""
-        at = int(np.argmax(np.where(np.array(self.size) > 0, 0.0, ends)))
+    def longest(self, left: np.ndarray, arrived: np.ndarray) -> float:
+        """Length [s] of the longest chain, of how long after their begin operations leave and arrive (operations,)."""
+        begins = np.zeros(len(self))
+        for i, before in enumerate(self.after):
+            released = (begins[k] + (left[k] if self.behind(i, k) else arrived[k]) for k in before)
+            begins[i] = self.delay[i] + max(released, default=0.0)
+        return float((begins + arrived).max(initial=0.0))
+
+    def critical(self, began: np.ndarray, left: np.ndarray, arrived: np.ndarray) -> list[int]:
+        """The chain behind the wait that began last: of what each had waited for, what released it last."""
+        at = int(np.argmax(np.where(np.array(self.size) > 0, 0.0, began)))
         chain = [at]
         while self.after[at]:
-            at = max(self.after[at], key=lambda k: ends[k])
+            at = max(self.after[at], key=lambda k: left[k] if self.behind(at, k) else arrived[k])
             chain.append(at)
         return chain[::-1]
 

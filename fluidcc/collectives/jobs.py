@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.collectives.algorithms import KINDS, Ends, Team
+from fluidcc.collectives.algorithms import KINDS, Ends, Kind, Team
 from fluidcc.collectives.graph import Graph
 from fluidcc.errors import InputError
 from fluidcc.fabrics.topology import Topology
-from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, refuse_bare_rate, whole
+from fluidcc.surface import constructor, nearest, public
+from fluidcc.units import RATE, RATIO, SIZE, TIME, quantity, refuse_bare_rate, show, whole
 
 PLACEMENTS = ("block", "round-robin", "random")
 MOST_RANKS = 16384
 _LARGEST = 1e15  # bytes
+_CHUNKS = 16  # of a tree by default,
+_LEAST = 4096  # or fewer, of so many bytes at least
 _LONGEST = 1e3  # s
 
 
@@ -43,7 +45,8 @@ class Job:
         Of a rank before each; of a pipeline, of a stage for each of its chunks, there and back [s].
     chunks : int
         Rings side by side, each with its share; of trees, broadcast and pipeline parts that follow each other, each
-        sent behind the one before.
+        sent behind the one before. 1 by default; of trees, which would store and forward all at each rank, 16, or
+        fewer of 4 KiB at least.
     algorithm : str
         ``ring`` or ``tree`` of all-reduce; the others have one.
     skew : quantity
@@ -53,7 +56,7 @@ class Job:
         Ranks of one server, neighbours in order: they copy at ``server_rate``, and all-reduce, all-gather and
         reduce-scatter are done inside servers first, or last, with a ring of each rank's like between them.
     server_rate : quantity
-        Of each rank inside its server [bytes/s].
+        Of each rank inside its server, all its copies together, which follow each other [bytes/s].
     start : quantity
         Before the first [s].
     name : str
@@ -81,7 +84,9 @@ class Job:
         """Read with units."""
         kind = KINDS.get(self.kind) if isinstance(self.kind, str) else None
         if kind is None:
-            raise InputError(f"kind: {repr(self.kind)[:40]} is unknown; write one of {', '.join(KINDS)}")
+            near = nearest(self.kind, KINDS) if isinstance(self.kind, str) else None
+            hint = f"did you mean {near}? All are" if near else "write one of"
+            raise InputError(f"kind: {repr(self.kind)[:40]} is unknown; {hint} {', '.join(KINDS)}")
         refuse_bare_rate(self.server_rate, "server_rate")
         fields: dict[str, Any] = {
             "bytes": _within(self.bytes, SIZE, "bytes", 1.0, _LARGEST, "64MB"),
@@ -108,8 +113,23 @@ class Job:
         )  # fmt: skip
         if self.ranks is not None:
             fields["ranks"] = self._ranks(fields["server"])
+        if self.chunks is None and algorithm == "tree":
+            fields["chunks"] = max(1, min(_CHUNKS, int(fields["bytes"] / (2 * fields["server"] * _LEAST))))
         for name, value in (*fields.items(), ("algorithm", algorithm), ("server_rate", rate)):
             object.__setattr__(self, name, value)
+        self._check_parts(kind)
+
+    def _check_parts(self, kind: Kind) -> None:
+        """Refuse transfers of less than a byte."""
+        if self.ranks is None:
+            return
+        parts = kind.parts(self.algorithm or "", self.count, self.chunks, self.server)
+        if self.bytes < parts:
+            fewer = ", or fewer chunks" if self.chunks > 1 else ""
+            raise InputError(
+                f"bytes: {self.bytes:g} B are fewer than the {parts} parts that they are sent in; "
+                f"write {parts}B or more{fewer}"
+            )
 
     def _ranks(self, server: int) -> int | tuple[int, ...]:
         listed = _is_list(self.ranks)
@@ -146,9 +166,18 @@ def _within(value: Any, dimension: str, name: str, low: float, high: float, exam
     found = quantity(value, dimension, name)
     if not low <= found <= high:
         raise InputError(
-            f"{name}: {found:g} is not between {low:g} and {high:g} (SI units); write for example {example}"
+            f"{name}: {show(found, dimension)} is not between {show(low, dimension)} and {show(high, dimension)}; "
+            f"write for example {example}"
         )
     return float(found)
+
+
+class NoRoomError(InputError):
+    """A job has no hosts; its place tells a file's reader the line."""
+
+    def __init__(self, message: str, job: int) -> None:
+        super().__init__(message)
+        self.job = job
 
 
 @public()
@@ -173,23 +202,25 @@ def placed(jobs: Sequence[Job], topology: Topology, placement: Any = "block", se
     InputError
         If there are too few, or no such hosts.
     """
-    given = {host for job in jobs if isinstance(job.ranks, tuple) for host in job.ranks}
+    given = {host: j for j, job in enumerate(jobs) if isinstance(job.ranks, tuple) for host in job.ranks}
     known = set(topology.hosts)
     alien = next((host for host in sorted(given) if host not in known), None)
     if alien is not None:
-        raise InputError(f"ranks: there is no host {alien}; the topology has {len(known)}")
+        raise NoRoomError(f"ranks: there is no host {alien}; the topology has {len(known)}", given[alien])
     order = [host for host in _order(topology, placement, seed) if host not in given]
     found: list[list[int]] = []
-    taken = 0
-    for job in jobs:
+    taken, last = 0, 0
+    for j, job in enumerate(jobs):
         if isinstance(job.ranks, tuple):
             found.append(list(job.ranks))
             continue
         found.append(order[taken : taken + job.count])
+        if taken <= len(order):
+            last = j
         taken += job.count
     if taken > len(order):
-        raise InputError(
-            f"ranks: {taken} need as many hosts, and there are {len(order)}; give fewer, or a larger topology"
+        raise NoRoomError(
+            f"ranks: {taken} need as many hosts, and there are {len(order)}; give fewer, or a larger topology", last
         )
     return found
 

@@ -42,6 +42,11 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
     InputError
         If it is none, with the line.
     """
+    return [job for job, _ in jobs_and_lines(path)]
+
+
+def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
+    """Jobs of a file, each with the line of its ``ranks``."""
     name = str(path)[:200]
     try:
         text = read_bounded(path, _LARGEST).decode("utf-8-sig")
@@ -66,7 +71,7 @@ def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
         raise InputError(
             f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them"
         )
-    return [_job(table, k, text, name) for k, table in enumerate(tables)]
+    return [(_job(table, k, text, name), _line(text, "ranks", k)) for k, table in enumerate(tables)]
 
 
 def _job(table: dict[str, Any], index: int, text: str, name: str) -> Job:

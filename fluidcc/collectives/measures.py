@@ -16,7 +16,14 @@ from fluidcc.fabrics.topology import Topology
 from fluidcc.results.metrics import jain
 
 
-def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr.Dataset:
+def chain_of(laid: Laid, found: Outcome) -> list[int]:
+    """Places of what the last to end had waited for, in order; none if something has not ended."""
+    if not np.isfinite(ended(laid.graph, found.began, found.finished)).all():
+        return []
+    return laid.graph.critical(found.began, found.left, found.arrived)
+
+
+def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray, chain: Sequence[int]) -> xr.Dataset:
     """What crosses the fabric, and copies inside servers."""
     graph = laid.graph
     listed = np.flatnonzero(np.array(graph.step) >= 0)
@@ -35,13 +42,18 @@ def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray) -> xr
         "size": np.array(graph.size)[listed],
         "began": np.where(sends, began, began - delay),
         "finished": np.where(sends, found.finished[listed], began),
+        "left": np.where(sends, found.left[listed], began),
+        "arrived": np.where(sends, found.arrived[listed], began),
         "alone": np.where(sends, idle[listed], delay),
+        "critical": np.isin(listed, np.array(chain, int)),
     }
-    units = {"size": "bytes", "began": "s", "finished": "s", "alone": "s"}
+    units = {"size": "bytes"} | dict.fromkeys(("began", "finished", "left", "arrived", "alone"), "s")
     return xr.Dataset({name: ("transfer", values, {"units": units.get(name, "1")}) for name, values in columns.items()})
 
 
-def numbers_of(jobs: Sequence[Job], work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset) -> dict[str, Any]:
+def numbers_of(
+    jobs: Sequence[Job], work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset, chain: Sequence[int]
+) -> dict[str, Any]:
     """Times of jobs, tails of steps, and what held them up, as `CollectiveRun.as_dict` says; no jobs: a schedule."""
     ends = ended(laid.graph, found.began, found.finished)
     rows = []
@@ -83,7 +95,7 @@ def numbers_of(jobs: Sequence[Job], work: Work, laid: Laid, found: Outcome, tran
         "jain": float(jain(np.array(rates, float))) if len(rows) > 1 and all(rates) and complete else None,
         "jobs": rows,
         "slowest_path": _slowest(laid, transfers, duration, done),
-        "critical_path": _critical(laid.graph, ends) if complete else None,
+        "critical_path": _critical(laid.graph, found, chain) if chain else None,
     }
 
 
@@ -116,16 +128,15 @@ def _slowest(laid: Laid, transfers: xr.Dataset, duration: np.ndarray, done: np.n
     }
 
 
-def _critical(graph: Graph, ends: np.ndarray) -> dict[str, Any]:
+def _critical(graph: Graph, found: Outcome, chain: Sequence[int]) -> dict[str, Any]:
     """What the last to end had waited for: transfers, and of the time what passed on the fabric and in ranks."""
-    chain = graph.critical(ends)
     waited = sum(graph.delay[i] for i in chain)
     crossed = [i for i in chain if graph.size[i] > 0]
     ranks = [graph.source[i] for i in crossed]
     return {
         "transfers": len(crossed),
         "ranks": len(set(ranks)),
-        "fabric_s": float(ends[chain[-1]] - waited),
+        "fabric_s": float(found.began[chain[-1]] - waited),
         "compute_s": float(waited),
     }
 
@@ -155,9 +166,10 @@ def load_of(topology: Topology, laid: Laid, found: Outcome) -> xr.Dataset:
     times, sent = found.times[:kept], found.sent[:kept, : len(links)]
     share = np.diff(sent, axis=0) / np.diff(times)[:, None] / rates if kept > 1 else np.zeros((0, len(links)))
     names: Sequence[str] = sorted(groups)
+    used = {name: [i for i in groups[name] if sent[-1:, i].any()] or groups[name] for name in names}
     return xr.Dataset(
         {
-            "mean": (("time", "tier"), np.stack([share[:, groups[name]].mean(axis=1) for name in names], axis=1)),
+            "mean": (("time", "tier"), np.stack([share[:, used[name]].mean(axis=1) for name in names], axis=1)),
             "most": (("time", "tier"), np.stack([share[:, groups[name]].max(axis=1) for name in names], axis=1)),
         },
         coords={"time": (times[1:] + times[:-1]) / 2, "tier": list(names)},

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule
 from fluidcc.collectives.graph import Graph, Laid, laid_out
-from fluidcc.collectives.jobs import Job, Work, placed, work_of
-from fluidcc.collectives.measures import load_of, numbers_of, pauses_of, transfers_of
-from fluidcc.fabrics.slowdown import alone
+from fluidcc.collectives.jobs import Job, NoRoomError, Work, placed, work_of
+from fluidcc.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
+from fluidcc.engines.packet.bounds import MOST_TIME
+from fluidcc.errors import InputError
+from fluidcc.fabrics.slowdown import ends_alone
 from fluidcc.fabrics.topology import Topology
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
@@ -28,11 +31,13 @@ _MOST_SAMPLES = 4000  # and in all
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is run: jobs, or a schedule; on which hosts decide placement and seed."""
+    """What is run: jobs, or a schedule, perhaps of a file, at these lines; on which hosts decide placement and seed."""
 
     name: str
     jobs: tuple[Job, ...] = ()
     schedule: Schedule | None = None
+    file: str = ""
+    lines: tuple[int, ...] = ()
 
     @property
     def says(self) -> str:
@@ -48,7 +53,13 @@ class Case:
         jobs = self.jobs
         if self.schedule is not None:
             jobs = (Job("broadcast", ranks=self.schedule.ranks),)  # to be placed alone
-        hosts = placed(jobs, topology, placement, seed)
+        try:
+            hosts = placed(jobs, topology, placement, seed)
+        except NoRoomError as error:
+            if not self.file:
+                raise
+            line = f", line {self.lines[error.job]}" if self.lines else ""
+            raise InputError(f"{self.file}{line}: {error}") from None
         if self.schedule is None:
             return work_of(jobs, hosts, seed)
         graph, ends = self.schedule.build()
@@ -71,9 +82,11 @@ class CollectiveRun:
         As `as_dict` has them.
     transfers : xarray.Dataset
         Over ``transfer``: ``job``, ``iteration``, ``step``, ``rank``, ``source`` and ``target`` (hosts), ``size``
-        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``alone`` [s].
+        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``left`` and ``arrived`` [s], when its last packet went
+        and its last byte came, ``alone`` [s], ``critical``, whether the end had waited for it.
     load : xarray.Dataset
-        Over ``time`` [s] and ``tier``: ``mean`` and ``most``, of the tier's links, of what each sent over its rate.
+        Over ``time`` [s] and ``tier``: of what each of the tier's links sent over its rate the ``mean``, of those that
+        sent anything, if only ACKs, and the ``most``. Hosts' own links are not among them.
     """
 
     scheme: str
@@ -156,9 +169,14 @@ def run(
     simulated = engine_of(engine)
     work = case.work(topology, placement, seed)
     laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
-    idle = alone(laid.scenario)
-    expected = _expected(work.graph, idle, laid)
-    horizon = PATIENCE * expected if until is None else until
+    left, arrived, idle = ends_alone(laid.scenario)
+    expected = _expected(work.graph, left, arrived, laid)
+    if until is None and expected > MOST_TIME:
+        raise InputError(
+            f"{case.name}: takes more than {MOST_TIME:g} s on an idle fabric, the longest horizon; "
+            "give less compute, fewer steps or bytes, or until (--until) for a part of it"
+        )
+    horizon = min(PATIENCE * expected, MOST_TIME) if until is None else until
     interval = max(expected / _SAMPLES, horizon / _MOST_SAMPLES)
     runs = 1 + (len(case.jobs) if separately and len(case.jobs) > 1 else 0)
 
@@ -168,10 +186,17 @@ def run(
 
     setup_s = time.perf_counter() - began
     found = simulated(laid.scenario, horizon, seed=seed, interval=interval, report=told)
-    transfers = transfers_of(work, laid, found, idle)
-    numbers = numbers_of(case.jobs, work, laid, found, transfers)
+    chain = chain_of(laid, found)
+    transfers = transfers_of(work, laid, found, idle, chain)
+    numbers = numbers_of(case.jobs, work, laid, found, transfers, chain)
     numbers |= pauses_of(topology, found)
-    numbers |= {"idle_s": expected, "until_s": horizon, "setup_s": setup_s, **found.numbers}
+    numbers |= {
+        "loss_recovery": laid.scenario.loss_recovery,
+        "idle_s": expected,
+        "until_s": horizon,
+        "setup_s": setup_s,
+        **found.numbers,
+    }
     if runs > 1:
         hosts = placed(case.jobs, topology, placement, seed)
         for j, job in enumerate(case.jobs):
@@ -186,19 +211,21 @@ def run(
 
 def _given(job: Job) -> dict[str, Any]:
     """Fields that a job takes back as they were given, without what would change nothing."""
-    found: dict[str, Any] = {"chunks": None if job.chunks == 1 else job.chunks, "skew": job.skew or None}
+    chunks = job.chunks if "chunks" in KINDS[job.kind].takes else None
+    found: dict[str, Any] = {"chunks": chunks, "skew": job.skew or None}
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
 
 
-def _expected(graph: Graph, idle: np.ndarray, laid: Laid) -> float:
-    """Time on an idle fabric [s], from below: the longest chain of transfers alone, or the fullest link's bytes."""
+def _expected(graph: Graph, left: np.ndarray, arrived: np.ndarray, laid: Laid) -> float:
+    """Time on an idle fabric [s], from below: the longest chain, or the fullest link's bytes; ACKs take no room."""
     sends = np.array(graph.size) > 0
     scenario, load = laid.scenario, defaultdict[Any, float](float)
     for i in np.flatnonzero(sends).tolist():
         flow = scenario.flows[i]
         load[flow.source] += graph.size[i] / float(flow.line_rate)
-        for link in flow.path:
+        for link in flow.path if scenario.load_balancing == "flow" else flow.path[-1:]:  # the one that all must take
             load[link] += graph.size[i] / float(scenario.links[link].rate)
     some = scenario.flows[int(np.argmax(sends))]
     wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
-    return max(graph.longest(np.where(sends, idle, 0.0)), wire * max(load.values()))
+    longest = graph.longest(np.where(sends, left, 0.0), np.where(sends, arrived, 0.0))
+    return max(longest, wire * max(load.values()))

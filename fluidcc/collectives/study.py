@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidcc.collectives.run import CollectiveRun
+from fluidcc.errors import InputError
 from fluidcc.fabrics.study import interval
 from fluidcc.fabrics.topology import Topology
 from fluidcc.results.drawing import draw
@@ -60,6 +61,14 @@ class CollectiveStudy(Comparable):
             f"<CollectiveStudy {', '.join(self.says)}: {', '.join(self.schemes)}, "
             f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}>"
         )
+
+    def _case(self, case: str | None) -> str:
+        """A kind that was run."""
+        if case is None:
+            return self.cases[0]
+        if case not in self.cases:
+            raise InputError(f"case: {repr(case)[:40]} was not run; write one of {', '.join(self.cases)[:200]}")
+        return case
 
     @public()
     def of(self, scheme: str, case: str | None = None) -> list[CollectiveRun]:
@@ -133,8 +142,13 @@ class CollectiveStudy(Comparable):
         Returns
         -------
         Picture
+
+        Raises
+        ------
+        InputError
+            If there is no such kind.
         """
-        return draw("plot_steps", self, self.cases[0] if case is None else case)
+        return draw("plot_steps", self, self._case(case))
 
     @public()
     def plot_load(self, case: str | None = None) -> Picture:
@@ -148,8 +162,13 @@ class CollectiveStudy(Comparable):
         Returns
         -------
         Picture
+
+        Raises
+        ------
+        InputError
+            If there is no such kind.
         """
-        return draw("plot_load", self, self.cases[0] if case is None else case)
+        return draw("plot_load", self, self._case(case))
 
     @public()
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
@@ -174,7 +193,11 @@ class CollectiveStudy(Comparable):
         from fluidcc.files import write_atomically
 
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "no name of a folder"
+            raise InputError(f"folder: {str(folder)[:200]!r}: {reason}; give a folder that can be written to") from None
         written = []
         for case in self.cases:
             stem = Path(case).stem

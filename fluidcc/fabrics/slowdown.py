@@ -40,16 +40,23 @@ def alone(scenario: Scenario) -> np.ndarray:
     ndarray, shape (flows,)
         [s]; infinite for long-lived flows.
     """
+    return ends_alone(scenario)[2]
+
+
+def ends_alone(scenario: Scenario) -> np.ndarray:
+    """Until each flow's last byte is on its sender's link, at its receiver, and acknowledged, alone (3, flows) [s]."""
     scenario = resolve(scenario)
     groups: dict[Any, list[int]] = defaultdict(list)
     key, sizes = likeness(scenario), np.array([flow.size for flow in scenario.flows], float)
     for i in np.flatnonzero(np.isfinite(sizes)).tolist():
         groups[key(scenario.flows[i])].append(i)
-    found = np.full(len(scenario.flows), np.inf)
+    found = np.full((3, len(scenario.flows)), np.inf)
     for members in groups.values():
-        flow = scenario.flows[members[0]]
-        _, answered = train(scenario, flow, sizes[members])
-        found[members] = answered + (propagation(scenario, flow) - base_rtt(scenario, flow))
+        flow, those = scenario.flows[members[0]], sizes[members]
+        received, answered = train(scenario, flow, those)
+        header = float(scenario.wire_packet_of(flow)) - float(scenario.packet_size)
+        sent = (those + np.ceil(those / float(scenario.packet_size)) * header) / float(flow.line_rate)
+        found[:, members] = sent, received, answered + (propagation(scenario, flow) - base_rtt(scenario, flow))
     return found
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib import colormaps
+from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PolyCollection
+from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
 from fluidcc import units
@@ -19,46 +20,84 @@ if TYPE_CHECKING:
     from fluidcc.collectives.study import CollectiveStudy
 
 _MOST_BARS = 40_000  # that are drawn, those of the first repetitions
-_THICK = 0.84
+_THICK = 0.84  # of a row
+_TOUCH = 1e-6  # of the time: bars that overlap by less follow each other
 
 
 def plot_steps(study: CollectiveStudy, case: str) -> Picture:
-    """A Gantt chart for each scheme, of the first seed: a row for each rank, a bar for each transfer that it sends."""
+    """A Gantt chart for each scheme, of the first seed: a row for each rank, a bar for each transfer that it sends.
+
+    A bar ends as its last packet leaves; pale it goes on until that has arrived, or, hatched, until the run is over.
+    """
     runs = [study.of(scheme, case)[0] for scheme in study.schemes]
-    ends = max(float(np.nanmax(run.transfers["finished"].values, initial=0.0)) for run in runs)
+    ends = max(map(_end, runs))
     factor, unit = units.scale_of(ends, units.TIME)
+    shades = ScalarMappable(
+        Normalize(0, max(int(run.transfers["step"].values.max(initial=0)) for run in runs)), "viridis"
+    )
     picture, axes = figure(len(runs), 1, size=(9, 0.9 + 2.5 * len(runs)), sharex=True)
     for axis, run in zip(axes[:, 0], runs, strict=True):
-        _gantt(axis, run, factor)
+        _gantt(axis, run, factor, shades)
         axis.set_title(f"{run.scheme}: {_told(run)}", fontsize="medium", loc="left")
     axes[-1, 0].set_xlabel(label("time", unit))
     axes[-1, 0].set_xlim(0, ends / factor or 1)
-    picture.suptitle(f"{study.says[study.cases.index(case)]}: colours by step, seed {runs[0].seed}", fontsize="medium")
+    if shades.norm.vmax:
+        picture.colorbar(shades, ax=axes, label="step", ticks=MaxNLocator(integer=True))
+    text = f"{study.says[study.cases.index(case)]}: sent, and pale on the way, seed {runs[0].seed}"
+    picture.suptitle(text, fontsize="medium", parse_math=False)  # it may be a file's name
     return picture
 
 
-def _gantt(axis: Axes, run: CollectiveRun, factor: float) -> None:
-    """Bars of transfers that overlap at one rank share its row."""
-    table = run.transfers.isel(transfer=np.flatnonzero(np.isfinite(run.transfers["finished"].values)))
-    table = table.isel(transfer=slice(_MOST_BARS))
-    rank, step = table["rank"].values, table["step"].values
-    began, ended = table["began"].values / factor, table["finished"].values / factor
-    shades = colormaps["viridis"](step / max(1, int(step.max(initial=1))))
-    low = rank - _THICK / 2
-    corners = np.stack(
-        [
-            np.stack([x, y], axis=1)
-            for x, y in ((began, low), (ended, low), (ended, low + _THICK), (began, low + _THICK))
-        ],
-        axis=1,
-    )
-    axis.add_collection(PolyCollection([*corners], facecolors=shades, alpha=0.75, linewidths=0))
+def _end(run: CollectiveRun) -> float:
+    """When all was done, or the run was over [s]."""
+    total = run.numbers["total_s"]
+    return float(run.numbers["until_s"] if total is None else total)
+
+
+def _gantt(axis: Axes, run: CollectiveRun, factor: float, shades: ScalarMappable) -> None:
+    """Bars of transfers that a rank sends at once share its row."""
+    began = np.flatnonzero(np.isfinite(run.transfers["began"].values))
+    table = run.transfers.isel(transfer=began[:_MOST_BARS])
+    rank, starts, left, arrived = (table[name].values for name in ("rank", "began", "left", "arrived"))
+    over = np.full(len(rank), _end(run))
+    gone, lacking = np.where(np.isfinite(left), left, starts), ~np.isfinite(arrived)
+    lane, lanes = lanes_of(rank, starts, np.where(np.isfinite(left), left, over))
+    thick = _THICK / lanes
+    low, colours = rank - _THICK / 2 + lane * thick, shades.to_rgba(table["step"].values)
+
+    def add(chosen: np.ndarray, begins: np.ndarray, ends: np.ndarray, **drawn: Any) -> None:
+        x, y = (begins / factor, ends / factor), (low, low + thick)
+        corners = np.stack([np.stack([x[a], y[b]], axis=1) for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))], axis=1)
+        if chosen.any():
+            axis.add_collection(PolyCollection([*corners[chosen]], facecolors=colours[chosen], **drawn))
+
+    add(lacking, gone, over, alpha=0.35, hatch="////", linewidths=0.3)
+    add(~lacking, gone, arrived, alpha=0.35, linewidths=0)  # on the way
+    add(gone > starts, starts, gone, alpha=0.9, linewidths=0)
     jobs = run.transfers["job"].values
     for job in np.unique(jobs)[1:]:
         axis.axhline(run.transfers["rank"].values[jobs == job].min() - 0.5, color="black", lw=0.8)
     axis.set_ylim(int(run.transfers["rank"].values.max(initial=0)) + 0.6, -0.6)
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylabel("rank" if len(np.unique(jobs)) < 2 else "rank, by job")
+
+
+def lanes_of(rank: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lane of each bar in its rank's row, and of how many: as many as overlap there until all have ended (bars,)."""
+    lane, lanes = np.zeros(len(rank), int), np.ones(len(rank), int)
+    group: list[int] = []  # bars that overlap each other, in turn
+    free: list[float] = []  # when each lane is free
+    for k in np.lexsort((ends, starts, rank)).tolist():
+        slack = _TOUCH * ends[k]
+        if not group or rank[group[0]] != rank[k] or starts[k] >= max(free) - slack:
+            lanes[group] = len(free)
+            group, free = [], []
+        lane[k] = next((n for n, end in enumerate(free) if end <= starts[k] + slack), len(free))
+        at = int(lane[k])
+        free[at : at + 1] = [float(ends[k])]
+        group.append(k)
+    lanes[group] = len(free)
+    return lane, lanes
 
 
 def plot_load(study: CollectiveStudy, case: str) -> Picture:
@@ -79,12 +118,19 @@ def plot_load(study: CollectiveStudy, case: str) -> Picture:
         axis.grid(alpha=0.3)
     axes[0, 0].legend(fontsize="small")
     axes[-1, 0].set_xlabel(label("time", unit))
-    text = f"{study.says[study.cases.index(case)]}: mean of links, and the fullest (thin), seed {runs[0].seed}"
-    picture.suptitle(text, fontsize="medium")
+    what = "mean of links in use, and the fullest (thin); hosts' own are not there"
+    text = f"{study.says[study.cases.index(case)]}: {what}, seed {runs[0].seed}"
+    picture.suptitle(text, fontsize="medium", parse_math=False)
     return picture
 
 
 def _told(run: CollectiveRun) -> str:
+    bars = int(np.isfinite(run.transfers["began"].values).sum())
+    cut = f" (the first {_MOST_BARS:,} of {bars:,} transfers)" if bars > _MOST_BARS else ""
+    return _took(run) + cut
+
+
+def _took(run: CollectiveRun) -> str:
     took = run.numbers["time_s"]
     if took is None:
         return f"{run.numbers['unfinished']:,} transfers unfinished"

@@ -48,6 +48,37 @@ def test_a_file_takes_the_place_of_kinds(capsys: pytest.CaptureFixture[str], tmp
     assert "1 to 0, 1.00 of alone" in told
 
 
+def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """They are no markup of the console or of a picture."""
+    path = tmp_path / "a[red]$\\x$ [b].toml"
+    job = '[[job]]\nkind = "broadcast"\nbytes = "8KB"\nranks = 2\nname = "%s"\n'
+    path.write_text("fluidcc_jobs = 1\n" + job % "x[/red] :smile: [b" + job % "[bold]y")
+    words = ["--topology", "leaf-spine:1x1x4", "--scheme", "none", "--out", str(tmp_path / "out")]
+    assert run(["collective", "--file", str(path), *words]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "x[/red] :smile: [b" in told
+    assert "[bold]y" in told
+    path = path.with_suffix(".goal")
+    path.write_text("num_ranks 2\nrank 0 {\nsend 5000b to 1\n}\nrank 1 {\nrecv 5000b from 0\n}\n")
+    assert run(["collective", "--file", str(path), *words]) == 0
+    assert "a[red]$\\x$ [b].goal: 2 operations" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_narrow_terminal_has_all_units(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    assert run(["collective", "all-reduce", *FAST, "--seeds", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "…" not in told
+    assert told.count("bps ±") == 2
+
+
+def test_lost_packets_are_given_a_way(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["all-to-all", "--topology", "leaf-spine:1x1x8", "--scheme", "none", "--bytes", "2MB", "--until", "2ms"]
+    lossy = ["--set", "pfc=off", "--set", "buffer=100KB"]
+    assert run(["collective", *words, "--skew", "2", *lossy]) == 0
+    assert "sends them again: --loss-recovery irn does" in " ".join(capsys.readouterr().out.split())
+
+
 def test_what_has_not_ended_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["collective", "all-reduce", *FAST, "--until", "20us"]) == 0
     assert "transfers unfinished" in " ".join(capsys.readouterr().out.split())

@@ -73,7 +73,7 @@ def test_all_to_all_fills_every_port() -> None:
 
 def test_two_ranks_tree_is_up_and_down() -> None:
     """Each half in its own direction, at once."""
-    assert one("all-reduce", 2, bytes="200KB", algorithm="tree")["time_s"] == near(2 * arrives(100))
+    assert one("all-reduce", 2, bytes="200KB", algorithm="tree", chunks=1)["time_s"] == near(2 * arrives(100))
 
 
 def test_a_tree_of_four() -> None:
@@ -82,7 +82,7 @@ def test_a_tree_of_four() -> None:
     Two transfers into one port, or out of one, take as long as one of twice the packets.
     """
     assert parents(4) == ([-1, 2, 0, 2], [1, 3, 1, -1])
-    found = one("all-reduce", 4, bytes="200KB", algorithm="tree")
+    found = one("all-reduce", 4, bytes="200KB", algorithm="tree", chunks=1)
     assert found["time_s"] == near(2 * arrives(200) + 2 * arrives(100))
 
 
@@ -161,3 +161,26 @@ def test_a_full_ring_with_usual_acks_is_slower_by_these_at_most() -> None:
     took = study.runs[0].numbers["time_s"]
     least, most = 14 * arrives(100), 14 * (arrives(100) + 100 * 64 / RATE)
     assert least < took < most
+
+
+@pytest.mark.parametrize("chunks", [1, 4, 16])
+def test_a_rank_copies_no_faster_than_its_rate(chunks: int) -> None:
+    """The first of a server of two hands all on at 2 GB/s: 200 us, however many chunks; then they cross the fabric."""
+    found = one("broadcast", 4, bytes="400KB", server=2, server_rate="2GB/s", chunks=chunks)
+    last = arrives(400 // chunks) + 400e3 / chunks / 2e9  # of the last chunk: over the fabric, and inside the other
+    assert found["time_s"] == near(400e3 / 2e9 + last)
+
+
+def test_all_to_all_inside_a_server_shares_a_ranks_rate() -> None:
+    """Three copies of 100 KB of each of four ranks at 1 GB/s; what crosses the fabric is done long before."""
+    study = fc.collective(
+        "all-to-all", "leaf-spine:1x1x8", "none", **QUIET, bytes="800KB", server=4, server_rate="1GB/s"
+    )
+    table = study.runs[0].transfers.to_dataframe()
+    copies = table[table["size"] == 0]
+    assert len(copies) == 8 * 3
+    for _, mine in copies.groupby("rank"):
+        starts, ends = np.sort(np.array(mine["began"])), np.sort(np.array(mine["finished"]))
+        assert starts == pytest.approx([0, 100e-6, 200e-6], abs=1e-9)
+        assert ends == pytest.approx([100e-6, 200e-6, 300e-6], abs=1e-9)
+    assert study.runs[0].numbers["time_s"] == pytest.approx(300e-6, abs=1e-9)

@@ -138,7 +138,16 @@ def test_an_engine_is_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"kinds": "all-redcue"}, "^kind: .*all-reduce"),
+        ({"kinds": "all-redcue"}, "^kind: .*did you mean all-reduce"),
+        ({"kinds": "allreduce"}, "^kind: .*did you mean all-reduce"),
+        ({"kinds": "All-Gather"}, "^kind: .*did you mean all-gather"),
+        ({"bytes": 7}, "^bytes: 7 B are fewer than the 8 parts .* write 8B or more$"),
+        ({"bytes": "100B", "chunks": 4096}, "^bytes: .* 32768 parts .* or fewer chunks"),
+        ({"kinds": "broadcast", "bytes": "3B", "chunks": 4}, "^bytes: .* 4 parts"),
+        ({"algorithm": "tree", "bytes": "3B", "chunks": 2}, "^bytes: .* 4 parts"),
+        ({"kinds": "all-to-all", "bytes": "7B"}, "^bytes: .* 8 parts"),
+        ({"bytes": "2000TB"}, "^bytes: 2e.06GB is not between 1B and 1e.06GB"),
+        ({"compute": "1000s", "steps": 1000}, r"^all-reduce: takes more than 1e\+06 s on an idle fabric"),
         ({"engine": "ns3"}, "^engine: .*packet"),
         ({"hosts": 9}, "^hosts: "),
         ({"jobs": 3}, "^jobs: "),
@@ -179,6 +188,26 @@ def test_odd_objects_are_answered(name: str) -> None:
         except InputError as error:
             said = str(error)
             assert "\n" not in said, said
+
+
+def test_a_tree_is_cut_by_default() -> None:
+    assert Job("all-reduce", "64MB", algorithm="tree").chunks == 16
+    assert Job("all-reduce", "64KB", algorithm="tree").chunks == 7
+    assert Job("all-reduce", "100B", algorithm="tree").chunks == 1
+    assert Job("all-reduce", "64MB", algorithm="tree", chunks=1).chunks == 1
+    jobs = [Job("all-reduce", "64KB", ranks=4, algorithm="tree", chunks=1)] * 2
+    found = fc.collective(jobs, RACKS, "none", separately=True).runs[0].numbers["jobs"]
+    assert all(job["slowdown"] == pytest.approx(1, abs=0.01) for job in found)  # alone it is not cut either
+
+
+def test_no_picture_of_what_was_not_run(tmp_path: Path, crossing: CollectiveStudy) -> None:
+    for draw in (crossing.plot, crossing.plot_load):
+        with pytest.raises(InputError, match="case: 'nonsense' was not run; write one of broadcast"):
+            draw("nonsense")
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", "/proc", "a\0b"):
+        with pytest.raises(InputError, match="give a "):
+            crossing.write(place)
 
 
 def test_pictures_and_files(tmp_path: Path, crossing: CollectiveStudy) -> None:

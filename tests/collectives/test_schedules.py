@@ -92,7 +92,12 @@ def test_a_recv_that_requires_something_is_done_later(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "there is no operation"),
+        ("", "bad.goal, line 1: there is no operation"),
+        ("num_ranks 5\nrank 0 {\nsend 8b to 1\n}", "bad.goal: ranks: 5 need as many hosts, and there are 4"),
+        (
+            "num_ranks 2\nrank 0 {\nl1: calc 999999999999999\nl2: send 8b to 1\nl2 requires l1\n}",
+            "bad.goal: takes more than 1e.06 s on an idle fabric",
+        ),
         ("rank 0 {\n}", "line 1: rank 0 is there twice, or not below"),
         ("num_ranks 2\nl1: calc 5", "line 2: .*belongs to no rank"),
         ("num_ranks 2\nnum_ranks 2", "line 2: num_ranks is there twice"),
@@ -107,7 +112,7 @@ def test_a_recv_that_requires_something_is_done_later(tmp_path: Path) -> None:
         ("num_ranks 2\nrank 0 {\nrecv 4b from 1\n}\nrank 1 {\nsend 8b to 0\n}", "line 3: 4 B have no room .* line 6"),
         ("num_ranks 2\nrank 0 {\nl1: calc 5\nl2: calc 5\nl1 requires l2\nl2 requires l1\n}", "line 3 waits for line 4"),
         ("num_ranks 2\nrank 0 {\ncalc 5\n", "ends before a rank is closed"),
-        ("num_ranks 2\nrank 0 {\ncalc 5\n}", "nothing crosses the fabric"),
+        ("num_ranks 2\nrank 0 {\ncalc 5\n}", "line 3: nobody sends, and nothing crosses the fabric"),
     ],
 )
 def test_bad_schedules_are_refused_by_line(tmp_path: Path, text: str, says: str) -> None:
@@ -137,6 +142,32 @@ def test_bad_jobs_are_refused_by_line(tmp_path: Path, before: str, after: str, s
     path.write_text(JOBS.replace(before, after, 1))
     with pytest.raises(InputError, match=rf"bad\.toml, {says}"):
         read_jobs(path)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("ranks = 2", "ranks = 40", "line 8: ranks: 40 need as many hosts"),
+        ("[2, 3]", "[2, 99]", "line 15: ranks: there is no host 99"),
+    ],
+)
+def test_jobs_without_room_name_their_file(tmp_path: Path, before: str, after: str, says: str) -> None:
+    path = tmp_path / "large.toml"
+    path.write_text(JOBS.replace(before, after, 1))
+    with pytest.raises(InputError, match=rf"large\.toml, {says}"):
+        fc.collective(path, STAR, "none")
+
+
+def test_a_kind_goes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a file of any other name is read; so is that one, by its path."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "all-gather").mkdir()
+    Path("ring").write_text(RING)
+    Path("all-reduce").write_text(RING)
+    assert fc.collective("all-gather", STAR, "none", bytes="8KB").says == ("all-gather (ring) of 0.008 MB on 4 ranks",)
+    assert fc.collective("all-reduce", STAR, "none", bytes="8KB").runs[0].numbers["bytes"] == 8e3
+    for what in ("ring", "./all-reduce", Path("all-reduce")):
+        assert fc.collective(what, STAR, "none").says[0].endswith("20 operations of 4 ranks")
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
             first.append(m)
         kind_of.append(kind)
     blank = layout.records(layout.FLOW, 1)
-    blank["window"], blank["finish"] = np.inf, -1
+    blank["window"], blank["finish"], blank["ended"] = np.inf, -1, -1
     blank["look"], blank["nacked"], blank["reports"] = layout.NEVER, -1, -1
     patterns = layout.records(layout.FLOW, len(first))
     states = []

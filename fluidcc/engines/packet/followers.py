@@ -21,6 +21,8 @@ _AT_ONCE = 16  # followers told by one event, which may schedule so many others
 @kernel
 def ended(core: Any, calendar: Any, flow: Any, f: Any, what: Any) -> None:
     """A flow's last byte has arrived, been acknowledged or left: those who wait for that are told, each in its turn."""
+    if flow.ended[what] < 0:  # what goes again after a loss has left before
+        flow.ended[what] = core.now
     if flow.told[what] < flow.to_tell[what]:
         schedule(core, calendar, core.now, TELL, WAYS * f + what)
 

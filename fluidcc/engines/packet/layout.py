@@ -321,6 +321,7 @@ FLOW = lines(
         ("awaits", _I),  # flows that must end before it begins
         ("told", _I, (3,)),  # next of its followers to be told that its last byte arrives, is acknowledged, or leaves,
         ("to_tell", _I, (3,)),  # and ends of these lists
+        ("ended", _I, (3,)),  # when each of these first was so; -1: not yet
     ]
 )
 
