@@ -23,7 +23,7 @@ from fluidcc.scenario.order import SENT
 from fluidcc.units import Rate
 
 MOST_OPERATIONS = 1 << 20
-_APART = Rate(1e14)  # bytes/s of the link of waits: a byte is sent in no time that is counted
+APART = Rate(1e14)  # bytes/s of the link of waits: a byte is sent in no time that is counted
 _APART_DELAY = 5e-9  # s, of Variable AI alone, which looks at the least bandwidth-delay product of all paths
 
 After = Sequence[int]
@@ -174,7 +174,7 @@ def laid_out(graph: Graph, topology: Topology, hosts: Sequence[int], seed: int, 
     whole = Topology(
         (*topology.hosts, apart, apart + 1),
         (*topology.switches, apart + 2),
-        (*topology.cables, *(Cable((end, apart + 2), _APART, delay) for end in (apart, apart + 1))),
+        (*topology.cables, *(Cable((end, apart + 2), APART, delay) for end in (apart, apart + 1))),
     )
     scenario = whole.scenario(rows, ecmp_seed=seed, connections=connections, **options)
     return Laid(graph, scenario, len(scenario.links) - 2)

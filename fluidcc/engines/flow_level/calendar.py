@@ -74,5 +74,5 @@ def pass_by(
 ) -> Any:  # fmt: skip
     """A wait, which sends nothing, ends as it begins."""
     at = begins[t]
-    ends[t, 0] = ends[t, 1] = at
+    ends[t, 0] = ends[t, 1] = ends[t, 2] = at
     return tell(waits_at, listed, what, awaits, delay, begins, t, ALL, at, at, at, heap, held)

@@ -68,7 +68,7 @@ def run(
     )
     slowest = np.where(paths.there >= 0, ports.rate[paths.there], np.inf).min(axis=1)
     tail = np.column_stack([alone.received, alone.answered]) - (alone.wire / slowest[transfers.flow])[:, None]
-    ends = np.full((count, 2), np.nan)
+    ends = np.full((count, 3), np.nan)
     load = load_of(len(ports.rate), dt * 8)
     given = (alone.wire, tail, transfers.start, tuple(waits), begins, ends, heap, tuple(load))
     if compiled and names[0] in SIDES:
@@ -102,9 +102,10 @@ def run(
     if len(circle) and now[USED] == now[HELD] == 0:
         raise InputError(f"transfer {circle[0]}: waits for itself by way of others; break the circle in after")
     begins[circle] = begins[heap[: now[HELD]]] = np.nan
-    paused = {name: float(spent) for name, spent in zip(ports.names, m.ports.paused_s, strict=True) if spent > 0}
+    stood = zip(ports.names, m.ports.pauses, m.ports.paused_s, strict=True)
+    paused = {name: (int(count), float(spent)) for name, count, spent in stood if count}
     numbers = {"model": "dynamics", "compile_s": compile_s, "wall_s": wall, "steps": steps, "dt_s": dt,
-               "pauses": int(now[PAUSES]), "paused_s": paused, "slots": slots}  # fmt: skip
+               "pauses": int(now[PAUSES]), "paused": paused, "slots": slots}  # fmt: skip
     return begins, ends, load, numbers
 
 

@@ -29,7 +29,7 @@ def run(
     """Go on until all have ended, or ``until``, or after so many events.
 
     ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK
-    is; ``ends`` becomes the two times.
+    is; ``ends`` becomes these two times, and when it had left.
     """
     waits_at, listed, what, awaits = waits
     now, held, count = kept[NOW], int(kept[HELD]), int(kept[ACTIVE])
@@ -55,7 +55,7 @@ def run(
             sent = rate[t] * (onward - now)
             if sent >= to_send[t] - _CRUMB:
                 end = now + to_send[t] / rate[t]
-                ends[t, 0], ends[t, 1] = end + tail[t, 0], end + tail[t, 1]
+                ends[t, 0], ends[t, 1], ends[t, 2] = end + tail[t, 0], end + tail[t, 1], end
                 held = tell(
                     waits_at, listed, what, awaits, delay, begins, t, ALL, end, ends[t, 0], ends[t, 1], heap, held
                 )

@@ -86,6 +86,7 @@ class Ports(NamedTuple):
     came_in: Any  # bytes that wait behind it, having come in by it
     paused: Any  # whether it is
     paused_s: Any  # for how long it was
+    pauses: Any  # how often it was
     want: Any  # of a NIC: what its transfers would send in the step
     count: Any  # and how many they are
     seen: Any  # (records, ports, 3) queue [bytes], rates of sending and of arrivals [bytes/s]

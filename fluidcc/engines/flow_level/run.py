@@ -34,6 +34,8 @@ class FlowTimes:
     ----------
     start, received, answered : ndarray, shape (transfers,)
         Start, arrival of the last byte, and of its ACK at the sender [s]; NaN of those that did not begin or end.
+    left : ndarray, shape (transfers,)
+        When the last byte had left its host [s].
     alone : ndarray, shape (transfers,)
         Time from the start to the last ACK in an idle network [s].
     ports : list of str
@@ -49,6 +51,7 @@ class FlowTimes:
     start: np.ndarray
     received: np.ndarray
     answered: np.ndarray
+    left: np.ndarray
     alone: np.ndarray
     ports: list[str]
     load: np.ndarray
@@ -173,6 +176,7 @@ def _made(
         np.where(np.isfinite(begins), begins, np.nan),
         ends[:, 0],
         ends[:, 1],
+        ends[:, 2],
         alone.answered,
         ports.names,
         load.carried[:kept] / (width * ports.rate),
@@ -192,7 +196,7 @@ def _ideal(
     # What leaves within a round trip is sent as fast as if nothing were held back.
     first = np.minimum(wire, (slowest * paths.rtt)[flow])
     tail = np.column_stack([alone.received, alone.answered]) - (wire / slowest[flow])[:, None]
-    ends = np.full((count, 2), np.nan)
+    ends = np.full((count, 3), np.nan)
     begins = np.full(count, 0.0)
     kept = np.array([-1.0, 0.0, 0.0, count])
     load = load_of(many, float(paths.rtt.max()))

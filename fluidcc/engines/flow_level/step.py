@@ -69,7 +69,7 @@ def advance(
     now[HELD], now[USED], now[STATUS] = held, used, RUNNING
     acknowledge(m, dt)
     send(m, dt, time, begins)
-    _depart(m, waits, delay, begins, heap)
+    _depart(m, waits, delay, begins, ends, heap)
     _pass_on(m, dt, load)
     _pause(m, dt)
     _arrive(m, dt, tail, delay, waits, begins, ends, heap)
@@ -94,7 +94,7 @@ def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
 
 
 @kernel
-def _depart(m: Any, waits: Any, delay: Any, begins: Any, heap: Any) -> None:
+def _depart(m: Any, waits: Any, delay: Any, begins: Any, ends: Any, heap: Any) -> None:
     """Who waits for a last byte to leave its host is told as it has."""
     slots, now = m.slots, m.now
     waits_at, listed, what, awaits = waits
@@ -102,6 +102,7 @@ def _depart(m: Any, waits: Any, delay: Any, begins: Any, heap: Any) -> None:
         s = m.used[i]
         if slots.doing[s] == ARRIVING and slots.hop[s] == 1 and slots.ready[s] == now[STEP] + 1:
             t, left = slots.transfer[s], slots.end[s]
+            ends[t, 2] = left
             now[HELD] = tell(
                 waits_at, listed, what, awaits, delay, begins, t, 1 << DEPARTURE, left, left, left, heap, now[HELD]
             )
@@ -216,6 +217,7 @@ def _pause(m: Any, dt: Any) -> None:
                 ports.paused[p] = 0
         elif ports.came_in[p] > limit:
             ports.paused[p] = 1
+            ports.pauses[p] += 1.0
             m.now[PAUSES] += 1
 
 
