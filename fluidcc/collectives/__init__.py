@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from fluidcc.collectives.goal import Schedule as Schedule
     from fluidcc.collectives.goal import read_goal as read_goal
     from fluidcc.collectives.jobs import Job as Job
-    from fluidcc.collectives.jobs import placed as placed
     from fluidcc.collectives.jobs_file import read_jobs as read_jobs
+    from fluidcc.collectives.placement import placed as placed
     from fluidcc.collectives.run import CollectiveRun as CollectiveRun
 
 _HOMES = {
     "CollectiveRun": "fluidcc.collectives.run",
     "Job": "fluidcc.collectives.jobs",
     "Schedule": "fluidcc.collectives.goal",
-    "placed": "fluidcc.collectives.jobs",
+    "placed": "fluidcc.collectives.placement",
     "read_goal": "fluidcc.collectives.goal",
     "read_jobs": "fluidcc.collectives.jobs_file",
 }

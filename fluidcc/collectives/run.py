@@ -15,8 +15,9 @@ from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule
 from fluidcc.collectives.graph import Graph, Laid, laid_out
-from fluidcc.collectives.jobs import Job, NoRoomError, Work, placed, work_of
+from fluidcc.collectives.jobs import Job, Work, work_of
 from fluidcc.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
+from fluidcc.collectives.placement import NoRoomError, placed
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.errors import InputError
 from fluidcc.fabrics.slowdown import ends_alone
