@@ -61,7 +61,7 @@ def command(
     placement: Annotated[
         str, typer.Option(help="block, round-robin (one of each rack in turn), random, or hosts: 0,4,1,5.")
     ] = "block",
-    engine: Annotated[str, typer.Option(help="packet.")] = "packet",
+    engine: Annotated[str, typer.Option(help="packet, or fluid: at flow level, for none and dctcp.")] = "packet",
     rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
     fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
     delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,

@@ -70,7 +70,8 @@ def collective(
         Hosts in order, one of each rack in turn, at random by the seed, or as listed.
     preset : str
         Of schemes given by name; by default ``hpcc-eval``: switches of 32 MB with PFC.
-    engine : {"packet"}
+    engine : {"packet", "fluid"}
+        Packets, or the dynamics at flow level, for schemes of which these are as good: ``none`` and ``dctcp``.
     seeds : int or sequence of int
         How many, from 1, or which: of ECMP's hashes, random placement, skew and random marks.
     until : quantity
