@@ -120,6 +120,7 @@ MADE: dict[str, Any] = {
     "Fit": fitted,
     "Slowdown": slowed,
     "FabricStudy": lambda: fc.fabric("hpcc", "leaf-spine:2x1x2", flows=[(0, 2, 0, "10KB"), (1, 3, 0, "20KB")]),
+    "CollectiveStudy": lambda: fc.collective("broadcast", "leaf-spine:2x1x2", "hpcc", hosts=2, bytes="10KB"),
 }
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
 BY_IDENTITY: dict[str, Any] = {
