@@ -60,7 +60,7 @@ def window(parameters: NSCC, state: State) -> Array:
 def largest_window(parameters: NSCC) -> Any:
     """The first window, or the largest later one [bytes]."""
     p = parameters
-    return jnp.maximum(jnp.maximum(p.initial_window, p.max_window), p.mtu)
+    return np.maximum(np.maximum(p.initial_window, p.max_window), p.mtu)
 
 
 def feedback(parameters: NSCC, signals: Signals) -> Array:
