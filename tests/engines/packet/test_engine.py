@@ -18,7 +18,7 @@ from fluidcc.engines.packet.build import grown_packets, prepare
 from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.layout import DATA, DONE, GROW_CALENDAR, GROW_PACKETS, REFILL
-from fluidcc.engines.packet.run import times_of
+from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 
 RATES = ["10Gbps", "25Gbps", "40Gbps", "100Gbps"]
@@ -417,3 +417,15 @@ def test_a_nic_gives_its_turns_as_they_are_asked_for(nic_cnp_interval: str) -> N
 def test_the_fluid_refuses_what_only_packets_have(change: dict[str, Any], reason: str) -> None:
     with pytest.raises(fc.InputError, match=reason):
         fc.simulate(fc.incast(2, **{"scheme": fc.DCQCN(), **change}), "1ms")
+
+
+def test_a_path_longer_than_16_bits_count() -> None:
+    """A packet over 33,000 links, and its ACK back, in the time that they take."""
+    links = tuple(fc.Link("100Gbps", "1ns") for _ in range(33_000))
+    flow = fc.Flow(tuple(range(len(links))), fc.NoControl(), "100Gbps", size="1KB", access_delay="1ns")
+    scenario = resolve(fc.Scenario(links, (flow,)))
+    plan = prepare(scenario, times_of(scenario, 10e-3, None, 5e-3), 0)
+    sim, _ = execute(plan, 0)
+    hops = len(links) + 1  # with the sender's own
+    assert sim.core[0].delivered == 1
+    assert sim.flows[0].finish == hops * (80_000 + 5_120 + 2 * 1_000)  # ps: 1000 B there, 64 B back, the delays
