@@ -32,7 +32,8 @@ def rest(network: Network, hops: Hops, y: State, z: Memory) -> Memory:
 def sent_by(clock: Clock, size: Array, y: State, z: Memory, pace: Array) -> Array:
     """Time (flows, points) at which flows sent their last byte [s]; infinite if they have not.
 
-    In a flow's last step its bytes are spread over the whole; they end where its own pace would have ended them.
+    In a flow's last step its bytes are spread over the whole; they end where its own pace would have ended them. A step
+    that sends for longer (`fluid.order`) reaches back as far.
 
     Parameters
     ----------
@@ -51,7 +52,8 @@ def sent_by(clock: Clock, size: Array, y: State, z: Memory, pace: Array) -> Arra
     assert z.finish is not None
     assert z.left is not None
     ended = (y.sent >= size * (1.0 - _ROUNDING * jnp.finfo(y.sent.dtype).eps)) & jnp.isinf(z.finish)
-    when = clock.time - clock.dt + jnp.minimum(z.left / jnp.maximum(pace, 1e-30), clock.dt)
+    spare = clock.dt - jnp.minimum(z.left / jnp.maximum(pace, 1e-30), clock.dt)
+    when = clock.time - (spare if z.stretch is None else spare * z.stretch)
     return jnp.where(ended, when, z.finish)
 
 

@@ -1,0 +1,120 @@
+"""Flows that wait for others: when those have ended follows from the last byte, and so when these begin.
+
+Who waits for whom is fixed; when is part of the state. A step that is the first of a flow also sends what would have
+gone since the flow's beginning, which lies between steps, or is known only a step later: else each step of a chain
+would lose or gain up to half a step of time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from fluidcc.engines.fluid.kernel import Clock
+from fluidcc.engines.fluid.rows import column, rows_of
+from fluidcc.engines.fluid.state import Memory
+from fluidcc.scenario.model import Flow, Scenario, base_rtt
+from fluidcc.scenario.order import RECEIPT, SENT, end_of
+from fluidcc.scenario.parameters import register
+from fluidcc.scenario.round_trips import ack_delay, serialisation_delays, smaller
+
+
+@register(meta=("before", "queues", "waits"))
+class Order:
+    """Ends that are waited for, and who waits for them.
+
+    Parameters
+    ----------
+    way : Array
+        From sending the last byte until it counts, without queueing, per end [s].
+    before : tuple of int
+        Flow of each end.
+    queues : tuple of bool
+        Of each end, whether the last byte has waited in queues by then.
+    waits : tuple of tuple of int
+        Ends that each flow waits for.
+    """
+
+    way: Any
+    before: tuple[int, ...]
+    queues: tuple[bool, ...]
+    waits: tuple[tuple[int, ...], ...]
+
+
+def order_of(scenario: Scenario) -> Order | None:
+    """Ends that flows of a resolved scenario wait for; None if none waits."""
+    if not any(flow.after for flow in scenario.flows):
+        return None
+    ends: dict[tuple[int, str], int] = {}
+    waits = tuple(
+        tuple(
+            ends.setdefault((before, end_of(flow, scenario.flows[before])), len(ends)) for before in flow.after
+        )
+        for flow in scenario.flows
+    )  # fmt: skip
+    delay = {SENT: _none, RECEIPT: receipt_delay}
+    ways = [delay.get(end, answer_delay)(scenario, scenario.flows[before]) for before, end in ends]
+    return Order(
+        column(ways, collapse=False),
+        tuple(before for before, _ in ends),
+        tuple(end != SENT for _, end in ends),
+        waits,
+    )
+
+
+def _none(scenario: Scenario, flow: Flow) -> float:
+    return 0.0
+
+
+def receipt_delay(scenario: Scenario, flow: Flow) -> Any:
+    """From a flow's last byte on the first wire until its arrival, through empty queues [s]."""
+    last = smaller(1.0, flow.size / scenario.packet_size)  # a whole packet is stored at every link
+    return base_rtt(scenario, flow) / 2 + last * sum(serialisation_delays(scenario, flow)[1:])
+
+
+def answer_delay(scenario: Scenario, flow: Flow) -> Any:
+    """As `receipt_delay`, until its ACK is back."""
+    return receipt_delay(scenario, flow) + base_rtt(scenario, flow) / 2 + ack_delay(scenario, flow)
+
+
+def at_rest(order: Order, start: Array, z: Memory, shape: tuple[int, int]) -> Memory:
+    """Memory before anything has ended: the first flows begin at their starts, all others are not known to."""
+    free = np.array([not ends for ends in order.waits])[:, None]
+    began = jnp.broadcast_to(jnp.where(free, start, jnp.inf), shape)
+    return z._replace(began=began, stretch=jnp.ones(shape, start.dtype))
+
+
+def told(order: Order, start: Array, flow_of: tuple[int, ...], clock: Clock, z: Memory) -> Memory:
+    """When flows begin, as far as that is known at a step's end, and how long the next step is for them.
+
+    Parameters
+    ----------
+    order : Order
+    start : Array, shape (flows, points) or (1, points)
+        Of a flow that waits, from the last end on [s].
+    flow_of : tuple of int
+        Flow of each hop.
+    clock : Clock
+        At the step's end.
+    z : Memory
+    """
+    assert z.finish is not None
+    assert z.drain is not None
+    assert z.began is not None
+    first = np.searchsorted(flow_of, np.arange(len(order.waits) + 1))
+    waited = jnp.stack([jnp.sum(z.drain[a:b], axis=0) for a, b in zip(first[:-1], first[1:], strict=True)])
+    queued = jnp.where(np.array(order.queues)[:, None], rows_of(waited, order.before), 0.0)
+    ends = rows_of(z.finish, order.before) + queued + order.way
+    ends = jnp.where(jnp.isnan(ends), jnp.inf, ends)  # a byte that is still under way
+    # As a table, as XLA compiles no loop with a scatter in it as one function; who waits for none reads the last row.
+    most = max(map(len, order.waits))
+    table = np.array([[*own, *[own[0] if own else len(ends)] * (most - len(own))] for own in order.waits])
+    ends = jnp.concatenate([ends, jnp.zeros_like(ends[:1])])
+    began = jnp.max(ends[jnp.asarray(table)], axis=1) + start
+    middle = (clock.step + 0.5) * clock.dt
+    new = (middle > began) & (middle - clock.dt <= z.began)
+    stretch = jnp.where(new, (clock.time + clock.dt - began) / clock.dt, 1.0)
+    return z._replace(began=began, stretch=stretch)
