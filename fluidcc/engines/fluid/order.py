@@ -1,8 +1,8 @@
 """Flows that wait for others: when those have ended follows from the last byte, and so when these begin.
 
-Who waits for whom is fixed; when is part of the state. A step that is the first of a flow also sends what would have
-gone since the flow's beginning, which lies between steps, or is known only a step later: else each step of a chain
-would lose or gain up to half a step of time.
+Who waits for whom is fixed; when is part of the state. A flow's first step sends what goes in it from the flow's
+beginning on, which lies between steps, or what would have gone since, if that was known only a step later: else each
+flow of a chain would lose or gain up to half a step of time.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from fluidcc.scenario.model import Flow, Scenario, base_rtt
 from fluidcc.scenario.order import RECEIPT, SENT, end_of
 from fluidcc.scenario.parameters import register
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays, smaller
+
+_ON_GRID = 1e-3  # of a step: what a flow may seem to begin before an instant of the grid on which it does
 
 
 @register(meta=("before", "queues", "waits"))
@@ -87,6 +89,16 @@ def at_rest(order: Order, start: Array, z: Memory, shape: tuple[int, int]) -> Me
     return z._replace(began=began, stretch=jnp.ones(shape, start.dtype))
 
 
+def begun(clock: Clock, began: Array) -> Array:
+    """Whether flows send in a step, (flows, points)."""
+    return (clock.step + (1.0 - _ON_GRID)) * clock.dt > began
+
+
+def share(clock: Clock, since: Array) -> Array:
+    """Of a step, what of it lies after a time."""
+    return jnp.clip(clock.step + 1.0 - since / clock.dt, 0.0, 1.0)
+
+
 def told(order: Order, start: Array, flow_of: tuple[int, ...], clock: Clock, z: Memory) -> Memory:
     """When flows begin, as far as that is known at a step's end, and how long the next step is for them.
 
@@ -114,7 +126,6 @@ def told(order: Order, start: Array, flow_of: tuple[int, ...], clock: Clock, z: 
     table = np.array([[*own, *[own[0] if own else len(ends)] * (most - len(own))] for own in order.waits])
     ends = jnp.concatenate([ends, jnp.zeros_like(ends[:1])])
     began = jnp.max(ends[jnp.asarray(table)], axis=1) + start
-    middle = (clock.step + 0.5) * clock.dt
-    new = (middle > began) & (middle - clock.dt <= z.began)
+    new = begun(clock, began) & ~begun(clock._replace(step=clock.step - 1), z.began)
     stretch = jnp.where(new, (clock.time + clock.dt - began) / clock.dt, 1.0)
     return z._replace(began=began, stretch=stretch)

@@ -17,7 +17,7 @@ from fluidcc.engines.fluid.history import History
 from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network
-from fluidcc.engines.fluid.order import at_rest, told
+from fluidcc.engines.fluid.order import at_rest, begun, share, told
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier
@@ -227,12 +227,8 @@ class QueueNetwork:
         """
         if not self.network.starts and self.network.size is None:
             return None
-        on = self._began(clock, self._start(z))
+        on = self._began(clock, self.network.start) if z.began is None else begun(clock, z.began)
         return on if z.finish is None else on & (clock.step * clock.dt < z.finish)
-
-    def _start(self, z: Memory) -> Array:
-        """When flows begin, (flows, points) or less [s]."""
-        return self.network.start if z.began is None else z.began
 
     @property
     def _hop_flows(self) -> tuple[int, ...]:
@@ -317,7 +313,9 @@ class QueueNetwork:
         there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
         if z.due is not None:
             there = jnp.minimum(there, z.due / clock.dt)  # what is sent arrives, and no more
-        return jnp.where(self._began(clock, rows_of(self._start(z), self._hop_flows), net.arrival_lag), there, 0.0)
+        if z.began is not None:
+            return there * share(clock, rows_of(z.began, self._hop_flows) + net.arrival_lag)
+        return jnp.where(self._began(clock, rows_of(net.start, self._hop_flows), net.arrival_lag), there, 0.0)
 
     def _at_queues(self, hops: Array) -> Array:
         """Sums (queues, points) of something of every hop."""
