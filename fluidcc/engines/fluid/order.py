@@ -7,6 +7,7 @@ flow of a chain would lose or gain up to half a step of time.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from fluidcc.engines.fluid.kernel import Clock
 from fluidcc.engines.fluid.rows import column, rows_of
 from fluidcc.engines.fluid.state import Memory
 from fluidcc.scenario.model import Flow, Scenario, base_rtt
-from fluidcc.scenario.order import RECEIPT, SENT, end_of
+from fluidcc.scenario.order import ANSWER, RECEIPT, SENT, end_of
 from fluidcc.scenario.parameters import register
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays, smaller
 
@@ -52,23 +53,17 @@ def order_of(scenario: Scenario) -> Order | None:
         return None
     ends: dict[tuple[int, str], int] = {}
     waits = tuple(
-        tuple(
-            ends.setdefault((before, end_of(flow, scenario.flows[before])), len(ends)) for before in flow.after
-        )
+        tuple(ends.setdefault((before, end_of(flow, scenario.flows[before])), len(ends)) for before in flow.after)
         for flow in scenario.flows
-    )  # fmt: skip
-    delay = {SENT: _none, RECEIPT: receipt_delay}
-    ways = [delay.get(end, answer_delay)(scenario, scenario.flows[before]) for before, end in ends]
+    )
+    rules = {RECEIPT: receipt_delay, ANSWER: answer_delay}
+    ways = [0.0 if end == SENT else rules[end](scenario, scenario.flows[before]) for before, end in ends]
     return Order(
         column(ways, collapse=False),
         tuple(before for before, _ in ends),
         tuple(end != SENT for _, end in ends),
         waits,
     )
-
-
-def _none(scenario: Scenario, flow: Flow) -> float:
-    return 0.0
 
 
 def receipt_delay(scenario: Scenario, flow: Flow) -> Any:
@@ -82,7 +77,7 @@ def answer_delay(scenario: Scenario, flow: Flow) -> Any:
     return receipt_delay(scenario, flow) + base_rtt(scenario, flow) / 2 + ack_delay(scenario, flow)
 
 
-def at_rest(order: Order, start: Array, z: Memory, shape: tuple[int, int]) -> Memory:
+def at_rest(order: Order, start: Array, z: Memory, shape: tuple[int, ...]) -> Memory:
     """Memory before anything has ended: the first flows begin at their starts, all others are not known to."""
     free = np.array([not ends for ends in order.waits])[:, None]
     began = jnp.broadcast_to(jnp.where(free, start, jnp.inf), shape)
@@ -117,7 +112,7 @@ def told(order: Order, start: Array, flow_of: tuple[int, ...], clock: Clock, z: 
     assert z.drain is not None
     assert z.began is not None
     first = np.searchsorted(flow_of, np.arange(len(order.waits) + 1))
-    waited = jnp.stack([jnp.sum(z.drain[a:b], axis=0) for a, b in zip(first[:-1], first[1:], strict=True)])
+    waited = jnp.stack([jnp.sum(z.drain[a:b], axis=0) for a, b in itertools.pairwise(first)])
     queued = jnp.where(np.array(order.queues)[:, None], rows_of(waited, order.before), 0.0)
     ends = rows_of(z.finish, order.before) + queued + order.way
     ends = jnp.where(jnp.isnan(ends), jnp.inf, ends)  # a byte that is still under way

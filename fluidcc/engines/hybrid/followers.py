@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -78,12 +79,12 @@ def refuse_sharing(scenario: Scenario) -> None:
     before = _before([flow.after for flow in flows])
     for host, sent in hosts.items():
         in_turn = sorted(sent, key=lambda f: before[f].bit_count())  # who waits for a flow waits for more than it
-        for first, then in zip(in_turn, in_turn[1:], strict=False):
+        for first, then in itertools.pairwise(in_turn):
             if not before[then] >> first & 1:
                 first, then = sorted((first, then))
                 raise InputError(
-                    f"flow {then} source: host {host!r} sends flow {first} too, and the hybrid gives each flow a NIC of "
-                    "its own; name another host, let one wait for the other (after), or write engine='packet'"
+                    f"flow {then} source: host {host!r} sends flow {first} too, and the hybrid gives each flow a NIC "
+                    "of its own; name another host, let one wait for the other (after), or write engine='packet'"
                 )
 
 

@@ -106,7 +106,7 @@ def test_the_last_of_several_counts() -> None:
 
 
 def test_queueing_of_the_last_byte_counts() -> None:
-    """Two flows at once leave a queue, which the last byte of each has waited in by its receipt but not as it is sent."""
+    """Two flows at once leave a queue, in which a last byte waits before its receipt, but not before it is sent."""
     base = chain("none", [((), "known", 0.0), ((0,), "receipt", 0.0), ((0,), "sent", 0.0)])
     flows = (*base.flows[:3], dataclasses.replace(base.flows[3], source=base.flows[0].source))
     trace = fluid(dataclasses.replace(base, flows=flows), "400us")
@@ -159,7 +159,7 @@ def test_two_jobs_slow_each_other_as_in_packets(scheme: str) -> None:
     preset = None if scheme == "dctcp" else "hpcc-eval"
     slower: dict[str, list[float]] = {}
     for engine in ("fluid", "packet"):
-        options = {"estimate_error": False} if engine == "fluid" else {}
+        options: dict[str, Any] = {"estimate_error": False} if engine == "fluid" else {}
         times = [
             ends(fc.simulate(fabric.scenario(rows, scheme=scheme, preset=preset), "2ms", engine=engine, **options))
             for rows in (first + second, first, alone)
@@ -198,8 +198,9 @@ def test_a_start_is_as_if_it_were_given(kind: str) -> None:
     trace = fluid(scenario, "400us")
     again = fluid(numbered(scenario, trace), "400us")
     step = trace.dataset.attrs["dt_s"]
-    np.testing.assert_allclose(took(trace), took(again), rtol=0, atol=2.5 * step)  # three flows in turn, half a step each,
-    assert began(trace)[3] > began(trace)[1] > began(trace)[2] > 0  # and one for the last byte
+    # Three flows in turn, half a step each, and one for the last byte.
+    np.testing.assert_allclose(took(trace), took(again), rtol=0, atol=2.5 * step)
+    assert began(trace)[3] > began(trace)[1] > began(trace)[2] > 0
     queues = [float(np.abs(t["queue"]).mean()) for t in (trace, again)]
     assert queues[0] == pytest.approx(queues[1], rel=0.02)
 
@@ -240,9 +241,8 @@ def test_a_start_has_a_gradient() -> None:
     def sent(size: Any) -> Any:
         base = fc.incast(2, scheme="none", size=[size, "1MB"])
         later = dataclasses.replace(base.flows[1], after=(0,), start="2.3us")
-        return fc.measure(
-            dataclasses.replace(base, flows=(base.flows[0], later)), until="100us", window="60us:100us"
-        )["rate_mean"][1]
+        scenario = dataclasses.replace(base, flows=(base.flows[0], later))
+        return fc.measure(scenario, until="100us", window="60us:100us")["rate_mean"][1]
 
     with jax.enable_x64(True):
         slope = jax.grad(sent)(400.3e3)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ EXACT = 1e-9
 US = 1e-6
 
 
-def hybrid(scenario: fc.Scenario, until: str, **options: int) -> fc.Trace:
+def hybrid(scenario: fc.Scenario, until: str, **options: Any) -> fc.Trace:
     return fc.simulate(scenario, until, engine="hybrid", **options)
 
 
