@@ -63,6 +63,19 @@ def test_the_last_of_several_counts() -> None:
     np.testing.assert_allclose(trace.summary["began_s"], packets.summary["began_s"], rtol=0, atol=3 * packet)
 
 
+def test_an_end_that_is_known_first_may_be_the_last() -> None:
+    """What has a long way to go beyond its last queue, and what is sent for longer and is soon there."""
+    base = chain("none", [((), "known", 0.0), ((0, 1), "answer", "1us")])
+    far, near, then = base.flows
+    far = dataclasses.replace(far, egress_delay=40 * US, target="far away")
+    near = dataclasses.replace(near, path=(1,), size=1.5 * near.size)
+    links = (*base.links, dataclasses.replace(base.links[0], name="other", target="elsewhere"))
+    trace = hybrid(dataclasses.replace(base, links=links, flows=(far, near, then)), "400us")
+    ended = ends(trace)
+    assert ended[0] > ended[1] + 30 * US
+    assert trace.summary["began_s"][2] == pytest.approx(ended[0] + US, rel=EXACT)
+
+
 def test_who_waits_in_vain_has_not_begun() -> None:
     scenario = chain("none", [((0,), "answer", "1us"), ((1,), "answer", "1us"), ((0,), "sent", "1ms")])
     trace = hybrid(scenario, "22us")
