@@ -7,7 +7,7 @@ flow of a chain would lose or gain up to half a step of time.
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -84,6 +84,14 @@ def at_rest(order: Order, start: Array, z: Memory, shape: tuple[int, ...]) -> Me
     return z._replace(began=began, stretch=jnp.ones(shape, start.dtype))
 
 
+def _rows(values: Array, rows: Sequence[Sequence[int]]) -> Array:
+    """Some rows (places, most, points) of values (rows, points) for each place, and zeros behind them."""
+    # Read from a table, not summed into places: XLA compiles no loop with a scatter in it as one function.
+    most = max(map(len, rows))
+    table = np.array([[*own, *[len(values)] * (most - len(own))] for own in rows], int)
+    return jnp.concatenate([values, jnp.zeros_like(values[:1])])[jnp.asarray(table)]
+
+
 def begun(clock: Clock, began: Array) -> Array:
     """Whether flows send in a step, (flows, points)."""
     return (clock.step + (1.0 - _ON_GRID)) * clock.dt > began
@@ -112,15 +120,13 @@ def told(order: Order, start: Array, flow_of: tuple[int, ...], clock: Clock, z: 
     assert z.drain is not None
     assert z.began is not None
     first = np.searchsorted(flow_of, np.arange(len(order.waits) + 1))
-    waited = jnp.stack([jnp.sum(z.drain[a:b], axis=0) for a, b in itertools.pairwise(first)])
-    queued = jnp.where(np.array(order.queues)[:, None], rows_of(waited, order.before), 0.0)
+    hops = [
+        range(first[f], first[f + 1]) if queues else () for f, queues in zip(order.before, order.queues, strict=True)
+    ]
+    queued = jnp.sum(_rows(z.drain, hops), axis=1)
     ends = rows_of(z.finish, order.before) + queued + order.way
     ends = jnp.where(jnp.isnan(ends), jnp.inf, ends)  # a byte that is still under way
-    # As a table, as XLA compiles no loop with a scatter in it as one function; who waits for none reads the last row.
-    most = max(map(len, order.waits))
-    table = np.array([[*own, *[own[0] if own else len(ends)] * (most - len(own))] for own in order.waits])
-    ends = jnp.concatenate([ends, jnp.zeros_like(ends[:1])])
-    began = jnp.max(ends[jnp.asarray(table)], axis=1) + start
+    began = jnp.max(_rows(ends, order.waits), axis=1) + start
     new = begun(clock, began) & ~begun(clock._replace(step=clock.step - 1), z.began)
     stretch = jnp.where(new, (clock.time + clock.dt - began) / clock.dt, 1.0)
     return z._replace(began=began, stretch=stretch)
