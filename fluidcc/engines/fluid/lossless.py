@@ -268,7 +268,7 @@ class LosslessNetwork(WindowNetwork):
         queue = jnp.maximum(self._by_queue @ (self._bytes(counts.came) - self._bytes(counts.left)), 0.0)
         return super().jump(clock, y._replace(queue=queue, counts=counts), z, self._observed(z))
 
-    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Array:
+    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
         """What the last bytes waited in all, told as of their first hops [s]; NaN until they are acknowledged."""
         net = self.network
         assert z.acked is not None
@@ -280,7 +280,8 @@ class LosslessNetwork(WindowNetwork):
         ended = (z.acked >= net.size) & (z.finish < jnp.inf)
         flow = jnp.asarray(self._hop_flows)
         first = jnp.asarray(self._gate.own)[:, None]
-        return jnp.where(jnp.isnan(z.drain) & ended[flow], jnp.where(first, waited[flow], 0.0), z.drain)
+        drain = jnp.where(jnp.isnan(z.drain) & ended[flow], jnp.where(first, waited[flow], 0.0), z.drain)
+        return z._replace(drain=drain)
 
     def service(self, z: Memory) -> Array:
         """Rate (queues, points) of the step under way [bytes/s]."""

@@ -336,13 +336,13 @@ class QueueNetwork:
         if net.size is None:
             return y, z
         finish = sent_by(clock, net.size, y, z, self.pace(y, z))
-        z = z._replace(finish=finish, drain=self._drained(clock, z, filled))
+        z = self._drained(clock, z, filled)._replace(finish=finish)
         if net.order is not None:
             z = told(net.order, net.start, self._hop_flows, clock, z)
         return y, rest(net, self._hops, y, z)
 
-    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Array:
-        """What the last bytes waited (hops, points), of queues that may have fallen below 0 [s]."""
+    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
+        """What the last bytes waited, of queues that may have fallen below 0."""
         return waits(self.network, self._hops, clock, z, queue, self.service(z))
 
     def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
