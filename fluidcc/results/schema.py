@@ -65,7 +65,7 @@ SUMMARY: dict[str, Key] = {
         "1", "tree", "queue_rel, rate_rel: difference to half the step; as_expected: whether it shrinks so", (FLUID,)
     ),
     "fct_s": Key("s", "per finite flow", "start to last acknowledgement; None if unfinished"),
-    "began_s": Key("s", "per flow", "when it began, the first of its class; None if it never did", (PACKET,)),
+    "began_s": Key("s", "per flow", "when it began, the first of its class; None if it never did"),
     "events": Key("1", "count", "events executed", _DRAWN),
     "marks": Key("1", "count", "marks that were drawn; those that could change nothing are not", (HYBRID,)),
     "cnps": Key("1", "count", "CNPs that reached their senders", (HYBRID,)),

@@ -86,7 +86,7 @@ class Flow:
     source, target : str
         Names of the hosts.
     after : tuple of int
-        Places, in the scenario, of flows that must have ended first (packet engine).
+        Places, in the scenario, of flows that must have ended first.
     after_what : {"known", "receipt", "answer", "sent"}
         When these have ended: as the last byte arrives, as its ACK does, or whichever this flow's host comes to know:
         receipt of what it received, else the ACK. With ``sent`` those of its own host as they send their last byte, as

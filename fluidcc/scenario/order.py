@@ -79,16 +79,9 @@ def _cycle(flows: Sequence[Any], left: Sequence[int]) -> str:
     return f"{' waits for '.join([*shown, f'flow {at}'])}"
 
 
-def refuse_order(flows: Sequence[Any], engine: str) -> None:
-    """Refuse flows that wait for others, for an engine whose flows do not.
-
-    Raises
-    ------
-    InputError
-    """
-    waiting = next((i for i, flow in enumerate(flows) if flow.after), None)
-    if waiting is not None:
-        raise InputError(
-            f"flow {waiting} after: flows of the {engine} engine wait for none; give each a start, or "
-            "write engine='packet'"
-        )
+def end_of(flow: Any, before: Any) -> str:
+    """What of a flow counts as its end for one that waits for it: `SENT`, `RECEIPT` or `ANSWER`."""
+    if flow.after_what == SENT:
+        return SENT if flow.source and flow.source == before.source else RECEIPT
+    at_once = flow.after_what == KNOWN and flow.source and flow.source == before.target
+    return RECEIPT if flow.after_what == RECEIPT or at_once else ANSWER

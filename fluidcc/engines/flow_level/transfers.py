@@ -168,7 +168,7 @@ def transfers_of(scenario: Scenario, *, each: bool = False) -> Transfers:
         after_what,
     )
     if not isinstance(after_what, str):
-        ends = [_what(whats[k], flows[k], flows[p]) for k, p in zip(after_what, after, strict=True)]
+        ends = [_what(flows[k], flows[p]) for k, p in zip(after_what, after, strict=True)]
         object.__setattr__(made, "after_what", np.array(ends, np.int64))
     return made
 
@@ -199,12 +199,9 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
     )
 
 
-def _what(what: str, follower: Flow, before: Flow) -> np.int64:
+def _what(follower: Flow, before: Flow) -> np.int64:
     """Which of the ends of `fluidcc.engines.flow_level.calendar` a flow waits for."""
-    known = bool(follower.source) and follower.source == before.target
-    if what == order.SENT:
-        return DEPARTURE if bool(follower.source) and follower.source == before.source else RECEIPT
-    return RECEIPT if what == order.RECEIPT or (what == order.KNOWN and known) else ANSWER
+    return {order.SENT: DEPARTURE, order.RECEIPT: RECEIPT, order.ANSWER: ANSWER}[order.end_of(follower, before)]
 
 
 def _hosts(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:

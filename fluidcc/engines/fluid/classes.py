@@ -14,6 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.engines.fluid.completion import waits_served
 from fluidcc.engines.fluid.history import History, place
 from fluidcc.engines.fluid.kernel import Clock
 from fluidcc.engines.fluid.lossless import LosslessNetwork
@@ -119,7 +120,12 @@ class ClassNetwork(WindowNetwork):
         """As in the base; nothing came."""
         y, z = super().start(dtype)
         nothing = jnp.zeros_like(y.queue)
-        return y._replace(came=nothing), z._replace(idle=self.network.by_link(nothing), service=nothing)
+        ahead = None if z.drain is None else jnp.full_like(z.drain, jnp.inf)
+        return y._replace(came=nothing), z._replace(idle=self.network.by_link(nothing), service=nothing, ahead=ahead)
+
+    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
+        """As in the base, by what classes were served meanwhile."""
+        return waits_served(self.network, self._hops, clock, z, queue, self.service(z))
 
     def shown(self, y: State, z: Memory) -> dict[str, Array]:
         """The queue of each class."""

@@ -32,7 +32,8 @@ def rest(network: Network, hops: Hops, y: State, z: Memory) -> Memory:
 def sent_by(clock: Clock, size: Array, y: State, z: Memory, pace: Array) -> Array:
     """Time (flows, points) at which flows sent their last byte [s]; infinite if they have not.
 
-    In a flow's last step its bytes are spread over the whole; they end where its own pace would have ended them.
+    In a flow's last step its bytes are spread over the whole; they end where its own pace would have ended them. A step
+    that sends for longer (`fluid.order`) reaches back as far.
 
     Parameters
     ----------
@@ -51,15 +52,16 @@ def sent_by(clock: Clock, size: Array, y: State, z: Memory, pace: Array) -> Arra
     assert z.finish is not None
     assert z.left is not None
     ended = (y.sent >= size * (1.0 - _ROUNDING * jnp.finfo(y.sent.dtype).eps)) & jnp.isinf(z.finish)
-    when = clock.time - clock.dt + jnp.minimum(z.left / jnp.maximum(pace, 1e-30), clock.dt)
+    spare = clock.dt - jnp.minimum(z.left / jnp.maximum(pace, 1e-30), clock.dt)
+    when = clock.time - (spare if z.stretch is None else spare * z.stretch)
     return jnp.where(ended, when, z.finish)
 
 
-def waits(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, service: Array) -> Array:
-    """What the last byte of every flow waited in each queue [s]; NaN until the step after its arrival there.
+def found(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array) -> tuple[Array, Array, Array]:
+    """What the last byte of every flow found in each queue.
 
-    In that step nothing comes any more of flows that ended with it: from how the queue then moves follows how long it
-    was when the byte came.
+    In the step after its arrival nothing comes any more of flows that ended with it: from how the queue then moves
+    follows how long it was when the byte came.
 
     Parameters
     ----------
@@ -71,22 +73,53 @@ def waits(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, s
         Of the step.
     queue : Array, shape (queues, points)
         At its end, below 0 by what an empty one could have sent [bytes].
-    service : Array, shape (queues, points)
-        [bytes/s].
 
     Returns
     -------
-    Array, shape (hops, points)
+    there : Array, shape (hops, points)
+        Whether it came before the step began.
+    since : Array, shape (hops, points)
+        How long before [s].
+    queued : Array, shape (hops, points)
+        What stood before it then [bytes]; of the step after its arrival only.
     """
     assert z.finish is not None
-    assert z.drain is not None
     assert z.queue is not None
     flow_of, queue_of = (tuple(hop[i] for hop in hops) for i in (0, 2))
     since = clock.time - clock.dt - rows_of(z.finish, flow_of)
     if network.arrival_lag is not None:
         since = since - network.arrival_lag
     growth = (queue - z.queue) / clock.dt
-    there = rows_of(z.queue, queue_of) - rows_of(growth, queue_of) * jnp.clip(since, 0.0, clock.dt)
-    wait = jnp.maximum(there, 0.0) / jnp.maximum(rows_of(service, queue_of), 1e-30)
-    wait = jnp.where(rows_of(z.queue, queue_of) > 0, wait, 0.0)
-    return jnp.where((since >= -_ON_GRID * clock.dt) & jnp.isnan(z.drain), wait, z.drain)
+    queued = rows_of(z.queue, queue_of) - rows_of(growth, queue_of) * jnp.clip(since, 0.0, clock.dt)
+    queued = jnp.where(rows_of(z.queue, queue_of) > 0, jnp.maximum(queued, 0.0), 0.0)
+    return since >= -_ON_GRID * clock.dt, since, queued
+
+
+def waits(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, service: Array) -> Memory:
+    """What last bytes waited in each queue, as the memory has it; NaN until the step after their arrival there.
+
+    Parameters
+    ----------
+    network, hops, clock, z, queue
+        As of `found`.
+    service : Array, shape (queues, points)
+        Constant [bytes/s].
+    """
+    assert z.drain is not None
+    there, _, queued = found(network, hops, clock, z, queue)
+    wait = queued / jnp.maximum(rows_of(service, tuple(hop[2] for hop in hops)), 1e-30)
+    return z._replace(drain=jnp.where(there & jnp.isnan(z.drain), wait, z.drain))
+
+
+def waits_served(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, service: Array) -> Memory:
+    """As `waits`, where service changes from step to step: NaN until all that stood before a byte has been served."""
+    assert z.drain is not None
+    assert z.ahead is not None
+    there, since, queued = found(network, hops, clock, z, queue)
+    served = jnp.broadcast_to(rows_of(service, tuple(hop[2] for hop in hops)), z.drain.shape)
+    new = there & jnp.isinf(z.ahead)
+    ahead = jnp.where(new, queued - served * jnp.clip(since, 0.0, clock.dt), z.ahead)  # as the step began
+    leaves = there & (ahead <= served * clock.dt) & jnp.isnan(z.drain)
+    wait = jnp.maximum(since + ahead / jnp.maximum(served, 1e-30), 0.0)
+    drain = jnp.where(leaves, jnp.where(new & (queued <= 0), 0.0, wait), z.drain)
+    return z._replace(drain=drain, ahead=jnp.where(there, ahead - served * clock.dt, z.ahead))

@@ -32,6 +32,7 @@ class Outcome(NamedTuple):
     trace: dict[str, Any]  # (samples, flows or links, points) each; empty if only metrics were asked for
     finish: Any  # (flows, points) time [s] of the last byte; None if all flows are long-lived
     drain: Any  # (hops, points) queueing delay [s] of that byte, flow by flow; NaN before
+    began: Any = None  # (flows, points) time [s] at which each begins; inf until known; None if no flow waits
 
 
 class Numbers(NamedTuple):
@@ -116,7 +117,9 @@ def proceed(
     )
     waited = None if carry.z.pauses is None else carry.z.pauses.longest
     summary = running_statistics.summarise(system, statistics, dt)._replace(waited=waited)
-    return RunState(carry, statistics), Outcome(summary, queue, trace, carry.z.finish, carry.z.drain)
+    return RunState(carry, statistics), Outcome(
+        summary, queue, trace, carry.z.finish, carry.z.drain, carry.z.began
+    )  # fmt: skip
 
 
 _begin = per_shape()(begin)

@@ -127,7 +127,7 @@ class LosslessNetwork(WindowNetwork):
         held = paused[jnp.asarray(gate.hosts)] / dt
         flows = len(net.flows)
         acked = acks[:flows]
-        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self._offered(y, dt)) * (1.0 - held)
+        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self._offered(y, z, dt)) * (1.0 - held)
         assert z.acked is not None
         return z._replace(
             pace=pace,
@@ -264,23 +264,24 @@ class LosslessNetwork(WindowNetwork):
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
         """As in the base, and the counts; queues are what came and has not left."""
         assert z.pauses is not None
-        drain, counts = z.drain, z.pauses.counts
+        counts = z.pauses.counts
         queue = jnp.maximum(self._by_queue @ (self._bytes(counts.came) - self._bytes(counts.left)), 0.0)
-        y, z = super().jump(clock, y._replace(queue=queue, counts=counts), z, self._observed(z))
-        return y, z if drain is None else z._replace(drain=self._drained(clock, drain, z))
+        return super().jump(clock, y._replace(queue=queue, counts=counts), z, self._observed(z))
 
-    def _drained(self, clock: Clock, drain: Array, z: Memory) -> Array:
+    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
         """What the last bytes waited in all, told as of their first hops [s]; NaN until they are acknowledged."""
         net = self.network
         assert z.acked is not None
         assert z.newly is not None
         assert z.finish is not None
+        assert z.drain is not None
         late = jnp.clip((z.acked - net.size) / jnp.maximum(z.newly, _BYTE), 0.0, 1.0) * clock.dt
         waited = jnp.maximum(clock.time - late - z.finish - net.own_lag, 0.0)
         ended = (z.acked >= net.size) & (z.finish < jnp.inf)
         flow = jnp.asarray(self._hop_flows)
         first = jnp.asarray(self._gate.own)[:, None]
-        return jnp.where(jnp.isnan(drain) & ended[flow], jnp.where(first, waited[flow], 0.0), drain)
+        drain = jnp.where(jnp.isnan(z.drain) & ended[flow], jnp.where(first, waited[flow], 0.0), z.drain)
+        return z._replace(drain=drain)
 
     def service(self, z: Memory) -> Array:
         """Rate (queues, points) of the step under way [bytes/s]."""

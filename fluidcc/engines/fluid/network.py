@@ -20,11 +20,11 @@ from jax.core import Tracer
 
 from fluidcc.engines.fluid.ingress import Ingress, ingress_of
 from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
+from fluidcc.engines.fluid.order import Order, order_of
 from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.order import refuse_order
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.schemes.bind import binder
@@ -94,6 +94,8 @@ class Network:
         Of each queue, whether packets are marked as they leave it; heeded where bytes are tracked.
     ingress : Ingress or None
         Flow control, if some scheme is told of it; None: no link is paused.
+    order : Order or None
+        Which flows wait for others; None: none does, and each begins at its start.
     """
 
     capacity: Any
@@ -121,6 +123,7 @@ class Network:
     priorities: tuple[float, ...]
     departure: tuple[bool, ...]
     ingress: Ingress | None = None
+    order: Order | None = None
 
     @property
     def links(self) -> int:
@@ -197,11 +200,12 @@ def network_of(scenario: Scenario) -> Network:
         flows=tuple(zip(view_of, queues, strict=True)),
         queueing=queueing,
         waits=tuple(not lag.fixed for lag in view_lags),
-        starts=not all(is_concrete(f.start) and f.start == 0 for f in scenario.flows),
+        starts=not all(is_concrete(f.start) and f.start == 0 and not f.after for f in scenario.flows),
         tracked=tracked,
         priorities=tuple(float(each.priority) for each in scenario.classes),
         departure=tuple(m is not None and m.mark_on == "departure" for m in markings),
         ingress=ingress_of(scenario, lags),
+        order=order_of(scenario),
     )
 
 
@@ -216,7 +220,6 @@ def _refuse_packets_own(scenario: Scenario) -> None:
     if scenario.storms:
         raise InputError("storms: the fluid model's links do not pause; leave them out, or write engine='packet'")
     refuse_losses(scenario, "fluid")
-    refuse_order(scenario.flows, "fluid")
     refuse_spraying(scenario, "fluid")
     fixed = [each.priority for each in scenario.classes] + [flow.traffic_class for flow in scenario.flows]
     if not all(map(is_concrete, fixed)):

@@ -17,6 +17,7 @@ from fluidcc.engines.fluid.history import History
 from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network
+from fluidcc.engines.fluid.order import at_rest, begun, share, told
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier
@@ -215,6 +216,8 @@ class QueueNetwork:
         hops = jnp.zeros((len(self._hops), self.points), dtype)
         y = State(nothing, tuple(states), sent, arrived=None if net.arrival_lag is None else hops)
         z = Memory(nothing, sent + jnp.inf, hops + jnp.nan, wait, wait, queue=nothing)
+        if net.order is not None:
+            z = at_rest(net.order, net.start, z, sent.shape)
         return y, rest(net, self._hops, y, z)
 
     def active(self, clock: Clock, z: Memory) -> Array | None:
@@ -224,7 +227,7 @@ class QueueNetwork:
         """
         if not self.network.starts and self.network.size is None:
             return None
-        on = self._began(clock, self.network.start)
+        on = self._began(clock, self.network.start) if z.began is None else begun(clock, z.began)
         return on if z.finish is None else on & (clock.step * clock.dt < z.finish)
 
     @property
@@ -264,7 +267,7 @@ class QueueNetwork:
 
     def pace(self, y: State, z: Memory) -> Array:
         """Rate (flows, points) at which flows send if they are active [bytes/s]."""
-        return self.rates(y)
+        return self.rates(y) if z.stretch is None else self.rates(y) * z.stretch
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
         """Queues by (6) and (11), schemes by their own equations."""
@@ -310,6 +313,8 @@ class QueueNetwork:
         there = feedback.arrivals if per_hop else rows_of(feedback.arrivals, self._hop_flows)
         if z.due is not None:
             there = jnp.minimum(there, z.due / clock.dt)  # what is sent arrives, and no more
+        if z.began is not None:
+            return there * share(clock, rows_of(z.began, self._hop_flows) + net.arrival_lag)
         return jnp.where(self._began(clock, rows_of(net.start, self._hop_flows), net.arrival_lag), there, 0.0)
 
     def _at_queues(self, hops: Array) -> Array:
@@ -331,8 +336,14 @@ class QueueNetwork:
         if net.size is None:
             return y, z
         finish = sent_by(clock, net.size, y, z, self.pace(y, z))
-        drain = waits(net, self._hops, clock, z, filled, self.service(z))
-        return y, rest(net, self._hops, y, z._replace(finish=finish, drain=drain))
+        z = self._drained(clock, z, filled)._replace(finish=finish)
+        if net.order is not None:
+            z = told(net.order, net.start, self._hop_flows, clock, z)
+        return y, rest(net, self._hops, y, z)
+
+    def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
+        """What the last bytes waited, of queues that may have fallen below 0."""
+        return waits(self.network, self._hops, clock, z, queue, self.service(z))
 
     def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
         """States of the schemes after a step."""

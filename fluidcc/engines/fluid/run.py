@@ -11,6 +11,7 @@ import xarray as xr
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
+from fluidcc.engines.fluid.order import answer_delay
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error, tolerance_error
 from fluidcc.errors import InputError
@@ -18,8 +19,7 @@ from fluidcc.progress import Bar
 from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.model import Scenario, base_rtt
-from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
+from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import TIME, quantity, show
 
@@ -116,6 +116,8 @@ def _summary(
         }
         for i in range(network.links)
     ]
+    waited = outcome.began
+    began = [float(flow.start) for flow in scenario.flows] if waited is None else waited[:, 0].tolist()
     values = {
         "flows": int(count) if count == int(count) else count,
         "until_s": until,
@@ -123,23 +125,21 @@ def _summary(
         "rate_bytes_per_s": [float(rate) for rate in rates],
         "goodput_bytes_per_s": [float(rate * share) for rate, share in zip(rates, shares, strict=True)],
         **{name: metrics[name] for name in ("jain", "rate_gap_bytes_per_s")},
-        "fct_s": _completion_times(scenario, outcome),
+        "fct_s": _completion_times(scenario, outcome, began),
+        "began_s": [at if at <= until else None for at in began],
         **more,
     }
     return schema.summary(schema.FLUID, scenario, links, values)
 
 
-def _completion_times(scenario: Scenario, outcome: Outcome) -> list[float]:
+def _completion_times(scenario: Scenario, outcome: Outcome, began: list[float]) -> list[float]:
     """Start to last acknowledgement at the sender of every finite flow [s]; not finite if unfinished."""
     times: list[float] = []
     hop = 0
     for i, flow in enumerate(scenario.flows):
         if math.isfinite(flow.size):
             waited = outcome.drain[hop : hop + len(flow.path), 0].sum()
-            # From the sender on, the last packet is stored at every link, and its ACK on the way back.
-            last = min(1.0, flow.size / scenario.packet_size)
-            stored = last * sum(serialisation_delays(scenario, flow)[1:]) + ack_delay(scenario, flow)
-            times.append(float(outcome.finish[i, 0] + waited + base_rtt(scenario, flow) + stored - flow.start))
+            times.append(float(outcome.finish[i, 0] + waited + answer_delay(scenario, flow) - began[i]))
         hop += len(flow.path)
     return times
 

@@ -62,6 +62,9 @@ class Memory(NamedTuple):
     left: Array | None = None  # (flows, points) bytes still to be sent when the step begins; None if no flow ends
     due: Array | None = None  # (hops, points) of a flow, still to arrive there; None as `State.arrived`
     queue: Array | None = None  # (queues, points) when the step begins [bytes]; None if no flow ends
+    ahead: Array | None = None  # (hops, points) before a flow's last byte there [bytes]; inf before it came; of classes
+    began: Array | None = None  # (flows, points) time [s] at which each begins; inf until known; None if none waits
+    stretch: Array | None = None  # (flows, points) steps whose bytes the step sends: 1, or those since it began
 
 
 class Lagged(NamedTuple):

@@ -73,7 +73,7 @@ class WindowNetwork(QueueNetwork):
         acked = history.read(n, place(self.lags(y, z, 1.0)[1], dt, 1.0, False), rows)
         assert z.acked is not None
         # What the step acknowledges is sent again in it.
-        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self._offered(y, dt))
+        pace = jnp.clip((self._windows(y) + acked - y.sent) / dt, 0.0, self._offered(y, z, dt))
         return z._replace(pace=pace, acked=acked, newly=jnp.maximum(acked - z.acked, 0.0))
 
     def _wait_longer(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
@@ -240,13 +240,13 @@ class WindowNetwork(QueueNetwork):
             limits.append(jnp.broadcast_to(window * self._wire_per_window(group.flows), shape))
         return self._in_order(limits)
 
-    def _offered(self, y: State, dt: Array) -> Array:
+    def _offered(self, y: State, z: Memory, dt: Array) -> Array:
         """Rate (flows, points) of the step ahead that schemes wish for [bytes/s]."""
         wishes = []
         for group, fluid, state in zip(self.network.groups, self._fluid, y.schemes, strict=True):
             less = fluid.sending
             wishes.append(fluid.rate(state) if less is None else less(group.parameters, state, dt))
-        return self._in_order(wishes)
+        return self._in_order(wishes) if z.stretch is None else self._in_order(wishes) * z.stretch
 
     def _wire_per_window(self, flows: tuple[int, ...]) -> Array:
         return rows_of(self.network.packet, flows) / rows_of(self.network.window_packet, flows)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid.followers import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
 from fluidcc.engines.hybrid.tree import leaves
 from fluidcc.engines.packet.build import ack_size
@@ -17,7 +18,6 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.scenario.order import refuse_order
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import hybrid_of
@@ -73,6 +73,7 @@ def prepare(scenario: Scenario, times: Times) -> Prepared:
     senders = dispatch.tables([scenario.flows[m].scheme.name for m in members])
     _flows(scenario, topology, members, flows, seats, senders)
     _nics(topology, flows)
+    followers, waits = followers_of(scenario, members, flows)
     seats_at, nodes = _links(scenario, topology, flows, seats, links)
     instants, kinds, rows = _instants(times)
     width = max(int(links["seats"].max()), 1) if links["reading"].any() else 1
@@ -90,6 +91,8 @@ def prepare(scenario: Scenario, times: Times) -> Prepared:
         sums=np.zeros(nodes),
         cnps=np.zeros((len(flows), RING)),
         marks=np.zeros((len(flows), RING if flows["nic_cnp_interval"].any() else 1)),
+        followers=followers,
+        waits=waits,
         nics=np.zeros(len(flows)),
         output_times=np.zeros((len(links), ring)),
         output_rates=np.zeros((len(links), ring, width)),
@@ -165,7 +168,6 @@ def _refuse(scenario: Scenario) -> None:
         if given:
             raise InputError(f"{name}: the hybrid's links neither fail nor pause; leave them out, or engine='packet'")
     refuse_losses(scenario, "hybrid")
-    refuse_order(scenario.flows, "hybrid")
     refuse_spraying(scenario, "hybrid")
     if len(scenario.classes) > 1:
         raise InputError("classes: the hybrid's links have one queue; leave them out, or write engine='packet'")
@@ -174,13 +176,7 @@ def _refuse(scenario: Scenario) -> None:
     for i, link in enumerate(scenario.links):
         if link.marking is not None and link.marking.max_on is not None:
             raise InputError(f"link {i} max_on: the hybrid has no TCD; write max_on=off, or engine='packet'")
-    hosts: dict[str, int] = {}
-    for f, flow in enumerate(scenario.flows):
-        if flow.source and hosts.setdefault(flow.source, f) != f:
-            raise InputError(
-                f"flow {f} source: host {flow.source!r} sends flow {hosts[flow.source]} too, and the hybrid gives each "
-                "flow a NIC of its own; name another host, or write engine='packet'"
-            )
+    refuse_sharing(scenario)
 
 
 def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: Any, seats: Any, senders: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid import dispatch, links, receiver, seats
+from fluidcc.engines.hybrid import dispatch, followers, links, receiver, seats
 from fluidcc.engines.hybrid.calendar import schedule
 from fluidcc.engines.hybrid.chance import antiderivative, hazard
 from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, REQUEST, RUNNING, START, TIMER
@@ -35,6 +35,10 @@ def run(sim: Any, most: Any) -> Any:
             links.happen(sim, sim.links[i - flows])
         else:
             look(sim)
+        while core.ended > 0:
+            ended = core.ended - 1
+            core.ended = sim.flows[ended].next_ended
+            followers.tell(sim, ended, False)
         if core.status != RUNNING:
             return core.status
     return RUNNING
@@ -80,6 +84,7 @@ def act(sim: Any, f: Any) -> None:
         flow.sent = flow.total
         flow.state = 2
         flow.rate = 0.0
+        followers.tell(sim, f, True)
     elif todo == CNP:
         flow.head = flow.head + 1 if flow.head + 1 < sim.cnps.shape[1] else 0
         flow.waiting -= 1

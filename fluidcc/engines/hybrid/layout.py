@@ -50,6 +50,7 @@ CORE = np.dtype(
         ("leaves", _I),  # of the calendar, a power of two: flows, then links, then the instants
         ("status", _I),
         ("begun", _I),
+        ("ended", _I),  # 1 + the first flow of those whose followers are to be told that it has ended; 0: none
     ],
     align=True,
 )
@@ -69,6 +70,13 @@ FLOW = np.dtype(
         ("total", _F),  # wire bytes to send
         ("line_rate", _F),
         ("initial_rate", _F),
+        # flows that it waits for, and those that wait for it
+        ("awaits", _I),  # how many have not ended
+        ("told", _F),  # end of the last that has
+        ("pause", _F),  # from the last end to its start
+        ("followers", _I),  # the first in `Sim.followers`, and behind the last
+        ("followers_end", _I),
+        ("next_ended", _I),  # 1 + the next flow of the list `CORE.ended`
         ("state", _I),  # 0 waiting, 1 sending, 2 all sent
         ("rate", _F),
         ("at", _F),  # when `sent` was that
@@ -192,6 +200,8 @@ class Sim(NamedTuple):
     sums: Any  # (nodes,) of the rates that arrive
     cnps: Any  # (flows, ring) times at which CNPs reach their senders
     marks: Any  # (flows, ring) times at which marked packets come to receivers whose NICs space CNPs
+    followers: Any  # (waits,) flows that wait, by the flow that they wait for
+    waits: Any  # (waits,) what of that counts
     nics: Any  # (flows,) from when on a receiver's NIC may send its next CNP
     output_times: Any  # (links, ring)
     output_rates: Any  # (links, ring, seats of a link)

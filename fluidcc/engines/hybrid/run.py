@@ -129,7 +129,10 @@ def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str,
     span, found = times.closes - times.opens, outcome_of(prepared, sim)
     mean_rates = found.by_class(found.rates)
     finish = np.where(flows["finish"] <= times.until, flows["finish"], np.nan)
-    took = found.by_class(finish - flows["start"] + flows["ahead"])
+    began = flows["start"] - flows["ahead"]
+    took = found.by_class(finish - began)
+    _, classes = np.unique(prepared.members, return_index=True)
+    first = np.minimum.reduceat(np.where(began <= times.until, began, np.nan), classes)
     values = {
         "flows": len(flows),
         "until_s": times.until,
@@ -139,6 +142,7 @@ def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str,
         "jain": jain(found.rates),
         "rate_gap_bytes_per_s": rate_gap(mean_rates),
         "fct_s": [float(took[m]) for m, flow in enumerate(scenario.flows) if math.isfinite(flow.size)],
+        "began_s": first,
         "events": int(core.events),
         "marks": int(core.marks),
         "cnps": int(core.cnps),

@@ -44,7 +44,7 @@ def arrive(core: Any, flow: Any, seat: Any, trees: Any, sums: Any, link: Any, s:
     seat.came += seat.rate * (link.at - seat.at)
     seat.at = link.at
     if seat.last and rate == 0.0 and seat.rate > 0.0:
-        complete(link, seat, flow)
+        complete(core, link, seat, flow)
     seat.rate = rate
     put_sum(sums, link.tree, link.leaves, seat.place, rate)
     link.arriving = sums[link.tree + 1]
@@ -68,11 +68,14 @@ def pace(link: Any, seat: Any, rate: Any) -> None:
 
 
 @kernel
-def complete(link: Any, seat: Any, flow: Any) -> None:
+def complete(core: Any, link: Any, seat: Any, flow: Any) -> None:
     """The last byte of a finite flow has come to its last queue; its last packet came as a whole, when it began."""
     if flow.state == 2 and seat.came >= flow.total - _BYTE:
         joined = link.at - min(seat.packet, flow.total) / seat.rate
         flow.finish = max(departure(link, link.at) + joined - link.at, 0.0) + flow.beyond + flow.answer
+        if flow.followers < flow.followers_end:
+            flow.next_ended = core.ended
+            core.ended = seat.flow + 1
 
 
 @kernel

@@ -240,3 +240,28 @@ def test_bad_classes_are_refused() -> None:
             over={"priority": [0.0, 1.0]},
             until="1ms",
         )
+
+
+# -- ends --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("weight", "starts"), [(None, 5e-6), (3.0, 5e-6), (None, 12e-6)])
+def test_a_last_byte_waits_for_all_that_goes_before_it(weight: float | None, starts: float) -> None:
+    """Of a class that another takes the link from, whole or in part, when its last byte has come or before.
+
+    The link is busy from the first byte to the last of both, 20 us each. One step of 1 us and a packet, 0.2 us.
+    """
+    other = TrafficClass(priority=1.0) if weight is None else TrafficClass(weight=weight)
+    base = fc.incast(
+        2,
+        scheme="none",
+        line_rate=["80Gbps", "40Gbps"],
+        size="100KB",
+        start=[0.0, starts],
+        classes=(TrafficClass(), other),
+    )
+    flows = [dataclasses.replace(flow, traffic_class=i) for i, flow in enumerate(base.flows)]
+    scenario = resolve(dataclasses.replace(base, flows=tuple(flows)))
+    ends = [run(scenario, "200us", engine=engine).summary["fct_s"][0] for engine in ("fluid", "packet")]
+    assert ends[0] == pytest.approx(40e-6 + 4e-6 + 0.2e-6 + 0.0256e-6, abs=1.2e-6)
+    assert ends[0] == pytest.approx(ends[1], abs=1.2e-6)

@@ -28,6 +28,8 @@ links = (
 flows = [fc.Flow((0, 1) if i % 2 else (0,), script if i == 4 else scheme, "25Gbps", source=f"h{i}", target=f"r{i}",
                  start=i * 50e-6, size="100KB" if i == 2 else float("inf"), egress_delay="1us") for i in range(5)]
 spaced = dataclasses.replace(scheme, nic_cnp_interval="4us")  # two flows to one NIC
+flows += [fc.Flow((0,), scheme, "25Gbps", source=f"w{i}", target=f"x{i}", start="5us", size="20KB", after=(2 + 3 * i,))
+          for i in range(2)]  # one waits for a flow that ends, and one for that
 flows += [fc.Flow((0, 1), spaced, "25Gbps", source=f"k{i}", target="both", egress_delay="1us") for i in range(2)]
 trace = fc.simulate(fc.Scenario(links, tuple(flows)), "1ms", engine="hybrid", seed=3)
 summary = {k: v for k, v in trace.summary.items() if k not in ("compile_s", "wall_s")}
@@ -53,3 +55,5 @@ def test_plain_python_gives_the_same_run() -> None:
     for ours, theirs in zip(plain[0]["links"], compiled[0]["links"], strict=True):
         assert ours["queue_bytes"] == pytest.approx(theirs["queue_bytes"], rel=1e-6, abs=1e-3)
     assert plain[0]["fct_s"] == pytest.approx(compiled[0]["fct_s"], rel=1e-9)
+    assert plain[0]["began_s"] == pytest.approx(compiled[0]["began_s"], rel=1e-9)
+    assert compiled[0]["began_s"][6] > compiled[0]["began_s"][5] > compiled[0]["began_s"][2]

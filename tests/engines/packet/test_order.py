@@ -156,10 +156,3 @@ def test_files_keep_the_order():
 def test_what_cannot_be_is_refused(rows, said):
     with pytest.raises(InputError, match=said.replace("(", r"\(")):
         FABRIC.scenario(rows, scheme="hpcc", preset="hpcc-eval")
-
-
-@pytest.mark.parametrize("engine", ["fluid", "hybrid"])
-def test_other_engines_say_so(engine):
-    scenario = FABRIC.scenario([(0, 4, 0, SIZE), (1, 5, 0, SIZE, (0,))], scheme="dcqcn", preset="hpcc-eval")
-    with pytest.raises(InputError, match=f"flow 1 after: flows of the {engine} engine wait for none"):
-        fc.simulate(scenario, "100us", engine=engine)
