@@ -19,6 +19,7 @@ from fluidcc.surface import public, refuse_unknown
 _STEPS = 60
 _HALVINGS = 12  # of a step that makes things worse
 _ROUNDING = 1e-10  # of a Newton step, relative to the state: nearer than that it has converged
+_SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an equilibrium
 _SAME = 1e-7  # relative to the box: nearer than that two are one
 _TOWARDS = 8  # steps from one set of parameters to another
 
@@ -129,14 +130,16 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any]:
 
     def step(carry: Any) -> Any:
         count, x, _ = carry
-        move = -jnp.linalg.lstsq(jax.jacfwd(residual)(x), residual(x))[0]
+        slope, value = jax.jacfwd(residual)(x), residual(x)
+        move = -jnp.linalg.lstsq(slope, value)[0]
         before = size(x)
+        solves = jnp.linalg.norm(value + slope @ move) <= _SOLVES * before  # at a fold it does not
         shares = 0.5 ** jnp.arange(_HALVINGS)
         after = jax.vmap(lambda share: size(x + share * move))(shares)
         best = jnp.argmax(after < before)
         small = jnp.linalg.norm(move) <= _ROUNDING * jnp.maximum(jnp.linalg.norm(x), 1e-300)
         new = jnp.where((after < before).any(), x + shares[best] * move, x)
-        return count + 1, jnp.where(jnp.isfinite(new), new, x), small | (before == 0)
+        return count + 1, jnp.where(jnp.isfinite(new), new, x), (small & solves) | (before == 0)
 
     first = 0, x, jnp.asarray(False)
     _, x, done = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)

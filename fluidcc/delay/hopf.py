@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.fixed_points import equilibrium_near, followed, newton
@@ -17,6 +17,7 @@ from fluidcc.theory.delay_systems.roots import roots
 
 _COUNT = 8  # roots to begin with
 _MOST = 256
+_ROUNDING = 4 * np.finfo(float).eps
 _ON_AXIS = 1e-9  # |Im s| / (1 + |s|): less is a real root
 
 
@@ -102,9 +103,8 @@ def crossings(
         slots = range(*sorted((int(right[i]), int(right[i + 1]))))
         sign, slot = int(np.sign(right[i + 1] - right[i])), slots.start
         while slot < slots.stop:
-            value = brentq(
-                lambda v, k=slot: root(v, k).real, values[i], values[i + 1], xtol=1e-300, rtol=4 * np.finfo(float).eps
-            )
+            bracket = float(values[i]), float(values[i + 1])
+            value = root_scalar(lambda v, k=slot: root(v, k).real, bracket=bracket, xtol=1e-300, rtol=_ROUNDING).root
             s = root(value, slot)
             pair = abs(s.imag) > _ON_AXIS * (1 + abs(s))
             state, _ = _between(equation, x[i], vectors[i], column, value)
