@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from fluidcc.surface import lazily
 
 if TYPE_CHECKING:
-    from fluidcc.delay.chart import Chart as Chart
-    from fluidcc.delay.chart import chart as chart
+    from fluidcc.delay.charts import Chart as Chart
+    from fluidcc.delay.charts import chart as chart
     from fluidcc.delay.cycle import Cycle as Cycle
     from fluidcc.delay.cycle import limit_cycle as limit_cycle
     from fluidcc.delay.equation import Equation as Equation
@@ -26,17 +26,21 @@ if TYPE_CHECKING:
     from fluidcc.delay.solution import solve as solve
     from fluidcc.theory.delay_systems.delay_system import DelaySystem as DelaySystem
     from fluidcc.theory.delay_systems.response import DelayLoop as DelayLoop
+    from fluidcc.theory.delay_systems.roots import abscissa as abscissa
+    from fluidcc.theory.delay_systems.winding import count_right as count_right
 
 # The public names and their modules; a test holds the imports above to it.
 _HOMES = {
-    "Chart": "fluidcc.delay.chart",
+    "Chart": "fluidcc.delay.charts",
     "Crossing": "fluidcc.delay.hopf",
     "Cycle": "fluidcc.delay.cycle",
     "DelayLoop": "fluidcc.theory.delay_systems.response",
     "DelaySystem": "fluidcc.theory.delay_systems.delay_system",
     "Equation": "fluidcc.delay.equation",
     "Solution": "fluidcc.delay.solution",
-    "chart": "fluidcc.delay.chart",
+    "abscissa": "fluidcc.theory.delay_systems.roots",
+    "chart": "fluidcc.delay.charts",
+    "count_right": "fluidcc.theory.delay_systems.winding",
     "critical_delay": "fluidcc.delay.linear",
     "crossings": "fluidcc.delay.hopf",
     "equilibria": "fluidcc.delay.fixed_points",

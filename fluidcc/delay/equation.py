@@ -20,7 +20,7 @@ import numpy as np
 
 from fluidcc.compiling.settings import our_settings
 from fluidcc.errors import InputError
-from fluidcc.surface import constructor, refuse_unknown
+from fluidcc.surface import constructor, public, refuse_unknown
 
 Array = np.ndarray[Any, Any]
 _SMALLEST = 64  # of a batch of several
@@ -134,8 +134,18 @@ class Equation:
         """Whether some lag may depend on the state."""
         return any(callable(lag) for lag in self.lags)
 
+    @public()
     def lags_at(self, x: Any) -> Array:
-        """The lags at a state (n,), (K,)."""
+        """The lags at a state.
+
+        Parameters
+        ----------
+        x : array_like, shape (n,)
+
+        Returns
+        -------
+        ndarray, shape (K,)
+        """
         with our_settings():
             return np.asarray(self.kernels.lags(jnp.asarray(x, float), jnp.asarray(self.vector)))
 

@@ -11,7 +11,7 @@ from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.fixed_points import equilibrium_near, followed, newton
 from fluidcc.delay.linear import systems
 from fluidcc.errors import InputError
-from fluidcc.surface import public, refuse_unknown
+from fluidcc.surface import constructor, public, refuse_unknown
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
 from fluidcc.theory.delay_systems.roots import roots
 
@@ -21,6 +21,7 @@ _ROUNDING = 4 * np.finfo(float).eps
 _ON_AXIS = 1e-9  # |Im s| / (1 + |s|): less is a real root
 
 
+@constructor()
 class Crossing(NamedTuple):
     """A root on the imaginary axis.
 

@@ -47,7 +47,7 @@ def linearize(equation: Equation, at: Any = None) -> DelaySystem:
 
 
 @public()
-def roots(equation: Equation | DelaySystem, count: int = 10, *, at: Any = None) -> Roots:
+def roots(equation: Equation | DelaySystem, count: int = 10, *, at: Any = None, threads: int | None = None) -> Roots:
     """Rightmost characteristic roots about an equilibrium, to rounding.
 
     Parameters
@@ -57,6 +57,8 @@ def roots(equation: Equation | DelaySystem, count: int = 10, *, at: Any = None) 
         How many.
     at : array_like or mapping, optional
         As of `linearize`.
+    threads : int, optional
+        Among which to divide a batch of systems; one per core by default.
 
     Returns
     -------
@@ -67,12 +69,12 @@ def roots(equation: Equation | DelaySystem, count: int = 10, *, at: Any = None) 
     InputError
         As of `linearize`, or if ``count`` is less than 1.
     """
-    return characteristic.roots(_system(equation, at), count)
+    return characteristic.roots(_system(equation, at), count, threads=threads)
 
 
 @public()
 def critical_delay(
-    equation: Equation | DelaySystem, lag: Any = 0, *, start: float = 0.0, at: Any = None
+    equation: Equation | DelaySystem, lag: Any = 0, start: float = 0.0, *, at: Any = None
 ) -> CriticalDelay:
     """The least value of one lag, all others as they are, at which stability is lost.
 
