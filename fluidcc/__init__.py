@@ -1,7 +1,7 @@
 """fluidcc: datacenter congestion control as delay-differential fluid models.
 
-Everything public is here, in `fluidcc.collectives`, `fluidcc.fabrics`, `fluidcc.operators` and `fluidcc.theory`, and
-loaded when first used: ``import fluidcc as fc`` alone imports nothing heavy.
+Everything public is here, in `fluidcc.collectives`, `fluidcc.delay`, `fluidcc.fabrics`, `fluidcc.operators` and
+`fluidcc.theory`, and loaded when first used: ``import fluidcc as fc`` alone imports nothing heavy.
 
 It sets one switch of XLA, in ``XLA_FLAGS``, by which a single run is ten times as fast; what the user has set
 wins, and with ``FLUIDCC_JAX=off`` JAX is left alone.
@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from fluidcc import collectives as collectives
+    from fluidcc import delay as delay
     from fluidcc import errors as errors
     from fluidcc import fabrics as fabrics
     from fluidcc import operators as operators
@@ -199,7 +200,7 @@ _HOMES = {
     "verify": "fluidcc.claims.runner",
     "wai_sweep": "fluidcc.sweeps.wai",
 }
-_MODULES = ("collectives", "errors", "fabrics", "operators", "theory", "units")
+_MODULES = ("collectives", "delay", "errors", "fabrics", "operators", "theory", "units")
 # Names of the version before: they answer with a warning, for one version.
 _RENAMED = {
     "acc_map": "theory.acc_map",

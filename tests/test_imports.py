@@ -37,6 +37,7 @@ ORDER = (
     "fluidcc.fabrics",
     "fluidcc.collectives",
     "fluidcc.sweeps",
+    "fluidcc.delay",
     "fluidcc.fitting",
     "fluidcc.operators",
     "fluidcc.tuning",

@@ -1,6 +1,7 @@
 """Theory beside the engines: control theory, the papers' recursions, fairness, queueing.
 
-What belongs to one paper or to plain delay systems is public here: ``fc.theory.pareto``. Loaded when first used.
+What belongs to one paper is public here: ``fc.theory.pareto``. Loaded when first used. Plain delay systems are in
+``fc.delay``.
 """
 
 from __future__ import annotations
@@ -15,12 +16,6 @@ if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn.published import published as published
     from fluidcc.theory import queueing as queueing
     from fluidcc.theory.control.noise import QueueNoise as QueueNoise
-    from fluidcc.theory.delay_systems.critical import critical_delay as critical_delay
-    from fluidcc.theory.delay_systems.delay_system import DelaySystem as DelaySystem
-    from fluidcc.theory.delay_systems.response import DelayLoop as DelayLoop
-    from fluidcc.theory.delay_systems.roots import abscissa as abscissa
-    from fluidcc.theory.delay_systems.roots import roots as roots
-    from fluidcc.theory.delay_systems.winding import count_right as count_right
     from fluidcc.theory.fairness.lead import sampling_lead as sampling_lead
     from fluidcc.theory.fairness.queue import shared_decrease as shared_decrease
     from fluidcc.theory.fairness.rates import decrease_rates as decrease_rates
@@ -30,25 +25,28 @@ if TYPE_CHECKING:
 
 # The public names and their modules; a test holds the imports above to it.
 _HOMES = {
-    "DelayLoop": "fluidcc.theory.delay_systems.response",
-    "DelaySystem": "fluidcc.theory.delay_systems.delay_system",
     "QueueNoise": "fluidcc.theory.control.noise",
-    "abscissa": "fluidcc.theory.delay_systems.roots",
     "acc_map": "fluidcc.schemes.acc.period_map",
     "acc_maps": "fluidcc.schemes.acc.period_map",
     "additive_increase": "fluidcc.theory.recursion.additive",
     "alpha_fair": "fluidcc.theory.recursion.registers",
-    "count_right": "fluidcc.theory.delay_systems.winding",
-    "critical_delay": "fluidcc.theory.delay_systems.critical",
     "decrease_rates": "fluidcc.theory.fairness.rates",
     "pareto": "fluidcc.theory.recursion.pareto",
     "published": "fluidcc.schemes.dcqcn.published",
-    "roots": "fluidcc.theory.delay_systems.roots",
     "sampling_lead": "fluidcc.theory.fairness.lead",
     "shared_decrease": "fluidcc.theory.fairness.queue",
 }
 _MODULES = ("queueing",)
+# Names of the version before: they answer with a warning, for one version.
+_RENAMED = {
+    "DelayLoop": "delay.DelayLoop",
+    "DelaySystem": "delay.DelaySystem",
+    "abscissa": "delay.abscissa",
+    "count_right": "delay.count_right",
+    "critical_delay": "delay.critical_delay",
+    "roots": "delay.roots",
+}
 
 __all__ = [*_HOMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
 
-__getattr__, __dir__ = lazily(globals(), _HOMES, _MODULES)
+__getattr__, __dir__ = lazily(globals(), _HOMES, _MODULES, _RENAMED)

@@ -91,6 +91,14 @@ def fitted() -> fc.Fit:
     return fc.fit(packets(1), marked, {"kmin": ("5KB", "20KB")}, runs=100)
 
 
+def integrator() -> Any:
+    return fc.delay.Equation(lambda t, x, past, p: [-p.k * past[0][0]], [1.0], {"k": 1.0})
+
+
+def logistic() -> Any:
+    return fc.delay.Equation(lambda t, x, past, p: [1.8 * x[0] * (1 - past[0][0])], [1.0])
+
+
 # Every class of results, by a function that makes one; a second call makes another with the same content.
 def slowed() -> fc.Slowdown:
     scenario = fc.incast(2, size="10KB", scheme="none")
@@ -120,6 +128,9 @@ MADE: dict[str, Any] = {
     "Fit": fitted,
     "Slowdown": slowed,
     "FabricStudy": lambda: fc.fabric("hpcc", "leaf-spine:2x1x2", flows=[(0, 2, 0, "10KB"), (1, 3, 0, "20KB")]),
+    "Solution": lambda: fc.delay.solve(integrator(), 3.0, past=[1.0], tolerance=1.0),
+    "Chart": lambda: fc.delay.chart(integrator(), {"k": [1.0, 2.0]}, at=[0.0]),
+    "Cycle": lambda: fc.delay.limit_cycle(logistic(), past=[0.5]),
     "CollectiveStudy": lambda: fc.collective("broadcast", "leaf-spine:2x1x2", "hpcc", hosts=2, bytes="10KB"),
 }
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
@@ -135,7 +146,7 @@ BY_CONTENT: dict[str, Any] = {
     "Scenario": lambda: fc.incast(2),
 }
 DATASETS = ("Trace", "Comparison", "SweepResult", "StabilityChart", "Branches", "WaiSweep", "LimitCycle",
-            "DecreaseRates", "SharedDecrease", "Slowdown")  # fmt: skip
+            "DecreaseRates", "SharedDecrease", "Slowdown", "Solution", "Chart", "Cycle")  # fmt: skip
 
 
 @functools.cache

@@ -139,20 +139,61 @@ def solve(
             return lags
         return [jnp.atleast_1d(lag) for lag in lags(y[:, 0] if flat else y)]
 
-    y = columns(jnp.zeros((), dtype))
-    equation = _Equation(wrapped, lag_function, state_dependent, y.shape[0], len(lag_function(y)))
-    step = jnp.asarray(dt, dtype)
-    loop = Loop(equation, method_named(method), step, aligned=False)
-    history = past_function(columns, step, ring_depth(longest_lag, dt), cubic=True, dtype=dtype)
+    states = integrate(
+        wrapped,
+        columns,
+        lag_function,
+        jnp.asarray(dt, dtype),
+        samples=steps // stride,
+        stride=stride,
+        depth=ring_depth(longest_lag, dt),
+        method=method,
+        state_dependent=state_dependent,
+    )
+    time = jnp.arange(steps // stride + 1) * (stride * jnp.asarray(dt, dtype))
+    return Solution(time, states[:, :, 0] if flat else states)
+
+
+def integrate(
+    function: Callable[[Array, Array, tuple[Array, ...]], Array],
+    past: Callable[[Array], Array],
+    lags: Callable[[Array], Sequence[Any]],
+    dt: Array,
+    *,
+    samples: int,
+    stride: int | Array,
+    depth: int,
+    method: str = "rk4",
+    state_dependent: bool = False,
+) -> Array:
+    """States (samples + 1, n, points) of a delay equation, every ``stride`` steps; traceable.
+
+    Parameters
+    ----------
+    function, past, lags : callable
+        As of `solve`, of states (n, points); lags always a function of the state.
+    dt : Array
+        Step [s]; no lag may be shorter.
+    samples : int
+    stride : int or Array
+        Steps between them; traced, one compilation serves any number.
+    depth : int
+        Steps that are remembered, a power of two (`fluidcc.engines.fluid.history.ring_depth`).
+    method : {"rk4", "heun", "euler"}
+    state_dependent : bool
+        Whether lags depend on the state.
+    """
+    y = past(jnp.zeros((), dt.dtype))
+    equation = _Equation(function, lags, state_dependent, y.shape[0], len(lags(y)))
+    loop = Loop(equation, method_named(method), dt, aligned=False)
+    history = past_function(past, dt, depth, cubic=True, dtype=dt.dtype)
     carry, _, trace = advance(
         loop,
         loop.start(y, None, history),
         None,
         lambda statistics, _: statistics,
         lambda c: c.y,
-        samples=steps // stride,
+        samples=samples,
         stride=stride,
     )
-    states = jnp.concatenate([trace, carry.y[None]])
-    time = jnp.arange(steps // stride + 1) * (stride * step)
-    return Solution(time, states[:, :, 0] if flat else states)
+    return jnp.concatenate([trace, carry.y[None]])

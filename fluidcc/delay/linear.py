@@ -1,0 +1,175 @@
+"""An equation about an equilibrium: linear, with its delays as they are; roots, margins, critical delays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from fluidcc.compiling.settings import our_settings
+from fluidcc.delay.equation import Array, Equation, padded
+from fluidcc.delay.fixed_points import equilibrium_near
+from fluidcc.errors import InputError
+from fluidcc.surface import public
+from fluidcc.theory.delay_systems import critical
+from fluidcc.theory.delay_systems import roots as characteristic
+from fluidcc.theory.delay_systems.critical import CriticalDelay
+from fluidcc.theory.delay_systems.delay_system import DelaySystem
+from fluidcc.theory.delay_systems.response import DelayLoop, Margins
+from fluidcc.theory.delay_systems.roots import Roots
+
+_RANK = 1e-12  # of a matrix's largest singular value: a smaller one is rounding
+
+
+@public()
+def linearize(equation: Equation, at: Any = None) -> DelaySystem:
+    """x'(t) = A0 x(t) + sum_k A_k x(t - tau_k) about an equilibrium, by automatic differentiation.
+
+    Parameters
+    ----------
+    equation : Equation
+    at : array_like or mapping, optional
+        A state (n,) near the equilibrium, in order or by names; needed where there are several.
+
+    Returns
+    -------
+    DelaySystem
+        Lags that depend on the state are those at the equilibrium, which is exact to first order.
+
+    Raises
+    ------
+    InputError
+        If no equilibrium is found there, or several are.
+    """
+    return systems(equation, equilibrium_near(equation, at)[None], equation.vector[None])[0]
+
+
+@public()
+def roots(equation: Equation | DelaySystem, count: int = 10, *, at: Any = None, threads: int | None = None) -> Roots:
+    """Rightmost characteristic roots about an equilibrium, to rounding.
+
+    Parameters
+    ----------
+    equation : Equation or DelaySystem
+    count : int
+        How many.
+    at : array_like or mapping, optional
+        As of `linearize`.
+    threads : int, optional
+        Among which to divide a batch of systems; one per core by default.
+
+    Returns
+    -------
+    Roots
+
+    Raises
+    ------
+    InputError
+        As of `linearize`, or if ``count`` is less than 1.
+    """
+    return characteristic.roots(_system(equation, at), count, threads=threads)
+
+
+@public()
+def critical_delay(
+    equation: Equation | DelaySystem, lag: Any = 0, start: float = 0.0, *, at: Any = None
+) -> CriticalDelay:
+    """The least value of one lag, all others as they are, at which stability is lost.
+
+    Parameters
+    ----------
+    equation : Equation or DelaySystem
+        The equilibrium is that of the lag as it is: for one that moves with the lag use `crossings`.
+    lag : int or str
+        Its place in ``lags``, or the name of the parameter that it is.
+    start : float
+        From which value on to look; the equation must be stable there.
+    at : array_like or mapping, optional
+        As of `linearize`.
+
+    Returns
+    -------
+    CriticalDelay
+
+    Raises
+    ------
+    InputError
+        If there is no such lag, or as of `linearize`.
+    """
+    return critical.critical_delay(_system(equation, at), _lag(equation, lag), start)
+
+
+@public()
+def margins(equation: Equation | DelaySystem, lag: Any = 0, *, at: Any = None) -> Margins:
+    """Gain, phase and delay margin of the loop that is closed through one lag.
+
+    Parameters
+    ----------
+    equation : Equation or DelaySystem
+    lag : int or str
+        At which the loop is opened: what comes back through it must be one signal (a matrix of rank one).
+    at : array_like or mapping, optional
+        As of `linearize`.
+
+    Returns
+    -------
+    Margins
+        `DelayLoop.margins`.
+
+    Raises
+    ------
+    InputError
+        If several signals come back through that lag, or none, or as of `linearize`.
+    """
+    return loop(equation, lag, at=at).margins()
+
+
+def loop(equation: Equation | DelaySystem, lag: Any = 0, *, at: Any = None) -> DelayLoop:
+    """The loop opened at one lag; see `margins`."""
+    system, k = _system(equation, at), _lag(equation, lag)
+    u, sigma, vh = np.linalg.svd(system.A[k])
+    rank = int((sigma > _RANK * max(sigma[0], 1e-300)).sum()) if sigma[0] > 0 else 0
+    if rank != 1:
+        what = "nothing comes" if rank == 0 else f"{rank} signals come"
+        raise InputError(f"lag: {what} back through lag {k} at this equilibrium; margins are those of one signal")
+    others = np.arange(len(system.tau)) != k
+    rest = DelaySystem(system.A0, system.A[others], system.tau[others])
+    return DelayLoop(rest, B=-(u[:, 0] * sigma[0])[None], input_delay=system.tau[k : k + 1], C=vh[0])
+
+
+def jacobians(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
+    """A0 (batch, n, n), A (batch, K, n, n) and lags (batch, K) at states (batch, n) for parameters (batch, m)."""
+    kernels = equation.kernels
+    found = kernels.once("jacobians", lambda: jax.jit(jax.vmap(kernels.jacobians)))
+    count, rows = len(x), padded(len(x))
+    with our_settings():
+        A0, A, lags = (np.asarray(part)[:count] for part in found(jnp.asarray(x[rows]), jnp.asarray(vectors[rows])))
+    return A0, A, lags
+
+
+def systems(equation: Equation, x: Array, vectors: Array) -> DelaySystem:
+    """Linearisations (batch) about equilibria (batch, n) for parameters (batch, m)."""
+    return DelaySystem(*jacobians(equation, x, vectors))
+
+
+def _system(equation: Any, at: Any) -> DelaySystem:
+    if isinstance(equation, DelaySystem):
+        if at is not None:
+            raise InputError("at: a DelaySystem is about its equilibrium already; leave it out")
+        return equation
+    if not isinstance(equation, Equation):
+        raise InputError(f"equation: {repr(equation)[:40]}; give a fluidcc.delay.Equation or a DelaySystem")
+    return linearize(equation, at)
+
+
+def _lag(equation: Any, lag: Any) -> int:
+    count = equation.tau.shape[-1] if isinstance(equation, DelaySystem) else len(equation.lags)
+    if isinstance(lag, str) and isinstance(equation, Equation) and lag in equation.lags:
+        return list(equation.lags).index(lag)
+    if isinstance(lag, bool) or not isinstance(lag, (int, np.integer)) or not 0 <= lag < count:
+        named = [each for each in getattr(equation, "lags", ()) if isinstance(each, str)]
+        choices = f"0 to {count - 1}" + (f", or {', '.join(named)}" if named else "")
+        raise InputError(f"lag: {repr(lag)[:30]}; write {choices}")
+    return int(lag)

@@ -1,0 +1,297 @@
+"""Integration of an equation: a step that suits its lags, halved until the solution no longer depends on it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+
+from fluidcc.compiling.settings import our_settings
+from fluidcc.delay.equation import Array, Equation, Kernels, state_of
+from fluidcc.engines.fluid.equations import integrate
+from fluidcc.engines.fluid.history import ring_depth
+from fluidcc.errors import InputError
+from fluidcc.progress import Bar
+from fluidcc.results.dataset import DatasetResult, Row
+from fluidcc.results.drawing import draw
+from fluidcc.surface import constructor, public, refuse_unknown
+
+_FIRST = 8  # steps in the shortest lag, to begin with
+_LEAST = 256  # steps in a run, to begin with
+_HALVINGS = 8
+_MOST_STEPS = 50_000_000
+_TOLERANCE = 1e-6
+_POINTS = 4096  # at once
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, repr=False, eq=False)
+class Solution(DatasetResult):
+    """A solution, made by `solve`.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        Each state over ``time``, and over a parameter's values where several were given.
+    dt : float
+        Step of the solution.
+    error : float
+        Largest difference to the solution with twice the step, of each state's largest modulus.
+    """
+
+    KEPT: ClassVar[tuple[str, ...]] = ("time",)
+
+    dt: float
+    error: float
+
+    def __repr__(self) -> str:
+        """States, end and error."""
+        end = float(self.dataset["time"][-1])
+        sizes = "".join(f", {n} values of {name}" for name, n in self.dataset.sizes.items() if name != "time")
+        names = ", ".join(str(name) for name in self.dataset.data_vars)
+        return f"<Solution of {names} to {end:g}{sizes}; error {self.error:.1g} with a step of {self.dt:.3g}>"
+
+    def _rows(self) -> list[Row]:
+        data = self.dataset
+        rows = [(str(n), f"{float(v.min()):.6g} to {float(v.max()):.6g}") for n, v in data.data_vars.items()]
+        return [*rows, ("step", f"{self.dt:.3g}"), ("error", f"{self.error:.1g}")]
+
+    @public()
+    def plot(self, *, title: str | None = None) -> Any:
+        """Each state over time; of two states or more also the second over the first.
+
+        Parameters
+        ----------
+        title : str
+            Above the picture.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
+        return draw("plot_solution", self, title=title)
+
+
+@public()
+def solve(
+    equation: Equation,
+    until: float,
+    *,
+    past: Any,
+    over: Mapping[str, Any] | None = None,
+    samples: int = 1000,
+    dt: float | None = None,
+    tolerance: float = _TOLERANCE,
+    longest_lag: float | None = None,
+) -> Solution:
+    """Integrate an equation.
+
+    Parameters
+    ----------
+    equation : Equation
+    until : float
+        When to end.
+    past : array_like, mapping or callable
+        The state (n,) until time 0, constant, in order or by names; or ``past(t)`` for t <= 0, differentiable.
+    over : mapping of str to sequence, optional
+        One parameter and its values, which are integrated side by side.
+    samples : int
+        How many intervals are kept.
+    dt : float, optional
+        Longest step: it is taken, and then half of it, whose solution is returned. By default an eighth of the
+        shortest lag, halved until the solution changes by less than the tolerance.
+    tolerance : float
+        Of the change, in shares of each state's largest modulus.
+    longest_lag : float, optional
+        Bound on lags that depend on the state; needed for these.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    InputError
+        If an argument makes no sense, a lag gets shorter than the step or longer than the bound, the solution is not
+        finite, or steps would be too many.
+
+    Notes
+    -----
+    Runge-Kutta's classical method with cubic Hermite polynomials for the past, of fourth order where the solution is
+    smooth. It is not at multiples of the lags after 0 if the past does not end as the equation goes on; steps are not
+    placed there, so that the error falls more slowly at first.
+    """
+    kernels = equation.kernels
+    until, samples = _positive("until", until), _whole(samples)
+    name, vectors = _vectors(equation, over)
+    begin, function = _past(equation, past)
+    lags = _lags(equation, vectors, begin)
+    shortest = float(np.min(lags[lags > 0], initial=until))
+    bound = _bound(equation, lags, longest_lag)
+    zero = () if equation.state_dependent else tuple(int(k) for k in np.flatnonzero((lags == 0).all(axis=0)))
+    if not equation.state_dependent and ((lags == 0).any(axis=0) & ~(lags == 0).all(axis=0)).any():
+        raise InputError(f"over: a lag of 0 beside longer ones; leave out {name} = 0, or solve it alone")
+    wanted = min(shortest / _FIRST, until / _LEAST) if dt is None else _positive("dt", dt)
+    if wanted > shortest * (1 + 1e-9):
+        raise InputError(f"dt: {wanted:g}; no step may be longer than the shortest lag, {shortest:g}")
+    stride = max(1, math.ceil(until / (samples * wanted) * (1 - 1e-9)))
+    halvings = _HALVINGS if dt is None else 1
+    with Bar("solving", len(vectors), "") as bar, our_settings():
+
+        def run(stride: int) -> Array:
+            if samples * stride > _MOST_STEPS:
+                raise InputError(f"until: {samples * stride} steps of {until / (samples * stride):.2g}; end sooner")
+            step = until / (samples * stride)
+            depth = ring_depth(bound, step)
+            key = ("solve", samples, depth, zero, function)
+            compiled = kernels.once(key, lambda: _compiled(kernels, samples, depth, zero, function, equation))
+            parts = []
+            for first in range(0, len(vectors), _POINTS):
+                some = vectors[first : first + _POINTS]
+                parts.append(
+                    np.asarray(
+                        compiled(jnp.asarray(begin), jnp.asarray(some.T), jnp.asarray(step), jnp.asarray(stride))
+                    )
+                )
+            return np.concatenate(parts, axis=2)
+
+        before, error = run(stride), math.inf
+        states = before
+        for k in range(halvings):
+            stride *= 2
+            states = run(stride)
+            error = _difference(before, states)
+            bar((k + 1) / halvings)
+            if error <= tolerance:
+                break
+            before = states
+        bar(1.0)
+    if not np.isfinite(states).all():
+        raise InputError("solve: the solution is not finite; give a shorter run, or a smaller dt")
+    step = until / (samples * stride)
+    _check_lags(equation, vectors, states, step, bound)
+    return Solution(_dataset(equation, np.linspace(0.0, until, samples + 1), states, name, vectors), step, error)
+
+
+def _compiled(
+    kernels: Kernels, samples: int, depth: int, zero: tuple[int, ...], past: Any, equation: Equation
+) -> Callable[..., Any]:
+    """States (samples + 1, n, points) from the state that stood still, parameters (m, points), step and stride."""
+    varying, dependent = [k for k in range(len(equation.lags)) if k not in zero], equation.state_dependent
+
+    def run(begin: Any, vectors: Any, dt: Any, stride: Any) -> Any:
+        def rate(t: Any, x: Any, lagged: tuple[Any, ...]) -> Any:
+            given = dict(zip(varying, lagged, strict=True))
+
+            def one(x: Any, delayed: Any, vector: Any) -> Any:
+                return kernels.rate(t, x, [delayed.get(k, x) for k in range(len(equation.lags))], vector)
+
+            return jax.vmap(one, in_axes=(1, {k: 1 for k in given}, 1), out_axes=1)(x, given, vectors)
+
+        def lags(x: Any) -> list[Any]:
+            found = jax.vmap(kernels.lags, in_axes=(1, 1), out_axes=1)(x, vectors)
+            return [found[k] for k in varying]
+
+        def before(t: Any) -> Any:
+            value = begin if past is None else jnp.atleast_1d(jnp.asarray(past(t), begin.dtype))
+            return jnp.broadcast_to(value[:, None], (len(begin), vectors.shape[1])) + 0.0 * t
+
+        return integrate(rate, before, lags, dt, samples=samples, stride=stride, depth=depth, state_dependent=dependent)
+
+    return jax.jit(run)
+
+
+def _difference(before: Array, after: Array) -> float:
+    size = np.maximum(np.abs(after).max(axis=0), 1e-300)
+    with np.errstate(invalid="ignore"):
+        apart = (np.abs(after - before).max(axis=0) / size).max()
+    return float(apart) if np.isfinite(apart) else math.inf
+
+
+def _vectors(equation: Equation, over: Any) -> tuple[str | None, Array]:
+    if over is None:
+        return None, equation.vector[None]
+    if not isinstance(over, Mapping) or len(over) != 1:
+        raise InputError(f"over: {repr(over)[:40]}; give one parameter and its values, for example {{'tau': [1, 2]}}")
+    ((name, values),) = over.items()
+    refuse_unknown([name], equation.parameters, "over")
+    try:
+        column = np.atleast_1d(np.asarray(values, float))
+    except (TypeError, ValueError):
+        column = np.empty(0)
+    if column.ndim != 1 or not column.size or not np.isfinite(column).all():
+        raise InputError(f"over {name}: {repr(values)[:40]}; give finite numbers")
+    vectors = np.tile(equation.vector, (len(column), 1))
+    vectors[:, list(equation.parameters).index(name)] = column
+    if name in equation.lags and (column < 0).any():
+        raise InputError(f"over {name}: {column.min():g} is a lag; give 0 or more")
+    return name, vectors
+
+
+def _past(equation: Equation, past: Any) -> tuple[Array, Any]:
+    """The state at 0, and the function of time that gives the past, if it is one."""
+    if not callable(past):
+        return state_of(equation, past, "past"), None
+    with our_settings():
+        return state_of(equation, np.asarray(past(jnp.asarray(0.0))), "past(0)"), past
+
+
+def _lags(equation: Equation, vectors: Array, begin: Array) -> Array:
+    with our_settings():
+        found = jax.vmap(equation.kernels.lags, in_axes=(None, 0))(jnp.asarray(begin), jnp.asarray(vectors))
+    return np.asarray(found)
+
+
+def _bound(equation: Equation, lags: Array, longest: Any) -> float:
+    if equation.state_dependent:
+        if longest is None:
+            raise InputError("longest_lag: needed, as lags depend on the state; give a bound")
+        return _positive("longest_lag", longest)
+    return float(lags.max())
+
+
+def _check_lags(equation: Equation, vectors: Array, states: Array, dt: float, bound: float) -> None:
+    """Lags that depend on the state are seen after the run: by then it may have read what was not there."""
+    if not equation.state_dependent:
+        return
+    with our_settings():
+        each = jax.vmap(jax.vmap(equation.kernels.lags, in_axes=(1, 1)), in_axes=(0, None))
+        lags = np.asarray(each(jnp.asarray(states), jnp.asarray(vectors.T)))
+    if lags.min() < dt * (1 - 1e-9):
+        raise InputError(f"lags: one gets as short as {lags.min():.3g}, and the step is {dt:.3g}; give a smaller dt")
+    if lags.max() > bound * (1 + 1e-9):
+        raise InputError(f"longest_lag: {bound:g}, but a lag reaches {lags.max():.6g}; give more")
+
+
+def _dataset(equation: Equation, times: Array, states: Array, name: str | None, vectors: Array) -> xr.Dataset:
+    dims = ("time",) if name is None else ("time", name)
+    coords: dict[str, Any] = {"time": ("time", times, {"units": equation.time_unit, "long_name": "time"})}
+    if name is not None:
+        coords[name] = vectors[:, list(equation.parameters).index(name)]
+    columns = {
+        state: (dims, states[:, i, 0] if name is None else states[:, i], {"long_name": state})
+        for i, state in enumerate(equation.states)
+    }
+    return xr.Dataset(columns, coords=coords)
+
+
+def _positive(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{name}: {repr(value)[:40]}; give a number greater than 0")
+    return number
+
+
+def _whole(samples: Any) -> int:
+    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1:
+        raise InputError(f"samples: {repr(samples)[:40]}; give a whole number of 1 or more")
+    return int(samples)
