@@ -51,7 +51,7 @@ def equilibria(equation: Equation, between: Any, *, starts: int = 256) -> Array:
     if not isinstance(starts, (int, np.integer)) or starts < 1:
         raise InputError(f"starts: {starts!r}; give a number of 1 or more")
     _autonomous(equation, (low + high) / 2)
-    places = qmc.Sobol(len(low), seed=0).random_base2(max(int(np.ceil(np.log2(starts))), 0))
+    places = qmc.Sobol(len(low), rng=0).random_base2(max(int(np.ceil(np.log2(starts))), 0))
     x, converged = newton(equation, low + places * (high - low), np.tile(equation.vector, (len(places), 1)))
     room = _SAME * (high - low)
     found = x[converged & (x >= low - room).all(axis=1) & (x <= high + room).all(axis=1)]
