@@ -13,8 +13,9 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from fluidcc.collectives.graph import MOST_OPERATIONS, Graph
+from fluidcc.collectives.building import Building
 from fluidcc.collectives.jobs import MOST_RANKS
+from fluidcc.collectives.laying import MOST_FLOWS
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import Lines
 from fluidcc.surface import constructor, public
@@ -70,12 +71,12 @@ class Schedule:
         return f"<Schedule {self.name}: {self.ranks} ranks, {len(self.operations):,} operations>"
 
     @public()
-    def build(self) -> tuple[Graph, list[list[int]]]:
+    def build(self) -> tuple[Building, list[list[int]]]:
         """Build the graph, and for each rank the places of all that it does or receives.
 
         Returns
         -------
-        Graph, list of list of int
+        Building, list of list of int
 
         Raises
         ------
@@ -143,8 +144,8 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         elif found := _WAITS.match(text):
             _wait(lines, found, labels, operations)
         else:
-            if len(operations) >= MOST_OPERATIONS:
-                raise lines.wrong(f"there are more than {MOST_OPERATIONS:,} operations; give a part of it")
+            if len(operations) >= MOST_FLOWS:
+                raise lines.wrong(f"there are more than {MOST_FLOWS:,} operations; give a part of it")
             _operation(lines, text, rank, ranks, labels, operations)
     lines.at = max(1, lines.at)
     if rank >= 0:
@@ -230,13 +231,13 @@ class _Builder:
                 waiting += self.operations[k].started
         return found
 
-    def build(self) -> tuple[Graph, list[list[int]]]:
+    def build(self) -> tuple[Building, list[list[int]]]:
         before = [self.before(i) for i in range(len(self.operations))]
         needs = [[*b, *([self.sender[i]] if i in self.sender else [])] for i, b in enumerate(before)]
         order = self._ordered(needs)
         if all(each.kind == "calc" for each in self.operations):
             raise self._wrong(0, "nobody sends, and nothing crosses the fabric; add a send there, and its recv")
-        graph = Graph()
+        graph = Building()
         place: dict[int, int] = {}
         ends: list[list[int]] = [[] for _ in range(self.schedule.ranks)]
         for i in order:

@@ -14,13 +14,13 @@ import xarray as xr
 from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule
-from fluidcc.collectives.graph import Graph, Laid, laid_out
 from fluidcc.collectives.jobs import Job, Work, work_of
+from fluidcc.collectives.laying import Laid, laid_out
 from fluidcc.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
 from fluidcc.collectives.placement import NoRoomError, placed
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.errors import InputError
-from fluidcc.fabrics.slowdown import ends_alone
+from fluidcc.fabrics.slowdown import ends_of
 from fluidcc.fabrics.topology import Topology
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
@@ -65,7 +65,7 @@ class Case:
             return work_of(jobs, hosts, seed)
         graph, ends = self.schedule.build()
         last = [graph.wait(rank, 0.0, each) for rank, each in enumerate(ends) if each]
-        return Work(graph, hosts[0], [[[]]], [[last]])
+        return Work(graph.done(), hosts[0], [[[]]], [[last]])
 
 
 @constructor()
@@ -170,8 +170,8 @@ def run(
     simulated = engine_of(engine)
     work = case.work(topology, placement, seed)
     laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
-    left, arrived, idle = ends_alone(laid.scenario)
-    expected = _expected(work.graph, left, arrived, laid)
+    left, arrived, idle = ends_of(laid.connections, laid.connection, work.graph.size)
+    expected = _expected(laid, left, arrived)
     if until is None and expected > MOST_TIME:
         raise InputError(
             f"{case.name}: takes more than {MOST_TIME:g} s on an idle fabric, the longest horizon; "
@@ -186,13 +186,13 @@ def run(
             report(min(0.99, share * horizon / (share * horizon + expected)) / runs)
 
     setup_s = time.perf_counter() - began
-    found = simulated(laid.scenario, horizon, seed=seed, interval=interval, report=told)
+    found = simulated(laid, horizon, seed=seed, interval=interval, report=told)
     chain = chain_of(laid, found)
     transfers = transfers_of(work, laid, found, idle, chain)
     numbers = numbers_of(case.jobs, work, laid, found, transfers, chain)
     numbers |= pauses_of(topology, found)
     numbers |= {
-        "loss_recovery": laid.scenario.loss_recovery,
+        "loss_recovery": laid.connections.loss_recovery,
         "idle_s": expected,
         "until_s": horizon,
         "setup_s": setup_s,
@@ -217,16 +217,14 @@ def _given(job: Job) -> dict[str, Any]:
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
 
 
-def _expected(graph: Graph, left: np.ndarray, arrived: np.ndarray, laid: Laid) -> float:
+def _expected(laid: Laid, left: np.ndarray, arrived: np.ndarray) -> float:
     """Time on an idle fabric [s], from below: the longest chain, or the fullest link's bytes; ACKs take no room."""
-    sends = np.array(graph.size) > 0
-    scenario, load = laid.scenario, defaultdict[Any, float](float)
-    for i in np.flatnonzero(sends).tolist():
-        flow = scenario.flows[i]
-        load[flow.source] += graph.size[i] / float(flow.line_rate)
+    graph, scenario, load = laid.graph, laid.connections, defaultdict[Any, float](float)
+    sizes = np.bincount(laid.connection[graph.sends], graph.size[graph.sends], len(scenario.flows))
+    for flow, size in zip(scenario.flows, sizes.tolist(), strict=True):
+        load[flow.source] += size / float(flow.line_rate)
         for link in flow.path if scenario.load_balancing == "flow" else flow.path[-1:]:  # the one that all must take
-            load[link] += graph.size[i] / float(scenario.links[link].rate)
-    some = scenario.flows[int(np.argmax(sends))]
-    wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
-    longest = graph.longest(np.where(sends, left, 0.0), np.where(sends, arrived, 0.0))
+            load[link] += size / float(scenario.links[link].rate)
+    wire = float(scenario.wire_packet_of(scenario.flows[0])) / float(scenario.packet_size)
+    longest = graph.longest(np.where(graph.sends, left, 0.0), np.where(graph.sends, arrived, 0.0))
     return max(longest, wire * max(load.values()))

@@ -96,7 +96,7 @@ def test_a_ring_keeps_its_paths() -> None:
     wide = named_topology("leaf-spine:2x8x2")
     run = fc.collective("all-reduce", wide, "none", bytes="40KB", chunks=8, placement="round-robin").runs[0]
     assert run.numbers["transfers"] == 8 * 6 * 4
-    from fluidcc.collectives.graph import laid_out
+    from fluidcc.collectives.laying import laid_out
     from fluidcc.collectives.jobs import work_of
     from fluidcc.schemes.presets import preset
 
@@ -122,12 +122,12 @@ def test_what_does_not_end_is_said_and_in_no_mean() -> None:
 
 
 def test_an_engine_is_one_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another is a line in the table; it gets a scenario, and says when flows began and ended."""
+    """Another is a line in the table; it gets what is laid out, and says when flows began and ended."""
     seen = []
 
-    def other(scenario: Any, until: float, **options: Any) -> Any:
-        seen.append(len(scenario.flows))
-        return packets(scenario, until, **options)
+    def other(laid: Any, until: float, **options: Any) -> Any:
+        seen.append(len(laid.graph))
+        return packets(laid, until, **options)
 
     monkeypatch.setitem(ENGINES, "other", other)
     run = fc.collective("all-gather", RACKS, "none", bytes="8KB", engine="other").runs[0]
