@@ -155,7 +155,7 @@ def test_bytes_are_kept_and_no_port_carries_more_than_its_rate(model: str, schem
         assert carried[into] == pytest.approx(came + acks * sent, rel=5e-3)
 
 
-@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "none"])
+@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc", "none"])
 def test_compiled_senders_do_what_the_fluid_side_does(scheme: str) -> None:
     """Two independent sides on one network: alike but for rounding.
 
