@@ -74,13 +74,15 @@ def drawn(pattern: str, number: int) -> Drawn:
     return Drawn(says, topology, Case(kind, (job,) * jobs), placement)
 
 
-def measured(each: Drawn, pattern: str, number: int, scheme: str) -> dict[str, Any]:
-    """Mean times over seeds [s] by packets and by the fluid; None where one did not end."""
+def measured(
+    each: Drawn, pattern: str, number: int, scheme: str, before: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Mean times over seeds [s] by packets, or as they were before, and by the fluid; None where one did not end."""
     options = fc.preset(scheme, "hpcc-eval").options()
-    times: dict[str, list[Any]] = {"packet": [], "fluid": []}
-    walls = dict.fromkeys(times, 0.0)
+    times: dict[str, list[Any]] = {"packet": before["times_s"]["packet"] if before else [], "fluid": []}
+    walls = dict(before["wall_s"], fluid=0.0) if before else dict.fromkeys(times, 0.0)
     for k in range(SEEDS.get(scheme, 1)):
-        for engine in times:
+        for engine in ("fluid",) if before else times:
             found = run(
                 each.case, each.topology, scheme, options, number + 1000 * k, engine=engine, placement=each.placement
             )
@@ -134,6 +136,7 @@ def main() -> None:
     parser.add_argument("--cases", default=f"0:{CASES}")
     parser.add_argument("--schemes", default=",".join(SCHEMES))
     parser.add_argument("--kept", metavar="FILE.jsonl", help="keep each result there, and go on from those that are")
+    parser.add_argument("--again", action="store_true", help="run the fluid anew, beside packets that are kept")
     arguments = parser.parse_args()
     first, last = map(int, arguments.cases.split(":"))
     kept = Path(arguments.kept) if arguments.kept else None
@@ -144,10 +147,11 @@ def main() -> None:
         for pattern in arguments.jobs.split(","):
             each = drawn(pattern, number)
             for scheme in arguments.schemes.split(","):
-                row = done.get((pattern, number, scheme))
+                before = done.get((pattern, number, scheme))
+                row = None if arguments.again else before
                 if row is None:
                     began = time.perf_counter()
-                    row = measured(each, pattern, number, scheme)
+                    row = measured(each, pattern, number, scheme, before)
                     if kept is not None:
                         with kept.open("a") as file:
                             file.write(json.dumps(row) + "\n")

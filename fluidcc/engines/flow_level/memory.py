@@ -116,6 +116,7 @@ class Slots(NamedTuple):
     part: Any  # of a step, at which it comes
     waited: Any  # until now [s]
     end: Any  # when it was sent [s]
+    late: Any  # how long after its start it was opened [s]
     sent_at: Any  # (slots, records) rate of sending
     delivered_at: Any  # (slots, records)
 
@@ -157,7 +158,7 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
     return Slots(
         np.zeros(count, np.int8), whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
         numbers(), numbers(), whole(), np.zeros(count, np.int8), np.zeros((count, hops)), np.zeros((count, hops)),
-        whole(), whole(), numbers(), numbers(), numbers(), numbers(),
+        whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(),
         np.zeros((count, records)), np.zeros((count, records)),
     )  # fmt: skip
 
