@@ -51,7 +51,7 @@ class Outcome:
 class Engine(Protocol):
     """A function that runs what is laid out until a time [s], and keeps links' loads at some interval [s].
 
-    It ends earlier if all flows have; ``report`` is told how much of the horizon is done.
+    It ends earlier if all flows have, after `expected` [s] at the earliest; ``report`` is told how much is done.
     """
 
     def __call__(
@@ -61,6 +61,7 @@ class Engine(Protocol):
         *,
         seed: int,
         interval: float,
+        expected: float,
         report: Callable[[float], None] | None = None,
     ) -> Outcome:
         """Run it."""
@@ -76,6 +77,7 @@ def packets(
     *,
     seed: int,
     interval: float,
+    expected: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Packet by packet."""
@@ -91,7 +93,12 @@ def packets(
     with _COMPILING:
         warm_up(plan)
     compile_s = time.perf_counter() - ready
-    sim, wall_s = execute(plan, seed, report=report)
+
+    def told(share: float) -> None:
+        if report is not None:  # most of it is over when the idle fabric would be done, if it is much slower, never
+            report(share * until / (share * until + expected))
+
+    sim, wall_s = execute(plan, seed, report=told)
     core, rows = sim.core[0], int(sim.core[0].sampled)
     start, ended = began(sim), np.where(sim.flows["ended"] >= 0, sim.flows["ended"] / PS, np.nan)
     finish = sim.flows["finish"]
@@ -123,6 +130,7 @@ def fluid(
     *,
     seed: int,
     interval: float,
+    expected: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
     """By rates instead of packets: the dynamics of `fluidcc.engines.flow_level`."""

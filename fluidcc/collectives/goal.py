@@ -60,11 +60,14 @@ class Schedule:
         How many.
     operations : list
         Sends, receives and calculations, as `read_goal` makes them.
+    line : int
+        In which it says how many ranks there are.
     """
 
     name: str
     ranks: int
     operations: list[Any]
+    line: int = 1
 
     def __repr__(self) -> str:
         """How large it is."""
@@ -109,7 +112,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         If it is none, with the line.
     """
     lines = Lines(path, _EXPECTED)
-    ranks, rank, comment = 0, -1, False
+    ranks, rank, comment, line = 0, -1, False, 1
     operations: list[_Operation] = []
     labels: dict[str, int] = {}
     done: set[int] = set()
@@ -126,7 +129,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         if found := _COUNT.match(text):
             if ranks:
                 raise lines.wrong("num_ranks is there twice; keep one")
-            ranks = int(found[1])
+            ranks, line = int(found[1]), lines.at
             if not 2 <= ranks <= MOST_RANKS:
                 raise lines.wrong(f"{ranks} ranks are none that can send; write 2 to {MOST_RANKS}")
         elif found := _RANK.match(text):
@@ -152,7 +155,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         raise lines.wrong("the file ends before a rank is closed; write }")
     if not operations:
         raise lines.wrong(f"there is no operation; give {_EXPECTED}")
-    return Schedule(lines.name, ranks, operations)
+    return Schedule(lines.name, ranks, operations, line)
 
 
 def _wait(lines: Lines, found: re.Match[str], labels: dict[str, int], operations: list[_Operation]) -> None:

@@ -152,7 +152,7 @@ class Job:
     @property
     def says(self) -> str:
         """In a few words."""
-        told = f"{self.kind} ({self.algorithm}) of {self.bytes / 1e6:g} MB on {self.count} ranks"
+        told = f"{self.kind} ({self.algorithm}) of {show(self.bytes, SIZE)} on {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
 
 
