@@ -175,7 +175,9 @@ def two_text(rows: list[Row]) -> str:
     """The table of two jobs."""
     found = []
     for scheme in SCHEMES:
-        mine = {engine: [row for row in rows if (row["scheme"], row["engine"]) == (scheme, engine)] for engine in ENGINES}
+        mine = {
+            engine: [row for row in rows if (row["scheme"], row["engine"]) == (scheme, engine)] for engine in ENGINES
+        }
         cells = [spread(mine[engine], lambda row: _scaled(row["time_s"], 1e3), 2) for engine in ENGINES]
         slowdowns = [[each for row in mine[engine] for each in row["slowdowns"]] for engine in ENGINES]
         cells += [f"{np.mean(each):.2f} ({min(each):.2f} to {max(each):.2f})" for each in slowdowns]
@@ -202,7 +204,8 @@ def picture(rows: list[Row], path: Path) -> None:
                 ]
                 sizes = sorted({row["ranks"] for row in mine})
                 rates = [
-                    np.mean([row["bus_bandwidth_bytes_per_s"] or np.nan for row in mine if row["ranks"] == ranks]) * 8e-9
+                    np.mean([row["bus_bandwidth_bytes_per_s"] or np.nan for row in mine if row["ranks"] == ranks])
+                    * 8e-9
                     for ranks in sizes
                 ]
                 label = scheme if engine == "fluid" else None

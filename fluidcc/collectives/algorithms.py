@@ -117,7 +117,7 @@ def tree_all_reduce(team: Team) -> Ends:
     return ends
 
 
-def _tree(team: Team, above: list[int], size: float, channel: int, ends: Ends) -> None:
+def _tree(team: Team, above: list[int], size: float, channel: int, ends: list[list[int]]) -> None:
     """Chunks up one tree, each as those of all children have come, and down again; what came joins ``ends``."""
     children: list[list[int]] = [[] for _ in above]
     for rank, up in enumerate(above):
@@ -131,7 +131,7 @@ def _tree(team: Team, above: list[int], size: float, channel: int, ends: Ends) -
         depth[rank] = depth[above[rank]] + 1
     deepest = max(depth)
     for chunk in range(team.chunks):
-        came: Ends = [[] for _ in above]
+        came: list[list[int]] = [[] for _ in above]
         for rank in reversed(downward[1:]):
             before = [*team.begins[rank], *came[rank]]
             step = deepest - depth[rank] + chunk

@@ -256,7 +256,9 @@ def run(
         hosts = placed(case.jobs, topology, placement, seed)
         for j, job in enumerate(case.jobs):
             single = Case(case.name, (dataclasses.replace(job, ranks=tuple(hosts[j]), **_given(job)),))
-            mine = run(single, topology, name, chosen, seed, engine=engine, until=until, network=network, unchecked=True).numbers
+            mine = run(
+                single, topology, name, chosen, seed, engine=engine, until=until, network=network, unchecked=True
+            ).numbers
             both = numbers["jobs"][j]["time_s"], mine["time_s"]
             numbers["jobs"][j]["slowdown"] = None if None in both else both[0] / both[1]
             if report is not None:

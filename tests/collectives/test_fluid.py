@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.collectives import Job
+from fluidcc.collectives import Job, laying, validity
+from fluidcc.collectives.validity import Measured
 from fluidcc.errors import InputError
 
 SHORT = {"oversubscription": 2, "placement": "round-robin"}
@@ -54,8 +55,75 @@ def test_transfers_and_loads_are_those_of_packets() -> None:
     np.testing.assert_allclose(*carried, rtol=0.05)
 
 
-def test_schemes_that_it_misses_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"scheme hpcc: .* none and dctcp alone"):
-        run("fluid", "hpcc", collectives="all-reduce")
+@pytest.mark.parametrize("topology", ["k-ary:4", "leaf-spine:2x2x5"])
+@pytest.mark.parametrize("size", ["20KB", "87313B", "1MB"])
+def test_a_chain_over_idle_paths_does_not_add_up_steps(topology: str, size: str) -> None:
+    """Transfers of less than a step, one after the other over paths of different lengths: as alone, to 3 %.
+
+    Not to rounding: bytes of a step share a port's queue for that long.
+    """
+    options: dict[str, Any] = {"rate": "200Gbps", "fabric_rate": "200Gbps", "delay": "2us"}
+    fluid = fc.collective("broadcast", topology, "none", bytes=size, hosts=9, engine="fluid", **options).runs[0]
+    assert fluid.numbers["time_s"] == pytest.approx(fluid.numbers["idle_s"], rel=0.03)
+
+
+def test_what_it_misses_is_refused_by_name_and_runs_if_told_to() -> None:
+    told = r"engine: dcqcn was within 5 % of packets in ring \d+% of \d+ random cases.*--unchecked"
+    with pytest.raises(InputError, match=told):
+        run("fluid", "dcqcn", collectives="all-reduce")
+    study = fc.collective("all-reduce", "leaf-spine:4x2x4", "dcqcn", hosts=8, engine="fluid", unchecked=True)
+    assert "dcqcn was within 5 %" in study.summary()[0]["unchecked"][0]
+    with pytest.raises(InputError, match="engine: timely was not measured"):
+        run("fluid", "timely", collectives="all-reduce")
     with pytest.raises(InputError, match="engine: 'hybrid' runs no collectives; write packet or fluid"):
         run("hybrid", collectives="all-reduce")
+
+
+def test_a_table_of_measurements_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine of ten are enough, and one less is not; jobs of two patterns need both."""
+    table = {"hpcc": dict.fromkeys(validity.PATTERNS, Measured(9, 10)) | {"tree": Measured(8, 10)}}
+    monkeypatch.setattr(validity, "MEASURED", table)
+    assert run("fluid", "hpcc", collectives="all-reduce").numbers["unchecked"] == []
+    tree = [Job("all-reduce", "1MB", ranks=4, algorithm="tree"), Job("all-to-all", "1MB", ranks=4)]
+    with pytest.raises(InputError, match=r"in tree 80% of 10 random cases, .*; ring and chain of it are good enough"):
+        run("fluid", "hpcc", collectives=tree)
+
+
+def test_swift_is_refused_where_its_target_is_below_the_round_trip() -> None:
+    """Three switches add 6 us to 5 us; four links of 2 us there and back are 16 us, and of 1 us 8 us."""
+    fc.collective("broadcast", "leaf-spine:2x2x2", "swift", hosts=4, engine="fluid", delay="1us")
+    with pytest.raises(InputError, match="swift's target is below the round trip"):
+        fc.collective("broadcast", "leaf-spine:2x2x2", "swift", hosts=4, engine="fluid", delay="2us")
+
+
+def test_what_packets_do_not_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validity, "MOST_RANKS", 6)
+    assert run("packet", collectives="all-reduce").numbers["unchecked"] == []
+    assert "jobs of more than 6 ranks" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
+    monkeypatch.setattr(validity, "MOST_FLOWS", 100)
+    assert "packets follow 100 transfers" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
+    monkeypatch.setattr(validity, "MOST_HOSTS", 15)
+    assert "more than 15 hosts" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
+
+
+def test_packets_say_what_they_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laying, "MOST_FLOWS", 100)
+    with pytest.raises(InputError, match=r"has 128 transfers and waits.*engine='fluid'"):
+        run("packet", collectives="all-reduce")
+    assert run("fluid", collectives="all-reduce").numbers["unfinished"] == 0
+
+
+@pytest.mark.slow
+def test_a_ring_of_1024() -> None:
+    """Two million transfers of 1 KB: 2046 steps, each as long as the way of a packet, of which the longest decide.
+
+    The bound below is the idle fabric's; above 5 %, which is the bound of the page.
+    """
+    study = fc.collective(
+        "all-reduce", "leaf-spine:32x8x32", "none", bytes="1024KB", engine="fluid", placement="round-robin"
+    )
+    found = study.runs[0].numbers
+    assert found["transfers"] == 2 * 1023 * 1024
+    assert found["unfinished"] == 0
+    assert found["idle_s"] <= 1.001 * found["time_s"] <= 1.05 * found["idle_s"]
+    assert "packets follow" in found["unchecked"][0]

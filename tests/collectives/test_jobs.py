@@ -96,8 +96,8 @@ def test_a_ring_keeps_its_paths() -> None:
     wide = named_topology("leaf-spine:2x8x2")
     run = fc.collective("all-reduce", wide, "none", bytes="40KB", chunks=8, placement="round-robin").runs[0]
     assert run.numbers["transfers"] == 8 * 6 * 4
-    from fluidcc.collectives.laying import laid_out
     from fluidcc.collectives.jobs import work_of
+    from fluidcc.collectives.laying import laid_out
     from fluidcc.schemes.presets import preset
 
     work = work_of([Job("all-reduce", "40KB", ranks=4, chunks=8)], [[0, 2, 1, 3]])

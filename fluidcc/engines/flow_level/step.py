@@ -240,7 +240,7 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
             # An empty port has let all go, also the crumbs of slots that were freed.
             if ports.served[p] >= slots.target[s] - _EMPTY or ports.backlog[p] < _EMPTY:
                 if n > slots.ready[s]:
-                    # What stood before it has gone at the port's rate, also in a step that the port was not busy to the end.
+                    # What stood before it went at the port's rate, also in a step that did not keep it busy.
                     before = slots.target[s] - (ports.served[p] - ports.serving[p])
                     leaves = min(max(before / (net.rate[p] * dt), 0.0), 1.0)
                     slots.waited[s] += dt * (n - slots.ready[s] + leaves - slots.part[s])
