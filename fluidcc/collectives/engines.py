@@ -34,7 +34,7 @@ class Outcome:
         For each port that flow control has paused (``source->target``), frames received, and for how long it stood
         still [s].
     numbers : dict
-        ``pfc_pauses``, ``drops``, ``retransmissions``, ``compile_s``, ``wall_s`` (the loop alone), and what else the
+        ``pfc_pauses``, ``drops``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone), and what else the
         engine counts.
     """
 
@@ -87,7 +87,7 @@ def packets(
     from fluidcc.engines.packet.layout import NEVER, PS
     from fluidcc.engines.packet.run import execute, warm_up
 
-    ends = round(until * PS)
+    ends, began_at = round(until * PS), time.perf_counter()
     plan = prepare(laid.scenario, Times(ends, 0, ends, max(1, round(interval * PS))), 0, links_only=True)
     ready = time.perf_counter()
     with _COMPILING:
@@ -118,6 +118,7 @@ def packets(
             "retransmissions": int(core.retransmissions),
             "packets": int(core.delivered),
             "events": int(core.events),
+            "setup_s": ready - began_at,
             "compile_s": compile_s,
             "wall_s": wall_s,
         },
@@ -162,7 +163,7 @@ def fluid(
         np.arange(len(sent)) * times.interval,
         sent,
         times.numbers["paused"],
-        {**numbers, "steps": times.numbers["steps"], **{key: times.numbers[key] for key in ("compile_s", "wall_s")}},
+        {**numbers, "steps": times.numbers["steps"], **{key: times.numbers[key] for key in ("setup_s", "compile_s", "wall_s")}},
     )
 
 

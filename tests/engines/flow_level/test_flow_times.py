@@ -176,6 +176,15 @@ def test_pauses_hold_back_who_shares_the_port() -> None:
     assert with_.makespan == pytest.approx(without.makespan, rel=0.02)  # the receiver's port is busy all the time
 
 
+@pytest.mark.parametrize("dt", ["2us", "1.9us", "1.3us"])
+def test_a_last_byte_leaves_at_the_ports_rate(dt: str) -> None:
+    """One flow over a link half as fast as its host's: as alone, whether or not steps divide its time."""
+    slow = named_topology("leaf-spine:2x1x2", rate="200Gbps", fabric_rate="100Gbps", delay="2us")
+    given = slow.scenario([(0, 3, 0.0, 1e6)], scheme="none")
+    times = flow_times(given, model="dynamics", dt=dt)
+    assert times.completion[0] == pytest.approx(times.alone[0], rel=1e-9)
+
+
 def test_transfers_on_connections_are_flows() -> None:
     rows = [(0, 5, 0.0, 3e5), (5, 0, 1e-6, 2e5, (0,)), (0, 5, 0.0, 1e5, (1,)), (1, 5, 0.0, 4e5)]
     each = flow_times(scenario(rows), apart=0)
