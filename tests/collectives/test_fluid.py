@@ -113,18 +113,41 @@ def test_packets_say_what_they_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> N
     assert run("fluid", collectives="all-reduce").numbers["unfinished"] == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("chunk", [10, 100])
-def test_a_ring_of_1024_takes_what_is_worked_out_by_hand(chunk: int) -> None:
-    """On a star, of ``chunk`` packets a step, each stored and forwarded once; ACKs take next to no room.
+def star(ranks: int, chunk: int) -> tuple[dict[str, Any], float]:
+    """A ring on a star, of ``chunk`` packets a step, each stored and forwarded once; and its time by hand [s].
 
-    Stated first: 2 %, a tenth of a step of the network in each step of the ring.
+    ACKs take next to no room.
     """
     quiet: dict[str, Any] = {"packet_size": 1000, "header_bytes": 0, "ack_bytes": "1B", "ack_interval": 100}
-    size = f"{1024 * chunk}KB"
-    study = fc.collective("all-reduce", "leaf-spine:1x1x1024", "none", bytes=size, engine="fluid", **quiet)
-    found = study.runs[0].numbers
+    size = f"{ranks * chunk}KB"
+    study = fc.collective("all-reduce", f"leaf-spine:1x1x{ranks}", "none", bytes=size, engine="fluid", **quiet)
+    return study.runs[0].numbers, 2 * (ranks - 1) * ((chunk + 1) * 1000 / 12.5e9 + 2e-6)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 10, 100])
+def test_a_ring_on_a_star_takes_what_is_worked_out_by_hand(chunk: int) -> None:
+    """Stated first: 0.1 %, ACKs' part of a link (1 B for 100 packets of 1000 B) a hundred times over."""
+    found, expected = star(8, chunk)
+    assert found["time_s"] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("chunk", [10, 37])
+def test_parts_of_less_than_a_step_follow_each_other_without_gaps(chunk: int) -> None:
+    """Sixteen leave the first rank back to back, and the last goes on through six more; 2 % stated first.
+
+    Steps are some 1 us, and ten packets 0.8 us: each part would wait for the next step, and a sixth be lost.
+    """
+    quiet: dict[str, Any] = {"packet_size": 1000, "header_bytes": 0, "ack_bytes": "1B", "ack_interval": 100}
+    study = fc.collective("broadcast", "leaf-spine:1x1x8", "none", bytes=16e3 * chunk, chunks=16, engine="fluid", **quiet)
+    expected = 15 * chunk * 1000 / 12.5e9 + 7 * ((chunk + 1) * 1000 / 12.5e9 + 2e-6)
+    assert study.runs[0].numbers["time_s"] == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chunk", [10, 100])
+def test_a_ring_of_1024_does_too(chunk: int) -> None:
+    found, expected = star(1024, chunk)
     assert found["transfers"] == 2 * 1023 * 1024
     assert found["unfinished"] == 0
-    assert found["time_s"] == pytest.approx(2046 * ((chunk + 1) * 1000 / 12.5e9 + 2e-6), rel=0.02)
+    assert found["time_s"] == pytest.approx(expected, rel=1e-3)
     assert "packets follow" in found["unchecked"][0]
