@@ -63,6 +63,7 @@ class Net(NamedTuple):
     initial_rate: Any  # (flows,) [bytes/s]
     rate: Any  # (ports,) [bytes/s]
     marking: Any  # (ports, 3) kmin, kmax, pmax
+    joining: Any  # (ports,) whether packets are marked as they join the queue, not as they leave it
     source: Any  # (ports,) node that sends, among switches; -1: a host
     target: Any  # (ports,) likewise
     xoff: Any  # (ports,) fixed threshold of what came in by it; negative: a share of what is free
