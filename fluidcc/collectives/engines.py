@@ -34,8 +34,8 @@ class Outcome:
         For each port that flow control has paused (``source->target``), frames received, and for how long it stood
         still [s].
     numbers : dict
-        ``pfc_pauses``, ``drops``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone), and what else the
-        engine counts.
+        ``pfc_pauses``, ``drops``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone), and
+        what else the engine counts.
     """
 
     began: np.ndarray
@@ -163,7 +163,7 @@ def fluid(
         np.arange(len(sent)) * times.interval,
         sent,
         times.numbers["paused"],
-        {**numbers, "steps": times.numbers["steps"], **{key: times.numbers[key] for key in ("setup_s", "compile_s", "wall_s")}},
+        {**numbers, **{key: times.numbers[key] for key in ("steps", "setup_s", "compile_s", "wall_s")}},
     )
 
 

@@ -42,9 +42,9 @@ MEASURED: dict[str, dict[str, Measured]] = {
     },
     "dctcp": {
         "ring": Measured(56, 60),
-        "tree": Measured(59, 60),
-        "all-to-all": Measured(58, 60),
-        "chain": Measured(59, 60),
+        "tree": Measured(58, 60),
+        "all-to-all": Measured(57, 60),
+        "chain": Measured(60, 60),
     },
     "swift": {  # where its target is above the round trip
         "ring": Measured(40, 44),
@@ -59,16 +59,16 @@ MEASURED: dict[str, dict[str, Measured]] = {
         "chain": Measured(56, 60),
     },
     "nscc": {
-        "ring": Measured(50, 60),
-        "tree": Measured(47, 60),
-        "all-to-all": Measured(50, 60),
-        "chain": Measured(60, 60),
+        "ring": Measured(48, 60),
+        "tree": Measured(51, 60),
+        "all-to-all": Measured(48, 60),
+        "chain": Measured(58, 60),
     },
     "dcqcn": {
-        "ring": Measured(21, 36),
-        "tree": Measured(12, 36),
-        "all-to-all": Measured(25, 36),
-        "chain": Measured(28, 36),
+        "ring": Measured(28, 36),
+        "tree": Measured(24, 36),
+        "all-to-all": Measured(24, 36),
+        "chain": Measured(32, 36),
     },
 }
 

@@ -138,7 +138,8 @@ def test_parts_of_less_than_a_step_follow_each_other_without_gaps(chunk: int) ->
     Steps are some 1 us, and ten packets 0.8 us: each part would wait for the next step, and a sixth be lost.
     """
     quiet: dict[str, Any] = {"packet_size": 1000, "header_bytes": 0, "ack_bytes": "1B", "ack_interval": 100}
-    study = fc.collective("broadcast", "leaf-spine:1x1x8", "none", bytes=16e3 * chunk, chunks=16, engine="fluid", **quiet)
+    quiet |= {"bytes": 16e3 * chunk, "chunks": 16, "engine": "fluid"}
+    study = fc.collective("broadcast", "leaf-spine:1x1x8", "none", **quiet)
     expected = 15 * chunk * 1000 / 12.5e9 + 7 * ((chunk + 1) * 1000 / 12.5e9 + 2e-6)
     assert study.runs[0].numbers["time_s"] == pytest.approx(expected, rel=0.02)
 

@@ -7,7 +7,6 @@ make than to simulate; so a scenario's flows may serve as connections, on which 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
