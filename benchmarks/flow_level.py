@@ -42,16 +42,21 @@ class Case(NamedTuple):
     rows: list[tuple[Any, ...]]
 
 
-def case(number: int) -> Case:
-    """One of the random fabrics with its job."""
-    rng = np.random.default_rng([20, number])
+def fabric(rng: np.random.Generator) -> tuple[Topology, str, float | None, str]:
+    """A random fabric: its shape's name, its oversubscription, and rate and delay of its links."""
     rate, delay = rng.choice(["25Gbps", "100Gbps", "200Gbps"]), rng.choice(["0.5us", "1us", "2us"])
     if rng.random() < 1 / 3:
         name, over = f"k-ary:{rng.choice([4, 6])}", None
     else:
         leaves, spines, hosts = rng.integers(2, 7), rng.integers(1, 5), rng.integers(3, 11)
         name, over = f"leaf-spine:{leaves}x{spines}x{hosts}", float(rng.choice([1.0, 1.5, 2.0, 3.0, 4.0]))
-    topology = named_topology(name, rate=rate, delay=delay, oversubscription=over)
+    return named_topology(name, rate=rate, delay=delay, oversubscription=over), name, over, f"{rate} {delay}"
+
+
+def case(number: int) -> Case:
+    """One of the random fabrics with its job."""
+    rng = np.random.default_rng([20, number])
+    topology, name, over, links = fabric(rng)
     count, job = len(topology.hosts), JOBS[number % len(JOBS)]
     if job == "poisson":
         load, sizes = float(rng.choice([0.3, 0.5])) / (over or 1.0) ** 0.5, str(rng.choice(["web-search", "hadoop"]))
@@ -66,7 +71,7 @@ def case(number: int) -> Case:
         rows = {"ring": ring, "all-to-all": all_to_all, "permutation": permutation}[job](placed, size, rng)
         what = f"of {ranks}, {rows[0][3]:.3g} B each"
     over_words = "" if over is None else f" {over:g}:1"
-    return Case(number, job, f"{name}{over_words} {rate} {delay}, {job} {what}", topology, rows)
+    return Case(number, job, f"{name}{over_words} {links}, {job} {what}", topology, rows)
 
 
 def ring(placed: Any, size: float, rng: Any = None) -> list[tuple[Any, ...]]:

@@ -340,7 +340,7 @@ def is_concrete(value: Any) -> bool:
 
 _SCALES = {
     RATE: [(1e12 * _BIT, "Tbps"), (1e9 * _BIT, "Gbps"), (1e6 * _BIT, "Mbps"), (1e3 * _BIT, "Kbps"), (_BIT, "bps")],
-    SIZE: [(1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")],
+    SIZE: [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "B")],
     TIME: [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")],
 }
 

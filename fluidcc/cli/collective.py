@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fluidcc.collectives.run import CollectiveRun
     from fluidcc.collectives.study import CollectiveStudy
 
+_SHOWN = 4  # ports with the most PAUSEs
 _WIDEST = 1000  # characters of a table
 _EXAMPLE = "write for example fluidcc collective all-reduce --hosts 16 --bytes 16MB --scheme hpcc,dcqcn"
 
@@ -61,7 +62,12 @@ def command(
     placement: Annotated[
         str, typer.Option(help="block, round-robin (one of each rack in turn), random, or hosts: 0,4,1,5.")
     ] = "block",
-    engine: Annotated[str, typer.Option(help="packet, or fluid: at flow level, for none and dctcp.")] = "packet",
+    engine: Annotated[
+        str, typer.Option(help="packet, or fluid: at flow level, for schemes and patterns of which that is as good.")
+    ] = "packet",
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", help="By the fluid also what it is not as good for; results say so.")
+    ] = False,
     rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
     fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
     delay: Annotated[str | None, typer.Option(help="One way, of each link, likewise.")] = None,
@@ -78,7 +84,9 @@ def command(
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
-    out: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures and tables.")] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write pictures, tables and runs; those there are not run again.")
+    ] = None,
     json: o.Json = False,
 ) -> None:
     """How long collectives take on a fabric, of schemes side by side; transfers wait for each other as ranks do.
@@ -113,6 +121,8 @@ def command(
         seeds=seeds,
         separately=separately,
         threads=threads,
+        unchecked=unchecked,
+        folder=out,
         **{name: value for name, value in options.items() if value is not None},
     )
     files = [] if out is None else found.write(out)
@@ -160,6 +170,7 @@ def _print(found: CollectiveStudy) -> None:
                 waited = units.show(run.numbers["until_s"], units.TIME, 3)
                 advice = f"{told} after {waited}, in no mean; {_advice(run)}"
                 console.print(Text.assemble((f"{name}, seed {run.seed}", "bold red"), f": {advice}"))
+        _print_doubts(console, found, case)
         told = [f"{name} {_slowest(found.of(name, case)[0].numbers['slowest_path'])}" for name in found.schemes]
         console.print(f"slowest path, seed {found.seeds[0]}: {'; '.join(told)}")
         _print_pauses(console, found, case)
@@ -194,7 +205,23 @@ def _print_pauses(console: Any, found: CollectiveStudy, case: str) -> None:
         if any(run.numbers["pfc_pauses"] for run in runs):
             tiers = runs[0].numbers["pauses"]
             told = [f"{tier} {sum(run.numbers['pauses'][tier] for run in runs):,}" for tier in tiers]
-            console.print(f"PAUSEs received, {scheme}: {', '.join(told)}")
+            ports = runs[0].numbers["paused_ports"]
+            most = [
+                f"{port['port']} {port['pauses']:,} ({units.show(port['paused_s'], units.TIME, 3)})"
+                for port in ports[:_SHOWN]
+            ]
+            where = f"; most of {len(ports)} ports, seed {runs[0].seed}: {', '.join(most)}" if most else ""
+            console.print(f"PAUSEs received, {scheme}: {', '.join(told)}{where}")
+
+
+def _print_doubts(console: Any, found: CollectiveStudy, case: str) -> None:
+    """What of runs by the fluid nobody has compared with packets, or what is known to be off."""
+    from rich.text import Text
+
+    for row in found.summary():
+        if row["collective"] == case and row["unchecked"]:
+            told = f": {'; '.join(row['unchecked'])}"
+            console.print(Text.assemble((f"unchecked, {row['scheme']}", "bold yellow"), told))
 
 
 def _print_jobs(console: Any, found: CollectiveStudy, case: str) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fluidcc.collectives.graph import Graph
+from fluidcc.collectives.building import After, Building
 
-Ends = list[list[int]]
+Ends = list[list[int]] | list[np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +22,12 @@ class Team:
 
     Parameters
     ----------
-    graph : Graph
+    graph : Building
     ranks : sequence of int
         In the graph's numbers.
     size : float
         Bytes, as nccl-tests count them.
-    begins : sequence of list of int
+    begins : sequence of sequences of int
         For each rank, what it waits for before all else.
     chunks : int
     server : int
@@ -40,17 +40,17 @@ class Team:
         Of all-to-all: each rank's share of what every rank sends.
     """
 
-    graph: Graph
+    graph: Building
     ranks: Sequence[int]
     size: float
-    begins: Sequence[list[int]]
+    begins: Sequence[After]
     chunks: int = 1
     server: int = 1
     server_rate: float = np.inf
     compute: float = 0.0
     weights: np.ndarray | None = None
 
-    def send(self, a: int, b: int, size: float, after: Sequence[int], step: int, channel: int = 0) -> int:
+    def send(self, a: int, b: int, size: float, after: After, step: int, channel: int = 0) -> int:
         """A transfer between two of the team, counted within it: by the fabric, or inside a server."""
         source, target = self.ranks[a], self.ranks[b]
         if a // self.server == b // self.server and self.server > 1:
@@ -58,32 +58,37 @@ class Team:
         return self.graph.send(source, target, size, after, step, channel)
 
 
-def _ring(team: Team, steps: int, size: float, first: Ends) -> Ends:
+def _ring(team: Team, steps: int, size: float) -> Ends:
     """Each rank passes on to the next what it has received; as many rings as chunks, side by side.
 
-    The first step's sends wait for what ``first`` has for each rank; what came last is each rank's end.
+    Sends of a connection follow each other, so that who has not begun passes nothing on. What came is each rank's end.
     """
-    count, ends = len(team.ranks), [list(each) for each in first]
+    count, ranks = len(team.ranks), np.array(team.ranks)
+    following = np.roll(ranks, -1)
+    parts: list[np.ndarray] = []
     for c in range(team.chunks):
-        came = [list(each) for each in first]  # at each rank
-        for step in range(steps):
-            sent = [team.send(r, (r + 1) % count, size / team.chunks, came[r], step, c) for r in range(count)]
-            came = [[*first[r], sent[r - 1]] for r in range(count)]  # who has not begun passes nothing on
-            for r in range(count):
-                ends[r].append(sent[r - 1])
-    return ends
+        sent = np.array([
+            team.send(r, (r + 1) % count, size / team.chunks, team.begins[r], 0, c) for r in range(count)
+        ])  # fmt: skip
+        parts.append(sent)
+        for step in range(1, steps):
+            came = np.roll(sent, 1)[:, None]
+            sent = team.graph.send_all(ranks, following, size / team.chunks, came, step, c)
+            parts.append(sent)
+    received = np.roll(np.array(parts), 1, axis=1)  # by whom
+    return [np.concatenate([first, received[:, r]]) for r, first in enumerate(team.begins)]
 
 
 def ring_all_reduce(team: Team) -> Ends:
     """2 (N - 1) steps of 1/N: reduced as they go round once, and spread as they go round again."""
     count = len(team.ranks)
-    return _ring(team, 2 * (count - 1), team.size / count, _lists(team.begins))
+    return _ring(team, 2 * (count - 1), team.size / count)
 
 
 def ring_half(team: Team) -> Ends:
     """All-gather, or reduce-scatter: N - 1 steps of 1/N."""
     count = len(team.ranks)
-    return _ring(team, count - 1, team.size / count, _lists(team.begins))
+    return _ring(team, count - 1, team.size / count)
 
 
 def parents(count: int) -> tuple[list[int], list[int]]:
@@ -112,7 +117,7 @@ def tree_all_reduce(team: Team) -> Ends:
     return ends
 
 
-def _tree(team: Team, above: list[int], size: float, channel: int, ends: Ends) -> None:
+def _tree(team: Team, above: list[int], size: float, channel: int, ends: list[list[int]]) -> None:
     """Chunks up one tree, each as those of all children have come, and down again; what came joins ``ends``."""
     children: list[list[int]] = [[] for _ in above]
     for rank, up in enumerate(above):
@@ -126,7 +131,7 @@ def _tree(team: Team, above: list[int], size: float, channel: int, ends: Ends) -
         depth[rank] = depth[above[rank]] + 1
     deepest = max(depth)
     for chunk in range(team.chunks):
-        came: Ends = [[] for _ in above]
+        came: list[list[int]] = [[] for _ in above]
         for rank in reversed(downward[1:]):
             before = [*team.begins[rank], *came[rank]]
             step = deepest - depth[rank] + chunk
@@ -144,11 +149,19 @@ def all_to_all(team: Team) -> Ends:
     """Each to each, all at once: the next rank's part first."""
     count, ends = len(team.ranks), _lists(team.begins)
     weights = np.full(count, 1 / count) if team.weights is None else team.weights
+    alike = len({*map(len, team.begins)}) == 1 and team.server == 1
+    ranks, begins = np.array(team.ranks), np.array(team.begins) if alike else None
     for step in range(1, count):
-        for rank in range(count):
-            to = (rank + step) % count
-            place = team.send(rank, to, team.size * float(weights[to]), team.begins[rank], step - 1)
-            ends[to].append(place)
+        to = (np.arange(count) + step) % count
+        if alike:
+            places = team.graph.send_all(ranks, ranks[to], team.size * weights[to], begins, step - 1).tolist()
+        else:
+            places = [
+                team.send(r, int(to[r]), team.size * float(weights[to[r]]), team.begins[r], step - 1)
+                for r in range(count)
+            ]
+        for target, place in zip(to.tolist(), places, strict=True):
+            ends[target].append(place)
     return ends
 
 
@@ -184,7 +197,7 @@ def pipeline(team: Team) -> Ends:
     return [[*ends[rank], *busy[rank]] for rank in range(count)]
 
 
-def _lists(begins: Sequence[list[int]]) -> Ends:
+def _lists(begins: Sequence[After]) -> list[list[int]]:
     return [list(each) for each in begins]
 
 

@@ -6,13 +6,13 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any, Protocol
 
 import numpy as np
 
-from fluidcc.collectives.graph import APART
+from fluidcc.collectives.laying import Laid
 from fluidcc.errors import InputError
-from fluidcc.scenario.model import Scenario
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,10 +31,11 @@ class Outcome:
     sent : ndarray, shape (samples, links)
         Bytes that each of the scenario's links has sent until then.
     pauses : dict
-        For each node that flow control has paused, frames received, and seconds for which its ports stood still.
+        For each port that flow control has paused (``source->target``), frames received, and for how long it stood
+        still [s].
     numbers : dict
-        ``pfc_pauses``, ``drops``, ``retransmissions``, ``compile_s``, ``wall_s`` (the loop alone), and what else the
-        engine counts.
+        ``pfc_pauses``, ``drops``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone), and
+        what else the engine counts.
     """
 
     began: np.ndarray
@@ -48,18 +49,19 @@ class Outcome:
 
 
 class Engine(Protocol):
-    """A function that runs a resolved scenario until a time [s], and keeps links' loads at some interval [s].
+    """A function that runs what is laid out until a time [s], and keeps links' loads at some interval [s].
 
-    It ends earlier if all flows have; ``report`` is told how much of the horizon is done.
+    It ends earlier if all flows have, after `expected` [s] at the earliest; ``report`` is told how much is done.
     """
 
     def __call__(
         self,
-        scenario: Scenario,
+        laid: Laid,
         until: float,
         *,
         seed: int,
         interval: float,
+        expected: float,
         report: Callable[[float], None] | None = None,
     ) -> Outcome:
         """Run it."""
@@ -70,11 +72,12 @@ _COMPILING = threading.Lock()  # of runs in threads, one compiles and the others
 
 
 def packets(
-    scenario: Scenario,
+    laid: Laid,
     until: float,
     *,
     seed: int,
     interval: float,
+    expected: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
     """Packet by packet."""
@@ -84,21 +87,23 @@ def packets(
     from fluidcc.engines.packet.layout import NEVER, PS
     from fluidcc.engines.packet.run import execute, warm_up
 
-    ends = round(until * PS)
-    plan = prepare(scenario, Times(ends, 0, ends, max(1, round(interval * PS))), 0, links_only=True)
+    ends, began_at = round(until * PS), time.perf_counter()
+    plan = prepare(laid.scenario, Times(ends, 0, ends, max(1, round(interval * PS))), 0, links_only=True)
     ready = time.perf_counter()
     with _COMPILING:
         warm_up(plan)
     compile_s = time.perf_counter() - ready
-    sim, wall_s = execute(plan, seed, report=report)
+
+    def told(share: float) -> None:
+        if report is not None:  # most of it is over when the idle fabric would be done, if it is much slower, never
+            report(share * until / (share * until + expected))
+
+    sim, wall_s = execute(plan, seed, report=told)
     core, rows = sim.core[0], int(sim.core[0].sampled)
     start, ended = began(sim), np.where(sim.flows["ended"] >= 0, sim.flows["ended"] / PS, np.nan)
     finish = sim.flows["finish"]
-    pauses: dict[str, tuple[int, float]] = {}
-    for port, count, spent in zip(plan.topology.ports, sim.ports["pauses"], paused_for(sim) / PS, strict=True):
-        if count:
-            before = pauses.get(port.source, (0, 0.0))
-            pauses[port.source] = before[0] + int(count), before[1] + float(spent)
+    stood = zip(plan.topology.ports, sim.ports["pauses"], paused_for(sim) / PS, strict=True)
+    pauses = {f"{port.source}->{port.target}": (int(count), float(spent)) for port, count, spent in stood if count}
     return Outcome(
         np.where(start < NEVER, start / PS, np.nan),
         np.where(finish >= 0, finish / PS, np.nan),
@@ -113,6 +118,7 @@ def packets(
             "retransmissions": int(core.retransmissions),
             "packets": int(core.delivered),
             "events": int(core.events),
+            "setup_s": ready - began_at,
             "compile_s": compile_s,
             "wall_s": wall_s,
         },
@@ -120,41 +126,34 @@ def packets(
 
 
 def fluid(
-    scenario: Scenario,
+    laid: Laid,
     until: float,
     *,
     seed: int,
     interval: float,
+    expected: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
-    """By rates instead of packets: the dynamics of `fluidcc.engines.flow_level`, for schemes of which they hold.
-
-    Raises
-    ------
-    InputError
-        If the scheme is not one of these.
-    """
+    """By rates instead of packets: the dynamics of `fluidcc.engines.flow_level`."""
+    from fluidcc.engines.flow_level.calendar import DEPARTURE, RECEIPT
     from fluidcc.engines.flow_level.run import flow_times
-    from fluidcc.engines.flow_level.transfers import connections_of
+    from fluidcc.engines.flow_level.transfers import Transfers
 
-    name = scenario.flows[0].scheme.name
-    if name not in FLUID:
-        raise InputError(
-            f"scheme {name}: jobs of the fluid end within 5 % of packets' in 90 % of cases for {' and '.join(FLUID)} "
-            "alone (docs: flow level); write engine='packet'"
-        )
-    connections, transfers = connections_of(scenario, [flow.line_rate >= APART for flow in scenario.flows])
-    with _COMPILING:
-        times = flow_times(connections, transfers, model="dynamics", until=until, seed=seed, report=report)
-    links = len(scenario.links)
-    rates = np.array([float(link.rate) for link in connections.links])
-    sent = np.zeros((len(times.load) + 1, links))
-    sent[1:, : len(rates)] = np.cumsum(times.load[:, : len(rates)], axis=0) * (rates * times.interval)
-    pauses: dict[str, tuple[int, float]] = {}
-    for port, (count, spent) in times.numbers["paused"].items():
-        node = port.partition("->")[0]
-        before = pauses.get(node, (0, 0.0))
-        pauses[node] = before[0] + count, before[1] + spent
+    graph = laid.graph
+    ends = np.where(graph.behind, DEPARTURE, RECEIPT).astype(np.int8)
+    transfers = Transfers(laid.connection, graph.size, graph.delay, graph.after, graph.after_at, ends)
+    with ExitStack() as held:
+        held.enter_context(_COMPILING)
+
+        def told(share: float) -> None:
+            held.close()  # it is compiled when it goes on
+            if report is not None:
+                report(share)
+
+        times = flow_times(laid.connections, transfers, model="dynamics", until=until, seed=seed, report=told)
+    rates = np.array([float(link.rate) for link in laid.connections.links])
+    sent = np.zeros((len(times.load) + 1, len(rates)))
+    sent[1:] = np.cumsum(times.load[:, : len(rates)], axis=0) * (rates * times.interval)
     numbers = {"pfc_pauses": times.numbers["pauses"], "drops": 0, "retransmissions": 0}
     return Outcome(
         times.start,
@@ -163,12 +162,11 @@ def fluid(
         times.received,
         np.arange(len(sent)) * times.interval,
         sent,
-        pauses,
-        {**numbers, "steps": times.numbers["steps"], **{key: times.numbers[key] for key in ("compile_s", "wall_s")}},
+        times.numbers["paused"],
+        {**numbers, **{key: times.numbers[key] for key in ("steps", "setup_s", "compile_s", "wall_s")}},
     )
 
 
-FLUID = ("none", "dctcp")  # by measurement: python -m benchmarks.flow_level
 ENGINES: dict[str, Engine] = {"packet": packets, "fluid": fluid}
 
 

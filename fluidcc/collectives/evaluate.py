@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,12 @@ from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule, read_goal
 from fluidcc.collectives.jobs import Job
 from fluidcc.collectives.jobs_file import jobs_and_lines
-from fluidcc.collectives.run import Case, CollectiveRun, run
+from fluidcc.collectives.run import Case, CollectiveRun, read_collective, run
 from fluidcc.collectives.study import CollectiveStudy
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fabrics.evaluate import contenders, seeds_of
+from fluidcc.fabrics.kept import code, folder_of, kept_or_made, signature
 from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.topology import Topology
 from fluidcc.progress import Bar
@@ -46,6 +48,8 @@ def collective(
     until: Any = None,
     separately: bool = False,
     threads: int | None = None,
+    unchecked: bool = False,
+    folder: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> CollectiveStudy:
     """How long collectives take on a fabric, under one scheme or several side by side.
@@ -71,7 +75,7 @@ def collective(
     preset : str
         Of schemes given by name; by default ``hpcc-eval``: switches of 32 MB with PFC.
     engine : {"packet", "fluid"}
-        Packets, or the dynamics at flow level, for schemes of which these are as good: ``none`` and ``dctcp``.
+        Packets, or the dynamics at flow level, for schemes and patterns of which these were measured to be as good.
     seeds : int or sequence of int
         How many, from 1, or which: of ECMP's hashes, random placement, skew and random marks.
     until : quantity
@@ -80,6 +84,10 @@ def collective(
         Whether each of several jobs also runs alone, on its hosts: its ``slowdown`` is the ratio.
     threads : int
         Runs at once; as many as cores by default.
+    unchecked : bool
+        Whether the fluid also runs what it is known not to be as good for as packets; such runs are marked.
+    folder : str or path, optional
+        Every run is kept there when it ends, and what an earlier call kept is not run again.
     **options
         Of kinds, fields of `fluidcc.collectives.Job`: ``bytes``, ``steps``, ``compute``, ``chunks``, ``algorithm``,
         ``skew``, ``server``, ``server_rate``; ``rate``, ``fabric_rate``, ``delay`` and ``oversubscription`` of the
@@ -122,10 +130,12 @@ def collective(
         "until": None if until is None else _horizon(until),
         "network": {name: options[name] for name in NETWORK if name in options},
         "separately": separately is True,
+        "unchecked": unchecked is True,
     }
     at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
     tasks = [(case, name, each, seed) for case in cases for name, each in chosen.items() for seed in numbers]
-    return CollectiveStudy(tuple(_all(tasks, fabric, settings, at_once)), fabric, tuple(case.says for case in cases))
+    runs = _all(tasks, fabric, settings, at_once, folder_of(folder))
+    return CollectiveStudy(tuple(runs), fabric, tuple(case.says for case in cases))
 
 
 def _horizon(until: Any) -> float:
@@ -154,7 +164,7 @@ def cases_of(
             return [Case(name, found, file=str(listed)[:200], lines=lines)]
         listed = read_goal(listed)
     if isinstance(listed, Schedule):
-        return [Case(Path(listed.name).name, schedule=listed, file=listed.name)]
+        return [Case(Path(listed.name).name, schedule=listed, file=listed.name, lines=(listed.line,))]
     if not isinstance(listed, (str, list, tuple)):
         raise InputError(f"kinds: {repr(kinds)[:40]} names none; write for example 'all-reduce', or give a Job")
     if not isinstance(listed, str) and any(isinstance(each, Job) for each in listed):
@@ -190,8 +200,10 @@ def _all(
     topology: Topology,
     settings: dict[str, Any],
     threads: int,
+    kept: Path | None,
 ) -> list[CollectiveRun]:
     """Every run, in threads: the loop leaves Python's lock alone. One that fails, or Ctrl-C, stops the others."""
+    made_by = "" if kept is None else code(Path(__file__).parent)
     stopped = threading.Event()
     shares = [0.0] * len(tasks)
     label = f"simulating {len(tasks)} run{'s' * (len(tasks) > 1)}"
@@ -208,7 +220,12 @@ def _all(
         def work(k: int) -> CollectiveRun:
             case, name, chosen, seed = tasks[k]
             told(k, 0.0)
-            found = run(case, topology, name, chosen, seed, report=lambda share: told(k, share), **settings)
+            path = None
+            if kept is not None:
+                mark = signature(made_by, topology, chosen, settings, case.identity)
+                path = kept / f"{Path(case.name).stem}-{name}-seed{seed}-{mark}.nc"
+            make = partial(run, case, topology, name, chosen, seed, report=partial(told, k), **settings)
+            found = kept_or_made(path, read_collective, make)
             shares[k] = 1.0
             return found
 

@@ -13,8 +13,9 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from fluidcc.collectives.graph import MOST_OPERATIONS, Graph
+from fluidcc.collectives.building import Building
 from fluidcc.collectives.jobs import MOST_RANKS
+from fluidcc.collectives.laying import MOST_FLOWS
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import Lines
 from fluidcc.surface import constructor, public
@@ -59,23 +60,26 @@ class Schedule:
         How many.
     operations : list
         Sends, receives and calculations, as `read_goal` makes them.
+    line : int
+        In which it says how many ranks there are.
     """
 
     name: str
     ranks: int
     operations: list[Any]
+    line: int = 1
 
     def __repr__(self) -> str:
         """How large it is."""
         return f"<Schedule {self.name}: {self.ranks} ranks, {len(self.operations):,} operations>"
 
     @public()
-    def build(self) -> tuple[Graph, list[list[int]]]:
+    def build(self) -> tuple[Building, list[list[int]]]:
         """Build the graph, and for each rank the places of all that it does or receives.
 
         Returns
         -------
-        Graph, list of list of int
+        Building, list of list of int
 
         Raises
         ------
@@ -108,7 +112,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         If it is none, with the line.
     """
     lines = Lines(path, _EXPECTED)
-    ranks, rank, comment = 0, -1, False
+    ranks, rank, comment, line = 0, -1, False, 1
     operations: list[_Operation] = []
     labels: dict[str, int] = {}
     done: set[int] = set()
@@ -125,7 +129,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         if found := _COUNT.match(text):
             if ranks:
                 raise lines.wrong("num_ranks is there twice; keep one")
-            ranks = int(found[1])
+            ranks, line = int(found[1]), lines.at
             if not 2 <= ranks <= MOST_RANKS:
                 raise lines.wrong(f"{ranks} ranks are none that can send; write 2 to {MOST_RANKS}")
         elif found := _RANK.match(text):
@@ -143,15 +147,15 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         elif found := _WAITS.match(text):
             _wait(lines, found, labels, operations)
         else:
-            if len(operations) >= MOST_OPERATIONS:
-                raise lines.wrong(f"there are more than {MOST_OPERATIONS:,} operations; give a part of it")
+            if len(operations) >= MOST_FLOWS:
+                raise lines.wrong(f"there are more than {MOST_FLOWS:,} operations; give a part of it")
             _operation(lines, text, rank, ranks, labels, operations)
     lines.at = max(1, lines.at)
     if rank >= 0:
         raise lines.wrong("the file ends before a rank is closed; write }")
     if not operations:
         raise lines.wrong(f"there is no operation; give {_EXPECTED}")
-    return Schedule(lines.name, ranks, operations)
+    return Schedule(lines.name, ranks, operations, line)
 
 
 def _wait(lines: Lines, found: re.Match[str], labels: dict[str, int], operations: list[_Operation]) -> None:
@@ -230,13 +234,13 @@ class _Builder:
                 waiting += self.operations[k].started
         return found
 
-    def build(self) -> tuple[Graph, list[list[int]]]:
+    def build(self) -> tuple[Building, list[list[int]]]:
         before = [self.before(i) for i in range(len(self.operations))]
         needs = [[*b, *([self.sender[i]] if i in self.sender else [])] for i, b in enumerate(before)]
         order = self._ordered(needs)
         if all(each.kind == "calc" for each in self.operations):
             raise self._wrong(0, "nobody sends, and nothing crosses the fabric; add a send there, and its recv")
-        graph = Graph()
+        graph = Building()
         place: dict[int, int] = {}
         ends: list[list[int]] = [[] for _ in range(self.schedule.ranks)]
         for i in order:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.collectives.algorithms import KINDS, Ends, Kind, Team
+from fluidcc.collectives.building import After, Building
 from fluidcc.collectives.graph import Graph
 from fluidcc.errors import InputError
 from fluidcc.surface import constructor, nearest
@@ -151,7 +152,7 @@ class Job:
     @property
     def says(self) -> str:
         """In a few words."""
-        told = f"{self.kind} ({self.algorithm}) of {self.bytes / 1e6:g} MB on {self.count} ranks"
+        told = f"{self.kind} ({self.algorithm}) of {show(self.bytes, SIZE)} on {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
 
 
@@ -191,8 +192,8 @@ class Work:
 
 def work_of(jobs: Sequence[Job], hosts: Sequence[Sequence[int]], seed: int = 0) -> Work:
     """Build the graph of jobs on their hosts; the seed draws which ranks of a skewed all-to-all are popular."""
-    graph = Graph()
-    work = Work(graph, [host for each in hosts for host in each], [], [])
+    graph = Building()
+    placed, all_begins, all_ends = [host for each in hosts for host in each], [], []
     first = 0
     for j, job in enumerate(jobs):
         ranks = range(first, first + job.count)
@@ -208,9 +209,9 @@ def work_of(jobs: Sequence[Job], hosts: Sequence[Sequence[int]], seed: int = 0) 
             before = [[graph.wait(rank, 0.0, each)] for rank, each in zip(ranks, came, strict=True)]
             begins.append([each[0] for each in start])
             ends.append([each[0] for each in before])
-        work.begins.append(begins)
-        work.ends.append(ends)
-    return work
+        all_begins.append(begins)
+        all_ends.append(ends)
+    return Work(graph.done(), placed, all_begins, all_ends)
 
 
 def _weights(job: Job, generator: np.random.Generator) -> np.ndarray | None:
@@ -220,7 +221,7 @@ def _weights(job: Job, generator: np.random.Generator) -> np.ndarray | None:
     return weights / weights.sum()
 
 
-def _collective(job: Job, graph: Graph, ranks: range, start: Ends, weights: np.ndarray | None) -> Ends:
+def _collective(job: Job, graph: Building, ranks: range, start: Ends, weights: np.ndarray | None) -> Ends:
     kind = KINDS[job.kind]
     algorithm = kind.algorithms[job.algorithm or ""]
     team = Team(
@@ -238,17 +239,17 @@ def _hierarchical(job: Job, team: Team, algorithm: Any, within: float) -> Ends:
     servers = [range(k, k + size) for k in range(0, len(ranks), size)]
     before, after = (within == 2 or job.kind == "reduce-scatter"), (within == 2 or job.kind == "all-gather")
 
-    def together(of: Sequence[Sequence[int]], delay: float) -> Ends:
+    def together(of: Sequence[After], delay: float) -> list[list[int]]:
         """Each server's ranks, once all of it have what they have."""
-        found: Ends = [[] for _ in ranks]
+        found: list[list[int]] = [[] for _ in ranks]
         for server in servers:
-            joined = [graph.wait(ranks[server[0]], delay, sorted({k for r in server for k in of[r]}))]
+            joined = [graph.wait(ranks[server[0]], delay, np.unique(np.concatenate([of[r] for r in server])))]
             for rank in server:
                 found[rank] = joined
         return found
 
-    start = together(team.begins, inside) if before else [list(each) for each in team.begins]
-    ends: Ends = [[] for _ in ranks]
+    start: Sequence[After] = together(team.begins, inside) if before else team.begins
+    ends: list[After] = [[] for _ in ranks]
     if len(servers) > 1:
         for local in range(size):
             mine = [server[local] for server in servers]
@@ -258,5 +259,5 @@ def _hierarchical(job: Job, team: Team, algorithm: Any, within: float) -> Ends:
             for rank, each in zip(mine, algorithm(part), strict=True):
                 ends[rank] = each
     else:
-        ends = start
-    return together(ends, inside) if after else ends
+        ends = list(start)
+    return together(ends, inside) if after else ends  # type: ignore[return-value]

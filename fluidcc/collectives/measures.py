@@ -10,15 +10,16 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.collectives.engines import Outcome
-from fluidcc.collectives.graph import Graph, Laid, ended
+from fluidcc.collectives.graph import Graph
 from fluidcc.collectives.jobs import Job, Work
+from fluidcc.collectives.laying import Laid
 from fluidcc.fabrics.topology import Topology
 from fluidcc.results.metrics import jain
 
 
 def chain_of(laid: Laid, found: Outcome) -> list[int]:
     """Places of what the last to end had waited for, in order; none if something has not ended."""
-    if not np.isfinite(ended(laid.graph, found.began, found.finished)).all():
+    if not np.isfinite(laid.graph.ended(found.began, found.finished)).all():
         return []
     return laid.graph.critical(found.began, found.left, found.arrived)
 
@@ -26,20 +27,18 @@ def chain_of(laid: Laid, found: Outcome) -> list[int]:
 def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray, chain: Sequence[int]) -> xr.Dataset:
     """What crosses the fabric, and copies inside servers."""
     graph = laid.graph
-    listed = np.flatnonzero(np.array(graph.step) >= 0)
+    listed = np.flatnonzero(graph.step >= 0)
     hosts = np.array(work.hosts)
-    source, target = np.array(graph.source)[listed], np.array(graph.target)[listed]
-    sends = np.array(graph.size)[listed] > 0
-    began = found.began[listed]
-    delay = np.array(graph.delay)[listed]
+    source, target = graph.source[listed], graph.target[listed]
+    sends, began, delay = graph.sends[listed], found.began[listed], graph.delay[listed]
     columns = {
-        "job": np.array(graph.job)[listed],
-        "iteration": np.array(graph.iteration)[listed],
-        "step": np.array(graph.step)[listed],
+        "job": graph.job[listed],
+        "iteration": graph.iteration[listed],
+        "step": graph.step[listed],
         "rank": source,
         "source": hosts[source],
         "target": hosts[target],
-        "size": np.array(graph.size)[listed],
+        "size": graph.size[listed],
         "began": np.where(sends, began, began - delay),
         "finished": np.where(sends, found.finished[listed], began),
         "left": np.where(sends, found.left[listed], began),
@@ -55,7 +54,7 @@ def numbers_of(
     jobs: Sequence[Job], work: Work, laid: Laid, found: Outcome, transfers: xr.Dataset, chain: Sequence[int]
 ) -> dict[str, Any]:
     """Times of jobs, tails of steps, and what held them up, as `CollectiveRun.as_dict` says; no jobs: a schedule."""
-    ends = ended(laid.graph, found.began, found.finished)
+    ends = laid.graph.ended(found.began, found.finished)
     rows = []
     for j, (begins, lasts) in enumerate(zip(work.begins, work.ends, strict=True)):
         took = [
@@ -108,23 +107,22 @@ def _tail(values: np.ndarray) -> dict[str, float | None]:
 
 def _slowest(laid: Laid, transfers: xr.Dataset, duration: np.ndarray, done: np.ndarray) -> dict[str, Any] | None:
     """The path whose transfers took longest, on average, over what they would have taken alone."""
-    listed = np.flatnonzero(np.array(laid.graph.step) >= 0)
-    paths: dict[Any, list[float]] = defaultdict(list)
-    idle = transfers["alone"].values
-    for k in np.flatnonzero(done).tolist():
-        flow = laid.scenario.flows[int(listed[k])]
-        paths[flow.source, flow.target, flow.path].append(duration[k] / idle[k])
-    if not paths:
+    if not done.any():
         return None
-    source, target, path = max(paths, key=lambda key: float(np.mean(paths[key])))
-    values = paths[source, target, path]
-    names = [laid.scenario.links[i].name for i in path]
+    flows = laid.connections.flows
+    numbers: dict[Any, int] = {}
+    path = np.array([numbers.setdefault((flow.source, flow.target, flow.path), len(numbers)) for flow in flows])
+    mine = path[laid.connection[np.flatnonzero(laid.graph.step >= 0)[done]]]
+    total = np.bincount(mine, duration[done] / transfers["alone"].values[done], len(numbers))
+    count = np.bincount(mine, minlength=len(numbers))
+    slowest = int(np.argmax(total / np.maximum(count, 1)))
+    source, target, links = list(numbers)[slowest]
     return {
         "source": int(source),
         "target": int(target),
-        "links": names,
-        "transfers": len(values),
-        "slowdown": float(np.mean(values)),
+        "links": [laid.connections.links[i].name for i in links],
+        "transfers": int(count[slowest]),
+        "slowdown": float(total[slowest] / count[slowest]),
     }
 
 
@@ -141,23 +139,27 @@ def _critical(graph: Graph, found: Outcome, chain: Sequence[int]) -> dict[str, A
     }
 
 
-def pauses_of(topology: Topology, found: Outcome) -> dict[str, dict[str, Any]]:
-    """PAUSE frames that each tier's ports received, and for how long these stood still, all ports together."""
+def pauses_of(topology: Topology, found: Outcome) -> dict[str, Any]:
+    """PAUSE frames that ports received, and for how long these stood still: by tier, all its ports, and by port."""
     tiers = topology.tiers
     names = {str(node): f"tier {tier}" for node, tier in tiers.items()}
     frames: dict[str, Any] = {"hosts": 0} | {f"tier {tier}": 0 for tier in sorted(set(tiers.values()))}
     seconds = dict.fromkeys(frames, 0.0)
-    for node, (count, spent) in found.pauses.items():
-        frames[names.get(node, "hosts")] += count
-        seconds[names.get(node, "hosts")] += spent
-    return {"pauses": frames, "paused_s": seconds}
+    ports: list[dict[str, Any]] = []
+    for port, (count, spent) in found.pauses.items():
+        tier = names.get(port.partition("->")[0], "hosts")
+        frames[tier] += count
+        seconds[tier] += spent
+        ports.append({"port": port, "tier": tier, "pauses": count, "paused_s": spent})
+    ports.sort(key=lambda each: -each["pauses"])
+    return {"pauses": frames, "paused_s": seconds, "paused_ports": ports}
 
 
 def load_of(topology: Topology, laid: Laid, found: Outcome) -> xr.Dataset:
     """What links sent over their rates, between samples, by the tiers that they join."""
     tiers: dict[str, str] = {str(node): f"tier {tier}" for node, tier in topology.tiers.items()}
     groups: dict[str, list[int]] = defaultdict(list)
-    links = laid.scenario.links[: laid.links]
+    links = laid.connections.links
     for i, link in enumerate(links):
         groups[f"{tiers[link.source]} to {tiers.get(link.target, 'hosts')}"].append(i)
     rates = np.array([float(link.rate) for link in links])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -14,14 +16,16 @@ import xarray as xr
 from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import engine_of
 from fluidcc.collectives.goal import Schedule
-from fluidcc.collectives.graph import Graph, Laid, laid_out
 from fluidcc.collectives.jobs import Job, Work, work_of
+from fluidcc.collectives.laying import Laid, laid_out
 from fluidcc.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
 from fluidcc.collectives.placement import NoRoomError, placed
+from fluidcc.collectives.validity import checked
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.errors import InputError
-from fluidcc.fabrics.slowdown import ends_alone
+from fluidcc.fabrics.slowdown import ends_of
 from fluidcc.fabrics.topology import Topology
+from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 
@@ -49,6 +53,11 @@ class Case:
         each = f"{len(self.jobs)} jobs: " if len(self.jobs) > 1 else ""
         return each + "; ".join(told)
 
+    @property
+    def identity(self) -> bytes:
+        """Of what is run: equal where that is."""
+        return repr((self.jobs, None if self.schedule is None else self.schedule.operations)).encode()
+
     def work(self, topology: Topology, placement: Any, seed: int) -> Work:
         """Build the graph on its hosts."""
         jobs = self.jobs
@@ -65,7 +74,7 @@ class Case:
             return work_of(jobs, hosts, seed)
         graph, ends = self.schedule.build()
         last = [graph.wait(rank, 0.0, each) for rank, each in enumerate(ends) if each]
-        return Work(graph, hosts[0], [[[]]], [[last]])
+        return Work(graph.done(), hosts[0], [[[]]], [[last]])
 
 
 @constructor()
@@ -114,10 +123,50 @@ class CollectiveRun:
             ``time_s`` of one collective, of the slowest job, and its ``bus_bandwidth_bytes_per_s``; ``total_s`` of all;
             ``step_time_s`` of transfers, from start to last ACK, and ``iteration_time_s`` of collectives; ``jobs``,
             each's; ``jain`` of their bus bandwidths; ``slowest_path``; ``critical_path``; ``pauses`` and ``paused_s``
-            by the tier that was paused. None for what is not finite.
+            by the tier that was paused, and ``paused_ports``, each with its own; ``unchecked``, why a run by the fluid
+            is not known to be as good as one by packets. None for what is not finite.
         """
         head = {"collective": self.case, "scheme": self.scheme, "engine": self.engine, "seed": self.seed}
         return plain({**head, **self.numbers})
+
+    @public()
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write NetCDF: transfers and loads as they are, and the rest beside.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        head = {"scheme": self.scheme, "engine": self.engine, "case": self.case, "seed": self.seed}
+        tiers = [str(tier) for tier in self.load["tier"].values]
+        text = json.dumps(plain({**head, "tiers": tiers, "numbers": self.numbers}))
+        load = {f"load_{name}": (("time", "of_tier"), self.load[name].values) for name in self.load}
+        dataset = self.transfers.assign(load).assign_coords(time=self.load["time"].values)
+        write_netcdf(os.fspath(path), dataset.assign_attrs(run=text))
+
+
+def read_collective(path: str | os.PathLike[str]) -> CollectiveRun:
+    """Read what `CollectiveRun.save` wrote.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    dataset = read_netcdf(path, "a run of a collective").load()
+    try:
+        told = json.loads(dataset.attrs.pop("run"))
+        coordinates = {"time": dataset["time"].values, "tier": told.pop("tiers")}
+        load = {name: (("time", "tier"), dataset[f"load_{name}"].values) for name in ("mean", "most")}
+        transfers = dataset.drop_vars(["time", *(f"load_{name}" for name in load)])
+        return CollectiveRun(transfers=transfers, load=xr.Dataset(load, coords=coordinates), **told)
+    except (KeyError, ValueError, TypeError):
+        raise InputError(f"{path}: is no run of a collective; give a folder that collective wrote") from None
 
 
 def run(
@@ -132,6 +181,7 @@ def run(
     until: float | None = None,
     network: Mapping[str, Any] | None = None,
     separately: bool = False,
+    unchecked: bool = False,
     report: Callable[[float], None] | None = None,
 ) -> CollectiveRun:
     """Run jobs to the end, or as long as is waited for them.
@@ -154,6 +204,8 @@ def run(
         Fields of the scenario in place of the preset's.
     separately : bool
         Whether each job also runs alone, on the same hosts, so that ``jobs`` have a ``slowdown``.
+    unchecked : bool
+        Whether the fluid also runs what it is known not to be as good for as packets.
     report : callable
         Told the share that is done.
 
@@ -170,8 +222,9 @@ def run(
     simulated = engine_of(engine)
     work = case.work(topology, placement, seed)
     laid = laid_out(work.graph, topology, work.hosts, seed, {**chosen, **(network or {})})
-    left, arrived, idle = ends_alone(laid.scenario)
-    expected = _expected(work.graph, left, arrived, laid)
+    doubts = checked(laid, case.jobs, unchecked) if engine == "fluid" else []
+    left, arrived, idle = ends_of(laid.connections, laid.connection, work.graph.size)
+    expected = _expected(laid, left, arrived)
     if until is None and expected > MOST_TIME:
         raise InputError(
             f"{case.name}: takes more than {MOST_TIME:g} s on an idle fabric, the longest horizon; "
@@ -182,27 +235,30 @@ def run(
     runs = 1 + (len(case.jobs) if separately and len(case.jobs) > 1 else 0)
 
     def told(share: float) -> None:
-        if report is not None:  # most of it is over when the idle fabric would be done, if it is much slower, never
-            report(min(0.99, share * horizon / (share * horizon + expected)) / runs)
+        if report is not None:
+            report(min(0.99, share) / runs)
 
     setup_s = time.perf_counter() - began
-    found = simulated(laid.scenario, horizon, seed=seed, interval=interval, report=told)
+    found = simulated(laid, horizon, seed=seed, interval=interval, expected=expected, report=told)
     chain = chain_of(laid, found)
     transfers = transfers_of(work, laid, found, idle, chain)
     numbers = numbers_of(case.jobs, work, laid, found, transfers, chain)
     numbers |= pauses_of(topology, found)
     numbers |= {
-        "loss_recovery": laid.scenario.loss_recovery,
+        "unchecked": doubts,
+        "loss_recovery": laid.connections.loss_recovery,
         "idle_s": expected,
         "until_s": horizon,
-        "setup_s": setup_s,
         **found.numbers,
+        "setup_s": setup_s + found.numbers["setup_s"],
     }
     if runs > 1:
         hosts = placed(case.jobs, topology, placement, seed)
         for j, job in enumerate(case.jobs):
             single = Case(case.name, (dataclasses.replace(job, ranks=tuple(hosts[j]), **_given(job)),))
-            mine = run(single, topology, name, chosen, seed, engine=engine, until=until, network=network).numbers
+            mine = run(
+                single, topology, name, chosen, seed, engine=engine, until=until, network=network, unchecked=True
+            ).numbers
             both = numbers["jobs"][j]["time_s"], mine["time_s"]
             numbers["jobs"][j]["slowdown"] = None if None in both else both[0] / both[1]
             if report is not None:
@@ -217,16 +273,14 @@ def _given(job: Job) -> dict[str, Any]:
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
 
 
-def _expected(graph: Graph, left: np.ndarray, arrived: np.ndarray, laid: Laid) -> float:
+def _expected(laid: Laid, left: np.ndarray, arrived: np.ndarray) -> float:
     """Time on an idle fabric [s], from below: the longest chain, or the fullest link's bytes; ACKs take no room."""
-    sends = np.array(graph.size) > 0
-    scenario, load = laid.scenario, defaultdict[Any, float](float)
-    for i in np.flatnonzero(sends).tolist():
-        flow = scenario.flows[i]
-        load[flow.source] += graph.size[i] / float(flow.line_rate)
+    graph, scenario, load = laid.graph, laid.connections, defaultdict[Any, float](float)
+    sizes = np.bincount(laid.connection[graph.sends], graph.size[graph.sends], len(scenario.flows))
+    for flow, size in zip(scenario.flows, sizes.tolist(), strict=True):
+        load[flow.source] += size / float(flow.line_rate)
         for link in flow.path if scenario.load_balancing == "flow" else flow.path[-1:]:  # the one that all must take
-            load[link] += graph.size[i] / float(scenario.links[link].rate)
-    some = scenario.flows[int(np.argmax(sends))]
-    wire = float(scenario.wire_packet_of(some)) / float(scenario.packet_size)
-    longest = graph.longest(np.where(sends, left, 0.0), np.where(sends, arrived, 0.0))
+            load[link] += size / float(scenario.links[link].rate)
+    wire = float(scenario.wire_packet_of(scenario.flows[0])) / float(scenario.packet_size)
+    longest = graph.longest(np.where(graph.sends, left, 0.0), np.where(graph.sends, arrived, 0.0))
     return max(longest, wire * max(load.values()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidcc.collectives.run import CollectiveRun
 from fluidcc.errors import InputError
+from fluidcc.fabrics.kept import folder_of
 from fluidcc.fabrics.study import interval
 from fluidcc.fabrics.topology import Topology
 from fluidcc.results.drawing import draw
@@ -19,6 +20,7 @@ from fluidcc.surface import constructor, public
 if TYPE_CHECKING:
     from fluidcc.results.drawing import Picture
 
+_MOST_ROWS = 200_000  # of a table as text
 _SPREAD = ("time_s", "bus_bandwidth_bytes_per_s", "jain")
 
 
@@ -95,7 +97,8 @@ class CollectiveStudy(Comparable):
         list of dict
             ``collective``, ``scheme``, ``seeds``, ``unfinished`` transfers in all, ``complete``, how many seeds ended;
             ``time_s``, ``bus_bandwidth_bytes_per_s`` and ``jain``, each with ``mean``, ``low`` and ``high``: of the
-            seeds that ended, None where one did not; ``pfc_pauses``, ``drops`` and ``retransmissions``, sums.
+            seeds that ended, None where one did not; ``pfc_pauses``, ``drops`` and ``retransmissions``, sums;
+            ``unchecked``, why runs by the fluid are not known to be as good as packets.
         """
         rows = []
         for case in self.cases:
@@ -111,6 +114,7 @@ class CollectiveStudy(Comparable):
                     row[name] = dict(zip(("mean", "low", "high"), found, strict=True))
                 for name in ("pfc_pauses", "drops", "retransmissions"):
                     row[name] = sum(run.numbers[name] for run in runs)
+                row["unchecked"] = list(dict.fromkeys(doubt for run in runs for doubt in run.numbers["unchecked"]))
                 rows.append(row)
         return plain(rows)
 
@@ -172,7 +176,7 @@ class CollectiveStudy(Comparable):
 
     @public()
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write pictures of each kind, a table of all runs, and one of each first seed's transfers.
+        """Write pictures of each kind, a table of all runs, and one of each first seed's transfers (many as NetCDF).
 
         Parameters
         ----------
@@ -192,20 +196,22 @@ class CollectiveStudy(Comparable):
 
         from fluidcc.files import write_atomically
 
-        place = Path(folder)
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "no name of a folder"
-            raise InputError(f"folder: {str(folder)[:200]!r}: {reason}; give a folder that can be written to") from None
+        place = folder_of(folder)
+        assert place is not None
         written = []
         for case in self.cases:
             stem = Path(case).stem
             written.append(self.plot(case).write(place / f"{stem}-steps.png"))
             written.append(self.plot_load(case).write(place / f"{stem}-load.png"))
             for scheme in self.schemes:
-                table = self.of(scheme, case)[0].transfers.to_dataframe().to_csv(index=False)
-                written.append(write_atomically(place / f"{stem}-{scheme}-transfers.csv", table.encode()))
-        table = pd.json_normalize([each.as_dict() for each in self.runs]).drop(columns=["jobs"])
+                run = self.of(scheme, case)[0]
+                path = place / f"{stem}-{scheme}-transfers.csv"
+                if run.transfers.sizes["transfer"] > _MOST_ROWS:
+                    run.save(path.with_suffix(".nc"))
+                    written.append(path.with_suffix(".nc"))
+                    continue
+                table = run.transfers.to_dataframe().to_csv(index=False)
+                written.append(write_atomically(path, table.encode()))
+        table = pd.json_normalize([each.as_dict() for each in self.runs]).drop(columns=["jobs", "paused_ports"])
         written.append(write_atomically(place / "collectives.csv", table.to_csv(index=False).encode()))
         return written

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import sources
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import FlowList, check_hosts
+from fluidcc.fabrics.kept import code, folder_of, kept_or_made, signature
 from fluidcc.fabrics.run import FabricRun, begun, read_run, run
 from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.fabrics.topology import Topology
 from fluidcc.fabrics.traffic import Traffic
 from fluidcc.progress import Bar
-from fluidcc.scenario.builders.common import NETWORK, marking_of
+from fluidcc.scenario.builders.common import NETWORK
 from fluidcc.schemes.preset import Preset
 from fluidcc.schemes.presets import preset as preset_of
 from fluidcc.surface import keywords, public
-from fluidcc.units import TIME, Rate, quantity, show, whole
+from fluidcc.units import TIME, quantity, show, whole
 
 PRESET = "hpcc-eval"  # every scheme has it: switches of 32 MB with PFC, in which schemes can be compared
 _MOST_SEEDS = 1000
@@ -126,9 +124,7 @@ def fabric(
         settings["since"] = since
     if settings["drain"] is not None and not 0 <= settings["drain"] < np.inf:
         raise InputError("drain: is no time; write for example 5ms")
-    kept = None if folder is None else Path(folder)
-    if kept is not None:
-        kept.mkdir(parents=True, exist_ok=True)
+    kept = folder_of(folder)
     jobs = [(name, each, seed) for name, each in chosen.items() for seed in numbers]
     at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
     runs = _all(jobs, network, traffic, settings, at_once, kept)
@@ -144,8 +140,7 @@ def _all(
     kept: Path | None,
 ) -> list[FabricRun]:
     """Every run, in threads: the loop leaves Python's lock alone. One that fails, or Ctrl-C, stops the others."""
-    if kept is not None:
-        _code()  # here, once: Python 3.11 cannot parse sources in several threads
+    made_by = "" if kept is None else code()
     stopped = threading.Event()
     shares = [0.0] * len(jobs)
     label = f"simulating {len(jobs)} run{'s' * (len(jobs) > 1)}"
@@ -163,17 +158,12 @@ def _all(
             if stopped.is_set():
                 _stop()
             rows = traffic.rows(topology, seed)
-            path = (
-                None if kept is None else kept / f"{name}-seed{seed}-{_signature(topology, rows, chosen, settings)}.nc"
-            )
-            found = None
-            if path is not None and path.exists():
-                with contextlib.suppress(InputError):  # a damaged one is run again
-                    found = read_run(path)
-            if found is None:
-                found = run(topology, rows, name, chosen, seed, report=partial(told, k), **settings)
-                if path is not None:
-                    found.save(path)
+            path = None
+            if kept is not None:
+                listed = rows.tobytes() if isinstance(rows, np.ndarray) else repr(rows).encode()
+                path = kept / f"{name}-seed{seed}-{signature(made_by, topology, chosen, settings, listed)}.nc"
+            make = partial(run, topology, rows, name, chosen, seed, report=partial(told, k), **settings)
+            found = kept_or_made(path, read_run, make)
             shares[k] = 1.0
             # Pairs have more flows than there is time for: those whose turn never came say nothing.
             return begun(found) if traffic.endless else found
@@ -194,26 +184,6 @@ def _leading(shares: list[float]) -> int:
     """The run that has come furthest of those still going; it draws the bar."""
     going = [k for k, share in enumerate(shares) if share < 1]
     return max(going, key=lambda k: shares[k], default=0)
-
-
-@cache
-def _code() -> str:
-    """A hash of the sources that make a run: the packet engine's, the schemes', and this package's."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in (*sources(), *sorted(Path(__file__).parent.glob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _signature(topology: Topology, rows: Any, chosen: dict[str, Any], settings: dict[str, Any]) -> str:
-    """Of all that a run depends on, so that a changed one is run again; the engine's sources among it."""
-    listed = rows.tobytes() if isinstance(rows, np.ndarray) else repr(rows).encode()
-    marking = chosen.get("marking")
-    rates = sorted({float(cable.rate) for cable in topology.cables})
-    marks = [marking_of(marking, chosen["scheme"], Rate(rate)) for rate in rates]
-    rest = {name: value for name, value in chosen.items() if name != "marking"}
-    text = repr((_code(), topology.hosts, topology.switches, topology.cables, rest, marks, settings))
-    return hashlib.blake2b(text.encode() + listed, digest_size=6).hexdigest()
 
 
 def contenders(schemes: Any, preset: str | None) -> dict[str, dict[str, Any]]:

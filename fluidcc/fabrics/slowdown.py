@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,13 +45,20 @@ def alone(scenario: Scenario) -> np.ndarray:
 def ends_alone(scenario: Scenario) -> np.ndarray:
     """Until each flow's last byte is on its sender's link, at its receiver, and acknowledged, alone (3, flows) [s]."""
     scenario = resolve(scenario)
-    groups: dict[Any, list[int]] = defaultdict(list)
-    key, sizes = likeness(scenario), np.array([flow.size for flow in scenario.flows], float)
-    for i in np.flatnonzero(np.isfinite(sizes)).tolist():
-        groups[key(scenario.flows[i])].append(i)
-    found = np.full((3, len(scenario.flows)), np.inf)
-    for members in groups.values():
-        flow, those = scenario.flows[members[0]], sizes[members]
+    sizes = np.array([flow.size for flow in scenario.flows], float)
+    return ends_of(scenario, np.where(np.isfinite(sizes), np.arange(len(sizes)), -1), sizes)
+
+
+def ends_of(scenario: Scenario, flow_of: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The same of transfers on flows of a resolved scenario, each of so many bytes; infinite where the flow is -1."""
+    numbers: dict[Any, int] = {}
+    key = likeness(scenario)
+    kind = np.array([numbers.setdefault(key(flow), len(numbers)) for flow in scenario.flows], np.int32)
+    kinds = np.where(flow_of >= 0, kind[flow_of], -1)
+    found = np.full((3, len(sizes)), np.inf)
+    for k, first in enumerate(np.unique(kind, return_index=True)[1].tolist()):
+        members = np.flatnonzero(kinds == k)
+        flow, those = scenario.flows[first], sizes[members]
         received, answered = train(scenario, flow, those)
         header = float(scenario.wire_packet_of(flow)) - float(scenario.packet_size)
         sent = (those + np.ceil(those / float(scenario.packet_size)) * header) / float(flow.line_rate)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fluidcc.collectives.run import CollectiveRun
     from fluidcc.collectives.study import CollectiveStudy
 
-_MOST_BARS = 40_000  # that are drawn, those of the first repetitions
+_MOST_BARS = 40_000  # that are drawn: of as many ranks, evenly spaced, as have no more
 _THICK = 0.84  # of a row
 _TOUCH = 1e-6  # of the time: bars that overlap by less follow each other
 
@@ -56,14 +56,15 @@ def _end(run: CollectiveRun) -> float:
 
 def _gantt(axis: Axes, run: CollectiveRun, factor: float, shades: ScalarMappable) -> None:
     """Bars of transfers that a rank sends at once share its row."""
-    began = np.flatnonzero(np.isfinite(run.transfers["began"].values))
-    table = run.transfers.isel(transfer=began[:_MOST_BARS])
+    shown, every, _ = drawn_of(run)
+    table = run.transfers.isel(transfer=shown)
     rank, starts, left, arrived = (table[name].values for name in ("rank", "began", "left", "arrived"))
     over = np.full(len(rank), _end(run))
     gone, lacking = np.where(np.isfinite(left), left, starts), ~np.isfinite(arrived)
     lane, lanes = lanes_of(rank, starts, np.where(np.isfinite(left), left, over))
-    thick = _THICK / lanes
-    low, colours = rank - _THICK / 2 + lane * thick, shades.to_rgba(table["step"].values)
+    row = _THICK * every
+    thick = row / lanes
+    low, colours = rank - row / 2 + lane * thick, shades.to_rgba(table["step"].values)
 
     def add(chosen: np.ndarray, begins: np.ndarray, ends: np.ndarray, **drawn: Any) -> None:
         x, y = (begins / factor, ends / factor), (low, low + thick)
@@ -77,9 +78,20 @@ def _gantt(axis: Axes, run: CollectiveRun, factor: float, shades: ScalarMappable
     jobs = run.transfers["job"].values
     for job in np.unique(jobs)[1:]:
         axis.axhline(run.transfers["rank"].values[jobs == job].min() - 0.5, color="black", lw=0.8)
-    axis.set_ylim(int(run.transfers["rank"].values.max(initial=0)) + 0.6, -0.6)
+    axis.set_ylim(int(run.transfers["rank"].values.max(initial=0)) + 0.6 * every, -0.6 * every)
     axis.yaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylabel("rank" if len(np.unique(jobs)) < 2 else "rank, by job")
+
+
+def drawn_of(run: CollectiveRun) -> tuple[np.ndarray, int, int]:
+    """Transfers that are drawn: all that began, or those of every so many-th rank, which is the second; of how many."""
+    began, ranks = np.isfinite(run.transfers["began"].values), run.transfers["rank"].values
+    count = np.bincount(ranks[began], minlength=int(ranks.max(initial=0)) + 1)
+    every = 1
+    while every < len(count) and count[::every].sum() > _MOST_BARS:
+        every += 1
+    shown = np.flatnonzero(began & (ranks % every == 0))
+    return shown[:_MOST_BARS], every, int(began.sum())
 
 
 def lanes_of(rank: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,9 +137,11 @@ def plot_load(study: CollectiveStudy, case: str) -> Picture:
 
 
 def _told(run: CollectiveRun) -> str:
-    bars = int(np.isfinite(run.transfers["began"].values).sum())
-    cut = f" (the first {_MOST_BARS:,} of {bars:,} transfers)" if bars > _MOST_BARS else ""
-    return _took(run) + cut
+    shown, every, bars = drawn_of(run)
+    if len(shown) == bars:
+        return _took(run)
+    ranks = f", every {every}th rank" if every > 1 else ""
+    return f"{_took(run)} ({len(shown):,} of {bars:,} transfers{ranks})"
 
 
 def _took(run: CollectiveRun) -> str:

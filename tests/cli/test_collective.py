@@ -32,10 +32,10 @@ def test_a_person_sees_tables_and_a_folder(capsys: pytest.CaptureFixture[str], t
     words = ["--jobs", "2", "--separately", "--placement", "round-robin", "--out", str(out)]
     assert run(["collective", "all-gather", *FAST, *words]) == 0
     told = capsys.readouterr()
-    assert "2 jobs: all-gather (ring) of 0.04 MB on 4 ranks" in " ".join(told.out.split())
+    assert "2 jobs: all-gather (ring) of 40KB on 4 ranks" in " ".join(told.out.split())
     assert "of alone" in told.out
     assert "wrote" in told.err
-    assert {path.suffix for path in out.iterdir()} == {".png", ".csv"}
+    assert {path.suffix for path in out.iterdir()} == {".png", ".csv", ".nc"}
 
 
 def test_a_file_takes_the_place_of_kinds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def origins(work: Work) -> list[int]:
     """For each operation the ranks whose first begin is before it, as bits."""
     found: list[int] = []
     first = {place: rank for rank, place in enumerate(work.begins[0][0])}
-    for i, before in enumerate(work.graph.after):
+    for i, before in enumerate(map(work.graph.before, range(len(work.graph)))):
         mine = 1 << first[i] if i in first else 0
         for k in before:
             assert k < i

@@ -10,8 +10,8 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.collectives.engines import packets
-from fluidcc.collectives.graph import laid_out
 from fluidcc.collectives.jobs import Job, work_of
+from fluidcc.collectives.laying import laid_out
 from fluidcc.fabrics import named_topology
 from fluidcc.schemes.presets import preset
 
@@ -48,7 +48,7 @@ def test_each_link_begins_as_it_is_released(kind: str, options: dict[str, Any]) 
     topology = named_topology("leaf-spine:2x2x4")
     work = work_of([Job(kind, "200KB", ranks=8, **options)], [list(topology.hosts)])
     laid = laid_out(work.graph, topology, work.hosts, 1, preset("dctcp", "hpcc-eval").options())
-    found = packets(laid.scenario, 0.1, seed=1, interval=1e-3)
+    found = packets(laid, 0.1, seed=1, interval=1e-3)
     graph, chain = work.graph, work.graph.critical(found.began, found.left, found.arrived)
     crossed = 0
     for before, i in itertools.pairwise(chain):

@@ -62,8 +62,9 @@ def test_lanes_are_as_many_as_overlap() -> None:
 def test_what_is_cut_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_MOST_BARS", 10)
     picture = fc.collective("all-reduce", STAR, "none", bytes="80KB").plot()
-    assert [len(each.get_paths()) for each in bars(picture)] == [10, 10]
-    assert "(the first 10 of 24 transfers)" in picture.axes[0].get_title(loc="left")
+    assert [len(each.get_paths()) for each in bars(picture)] == [6, 6]  # of ranks 0 and 3 there would be 12
+    assert "(6 of 24 transfers, every 4th rank)" in picture.axes[0].get_title(loc="left")
+    assert {round(path.get_extents().y0 + path.get_extents().y1) / 2 for path in bars(picture)[1].get_paths()} == {0}
 
 
 def test_loads_are_of_links_in_use() -> None:

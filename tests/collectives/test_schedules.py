@@ -93,7 +93,7 @@ def test_a_recv_that_requires_something_is_done_later(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("", "bad.goal, line 1: there is no operation"),
-        ("num_ranks 5\nrank 0 {\nsend 8b to 1\n}", "bad.goal: ranks: 5 need as many hosts, and there are 4"),
+        ("num_ranks 5\nrank 0 {\nsend 8b to 1\n}", "bad.goal, line 1: ranks: 5 need as many hosts, and there are 4"),
         (
             "num_ranks 2\nrank 0 {\nl1: calc 999999999999999\nl2: send 8b to 1\nl2 requires l1\n}",
             "bad.goal: takes more than 1e.06 s on an idle fabric",
@@ -164,7 +164,7 @@ def test_a_kind_goes_before_a_file_of_its_name(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "all-gather").mkdir()
     Path("ring").write_text(RING)
     Path("all-reduce").write_text(RING)
-    assert fc.collective("all-gather", STAR, "none", bytes="8KB").says == ("all-gather (ring) of 0.008 MB on 4 ranks",)
+    assert fc.collective("all-gather", STAR, "none", bytes="8KB").says == ("all-gather (ring) of 8KB on 4 ranks",)
     assert fc.collective("all-reduce", STAR, "none", bytes="8KB").runs[0].numbers["bytes"] == 8e3
     for what in ("ring", "./all-reduce", Path("all-reduce")):
         assert fc.collective(what, STAR, "none").says[0].endswith("20 operations of 4 ranks")

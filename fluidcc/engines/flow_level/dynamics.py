@@ -114,6 +114,7 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
     switches = {name: i for i, name in enumerate(topology.nodes) if name not in topology.hosts}
     never = (math.inf, math.inf, 1.0)
     marking = [never if p.marking is None else (p.marking.kmin, p.marking.kmax, p.marking.pmax) for p in topology.ports]
+    joining = np.array([port.marking is not None and port.marking.mark_on != "departure" for port in topology.ports])
     source = np.array([switches.get(port.source, -1) for port in topology.ports])
     target = np.array([switches.get(port.target, -1) for port in topology.ports])
     shared = np.full(len(topology.nodes), float(scenario.buffer))
@@ -129,7 +130,7 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
     return memory.Net(
         paths.there, paths.back, paths.hops, paths.ack_share, paths.rtt, paths.packet, paths.kind,
         np.array([float(flow.line_rate) for flow in flows]), np.array([float(flow.initial_rate) for flow in flows]),
-        ports.rate, np.array(marking, float), source, target,
+        ports.rate, np.array(marking, float), joining, source, target,
         np.full(len(source), -1.0 if pfc is None or pfc.xoff is None else float(pfc.xoff)), shared,
         np.array([0.0 if pfc is None else float(pfc.alpha)]), np.array([0.0 if pfc is None else float(pfc.xon_gap)]),
         np.array([pfc is not None]), crossed[crossed >= 0].astype(np.int64),

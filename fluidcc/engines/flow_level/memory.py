@@ -63,6 +63,7 @@ class Net(NamedTuple):
     initial_rate: Any  # (flows,) [bytes/s]
     rate: Any  # (ports,) [bytes/s]
     marking: Any  # (ports, 3) kmin, kmax, pmax
+    joining: Any  # (ports,) whether packets are marked as they join the queue, not as they leave it
     source: Any  # (ports,) node that sends, among switches; -1: a host
     target: Any  # (ports,) likewise
     xoff: Any  # (ports,) fixed threshold of what came in by it; negative: a share of what is free
@@ -116,6 +117,7 @@ class Slots(NamedTuple):
     part: Any  # of a step, at which it comes
     waited: Any  # until now [s]
     end: Any  # when it was sent [s]
+    late: Any  # how long after its start it was opened [s]
     sent_at: Any  # (slots, records) rate of sending
     delivered_at: Any  # (slots, records)
 
@@ -157,7 +159,7 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
     return Slots(
         np.zeros(count, np.int8), whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(), numbers(),
         numbers(), numbers(), whole(), np.zeros(count, np.int8), np.zeros((count, hops)), np.zeros((count, hops)),
-        whole(), whole(), numbers(), numbers(), numbers(), numbers(),
+        whole(), whole(), numbers(), numbers(), numbers(), numbers(), numbers(),
         np.zeros((count, records)), np.zeros((count, records)),
     )  # fmt: skip
 

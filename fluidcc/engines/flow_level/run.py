@@ -104,7 +104,8 @@ def flow_times(
         Events that are less than this apart share the work [s] (ideal): an eighth of the shortest round trip by
         default. 0: none do.
     dt : quantity, optional
-        Step [s] (dynamics): an eighth of the longest round trip by default, or half of the shortest.
+        Step [s] (dynamics): an eighth of the longest round trip by default, or so much less that no path has more ports
+        than its way there has steps.
     seed : int
         Of the marks that make CNPs (dynamics).
     report : callable, optional
@@ -148,7 +149,8 @@ def flow_times(
     setup = time.perf_counter() - began
     if model != "ideal":
         if dt is None:
-            dt = min(float(paths.rtt.max()) / _STEPS, float(paths.rtt.min()) / 2)
+            # A last byte takes a step from port to port: more steps than half a round trip has would make it late.
+            dt = min(float(paths.rtt.max()) / _STEPS, float((paths.rtt / (2 * paths.hops)).min()))
         else:
             dt = quantity(dt, TIME, "dt")
         if not 0 < dt <= paths.rtt.min() / 2:

@@ -2,7 +2,8 @@
 
 A port serves all that waits before it in proportion, so that bytes are kept; when a transfer's last byte has left is
 told by the bytes that stood before it as it came (first in, first out). From port to port takes a step; what of the
-round trip that leaves out lies on the way back.
+round trip that leaves out lies on the way back. Who waits for an end is told when steps have found it, and so starts
+late; by as much its own ends are said to be earlier, so that steps do not add up along a chain.
 """
 
 from __future__ import annotations
@@ -65,6 +66,7 @@ def advance(
             now[LEFT] -= 1
             continue
         _open(m, used, t, wire[t], n)
+        slots.late[m.used[used]] = max(time - begins[t], 0.0)
         used += 1
     now[HELD], now[USED], now[STATUS] = held, used, RUNNING
     acknowledge(m, dt)
@@ -101,7 +103,7 @@ def _depart(m: Any, waits: Any, delay: Any, begins: Any, ends: Any, heap: Any) -
     for i in range(now[USED]):
         s = m.used[i]
         if slots.doing[s] == ARRIVING and slots.hop[s] == 1 and slots.ready[s] == now[STEP] + 1:
-            t, left = slots.transfer[s], slots.end[s]
+            t, left = slots.transfer[s], slots.end[s] - slots.late[s]
             ends[t, 2] = left
             now[HELD] = tell(
                 waits_at, listed, what, awaits, delay, begins, t, 1 << DEPARTURE, left, left, left, heap, now[HELD]
@@ -238,20 +240,21 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
             # An empty port has let all go, also the crumbs of slots that were freed.
             if ports.served[p] >= slots.target[s] - _EMPTY or ports.backlog[p] < _EMPTY:
                 if n > slots.ready[s]:
-                    beyond = (ports.served[p] - slots.target[s]) / max(ports.serving[p], 1e-300)
-                    leaves = 1.0 - min(max(beyond, 0.0), 1.0)
+                    # What stood before it went at the port's rate, also in a step that did not keep it busy.
+                    before = slots.target[s] - (ports.served[p] - ports.serving[p])
+                    leaves = min(max(before / (net.rate[p] * dt), 0.0), 1.0)
                     slots.waited[s] += dt * (n - slots.ready[s] + leaves - slots.part[s])
                     slots.part[s] = leaves
                 slots.hop[s] += 1
                 slots.ready[s], slots.target[s] = n + 1, -1.0
                 if slots.hop[s] == net.hops[f]:
-                    t = slots.transfer[s]
+                    t, sent = slots.transfer[s], slots.end[s] - slots.late[s]
                     answers = slots.waited[s]
                     for h in range(1, net.hops[f]):
                         p = net.back[f, h]
                         answers += ports.backlog[p] / net.rate[p]
-                    ends[t, 0] = slots.end[s] + tail[t, 0] + slots.waited[s]
-                    ends[t, 1] = slots.end[s] + tail[t, 1] + answers
+                    ends[t, 0] = sent + tail[t, 0] + slots.waited[s]
+                    ends[t, 1] = sent + tail[t, 1] + answers
                     now[HELD] = tell(
                         waits_at,
                         listed,
@@ -261,7 +264,7 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
                         begins,
                         t,
                         ENDS,
-                        slots.end[s],
+                        sent,
                         ends[t, 0],
                         ends[t, 1],
                         heap,

@@ -23,15 +23,16 @@ def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
         return
     lag = ack_lag(net, ports, f, dt) + 1.0 + pause / dt
     left = n - int(min(lag, records - 1.0 - last))
-    missed, rtt = 1.0, net.rtt[f]
+    missed, rtt, stood = 1.0, net.rtt[f], 0.0
     for h in range(last):
         p = net.there[f, h + 1]
         at = max(left - (last - 1 - h), 0)
         queue = ports.seen[at % records, p, 0]
+        stood += queue / net.rate[p] / dt
+        came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)  # as it joined the queue
         if needs[MARKS]:
-            missed *= 1.0 - marked(net, p, queue)
+            missed *= 1.0 - marked(net, p, ports.seen[came % records, p, 0] if net.joining[p] else queue)
         if needs[DELAY]:
-            came = max(at - int(queue / net.rate[p] / dt), n - records + 1, 0)  # as it joined the queue
             rtt += ports.seen[came % records, p, 0] / net.rate[p]
             behind = net.back[f, h + 1]
             rtt += ports.backlog[behind] / net.rate[behind]
@@ -39,7 +40,8 @@ def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
             flow.queue[h], flow.output[h] = queue, ports.seen[at % records, p, 1]
             flow.arriving[h], flow.capacity[h] = ports.seen[at % records, p, 2], net.rate[p]
     flow.rtt = rtt
-    flow.marking = 0.0 if left - last < slots.since[s] else 1.0 - missed
+    # Ports serve in proportion: what has come through this soon has stood behind those before it, and is not yet here.
+    flow.marking = 0.0 if left - last - stood < slots.since[s] else 1.0 - missed
 
 
 @kernel

@@ -7,7 +7,6 @@ make than to simulate; so a scenario's flows may serve as connections, on which 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -99,39 +98,6 @@ class Transfers:
         return f"<{len(self)} Transfers, {len(self.after)} waits>"
 
 
-def connections_of(scenario: Scenario, waits: Sequence[bool]) -> tuple[Scenario, Transfers]:
-    """A resolved scenario's flows as transfers on connections, a flow for each path between two hosts.
-
-    Parameters
-    ----------
-    scenario : Scenario
-        Of finite flows that differ in their paths, sizes, starts, and in what they wait for.
-    waits : sequence of bool, one for each flow
-        Which of them stand for waits: these, and links that no other flow crosses, are not in the connections.
-
-    Returns
-    -------
-    tuple of Scenario and Transfers
-    """
-    numbers: dict[Any, int] = {}
-    kept: list[Flow] = []
-    place = np.full(len(scenario.flows), -1)
-    for i, flow in enumerate(scenario.flows):
-        if waits[i]:
-            continue
-        key = flow.path, flow.source, flow.target
-        if key not in numbers:
-            numbers[key] = len(kept)
-            kept.append(dataclasses.replace(flow, start=0.0, after=(), after_what=order.KNOWN))
-        place[i] = numbers[key]
-    links = 1 + max(max(flow.path) for flow in kept)
-    made = transfers_of(scenario, each=True)
-    return (
-        dataclasses.replace(scenario, flows=tuple(kept), links=scenario.links[:links]),
-        dataclasses.replace(made, flow=place),
-    )
-
-
 class Waits(NamedTuple):
     """Who is told of a transfer's end: places ``listed[at[i] : at[i + 1]]``, and of which of its ends."""
 
@@ -141,8 +107,8 @@ class Waits(NamedTuple):
     awaits: np.ndarray  # for how many ends each waits
 
 
-def transfers_of(scenario: Scenario, *, each: bool = False) -> Transfers:
-    """Each flow of a resolved scenario as one transfer; what ``each`` waits for is written out if asked for.
+def transfers_of(scenario: Scenario) -> Transfers:
+    """Each flow of a resolved scenario as one transfer.
 
     Raises
     ------
@@ -156,7 +122,7 @@ def transfers_of(scenario: Scenario, *, each: bool = False) -> Transfers:
     counts = np.array([len(flow.after) for flow in flows])
     whats = [flow.after_what for flow in flows]
     after_what: Any = whats[0]
-    if each or len(set(whats)) > 1:
+    if len(set(whats)) > 1:
         after_what = np.repeat(np.arange(len(flows)), counts)  # whose wait each is, for now
     after = np.fromiter((place for flow in flows for place in flow.after), np.int64)
     made = Transfers(

@@ -21,7 +21,7 @@ from fluidcc.fabrics import named_topology
 topology = named_topology("leaf-spine:2x2x4")
 rows = [(i, 7, 1e-6 * i, 5e4) for i in range(3)] + [(0, 6, 0.0, 2e4, (0,))]
 found = []
-for scheme in ("hpcc", "swift", "dctcp", "dcqcn", "none"):
+for scheme in ("hpcc", "swift", "dctcp", "nscc", "dcqcn", "none"):
     scenario = topology.scenario(rows, ecmp_seed=1, **fc.preset(scheme, "hpcc-eval").options())
     found += [flow_times(scenario, model=model).answered.tolist() for model in ("ideal", "dynamics")]
 print(json.dumps(found))

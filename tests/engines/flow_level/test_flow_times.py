@@ -155,7 +155,7 @@ def test_bytes_are_kept_and_no_port_carries_more_than_its_rate(model: str, schem
         assert carried[into] == pytest.approx(came + acks * sent, rel=5e-3)
 
 
-@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "none"])
+@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc", "none"])
 def test_compiled_senders_do_what_the_fluid_side_does(scheme: str) -> None:
     """Two independent sides on one network: alike but for rounding.
 
@@ -174,6 +174,15 @@ def test_pauses_hold_back_who_shares_the_port() -> None:
     assert with_.numbers["pauses"] > 0 == without.numbers["pauses"]
     assert with_.completion[6] > 1.2 * without.completion[6]
     assert with_.makespan == pytest.approx(without.makespan, rel=0.02)  # the receiver's port is busy all the time
+
+
+@pytest.mark.parametrize("dt", ["2us", "1.9us", "1.3us"])
+def test_a_last_byte_leaves_at_the_ports_rate(dt: str) -> None:
+    """One flow over a link half as fast as its host's: as alone, whether or not steps divide its time."""
+    slow = named_topology("leaf-spine:2x1x2", rate="200Gbps", fabric_rate="100Gbps", delay="2us")
+    given = slow.scenario([(0, 3, 0.0, 1e6)], scheme="none")
+    times = flow_times(given, model="dynamics", dt=dt)
+    assert times.completion[0] == pytest.approx(times.alone[0], rel=1e-9)
 
 
 def test_transfers_on_connections_are_flows() -> None:
