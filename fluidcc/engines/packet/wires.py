@@ -15,6 +15,9 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 
 
+HEADERS = 0.25  # share of a link that trimmed headers have where others wait (UE 4.1)
+
+
 def ports_of(topology: Topology) -> Any:
     """Records of all ports."""
     ports = records(layout.PORT, len(topology.ports))
@@ -80,4 +83,8 @@ def weights_of(scenario: Scenario, largest: int) -> Any:
     least = min(each.weight for each in scenario.classes)
     for q, each in enumerate(scenario.classes, 1):
         weights[q] = each.priority, each.weight / least * largest
+    if scenario.loss_recovery == "trimming":  # headers go with the classes of the highest priority
+        highest = weights[:, 0] == max(each.priority for each in scenario.classes)
+        beside = weights[highest, 1].sum()
+        weights[q + 1] = max(each.priority for each in scenario.classes), beside * HEADERS / (1 - HEADERS)
     return weights
