@@ -14,6 +14,7 @@ from fluidcc.engines.packet.layout import (
     DATA,
     HEADER,
     IRN,
+    LOST_GAP,
     NEVER,
     NOTIFIED,
     NOTIFY,
@@ -310,7 +311,9 @@ def on_ack(sim: Any, k: Any) -> Any:
     if core.recovery == TRIMMING:
         trimming.acknowledged(core, flow, sim.bitmaps, packet)
     elif core.recovery:
-        recovery.acknowledged(sim, f, packet)
+        begin = recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
+        if begin >= 0:
+            recovery.tell(sim, f, begin, LOST_GAP)
     else:
         flow.acked = max(flow.acked, packet.end)
         flow.acked_wire = max(flow.acked_wire, packet.wire_end)

@@ -17,7 +17,7 @@ from typing import Any
 from fluidcc.engines.packet import dispatch
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import kernel
-from fluidcc.engines.packet.layout import GO_BACK_N, LOST_GAP, LOST_TIMEOUT, NEVER, PAUSE, TIMEOUT
+from fluidcc.engines.packet.layout import GO_BACK_N, LOST_TIMEOUT, NEVER, PAUSE, TIMEOUT
 
 DISCARDED, IN_TURN, AT_ONCE = range(3)  # what a receiver does with data: no answer, one in its turn, one now
 
@@ -100,9 +100,9 @@ def departed(core: Any, calendar: Any, flow: Any, f: Any, end: Any) -> None:
 
 
 @kernel
-def acknowledged(sim: Any, f: Any, ack: Any) -> None:
-    """An ACK at its sender."""
-    core, flow, bitmaps = sim.core[0], sim.flows[f], sim.bitmaps
+def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> Any:
+    """An ACK at its sender; from where on it tells of losses (`tell`), or -1."""
+    found = -1
     if ack.end > flow.acked:
         if core.recovery != GO_BACK_N:
             for n in range(flow.acked // flow.payload, (ack.end + flow.payload - 1) // flow.payload):
@@ -117,7 +117,7 @@ def acknowledged(sim: Any, f: Any, ack: Any) -> None:
     if core.recovery == GO_BACK_N:
         if ack.reports > flow.acked == ack.end:
             go_back(core, flow)
-            tell(sim, f, flow.acked, LOST_GAP)
+            found = flow.acked
     else:
         if ack.reports > flow.acked:
             n = (ack.reports - 1) // flow.payload
@@ -125,28 +125,28 @@ def acknowledged(sim: Any, f: Any, ack: Any) -> None:
             if not bitmaps[at]:
                 bitmaps[at] = 1
                 flow.news = core.now
-            before = max(flow.missing, flow.acked)
-            flow.missing = max(flow.missing, n * flow.payload)
-            tell_missing(sim, f, before, LOST_GAP)
+            if n * flow.payload > flow.missing:
+                found = max(flow.missing, flow.acked)
+                flow.missing = n * flow.payload
         seek(flow, bitmaps)
-    watch(core, sim.calendar, flow, f)
+    watch(core, calendar, flow, f)
+    return found
 
 
 @kernel
 def tell(sim: Any, f: Any, begin: Any, why: Any) -> None:
-    """Tell a flow's scheme that the packet from ``begin`` on is lost; when it last went is not known."""
+    """Tell a flow's scheme of what is lost: the packet from ``begin`` on, or all up to ``missing`` that none reported.
+
+    When these last went is not known.
+    """
     core, flow = sim.core[0], sim.flows[f]
-    size = min(flow.payload, flow.total - begin)
-    dispatch.lost(sim, f, size if core.payload_window else size + flow.overhead, why, NEVER)
-
-
-@kernel
-def tell_missing(sim: Any, f: Any, begin: Any, why: Any) -> None:
-    """IRN: the same of all from ``begin`` to ``missing`` that nobody has reported as arrived."""
-    flow = sim.flows[f]
-    for n in range(begin // flow.payload, (flow.missing + flow.payload - 1) // flow.payload):
-        if not sim.bitmaps[flow.bits + flow.room + n % flow.room]:
-            tell(sim, f, n * flow.payload, why)
+    end = begin + 1 if core.recovery == GO_BACK_N else flow.missing
+    while begin < end:
+        at = flow.bits + flow.room + begin // flow.payload % max(flow.room, 1)
+        if core.recovery == GO_BACK_N or not sim.bitmaps[at]:
+            size = min(flow.payload, flow.total - begin)
+            dispatch.lost(sim, f, size if core.payload_window else size + flow.overhead, why, NEVER)
+        begin += flow.payload
 
 
 @kernel
@@ -215,7 +215,7 @@ def timer_over(sim: Any, f: Any) -> Any:
         else:
             flow.again = flow.acked
             flow.missing = flow.sent
-            tell_missing(sim, f, flow.acked, LOST_TIMEOUT)
+            tell(sim, f, flow.acked, LOST_TIMEOUT)
             seek(flow, bitmaps)
     watch(core, sim.calendar, flow, f)
     return over
