@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.layout import GO_BACK_N, IRN, NEVER, NO_RECOVERY, PS, QUEUES, TRIMMING, UNLIMITED
+from fluidcc.engines.packet.layout import GO_BACK_N, IRN, NEVER, NO_RECOVERY, PS, TRIMMING, UNLIMITED
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario, base_rtt
 from fluidcc.scenario.round_trips import largest_base_rtt, serialisation_rtt
@@ -79,7 +79,7 @@ def set_trimming(scenario: Scenario, ports: Any) -> None:
     Raises
     ------
     InputError
-        If no class may lose packets, or headers have no queue.
+        If no class may lose packets.
     """
     if scenario.loss_recovery != "trimming":
         return
@@ -88,8 +88,6 @@ def set_trimming(scenario: Scenario, ports: Any) -> None:
             "loss_recovery: PFC keeps all that might be trimmed; write pfc=None (--set pfc=off), or "
             "TrafficClass(lossless=False) for classes that lose packets"
         )
-    if len(scenario.classes) == QUEUES - 1:
-        raise InputError(f"classes: {QUEUES - 1} leave trimmed headers no queue; write {QUEUES - 2} at most")
     ports["trims"] = 1
     above = scenario.trim_above
     if above is None:

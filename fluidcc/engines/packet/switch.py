@@ -172,9 +172,9 @@ def forward(sim: Any, i: Any, k: Any) -> None:
 
 @kernel
 def too_long(core: Any, port: Any, packet: Any) -> Any:
-    """Whether a packet is to be trimmed because its queue is as long as it may become."""
-    q = packet.queue
-    return packet.kind == DATA and core.trims >> q & 1 and port.queues[q].bytes + packet.wire > port.trim_above
+    """Whether a packet is to be trimmed because its queue is as long as it may become; an empty one takes any."""
+    q, waiting = packet.queue, port.queues[packet.queue].bytes
+    return packet.kind == DATA and core.trims >> q & 1 and waiting > 0 and waiting + packet.wire > port.trim_above
 
 
 @kernel
