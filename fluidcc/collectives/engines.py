@@ -33,8 +33,8 @@ class Outcome:
     pauses : dict
         For each node that flow control has paused, frames received, and seconds for which its ports stood still.
     numbers : dict
-        ``pfc_pauses``, ``drops``, ``retransmissions``, ``compile_s``, ``wall_s`` (the loop alone), and what else the
-        engine counts.
+        ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, ``compile_s``, ``wall_s`` (the loop alone), and what
+        else the engine counts.
     """
 
     began: np.ndarray
@@ -110,6 +110,7 @@ def packets(
         {
             "pfc_pauses": int(core.pauses),
             "drops": int(core.dropped),
+            "trims": int(core.trimmed),
             "retransmissions": int(core.retransmissions),
             "packets": int(core.delivered),
             "events": int(core.events),
@@ -155,7 +156,7 @@ def fluid(
         node = port.partition("->")[0]
         before = pauses.get(node, (0, 0.0))
         pauses[node] = before[0] + count, before[1] + spent
-    numbers = {"pfc_pauses": times.numbers["pauses"], "drops": 0, "retransmissions": 0}
+    numbers = {"pfc_pauses": times.numbers["pauses"], "drops": 0, "trims": 0, "retransmissions": 0}
     return Outcome(
         times.start,
         times.answered,
