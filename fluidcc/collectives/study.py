@@ -95,7 +95,7 @@ class CollectiveStudy(Comparable):
         list of dict
             ``collective``, ``scheme``, ``seeds``, ``unfinished`` transfers in all, ``complete``, how many seeds ended;
             ``time_s``, ``bus_bandwidth_bytes_per_s`` and ``jain``, each with ``mean``, ``low`` and ``high``: of the
-            seeds that ended, None where one did not; ``pfc_pauses``, ``drops``, ``trims`` and ``retransmissions``, sums.
+            seeds that ended, None where one did not; ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, sums.
         """
         rows = []
         for case in self.cases:

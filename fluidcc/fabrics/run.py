@@ -50,10 +50,10 @@ class FabricRun:
         Of every flow.
     numbers : dict
         ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, ``reordered``, ``packets``, ``events``;
-        ``goodput_bytes_per_s``, acknowledged payload of all flows over the window; ``queue_bytes``, mean and percentiles over all switches'
-        ports and the window; ``pauses`` and ``paused_s``, by the tier that was paused: ``hosts``, ``tier 1`` (ToRs),
-        ...; the latter a sum over ports; ``deadlock_s``; ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone),
-        ``analysis_s``.
+        ``goodput_bytes_per_s``, acknowledged payload of all flows over the window; ``queue_bytes``, mean and
+        percentiles over all switches' ports and the window; ``pauses`` and ``paused_s``, by the tier that was paused:
+        ``hosts``, ``tier 1`` (ToRs), ...; the latter a sum over ports; ``deadlock_s``; ``setup_s``, ``compile_s``,
+        ``wall_s`` (the loop alone), ``analysis_s``.
     queue : ndarray, shape (2, lengths)
         Distribution of queues over all switches' ports and the window: length [bytes], and the share of time at it.
     frames : ndarray, shape (frames, 4), or None

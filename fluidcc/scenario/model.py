@@ -227,8 +227,8 @@ class Scenario:
     )
     trim_above: Any = parameter(
         SIZE,
-        "queue of a class at a port beyond which data is trimmed, as it is where the buffer has no room; auto: what the "
-        "port sends in the largest base RTT",
+        "queue of a class at a port beyond which data is trimmed, as where the buffer has no room; auto: what the port "
+        "sends in the largest base RTT",
         default=None,
         source="UE 3.6.13.5",
         low=0,

@@ -60,8 +60,7 @@ def emit(sim: Any, i: Any) -> Any:
         again = flow.again < flow.missing  # what selective recovery sends again; 0 < 0 otherwise
         if flow.sent >= flow.total and not again:
             continue
-        # A window holds back what follows NACKs too, whose packets it no longer counts; IRN's has room for what it sends
-        # again.
+        # A window no longer counts what NACKs name, and holds it back; IRN's has room for what it sends again.
         waits = (not again or core.recovery == TRIMMING) and blocked(core, flow, again)
         held = waits or (port.paused >> flow.queue & 1) == 1
         if not held and flow.next <= core.now:

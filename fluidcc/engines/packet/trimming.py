@@ -1,4 +1,4 @@
-"""Trimming at hosts: a receiver answers a header by a NACK, and its sender sends again exactly the packet that it names.
+"""Trimming at hosts: a receiver answers a header by a NACK, and the sender sends again exactly what that names.
 
 Switches that have no room for data send its header on (`switch.refuse`; Ultra Ethernet Specification 1.0, 4.1). So loss
 is told and not inferred: packets may come in any order, and a gap is no sign. A sender keeps of each packet whether it
@@ -115,7 +115,7 @@ def arrived(core: Any, flow: Any, bitmaps: Any, n: Any) -> None:
 
 @kernel
 def on_nack(sim: Any, k: Any) -> Any:
-    """A NACK at its sender: the packet that it names goes again, unless that is known by other ways; returns the NIC."""
+    """A NACK at its sender: what it names goes again, unless its lot is known by other ways; returns the NIC."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]

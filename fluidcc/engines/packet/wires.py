@@ -14,7 +14,6 @@ from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 
-
 HEADERS = 0.25  # share of a link that trimmed headers have where others wait (UE 4.1)
 
 

@@ -29,9 +29,9 @@ REFERENCE_RTT = 12e-6  # s
 class NSCC:
     """Parameters of NSCC, the network-signalled congestion control of Ultra Ethernet (Specification 1.0, 3.6.13).
 
-    The defaults are those of a network without trimming, or with it where the scenario trims. Gains are in packets of the specification's reference
-    network, 100 Gb/s and 12 us; `gains` scales them to the flow's own. What the specification leaves to implementations
-    is the averaging of the delay and how small a delay counts as none.
+    The defaults are those of a network without trimming, or with it where the scenario trims. Gains are in packets of
+    the specification's reference network, 100 Gb/s and 12 us; `gains` scales them to the flow's own. What the
+    specification leaves to implementations is the averaging of the delay and how small a delay counts as none.
     """
 
     target_delay: Any = parameter(

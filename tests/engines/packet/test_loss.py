@@ -310,7 +310,10 @@ def test_rates_count_what_is_sent_again() -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"loss_recovery": "selective"}, "loss_recovery: 'selective' is not a choice; write none or gbn or irn or trimming"),
+        (
+            {"loss_recovery": "selective"},
+            "loss_recovery: 'selective' is not a choice; write none or gbn or irn or trimming",
+        ),
         ({"retransmission_timeout": 0}, "retransmission_timeout: 0s is too small"),
         ({"loss_recovery": "gbn", "retransmission_timeout": "4us"}, "retransmission_timeout: 4us is over before"),
         ({"loss_recovery": "irn", "low_timeout": "4us"}, "low_timeout: 4us is over before"),

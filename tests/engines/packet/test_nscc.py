@@ -33,7 +33,13 @@ class Sender:
         self.core, self.flow = records(layout.CORE, 1)[0], records(layout.FLOW, 1)[0]
         self.me = records(rules.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate, self.flow.sent_wire = LINE, rate, 10_000_000
-        given = {"largest_base_rtt": T, "line_rate": LINE, "slowest_rate": LINE, "window_packet": PACKET, "trims": False}
+        given = {
+            "largest_base_rtt": T,
+            "line_rate": LINE,
+            "slowest_rate": LINE,
+            "window_packet": PACKET,
+            "trims": False,
+        }
         known: Any = SimpleNamespace(**{**given, **(path or {})})
         self.known = known
         rules.fill(resolve_fields(fc.NSCC(**parameters)).bind(known), self.flow, self.me)

@@ -1,4 +1,4 @@
-"""Trimming: single incidents by hand to the picosecond, what headers and NACKs do in a log, incasts, and who refuses it.
+"""Trimming: single incidents by hand to the picosecond, what headers and NACKs do in a log, incasts, refusals.
 
 What was stated before anything was measured stands beside each tolerance.
 """
