@@ -326,7 +326,7 @@ def on_ack(sim: Any, k: Any) -> Any:
     return flow.nic
 
 
-@kernel
+@inlined
 def on_cnp(sim: Any, k: Any) -> Any:
     """A CNP at its sender."""
     core, packet = sim.core[0], sim.packets[k]

@@ -246,6 +246,20 @@ def test_a_window_that_is_lost_whole_goes_again_at_once(until: str, interval: in
     assert 320e6 < found.finish < 500e6  # ps: one timeout, the flow and a round trip
 
 
+def test_timeouts_take_what_is_lost_alone() -> None:
+    """Wires that lose data tell nobody: each packet is timed by itself, and none goes again that was under way."""
+    links = (
+        fc.Link("100Gbps", "5us", source="a", target="b", loss=0.003),
+        fc.Link("100Gbps", "5us", source="b", target="a"),
+    )
+    flow = fc.Flow((0,), fc.NoControl(), "100Gbps", access_delay="5us", size="8MB", target="receiver")
+    scenario = fc.Scenario(links, (flow,), loss_recovery="trimming", retransmission_timeout="60us")
+    core = ended(scenario, "20ms").core[0]
+    assert core.dropped > 10
+    assert core.retransmissions == core.dropped
+    assert 0 < core.timeouts <= core.dropped
+
+
 # -- what makes no sense -------------------------------------------------------------------------------------------
 
 
