@@ -75,6 +75,15 @@ def emit(sim: Any, i: Any) -> Any:
     return -1
 
 
+@kernel
+def resend(core: Any, flow: Any, bitmaps: Any, payload: Any) -> None:
+    """What selective recovery makes of a data packet that goes again."""
+    if core.recovery == TRIMMING:
+        trimming.resend(core, flow, bitmaps, payload)
+    else:
+        recovery.resend(flow, bitmaps, payload)
+
+
 @inlined
 def packet_of(sim: Any, f: Any, again: Any) -> Any:
     """Make a flow's next packet, new or one that selective recovery sends again."""
@@ -86,10 +95,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
     size = payload + flow.overhead
     if again:
         flow.sent_again += size
-        if core.recovery == TRIMMING:
-            trimming.resend(core, flow, sim.bitmaps, payload)
-        else:
-            recovery.resend(flow, sim.bitmaps, payload)
+        resend(core, flow, sim.bitmaps, payload)
         packet.end = begin + payload
         packet.wire_end = packet.end + (begin // flow.payload + 1) * flow.overhead
     else:
@@ -122,11 +128,19 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
     if len(sim.log) > 0:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
     dispatch.sent(sim, f, size)
-    if core.recovery == TRIMMING:
-        trimming.departed(sim, f, packet.end)
-    elif core.recovery:
-        recovery.departed(core, sim.calendar, flow, f, packet.end)
+    if core.recovery:
+        look_after(sim, f, packet.end)
     return k
+
+
+@kernel
+def look_after(sim: Any, f: Any, end: Any) -> None:
+    """What loss recovery makes of a data packet up to ``end`` that has left."""
+    core = sim.core[0]
+    if core.recovery == TRIMMING:
+        trimming.departed(sim, f, end)
+    else:
+        recovery.departed(core, sim.calendar, sim.flows[f], f, end)
 
 
 @inlined
@@ -307,12 +321,8 @@ def on_ack(sim: Any, k: Any) -> Any:
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
-    if core.recovery == TRIMMING:
-        trimming.acknowledged(core, flow, sim.bitmaps, packet)
-    elif core.recovery:
-        begin = recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
-        if begin >= 0:
-            recovery.tell(sim, f, begin, LOST_GAP)
+    if core.recovery:
+        learn(sim, f, k)
     else:
         flow.acked = max(flow.acked, packet.end)
         flow.acked_wire = max(flow.acked_wire, packet.wire_end)
@@ -324,6 +334,18 @@ def on_ack(sim: Any, k: Any) -> Any:
             finish(sim, f)
     pool.free(core, sim.packets, k)
     return flow.nic
+
+
+@kernel
+def learn(sim: Any, f: Any, k: Any) -> None:
+    """What loss recovery makes of an ACK."""
+    core, flow, packet = sim.core[0], sim.flows[f], sim.packets[k]
+    if core.recovery == TRIMMING:
+        trimming.acknowledged(core, flow, sim.bitmaps, packet)
+        return
+    begin = recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
+    if begin >= 0:
+        recovery.tell(sim, f, begin, LOST_GAP)
 
 
 @inlined
