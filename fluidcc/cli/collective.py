@@ -78,7 +78,7 @@ def command(
         str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
     ] = None,
     loss_recovery: Annotated[
-        str | None, typer.Option(help="What hosts do about lost packets: none, gbn (go-back-N) or irn.")
+        str | None, typer.Option(help="About lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
     ] = None,
     sets: o.Sets = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
@@ -149,7 +149,7 @@ def _print(found: CollectiveStudy) -> None:
     several = len(found.seeds) > 1
     for case, says in zip(found.cases, found.says, strict=True):
         table = Table(title=f"{says} ({len(found.topology.hosts)} hosts)", title_justify="left", box=None)
-        columns = ("", "time", "bus bandwidth", "steps p50", "p99", "PAUSEs", "drops", "resent")
+        columns = ("", "time", "bus bandwidth", "steps p50", "p99", "PAUSEs", "drops", "trimmed", "resent")
         for column in columns:
             table.add_column(column)
         for row in (each for each in found.summary() if each["collective"] == case):
@@ -160,7 +160,7 @@ def _print(found: CollectiveStudy) -> None:
                 _cell(row["time_s"], units.TIME, several) or Text("unfinished", "bold red"),
                 _cell(row["bus_bandwidth_bytes_per_s"], units.RATE, several),
                 *(_mean([step[name] for step in steps]) for name in ("p50", "p99")),
-                *(f"{row[name]:,}" for name in ("pfc_pauses", "drops", "retransmissions")),
+                *(f"{row[name]:,}" for name in ("pfc_pauses", "drops", "trims", "retransmissions")),
             )
         _wide(table).print(table)
         for name in found.schemes:

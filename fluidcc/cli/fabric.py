@@ -69,7 +69,7 @@ def command(
         str | None, typer.Option(help="Parameter set of all schemes; hpcc-eval by default: 32 MB and PFC.")
     ] = None,
     loss_recovery: Annotated[
-        str | None, typer.Option(help="What hosts do about lost packets: none, gbn (go-back-N) or irn.")
+        str | None, typer.Option(help="About lost packets: none, gbn (go-back-N), irn, or trimming by switches.")
     ] = None,
     sets: o.Sets = None,
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
@@ -217,7 +217,7 @@ def _print(found: FabricStudy) -> None:
     rest = Table(box=None)
     counted = {"PAUSEs": "pfc_pauses", "drops": "drops"}
     # What only some runs have is shown where it is there.
-    more = {"resent": "retransmissions", "late": "reordered"}
+    more = {"trimmed": "trims", "resent": "retransmissions", "late": "reordered"}
     counted |= {text: name for text, name in more.items() if any(run.numbers.get(name) for run in found.runs)}
     for column in ("", "flows", "unfinished", "goodput", "queue p99", *counted):
         rest.add_column(column)
@@ -228,7 +228,7 @@ def _print(found: FabricStudy) -> None:
         queue = sum(each.numbers["queue_bytes"]["p99"] for each in runs) / len(runs)
         lost = f"[bold red]{row['unfinished']:,}[/]" if row["unfinished"] else "0"
         told = units.show(goodput, units.RATE), units.show(queue, units.SIZE)
-        counts = [f"{sum(each.numbers[name] for each in runs):,}" for name in counted.values()]
+        counts = [f"{sum(each.numbers.get(name, 0) for each in runs):,}" for name in counted.values()]
         rest.add_row(row["scheme"], f"{row['flows']:,}", lost, *told, *counts)
     console = Console()
     console.print(slowdowns)

@@ -97,7 +97,9 @@ def _print(summary: dict[str, Any], step: float | None, rtol: float | None) -> N
             finer = f"--dt {units.show(step / 4, units.TIME)}" if rtol is None else f"--rtol {rtol / 10:g}"
             rows.append(("", f"{output.NOT_SHRUNK}; try {finer}"))
     counts = [(name, summary[name]) for name in ("events", "packets", "cnps", "pfc_pauses", "drops") if name in summary]
-    words = {"pfc_pauses": "PFC pauses", "cnps": "CNPs"}
+    # What only some runs have is shown where it is there.
+    counts += [(name, summary[name]) for name in ("trims", "retransmissions") if summary.get(name)]
+    words = {"pfc_pauses": "PFC pauses", "cnps": "CNPs", "trims": "trimmed", "retransmissions": "sent again"}
     rows += [(words.get(name, name), f"{count:,}") for name, count in counts]
     for name, text in (("above_xoff", "time beyond PFC's XOFF"), ("above_buffer", "time beyond the buffer")):
         if summary.get(name) is not None:

@@ -34,8 +34,8 @@ class Outcome:
         For each port that flow control has paused (``source->target``), frames received, and for how long it stood
         still [s].
     numbers : dict
-        ``pfc_pauses``, ``drops``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone), and
-        what else the engine counts.
+        ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop
+        alone), and what else the engine counts.
     """
 
     began: np.ndarray
@@ -115,6 +115,7 @@ def packets(
         {
             "pfc_pauses": int(core.pauses),
             "drops": int(core.dropped),
+            "trims": int(core.trimmed),
             "retransmissions": int(core.retransmissions),
             "packets": int(core.delivered),
             "events": int(core.events),
@@ -154,7 +155,7 @@ def fluid(
     rates = np.array([float(link.rate) for link in laid.connections.links])
     sent = np.zeros((len(times.load) + 1, len(rates)))
     sent[1:] = np.cumsum(times.load[:, : len(rates)], axis=0) * (rates * times.interval)
-    numbers = {"pfc_pauses": times.numbers["pauses"], "drops": 0, "retransmissions": 0}
+    numbers = {"pfc_pauses": times.numbers["pauses"], "drops": 0, "trims": 0, "retransmissions": 0}
     return Outcome(
         times.start,
         times.answered,

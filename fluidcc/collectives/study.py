@@ -97,7 +97,7 @@ class CollectiveStudy(Comparable):
         list of dict
             ``collective``, ``scheme``, ``seeds``, ``unfinished`` transfers in all, ``complete``, how many seeds ended;
             ``time_s``, ``bus_bandwidth_bytes_per_s`` and ``jain``, each with ``mean``, ``low`` and ``high``: of the
-            seeds that ended, None where one did not; ``pfc_pauses``, ``drops`` and ``retransmissions``, sums;
+            seeds that ended, None where one did not; ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, sums;
             ``unchecked``, why runs by the fluid are not known to be as good as packets.
         """
         rows = []
@@ -112,7 +112,7 @@ class CollectiveStudy(Comparable):
                     known = complete == len(runs) and None not in values
                     found = interval(values) if known else (None, None, None)
                     row[name] = dict(zip(("mean", "low", "high"), found, strict=True))
-                for name in ("pfc_pauses", "drops", "retransmissions"):
+                for name in ("pfc_pauses", "drops", "trims", "retransmissions"):
                     row[name] = sum(run.numbers[name] for run in runs)
                 row["unchecked"] = list(dict.fromkeys(doubt for run in runs for doubt in run.numbers["unchecked"]))
                 rows.append(row)

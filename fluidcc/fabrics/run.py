@@ -31,7 +31,7 @@ from fluidcc.surface import constructor, public
 
 PATIENCE = 20.0  # times the longest flow's time alone, that are waited for flows after the last has started
 _FRAMES = 1 << 12  # frames to begin with
-_COUNTS = ("pfc_pauses", "drops", "retransmissions", "reordered", "packets", "events")
+_COUNTS = ("pfc_pauses", "drops", "trims", "retransmissions", "reordered", "packets", "events")
 _SHARE = 0.9  # of a run's work, that is done when the last flow starts
 _COMPILING = threading.Lock()  # of runs in threads, one compiles and the others find it done
 _PERCENTS = (50, 95, 99, 99.9)
@@ -49,11 +49,11 @@ class FabricRun:
     slowdown : Slowdown
         Of every flow.
     numbers : dict
-        ``pfc_pauses``, ``drops``, ``retransmissions``, ``reordered``, ``packets``, ``events``; ``goodput_bytes_per_s``,
-        acknowledged payload of all flows over the window; ``queue_bytes``, mean and percentiles over all switches'
-        ports and the window; ``pauses`` and ``paused_s``, by the tier that was paused: ``hosts``, ``tier 1`` (ToRs),
-        ...; the latter a sum over ports; ``deadlock_s``; ``setup_s``, ``compile_s``, ``wall_s`` (the loop alone),
-        ``analysis_s``.
+        ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, ``reordered``, ``packets``, ``events``;
+        ``goodput_bytes_per_s``, acknowledged payload of all flows over the window; ``queue_bytes``, mean and
+        percentiles over all switches' ports and the window; ``pauses`` and ``paused_s``, by the tier that was paused:
+        ``hosts``, ``tier 1`` (ToRs), ...; the latter a sum over ports; ``deadlock_s``; ``setup_s``, ``compile_s``,
+        ``wall_s`` (the loop alone), ``analysis_s``.
     queue : ndarray, shape (2, lengths)
         Distribution of queues over all switches' ports and the window: length [bytes], and the share of time at it.
     frames : ndarray, shape (frames, 4), or None

@@ -178,10 +178,11 @@ class Scenario:
     )
     loss_recovery: str = parameter(
         "choice",
-        "what hosts do about lost packets: nothing, go-back-N, or IRN's selective retransmission within one BDP",
+        "what is done about lost packets: nothing; hosts go back N, or send again selectively within one BDP (IRN); or "
+        "switches trim data to its header, and hosts send again what that names",
         default="none",
-        source="HPCC 5.3; IRN 3",
-        choices=("none", "gbn", "irn"),
+        source="HPCC 5.3; IRN 3; UE 4.1",
+        choices=("none", "gbn", "irn", "trimming"),
     )
     retransmission_timeout: Any = parameter(
         TIME,
@@ -221,6 +222,16 @@ class Scenario:
         source="HPCC 5.3",
         low=0,
         open_low=True,
+        unlimited=True,
+        none_word="auto",
+    )
+    trim_above: Any = parameter(
+        SIZE,
+        "queue of a class at a port beyond which data is trimmed, as where the buffer has no room; auto: what the port "
+        "sends in the largest base RTT",
+        default=None,
+        source="UE 3.6.13.5",
+        low=0,
         unlimited=True,
         none_word="auto",
     )

@@ -108,6 +108,11 @@ class PathInformation:
         return switches(self.scenario, self.flow)
 
     @property
+    def trims(self) -> bool:
+        """Whether switches trim packets for which they have no room."""
+        return self.scenario.loss_recovery == "trimming"
+
+    @property
     def share(self) -> Any:
         """Of a link, what the flow's traffic class is guaranteed among those of its priority."""
         classes = self.scenario.classes

@@ -28,6 +28,7 @@ PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "notified": ("cnp",),
         "expired": ("which",),
         "sent": ("size",),
+        "lost": ("size", "why", "when"),
         "observe": ("samples", "row"),
     }
 )

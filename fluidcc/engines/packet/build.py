@@ -16,7 +16,7 @@ from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.followers import followers_of
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
-from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, settle_losses
+from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.reroute import reroutes
 from fluidcc.engines.packet.spraying import MODES, Spray
@@ -117,6 +117,7 @@ def prepare(
     core[0].spraying = MODES[scenario.load_balancing]
     core[0].flowlet_gap = round(scenario.flowlet_gap * PS)
     set_thresholds(scenario, topology, sim, largest)
+    set_trimming(scenario, sim.ports)
     _flows(scenario, topology, sim, members)
     lists = _lists(scenario, single, topology, sim, np.array(members))
     sim = sim._replace(lists=lists, routes=_routes(topology), bitmaps=bitmaps_of(sim.flows))
@@ -153,7 +154,11 @@ def _lists(scenario: Scenario, single: Scenario, topology: Topology, sim: Sim, m
         flows["first_path"], flows["paths"] = np.array(spread, np.int64).T
     reroutes(single, topology, spray, sim)
     paths = [] if spray is None else spray.routes
-    return np.concatenate([np.zeros(len(flows), np.int64), by_start, np.array([*followers, *paths], np.int64)])
+    found = [np.zeros(len(flows), np.int64), by_start, np.array([*followers, *paths], np.int64)]
+    if scenario.loss_recovery == "trimming":
+        flows["times"] = sum(map(len, found)) + flows["bits"] // 2
+        found.append(np.zeros(int(flows["room"].sum()), np.int64))
+    return np.concatenate(found)
 
 
 def sampled_classes(scenario: Scenario) -> int:
@@ -289,6 +294,8 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
     flows = sim.flows
     starts, totals = np.array([_own(None, flow) for flow in scenario.flows], np.int64).T
     flows["start"], flows["total"], flows["group"] = starts[classes], totals[classes], classes
+    if scenario.loss_recovery == "trimming":  # short flows need no more than they have packets
+        flows["room"] = np.minimum(flows["room"], flows["total"] // np.maximum(flows["payload"], 1) + 2)
     flows["bits"] = 2 * (np.cumsum(flows["room"]) - flows["room"])
     flows["route"], flows["back"] = topology.forward, topology.backward
     flows["nic"] = np.array([route[0] for route in topology.routes])[flows["route"]]
@@ -318,7 +325,7 @@ def _nic_blocks(sim: Sim) -> None:
 def _first(scenario: Scenario, sim: Sim, times: Times) -> Any:
     """Switches of the run, and a calendar of the events that set it going."""
     core = sim.core[0]
-    core.queues = 1 + len(scenario.classes)
+    core.queues = 1 + len(scenario.classes) + (scenario.loss_recovery == "trimming")
     core.ns3 = scenario.timing == "ns3"
     core.payload_window = scenario.window_unit == "payload"
     core.ack_interval = round(scenario.ack_interval)

@@ -23,6 +23,7 @@ _CHAINS = {
     "granting": Chain("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
     "notified": Chain("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),
     "expired": Chain("kernel", "sim, f, which", "", "A flow's timer runs out."),
+    "lost": Chain("kernel", "sim, f, size, why, when", "", "A flow's sender learns that a packet is lost."),
     "sent": Chain("inlined", "sim, f, size", "", "A flow's packet leaves."),
     "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
@@ -96,6 +97,7 @@ granting: Any = _chains["granting"]
 notified: Any = _chains["notified"]
 expired: Any = _chains["expired"]
 sent: Any = _chains["sent"]
+lost: Any = _chains["lost"]
 observe: Any = _chains["observe"]
 
 # A table of states for each scheme; a flow's `row` is in its own scheme's.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, followers, host, pool, recovery, switch
+from fluidcc.engines.packet import dispatch, followers, host, pool, recovery, switch, trimming
 from fluidcc.engines.packet.calendar import BESIDE, SHIFT, next_sequence, open_slot, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -32,6 +32,7 @@ from fluidcc.engines.packet.layout import (
     TIMEOUT,
     TIMER,
     TRANSMITTED,
+    TRIMMING,
     WAKE,
 )
 from fluidcc.engines.packet.prefetch import prefetch
@@ -258,7 +259,8 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
     """All other events; returns the port that may send because of it, or -1."""
     core = sim.core[0]
     if kind == TIMEOUT:
-        if recovery.timer_over(core, sim.calendar, sim.flows[i], i, sim.bitmaps):
+        over = trimming.timer_over(sim, i) if core.recovery == TRIMMING else recovery.timer_over(sim, i)
+        if over:
             return sim.flows[i].nic
     elif kind == NOTIFY:
         host.interval_over(sim, i)

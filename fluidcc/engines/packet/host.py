@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, followers, pool, recovery, spraying
+from fluidcc.engines.packet import dispatch, followers, pool, recovery, spraying, trimming
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -12,12 +12,15 @@ from fluidcc.engines.packet.layout import (
     ACKNOWLEDGED,
     CNP,
     DATA,
+    HEADER,
     IRN,
+    LOST_GAP,
     NEVER,
     NOTIFIED,
     NOTIFY,
     RECEIVED,
     SENT,
+    TRIMMING,
     WAKE,
 )
 from fluidcc.engines.packet.marking import CE, UE
@@ -27,11 +30,13 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
 
 
 @kernel
-def blocked(core: Any, flow: Any) -> Any:
+def blocked(core: Any, flow: Any, again: Any) -> Any:
     """Whether the window holds a flow back: a packet may go while less than the window is in flight.
 
     Or fewer packets than an ACK answers: nobody would ever answer those.
     """
+    if core.recovery == TRIMMING and trimming.too_far(flow, again):
+        return True
     flying = inflight(core, flow)
     if flying < flow.window and not (core.recovery == IRN and flying >= flow.recovery_cap):
         return False
@@ -52,10 +57,12 @@ def emit(sim: Any, i: Any) -> Any:
             slot = 0
         f = sim.lists[port.first + slot]
         flow = sim.flows[f]
-        again = flow.again < flow.missing  # what IRN sends again; 0 < 0 otherwise
+        again = flow.again < flow.missing  # what selective recovery sends again; 0 < 0 otherwise
         if flow.sent >= flow.total and not again:
             continue
-        held = (not again and blocked(core, flow)) or (port.paused >> flow.queue & 1) == 1
+        # A window no longer counts what NACKs name, and holds it back; IRN's has room for what it sends again.
+        waits = (not again or core.recovery == TRIMMING) and blocked(core, flow, again)
+        held = waits or (port.paused >> flow.queue & 1) == 1
         if not held and flow.next <= core.now:
             port.turn = slot
             return packet_of(sim, f, again)
@@ -68,9 +75,18 @@ def emit(sim: Any, i: Any) -> Any:
     return -1
 
 
+@kernel
+def resend(core: Any, flow: Any, bitmaps: Any, payload: Any) -> None:
+    """What selective recovery makes of a data packet that goes again."""
+    if core.recovery == TRIMMING:
+        trimming.resend(core, flow, bitmaps, payload)
+    else:
+        recovery.resend(flow, bitmaps, payload)
+
+
 @inlined
 def packet_of(sim: Any, f: Any, again: Any) -> Any:
-    """Make a flow's next packet, new or one that IRN sends again."""
+    """Make a flow's next packet, new or one that selective recovery sends again."""
     core, flow = sim.core[0], sim.flows[f]
     k = pool.allocate(core, sim.packets)
     packet = sim.packets[k]
@@ -79,8 +95,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
     size = payload + flow.overhead
     if again:
         flow.sent_again += size
-        flow.again += payload
-        recovery.seek(flow, sim.bitmaps)
+        resend(core, flow, sim.bitmaps, payload)
         packet.end = begin + payload
         packet.wire_end = packet.end + (begin // flow.payload + 1) * flow.overhead
     else:
@@ -114,16 +129,31 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
     dispatch.sent(sim, f, size)
     if core.recovery:
-        recovery.departed(core, sim.calendar, flow, f, packet.end)
+        look_after(sim, f, packet.end)
     return k
+
+
+@kernel
+def look_after(sim: Any, f: Any, end: Any) -> None:
+    """What loss recovery makes of a data packet up to ``end`` that has left."""
+    core = sim.core[0]
+    if core.recovery == TRIMMING:
+        trimming.departed(sim, f, end)
+    else:
+        recovery.departed(core, sim.calendar, sim.flows[f], f, end)
 
 
 @inlined
 def receive(sim: Any, k: Any) -> Any:
     """A packet reaches the host that it is for; returns the NIC that may have something to send."""
-    if sim.packets[k].kind == DATA:
+    kind = sim.packets[k].kind
+    if kind == DATA:
         return deliver(sim, k)
-    return on_ack_or_cnp(sim, k)
+    if kind == ACK:
+        return on_ack(sim, k)
+    if kind == CNP:
+        return on_cnp(sim, k)
+    return trimming.answer(sim, k) if kind == HEADER else trimming.on_nack(sim, k)
 
 
 @inlined
@@ -286,28 +316,48 @@ def interval_over(sim: Any, f: Any) -> None:
 
 
 @inlined
-def on_ack_or_cnp(sim: Any, k: Any) -> Any:
-    """An ACK or CNP at its sender."""
+def on_ack(sim: Any, k: Any) -> Any:
+    """An ACK at its sender."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
-    if packet.kind == CNP:
-        if len(sim.log) > 0:
-            write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
-        if flow.state == 1:
-            dispatch.notified(sim, f, k)
+    if core.recovery:
+        learn(sim, f, k)
     else:
-        if core.recovery:
-            recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
-        else:
-            flow.acked = max(flow.acked, packet.end)
-            flow.acked_wire = max(flow.acked_wire, packet.wire_end)
-        if len(sim.log) > 0:
-            write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
-        if flow.state == 1:
-            dispatch.acknowledged(sim, f, k)
-            if flow.acked >= flow.total and (core.recovery or flow.lost == 0):
-                finish(sim, f)
+        flow.acked = max(flow.acked, packet.end)
+        flow.acked_wire = max(flow.acked_wire, packet.wire_end)
+    if len(sim.log) > 0:
+        write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
+    if flow.state == 1:
+        dispatch.acknowledged(sim, f, k)
+        if flow.acked >= flow.total and (core.recovery or flow.lost == 0):
+            finish(sim, f)
+    pool.free(core, sim.packets, k)
+    return flow.nic
+
+
+@kernel
+def learn(sim: Any, f: Any, k: Any) -> None:
+    """What loss recovery makes of an ACK."""
+    core, flow, packet = sim.core[0], sim.flows[f], sim.packets[k]
+    if core.recovery == TRIMMING:
+        trimming.acknowledged(core, flow, sim.bitmaps, packet)
+        return
+    begin = recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
+    if begin >= 0:
+        recovery.tell(sim, f, begin, LOST_GAP)
+
+
+@inlined
+def on_cnp(sim: Any, k: Any) -> Any:
+    """A CNP at its sender."""
+    core, packet = sim.core[0], sim.packets[k]
+    f = packet.flow
+    flow = sim.flows[f]
+    if len(sim.log) > 0:
+        write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
+    if flow.state == 1:
+        dispatch.notified(sim, f, k)
     pool.free(core, sim.packets, k)
     return flow.nic
 

@@ -25,20 +25,23 @@ OBSERVED = 4  # a scheme's own variables in a trace
 
 # Constants are int64 rather than literals, for each of which Numba would compile a called function anew.
 # Kinds of packets.
-DATA, ACK, CNP, PAUSE, RESUME = map(np.int64, range(5))
+# (A header is of data that was trimmed, a NACK what answers it; frames of PFC come last.)
+DATA, ACK, CNP, HEADER, NACK, PAUSE, RESUME = map(np.int64, range(7))
 # Kinds of events.
 FREE, ARRIVAL, WAKE, START, TIMER, NOTIFY, SAMPLE, OPEN, CLOSE, FAIL, REROUTE, JAM, RELEASE = map(np.int64, range(13))
 TIMEOUT, TELL, FOLLOW = map(np.int64, range(13, 16))
 # What hosts do about lost packets.
-NO_RECOVERY, GO_BACK_N, IRN = map(np.int64, range(3))
+NO_RECOVERY, GO_BACK_N, IRN, TRIMMING = map(np.int64, range(4))
+# What tells a sender that a packet is lost: a NACK of its header, a gap before what came, or a timeout.
+LOST_TRIMMED, LOST_GAP, LOST_TIMEOUT = map(np.int64, range(3))
 # What takes a path of its own.
 BY_FLOW, BY_PACKET, BY_FLOWLET = map(np.int64, range(3))
 # Why the loop returned to Python.
 RUNNING, DONE, GROW_PACKETS, GROW_CALENDAR, REFILL, GROW_LOG = range(6)
 # What the log says happened.
-LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "send")
+LOGGED = ("enqueue", "transmit", "drop", "mark", "receive", "acknowledge", "cnp", "pause", "resume", "send", "trim")
 ENQUEUED, TRANSMITTED, DROPPED, MARKED, RECEIVED = map(np.int64, range(5))
-ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT = map(np.int64, range(5, 10))
+ACKNOWLEDGED, NOTIFIED, PAUSED, RESUMED, SENT, TRIMMED = map(np.int64, range(5, 11))
 
 # Columns of telemetry (HPCC, Fig. 7): queue left behind, bytes sent, time of emission, port; and the first two of the
 # packet's own class (HPCC++, MultiQ).
@@ -120,6 +123,10 @@ CORE = np.dtype(
         ("flowlet_gap", _I),
         ("frames_only", _I),  # whether the log has PFC frames that arrive, and nothing else
         ("links_only", _I),  # whether samples have links, and no flows
+        # trimming, see packet/trimming.py
+        ("trims", _I),  # bit set of queues of which data is trimmed
+        ("header_queue", _I),  # of what was
+        ("trimmed", _I),  # data packets cut to their headers
         ("filled", _I, (SLOTS // WORD,)),  # bit set of slots that have events
         ("slots", _S, (SLOTS,)),  # row of each slot's first event
     ],
@@ -165,6 +172,7 @@ PORT = lines(
         ("down", _B),
         ("host", _B),  # whether its node is a host
         ("on_departure", _B),  # mark packets as they leave
+        ("trims", _B),  # cut data to its header where the queue is long or the buffer has no room
         ("came", _I),  # bytes that joined the queues
         ("kmin", _F),
         ("kmax", _F),
@@ -182,6 +190,7 @@ PORT = lines(
         # A line each.
         ("queues", QUEUE, (QUEUES,)),
         # What few events read.
+        ("trim_above", _I),  # bytes in a queue beyond which data is trimmed
         ("incoming", _I),  # flows that are arriving at this NIC's host
         ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
         ("turns", _S, (QUEUES,)),  # of each priority: queue whose turn it is
@@ -322,6 +331,10 @@ FLOW = lines(
         ("told", _I, (3,)),  # next of its followers to be told that its last byte arrives, is acknowledged, or leaves,
         ("to_tell", _I, (3,)),  # and ends of these lists
         ("ended", _I, (3,)),  # when each of these first was so; -1: not yet
+        # recovery from trims, see packet/trimming.py
+        ("una", _I),  # payload bytes: below it all has been acknowledged (`acked` is how much has, in any order)
+        ("away", _I),  # bytes that wait to be sent again, in the unit of windows
+        ("times", _I),  # first place, in `Sim.lists`, of when its packets went
     ]
 )
 
@@ -358,7 +371,7 @@ class Sim(NamedTuple):
     nodes: Any  # NODE
     packets: Any  # PACKET
     flows: Any  # FLOW
-    lists: Any  # of flows and routes: those that each NIC serves, by start, followers, and paths, one after the other
+    lists: Any  # those that each NIC serves, by start, followers, paths, and when packets went, one after the other
     routes: Any  # (routes, hops) ports, -1 behind the end
     rerouted: Any  # (failures, flows, 4) route, back, first of its paths and their number after each failure
     ticks: Any  # (rows, bytes) transmission times
@@ -366,7 +379,7 @@ class Sim(NamedTuple):
     links: Any  # LINK
     bins: Any  # (links, BINS, 2) time spent in each bin of length but the first, and the integral of the queue over it
     uniforms: Any  # random numbers in [0, 1)
-    bitmaps: Any  # (packets,) what IRN's receivers and senders know of each packet within their windows
+    bitmaps: Any  # (packets,) what selective receivers and senders know of each packet within their windows
     link_samples: Any  # (samples, links, 2) queue, bytes sent
     class_samples: Any  # (samples, links, traffic classes, 2) the same of each class; none where there is one class
     flow_samples: Any  # (samples, flows, columns) sent, acknowledged, pacing rate, the scheme's

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.layout import GO_BACK_N, IRN, NEVER, NO_RECOVERY, PS
+from fluidcc.engines.packet.layout import GO_BACK_N, IRN, NEVER, NO_RECOVERY, PS, TRIMMING, UNLIMITED
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario, base_rtt
-from fluidcc.scenario.round_trips import serialisation_rtt
+from fluidcc.scenario.round_trips import largest_base_rtt, serialisation_rtt
 from fluidcc.units import TIME, show
 
-_RECOVERY = {"none": NO_RECOVERY, "gbn": GO_BACK_N, "irn": IRN}
+_RECOVERY = {"none": NO_RECOVERY, "gbn": GO_BACK_N, "irn": IRN, "trimming": TRIMMING}
+_SPAN = 8  # bandwidth-delay products that a flow's packets may span until the first of them is acknowledged
 
 
 def round_trip(scenario: Scenario, flow: Flow) -> float:
@@ -58,6 +59,11 @@ def settle_losses(scenario: Scenario, core: Any) -> None:
     if alpha is not None and math.isfinite(scenario.buffer):
         core.lossy = sum(1 << q for q in range(1, len(classes) + 1)) & ~lossless
         core.egress_alpha = min(alpha, 1e18)  # finite, so that nothing of it is nothing
+    if scenario.loss_recovery == "trimming":
+        core.header_queue = 1 + len(classes)
+        core.trims = sum(1 << q for q in range(1, len(classes) + 1)) & ~lossless
+        if core.lossy:
+            core.lossy |= 1 << core.header_queue
     core.lossy_links = any(link.loss > 0 for link in scenario.links)
     core.recovery = _RECOVERY[scenario.loss_recovery]
     core.timeout = round(scenario.retransmission_timeout * PS)
@@ -67,22 +73,48 @@ def settle_losses(scenario: Scenario, core: Any) -> None:
     core.nack_interval = NEVER if interval is None else round(interval * PS)
 
 
+def set_trimming(scenario: Scenario, ports: Any) -> None:
+    """From which queue on ports trim: what each sends in the largest base RTT, if nothing else is said.
+
+    Raises
+    ------
+    InputError
+        If no class may lose packets.
+    """
+    if scenario.loss_recovery != "trimming":
+        return
+    if scenario.pfc is not None and all(each.lossless for each in scenario.classes):
+        raise InputError(
+            "loss_recovery: PFC keeps all that might be trimmed; write pfc=None (--set pfc=off), or "
+            "TrafficClass(lossless=False) for classes that lose packets"
+        )
+    ports["trims"] = 1
+    above = scenario.trim_above
+    if above is None:
+        ports["trim_above"] = np.ceil(ports["rate"] * largest_base_rtt(scenario))
+    else:
+        ports["trim_above"] = min(above, UNLIMITED)
+
+
 def bitmaps_of(flows: Any) -> np.ndarray:
-    """Marks of the packets within IRN's windows, all flows' one after the other; none without IRN."""
+    """Marks of the packets that selective recovery knows of, all flows' one after the other; none without it."""
     return np.zeros(max(1, 2 * int(flows["room"].sum())), np.uint8)
 
 
 def give_room(scenario: Scenario, flow: Flow, row: Any) -> None:
-    """IRN's window of a flow, and how many packets there are marks of."""
+    """How far a flow may go before what is lost of it has come, and how many packets there are marks of."""
     row.recovery_cap, row.room = _window(scenario, flow)
 
 
 def _window(scenario: Scenario, flow: Flow) -> tuple[float, int]:
     """A bandwidth-delay product of a flow's own path in the unit of windows (IRN 3.2), and packets under way in it."""
-    if scenario.loss_recovery != "irn":
+    if scenario.loss_recovery not in ("irn", "trimming"):
         return math.inf, 0
     wire = scenario.wire_packet_of(flow)
     packets = flow.line_rate * round_trip(scenario, flow) / wire
+    if scenario.loss_recovery == "trimming":  # payload bytes, whatever windows count
+        room = math.ceil(_SPAN * packets) + round(scenario.ack_interval) + 1
+        return (room - 1) * float(scenario.packet_size), room
     unit = scenario.packet_size if scenario.window_unit == "payload" else wire
     # A window lets out a packet beyond it, and at least as many as an ACK answers.
     return packets * unit, max(math.ceil(packets) + 1, round(scenario.ack_interval)) + 1

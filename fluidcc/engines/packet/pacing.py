@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.packet.jit import kernel
-from fluidcc.engines.packet.layout import PS
+from fluidcc.engines.packet.layout import PS, TRIMMING
 
 _LONGEST_GAP = 10 * PS  # between two packets of a flow whose rate has fallen to nothing
 
@@ -29,7 +29,6 @@ def repace(core: Any, flow: Any) -> None:
 
 @kernel
 def inflight(core: Any, flow: Any) -> Any:
-    """Bytes sent and not acknowledged, in the unit of windows."""
-    if core.payload_window:
-        return flow.sent - flow.acked
-    return flow.sent_wire - flow.acked_wire
+    """Bytes sent and not acknowledged, nor known to be lost by a NACK, in the unit of windows."""
+    flying = flow.sent - flow.acked if core.payload_window else flow.sent_wire - flow.acked_wire
+    return flying - flow.away if core.recovery == TRIMMING else flying

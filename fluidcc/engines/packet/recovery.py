@@ -3,8 +3,9 @@
 Go-back-N is that of RoCE NICs (HPCC, section 2.1; DCQCN, section 7): a receiver takes packets in their turn alone, and
 reports each gap once; the sender goes back to it. An IRN receiver takes all that comes, and every ACK beyond a gap
 names the packet that caused it. What is missing below the highest such packet is sent again, once, and before anything
-new. Whatever that leaves open, or whoever lost a whole window, waits for a timeout. Rates and windows of schemes stay
-as they are.
+new. Whatever that leaves open, or whoever lost a whole window, waits for a timeout. Schemes that have a rule for it are
+told of each packet that IRN takes for lost, and of the first of those that go-back-N sends again. What reacts to
+trimmed headers is in packet/trimming.py.
 
 All sequence numbers are payload bytes at the borders of packets, which are the same each time that they are sent.
 """
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.packet import dispatch
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import kernel
-from fluidcc.engines.packet.layout import GO_BACK_N, NEVER, PAUSE, TIMEOUT
+from fluidcc.engines.packet.layout import GO_BACK_N, LOST_TIMEOUT, NEVER, PAUSE, TIMEOUT
 
 DISCARDED, IN_TURN, AT_ONCE = range(3)  # what a receiver does with data: no answer, one in its turn, one now
 
@@ -51,7 +53,7 @@ def take(core: Any, flow: Any, bitmaps: Any, packet: Any) -> Any:
     if begin == flow.received_end:
         flow.received += packet.payload
         flow.received_end = packet.end
-        flow.received_wire = packet.wire_end
+        flow.received_wire += packet.wire
         return IN_TURN if core.recovery == GO_BACK_N else close_gap(flow, bitmaps)
     if core.recovery == GO_BACK_N:
         if flow.nacked == flow.received_end and core.now < flow.nack_next:
@@ -98,8 +100,9 @@ def departed(core: Any, calendar: Any, flow: Any, f: Any, end: Any) -> None:
 
 
 @kernel
-def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> None:
-    """An ACK at its sender."""
+def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> Any:
+    """An ACK at its sender; from where on it tells of losses (`tell`), or -1."""
+    found = -1
     if ack.end > flow.acked:
         if core.recovery != GO_BACK_N:
             for n in range(flow.acked // flow.payload, (ack.end + flow.payload - 1) // flow.payload):
@@ -114,6 +117,7 @@ def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack:
     if core.recovery == GO_BACK_N:
         if ack.reports > flow.acked == ack.end:
             go_back(core, flow)
+            found = flow.acked
     else:
         if ack.reports > flow.acked:
             n = (ack.reports - 1) // flow.payload
@@ -121,9 +125,28 @@ def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack:
             if not bitmaps[at]:
                 bitmaps[at] = 1
                 flow.news = core.now
-            flow.missing = max(flow.missing, n * flow.payload)
+            if n * flow.payload > flow.missing:
+                found = max(flow.missing, flow.acked)
+                flow.missing = n * flow.payload
         seek(flow, bitmaps)
     watch(core, calendar, flow, f)
+    return found
+
+
+@kernel
+def tell(sim: Any, f: Any, begin: Any, why: Any) -> None:
+    """Tell a flow's scheme of what is lost: the packet from ``begin`` on, or all up to ``missing`` that none reported.
+
+    When these last went is not known.
+    """
+    core, flow = sim.core[0], sim.flows[f]
+    end = begin + 1 if core.recovery == GO_BACK_N else flow.missing
+    while begin < end:
+        at = flow.bits + flow.room + begin // flow.payload % max(flow.room, 1)
+        if core.recovery == GO_BACK_N or not sim.bitmaps[at]:
+            size = min(flow.payload, flow.total - begin)
+            dispatch.lost(sim, f, size if core.payload_window else size + flow.overhead, why, NEVER)
+        begin += flow.payload
 
 
 @kernel
@@ -133,6 +156,13 @@ def go_back(core: Any, flow: Any) -> None:
     flow.sent = flow.acked
     flow.sent_wire = flow.acked_wire
     flow.news = core.now
+
+
+@kernel
+def resend(flow: Any, bitmaps: Any, payload: Any) -> None:
+    """IRN sends the packet at ``again`` again: seek the next one."""
+    flow.again += payload
+    seek(flow, bitmaps)
 
 
 @kernel
@@ -163,12 +193,13 @@ def watch(core: Any, calendar: Any, flow: Any, f: Any) -> None:
 
 
 @kernel
-def timer_over(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any) -> Any:
+def timer_over(sim: Any, f: Any) -> Any:
     """A timer has run out: whether the flow sends again, or it was too early.
 
     IRN takes all that nobody has reported as arrived for lost. (Its paper sends one packet, and takes others for lost
     once a later one arrives: a window that was lost at the end of a flow would then wait for a timeout each.)
     """
+    core, flow, bitmaps = sim.core[0], sim.flows[f], sim.bitmaps
     if core.now != flow.look:  # an earlier one has taken its place
         return False
     flow.look = NEVER
@@ -180,9 +211,11 @@ def timer_over(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any) -> Any
         flow.news = core.now
         if core.recovery == GO_BACK_N:
             go_back(core, flow)
+            tell(sim, f, flow.acked, LOST_TIMEOUT)
         else:
             flow.again = flow.acked
             flow.missing = flow.sent
+            tell(sim, f, flow.acked, LOST_TIMEOUT)
             seek(flow, bitmaps)
-    watch(core, calendar, flow, f)
+    watch(core, sim.calendar, flow, f)
     return over

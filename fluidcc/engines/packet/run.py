@@ -32,7 +32,7 @@ SAMPLES = 2000
 _MOST_SAMPLED = 20_000_000  # numbers kept of all flows
 _AT_ONCE = 1 << 18  # events between reports
 _LOG = 1 << 16  # lines to begin with
-_KINDS = ("data", "ack", "cnp", "pause", "resume")
+_KINDS = ("data", "ack", "cnp", "header", "nack", "pause", "resume")
 
 
 def simulate(
@@ -244,6 +244,7 @@ def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, 
         "pfc": flow_control(plan.topology, sim) if core.pfc else None,
         "reordered": int(sim.flows["disorder"].sum()),
         "drops": int(core.dropped),
+        "trims": int(core.trimmed),
         "retransmissions": int(core.retransmissions),
         "buffer_bytes_max": float(sim.nodes["used_max"].max()),
         **more,

@@ -17,6 +17,7 @@ from fluidcc.engines.packet.layout import (
     DEPTHS,
     DROPPED,
     ENQUEUED,
+    HEADER,
     HOPS,
     MARKED,
     NEVER,
@@ -28,6 +29,7 @@ from fluidcc.engines.packet.layout import (
     RECEIVED,
     RESUME,
     RESUMED,
+    TRIMMED,
     TS,
     TX_BYTES,
     TX_CLASS,
@@ -150,8 +152,9 @@ def forward(sim: Any, i: Any, k: Any) -> None:
     q, came = packet.queue, packet.ingress
     source = sim.ports[came]
     node = sim.nodes[source.peer]
-    if port.down or not admit(core, source, node, q, port.queues[q].bytes, packet.wire):
-        drop(sim, i, k)
+    full = port.trims and too_long(core, port, packet)
+    if port.down or full or not admit(core, source, node, q, port.queues[q].bytes, packet.wire):
+        refuse(sim, i, k)
         return
     if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.queues[q].bytes):
         packet.marks = 1
@@ -165,6 +168,39 @@ def forward(sim: Any, i: Any, k: Any) -> None:
         if source.queues[q].headroom_used > 0 or above >= threshold(source, node):
             source.stopping |= 1 << q
             send_pfc(sim, came, q, PAUSE)
+
+
+@kernel
+def too_long(core: Any, port: Any, packet: Any) -> Any:
+    """Whether a packet is to be trimmed because its queue is as long as it may become; an empty one takes any."""
+    q, waiting = packet.queue, port.queues[packet.queue].bytes
+    return packet.kind == DATA and core.trims >> q & 1 and waiting > 0 and waiting + packet.wire > port.trim_above
+
+
+@kernel
+def refuse(sim: Any, i: Any, k: Any) -> None:
+    """A packet cannot join the queue of port ``i``: data that may be trimmed goes on as its header, others are lost.
+
+    What is cut off is the payload but for 64 bytes, as much as a frame has at least. Headers have a queue of their own.
+    """
+    core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
+    if packet.kind != DATA or port.down or not core.trims >> packet.queue & 1:
+        drop(sim, i, k)
+        return
+    source, q = sim.ports[packet.ingress], core.header_queue
+    size = min(packet.wire, packet.wire - packet.payload + CONTROL_BYTES)
+    if not admit(core, source, sim.nodes[source.peer], q, port.queues[q].bytes, size):
+        drop(sim, i, k)
+        return
+    core.trimmed += 1
+    if len(sim.log) > 0:
+        write(core, sim.log, TRIMMED, i, packet.flow, DATA, packet.end, port.queues[packet.queue].bytes, packet.payload)
+    packet.kind = HEADER
+    packet.wire = size
+    packet.queue = q
+    queue_up(core, sim.links, sim.bins, sim.packets, port, q, k)
+    if len(sim.log) > 0:
+        write(core, sim.log, ENQUEUED, i, packet.flow, HEADER, packet.end, port.queued, 0.0)
 
 
 @kernel

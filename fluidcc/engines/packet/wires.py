@@ -14,6 +14,8 @@ from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 
+HEADERS = 0.25  # share of a link that trimmed headers have where others wait (UE 4.1)
+
 
 def ports_of(topology: Topology) -> Any:
     """Records of all ports."""
@@ -76,8 +78,14 @@ def weights_of(scenario: Scenario, largest: int) -> Any:
     """
     if len(scenario.classes) > QUEUES - 1:
         raise InputError(f"classes: {len(scenario.classes)} are more than a port's {QUEUES - 1} queues")
+    if scenario.loss_recovery == "trimming" and len(scenario.classes) == QUEUES - 1:
+        raise InputError(f"classes: {QUEUES - 1} leave trimmed headers no queue; write {QUEUES - 2} at most")
     weights = np.zeros((QUEUES, 2))
     least = min(each.weight for each in scenario.classes)
     for q, each in enumerate(scenario.classes, 1):
         weights[q] = each.priority, each.weight / least * largest
+    if scenario.loss_recovery == "trimming":  # headers go with the classes of the highest priority
+        highest = max(each.priority for each in scenario.classes)
+        beside = sum(quantum for priority, quantum in weights if priority == highest)
+        weights[1 + len(scenario.classes)] = highest, beside * HEADERS / (1 - HEADERS)
     return weights

@@ -1,9 +1,9 @@
-"""NSCC at packet level: Ultra Ethernet Specification 1.0, 3.6.13, in a network without trimming.
+"""NSCC at packet level: Ultra Ethernet Specification 1.0, 3.6.13, with and without trimming.
 
 The queueing delay is the round trip of the packet answered less the least that was seen. One window covers all paths
 of a flow, and nothing is paced. Windows are real numbers (the specification's are whole bytes), an ACK that answers
-several packets is marked if one of them was, and losses, trims, receivers that hold senders back (3.6.13.2), and
-probes of the base RTT (3.6.13.7) are not modelled.
+several packets is marked if one of them was, and receivers that hold senders back (3.6.13.2) and probes of the base
+RTT (3.6.13.7) are not modelled.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.layout import LOST_TRIMMED
 from fluidcc.engines.packet.pacing import inflight
 from fluidcc.schemes.nscc.parameters import NSCC, gains
 
@@ -53,6 +54,7 @@ STATE = np.dtype(
         ("fast_mode", _I),
         ("achieved", _F),  # bytes acknowledged in this period of Quick Adapt
         ("qa_end", _I),  # of that period; 0 before the first ACK
+        ("trigger", _I),  # whether a trim has asked for Quick Adapt that has not come yet
         ("to_ignore", _F),  # bytes whose marks tell what Quick Adapt has reacted to
         ("ignored", _F),
     ],
@@ -100,7 +102,7 @@ def largest(me: Any) -> Any:
 
 
 @kernel
-def adapted(core: Any, flow: Any, me: Any, marked: Any) -> Any:
+def adapted(core: Any, flow: Any, me: Any, marked: Any, trimmed: Any) -> Any:
     """quick_adapt: whether it set the window or this mark is to be ignored; either undoes increases under way."""
     if not me.adapts:
         return False
@@ -108,10 +110,12 @@ def adapted(core: Any, flow: Any, me: Any, marked: Any) -> Any:
     if me.ignored < me.to_ignore and marked:
         done = True
     elif core.now >= me.qa_end:
-        if me.qa_end != 0 and me.delay > me.qa_threshold and me.achieved < me.qa_share * largest(me):
+        extreme = trimmed or me.trigger or me.delay > me.qa_threshold
+        if me.qa_end != 0 and extreme and me.achieved < me.qa_share * largest(me):
             me.W = max(me.achieved, me.packet)
             me.to_ignore = inflight(core, flow)
             me.ignored = 0.0
+            me.trigger = 0
             done = True
         me.achieved = 0.0
         me.qa_end = core.now + int((me.base_rtt + me.target) * 1e12)
@@ -163,6 +167,13 @@ def adjust(core: Any, me: Any) -> None:
 
 
 @kernel
+def update_delay(core: Any, me: Any, delay: Any) -> None:
+    """update_delay: the average moves by each sample as far as the time since the last is of its own."""
+    me.average += min((core.now - me.sampled) * 1e-12 / me.averaging, 1.0) * (delay - me.average)
+    me.sampled = core.now
+
+
+@kernel
 def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """NSCC.OnACK: by the mark and the queueing delay, one of four."""
     newly, marked = ack.covers * me.packet, ack.marks > 0
@@ -172,9 +183,8 @@ def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
     rtt = (core.now - ack.sent) * 1e-12
     me.base_rtt = min(me.base_rtt, rtt)
     me.delay = rtt - me.base_rtt
-    me.average += min((core.now - me.sampled) * 1e-12 / me.averaging, 1.0) * (me.delay - me.average)
-    me.sampled = core.now
-    if not adapted(core, flow, me, marked):
+    update_delay(core, me, me.delay)
+    if not adapted(core, flow, me, marked, False):
         if not marked:
             if me.delay >= me.target:
                 me.grown += me.fair * newly  # fair_increase
@@ -183,6 +193,24 @@ def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
         elif me.delay >= me.target:
             decrease(core, me)
         adjust(core, me)
+    limit(flow, me)
+
+
+@kernel
+def lost(core: Any, flow: Any, me: Any, size: Any, why: Any, when: Any) -> None:
+    """NSCC.OnNACK of a trimmed packet, or NSCC.OnInferredLoss: the window loses the packet, unless Quick Adapt sets it.
+
+    A trimmed packet counts as marked, and as one that met a queue of a base RTT.
+    """
+    me.ignored += size
+    done = False
+    if why == LOST_TRIMMED:
+        me.base_rtt = min(me.base_rtt, (core.now - when) * 1e-12)
+        update_delay(core, me, me.config_rtt)
+        me.trigger = 1
+        done = adapted(core, flow, me, True, True)
+    if not done:
+        me.W = max(me.W - size, me.packet)
     limit(flow, me)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from fluidcc.scenario.model import RED
@@ -28,14 +29,14 @@ REFERENCE_RTT = 12e-6  # s
 class NSCC:
     """Parameters of NSCC, the network-signalled congestion control of Ultra Ethernet (Specification 1.0, 3.6.13).
 
-    The defaults are those of a network without trimming. Gains are in packets of the specification's reference
-    network, 100 Gb/s and 12 us; `gains` scales them to the flow's own. What the specification leaves to implementations
-    is the averaging of the delay and how small a delay counts as none.
+    The defaults are those of a network without trimming, or with it where the scenario trims. Gains are in packets of
+    the specification's reference network, 100 Gb/s and 12 us; `gains` scales them to the flow's own. What the
+    specification leaves to implementations is the averaging of the delay and how small a delay counts as none.
     """
 
     target_delay: Any = parameter(
         TIME,
-        "queueing delay that tells congested from not; auto: base_rtt",
+        "queueing delay that tells congested from not; auto: base_rtt, three quarters of it with trimming",
         default=None,
         symbol="target_qdelay",
         source=_CONFIG,
@@ -96,10 +97,11 @@ class NSCC:
     )
     qa_threshold: Any = parameter(
         TIME,
-        "queueing delay that is extreme; auto: four times target_delay",
+        "queueing delay that is extreme; auto: four times target_delay, unlimited with trimming",
         default=None,
         source=_CONFIG,
         low=0,
+        unlimited=True,
         none_word="auto",
     )
     qa_gate: Any = parameter(
@@ -170,13 +172,14 @@ class NSCC:
         """T, BDP, packet, and the delays and windows that follow from them."""
         base_rtt = path.largest_base_rtt if self.base_rtt is None else self.base_rtt
         bdp = path.slowest_rate * base_rtt
-        target = base_rtt if self.target_delay is None else self.target_delay
+        target = base_rtt * (0.75 if path.trims else 1.0) if self.target_delay is None else self.target_delay
+        extreme = math.inf if path.trims else 4.0 * target
         most = 1.5 * bdp if self.max_window is None else self.max_window
         return dataclasses.replace(
             self,
             base_rtt=base_rtt,
             target_delay=target,
-            qa_threshold=4.0 * target if self.qa_threshold is None else self.qa_threshold,
+            qa_threshold=extreme if self.qa_threshold is None else self.qa_threshold,
             adjust_period=base_rtt if self.adjust_period is None else self.adjust_period,
             averaging=base_rtt if self.averaging is None else self.averaging,
             max_window=most,

@@ -230,7 +230,7 @@ def networks(draw: st.DrawFn) -> fc.Scenario:
         fc.TrafficClass(priority=draw(st.integers(0, 1)), lossless=draw(st.booleans()))
         for _ in range(draw(st.integers(1, 2)))
     )
-    schemes = [fc.NoControl(), fc.DCQCN(), fc.HPCC(), fc.DCTCP(), fc.HPCCRx(), fc.Swift()]
+    schemes = [fc.NoControl(), fc.DCQCN(), fc.HPCC(), fc.DCTCP(), fc.HPCCRx(), fc.Swift(), fc.NSCC()]
     beyond = draw(st.booleans())
     flows = tuple(
         fc.Flow(
@@ -246,6 +246,10 @@ def networks(draw: st.DrawFn) -> fc.Scenario:
         )
         for i in range(draw(st.integers(1, 5)))
     )
+    recovery = draw(st.sampled_from(["gbn", "irn", "trimming"]))
+    pfc = draw(st.sampled_from([None, fc.PFC()]))
+    if recovery == "trimming" and all(each.lossless for each in classes):
+        pfc = None  # nothing could be trimmed
     failures = ()
     if draw(st.booleans()):
         name = draw(st.sampled_from(["a>x", "x>b", "y>b"]))
@@ -253,14 +257,15 @@ def networks(draw: st.DrawFn) -> fc.Scenario:
     return fc.Scenario(
         links,
         flows,
-        loss_recovery=draw(st.sampled_from(["gbn", "irn"])),
+        loss_recovery=recovery,
+        trim_above=draw(st.sampled_from([None, "0B", "20KB"])),
         load_balancing=draw(st.sampled_from(["flow", "flow", "packet", "flowlet"])),
         ack_interval=draw(st.sampled_from([1, 1, 4])),
         ack_queue=draw(st.sampled_from(["data", "control"])),
         window_unit=draw(st.sampled_from(["wire", "payload"])),
         nack_interval=draw(st.sampled_from([None, "200us"])),
         buffer=draw(st.sampled_from(["600KB", "1GB"])),
-        pfc=draw(st.sampled_from([None, fc.PFC()])),
+        pfc=pfc,
         classes=classes,
         failures=failures,
     )
@@ -280,11 +285,13 @@ def test_every_byte_is_delivered_once(scenario: fc.Scenario, seed: int) -> None:
         assert flow.finish > 0, f"flow {m} has not ended"
         assert flow.received == flow.received_end == flow.acked == flow.sent == scenario.flows[m].size
         assert flow.received_wire == flow.acked_wire
-    assert core.injected == core.delivered + core.dropped
+    assert core.injected == core.delivered + core.dropped + core.trimmed
+    assert core.trimmed == 0 or scenario.loss_recovery == "trimming"
+    assert not sim.flows["away"].any()
     payload = sum(-(-int(f.size) // PACKET) for f in scenario.flows)
     assert core.injected == payload + core.retransmissions
     assert core.retransmissions >= core.dropped
-    assert not sim.bitmaps.any() or scenario.loss_recovery == "irn"
+    assert not sim.bitmaps.any() or scenario.loss_recovery != "gbn"
     assert (sim.nodes["used"] == 0).all()
     assert (sim.nodes["shared_used"] == 0).all()
 
@@ -303,7 +310,10 @@ def test_rates_count_what_is_sent_again() -> None:
 @pytest.mark.parametrize(
     ("change", "word"),
     [
-        ({"loss_recovery": "selective"}, "loss_recovery: 'selective' is not a choice; write none or gbn or irn"),
+        (
+            {"loss_recovery": "selective"},
+            "loss_recovery: 'selective' is not a choice; write none or gbn or irn or trimming",
+        ),
         ({"retransmission_timeout": 0}, "retransmission_timeout: 0s is too small"),
         ({"loss_recovery": "gbn", "retransmission_timeout": "4us"}, "retransmission_timeout: 4us is over before"),
         ({"loss_recovery": "irn", "low_timeout": "4us"}, "low_timeout: 4us is over before"),

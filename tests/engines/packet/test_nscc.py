@@ -33,10 +33,24 @@ class Sender:
         self.core, self.flow = records(layout.CORE, 1)[0], records(layout.FLOW, 1)[0]
         self.me = records(rules.STATE, 1)[0]
         self.flow.line_rate, self.flow.rate, self.flow.sent_wire = LINE, rate, 10_000_000
-        given = {"largest_base_rtt": T, "line_rate": LINE, "slowest_rate": LINE, "window_packet": PACKET}
+        given = {
+            "largest_base_rtt": T,
+            "line_rate": LINE,
+            "slowest_rate": LINE,
+            "window_packet": PACKET,
+            "trims": False,
+        }
         known: Any = SimpleNamespace(**{**given, **(path or {})})
+        self.known = known
         rules.fill(resolve_fields(fc.NSCC(**parameters)).bind(known), self.flow, self.me)
         plain(rules.begin)(self.core, self.flow, self.me)
+
+    def lose(self, at: float, why: Any, rtt: float = 13.0, flying: int = 100_000) -> float:
+        """News of a lost packet at a time [us], which was sent a round trip before; the window then."""
+        self.core.now = round(at * 1e6)
+        self.flow.acked_wire = self.flow.sent_wire - flying
+        plain(rules.lost)(self.core, self.flow, self.me, PACKET, why, self.core.now - round(rtt * 1e6))
+        return float(self.me.W)
 
     def ack(self, at: float, delay: float, marked: bool = False, covers: int = 1, flying: int = 100_000) -> float:
         """An ACK at a time [us] of packets that waited for so long [us]; the window then."""
@@ -130,6 +144,54 @@ def test_quick_adapt_takes_what_came_through() -> None:
     assert sender.ack(62.0, 60.0, marked=True) == 7e3  # that was all of it, and the period is over: anew
 
 
+def test_each_loss_takes_its_packet_off_the_window() -> None:
+    """OnInferredLoss and OnNACK; only a trim says something of delays, and asks for Quick Adapt."""
+    sender = Sender(initial_window="3KB", path={"trims": True})
+    for why in (layout.LOST_GAP, layout.LOST_TIMEOUT):
+        assert sender.lose(5.0, why) == 3e3 - 1e3 * (1 + (why == layout.LOST_TIMEOUT))
+        assert (sender.me.average, sender.me.trigger) == (0.0, 0)
+    assert sender.lose(6.0, layout.LOST_TIMEOUT) == 1e3  # no less than a packet
+    sender = Sender(initial_window="100KB", path={"trims": True})
+    assert sender.lose(3.0, layout.LOST_TRIMMED, rtt=11.0) == 99e3  # there is no period of Quick Adapt yet: it begins
+    assert sender.me.average == exactly(3 / 12 * 12 * US)  # as if it had met a queue of the configured base RTT
+    assert sender.me.base_rtt == exactly(11 * US)
+    assert (sender.me.trigger, sender.flow.window) == (1, 98_001.0)
+    assert sender.me.qa_end == (3 + 11 + 9) * 1_000_000
+
+
+def test_a_trim_asks_for_quick_adapt() -> None:
+    """At the end of the period, by a NACK or an ACK without delay; then what was in flight is ignored, NACKs too."""
+    for by_nack in (True, False):
+        sender = Sender(eta=0.0, path={"trims": True})
+        sender.ack(13.0, 0.0)  # begins a period of 12 + 9 us
+        for k in range(5):
+            sender.ack(14.0 + k, 0.0)
+        before = sender.me.W
+        assert sender.lose(20.0, layout.LOST_TRIMMED) == before - 1e3
+        if by_nack:
+            assert sender.lose(34.0, layout.LOST_TRIMMED, flying=4000) == 5e3
+            assert sender.lose(34.1, layout.LOST_TRIMMED) == 5e3  # 1000 of 4000
+        else:
+            assert sender.ack(34.0, 0.0, flying=4000) == 6e3  # the ACK's own packet came through, too
+            assert sender.lose(34.1, layout.LOST_TRIMMED) == 6e3
+        left = float(sender.me.W)
+        for k in range(3):
+            assert sender.lose(34.2 + k, layout.LOST_TRIMMED) == left - 1e3 * (k == 2)
+            if k == 1:  # the fourth 1000 bytes: no longer ignored
+                sender.me.ignored = 4000.0
+
+
+def test_with_trimming_the_target_is_lower_and_delays_are_not_extreme() -> None:
+    p = resolve_fields(fc.NSCC()).bind(Sender(path={"trims": True}).known)
+    assert (p.target_delay, p.qa_threshold) == (exactly(9 * US), math.inf)
+    assert gains(p).alpha == exactly(4.0 * (9 / 12) * PACKET / (9 * US))
+    p = resolve_fields(fc.NSCC(target_delay="12us", qa_threshold="40us")).bind(Sender(path={"trims": True}).known)
+    assert (p.target_delay, p.qa_threshold) == (exactly(12 * US), exactly(40 * US))
+    scenario = resolve(fc.incast(2, scheme=fc.NSCC(), loss_recovery="trimming"))
+    bound = bind(scenario, scenario.flows[0])
+    assert bound.target_delay == exactly(0.75 * bound.base_rtt)
+
+
 @pytest.mark.parametrize(
     ("options", "covers", "delay"),
     [({}, 20, 50.0), ({"qa_gate": 4}, 10, 50.0), ({"quick_adapt": False}, 1, 50.0), ({}, 1, 47.9)],
@@ -196,15 +258,32 @@ class Text:
     qa_end: float = 0.0
     to_ignore: float = 0.0
     ignored: float = 0.0
+    trigger_qa: bool = False
 
-    def quick_adapt(self, marked: bool, delay: float, now: float, inflight: float, most: float) -> bool:
+    def quick_adapt(
+        self, marked: bool, delay: float, now: float, inflight: float, most: float, is_loss: bool = False
+    ) -> bool:
         done = self.ignored < self.to_ignore and marked
         if not done and now >= self.qa_end - 1e-12:
-            if self.qa_end and delay > self.p.qa_threshold and self.achieved < most / 8:
+            asked = self.trigger_qa or is_loss or delay > self.p.qa_threshold
+            if self.qa_end and asked and self.achieved < most / 8:
                 self.cwnd, self.to_ignore, self.ignored = max(self.achieved, self.p.mtu), inflight, 0.0
-                done = True
+                done, self.trigger_qa = True, False
             self.achieved, self.qa_end = 0.0, now + self.base_rtt + self.p.target_delay
         return done
+
+    def refuse(self, now: float, rtt: float, inflight: float) -> str:
+        """NSCC.OnNACK of a trimmed packet."""
+        p = self.p
+        self.base_rtt = min(self.base_rtt, rtt)
+        self.average += min(1.0, (now - self.last_delay) / p.base_rtt) * (p.base_rtt - self.average)
+        self.last_delay = now
+        self.ignored, self.trigger_qa = self.ignored + p.mtu, True
+        if self.quick_adapt(True, 0.0, now, inflight, 1.5 * p.bdp * self.base_rtt / p.base_rtt, is_loss=True):
+            self.inc_bytes = self.received_bytes = 0.0
+            return "adapt"
+        self.cwnd = max(self.cwnd - p.mtu, p.mtu)
+        return "cut"
 
     def acknowledge(self, now: float, rtt: float, marked: bool, inflight: float) -> str:
         p, g, newly = self.p, gains(self.p), self.p.mtu
@@ -269,6 +348,45 @@ def test_packets_follow_the_text(flows: int, delay: str, until: str) -> None:
     assert let_go > 200
     assert min(seen["hold"], seen["proportional"], seen["cut"]) > 5
     assert (seen["adapt"] > 5) == (flows == 16)
+
+
+@pytest.mark.parametrize(("flows", "above"), [(8, None), (32, "40KB")])
+def test_packets_follow_the_text_with_trimming(flows: int, above: str | None) -> None:
+    """The same where packets are trimmed: each goes, new or again, by the text's window, to a byte.
+
+    ACKs come in the order in which a flow's packets reached the receiver; NACKs name their own.
+    """
+    scenario = fc.incast(flows, rate="100Gbps", delay="3us", scheme="nscc", preset="paper", loss_recovery="trimming",
+                         trim_above=above)  # fmt: skip
+    trace = fc.simulate(scenario, "400us", engine="packet", log=True, seed=3)
+    known = resolve(scenario)
+    p = bind(known, known.flows[1])
+    log = trace.dataset
+    rows = np.flatnonzero(log.event_flow.values == 1)
+    columns = (log[f"event_{name}"].values[rows] for name in ("time", "what", "kind", "end", "value"))
+    text = Text(p, p.max_window, p.base_rtt)
+    began: dict[int, float] = {}
+    answers: list[tuple[int, bool]] = []  # what has come whole, and has not been answered
+    seen = {"nack cut": 0, "nack adapt": 0, "adapt": 0, "proportional": 0}
+    flying = let_go = highest = again = 0
+    for time, what, kind, end, value in zip(*columns, strict=True):
+        if what == "send":
+            flying += PACKET
+            assert flying - float(value) == pytest.approx(math.floor(text.cwnd) - p.mtu + 1, abs=1.001)
+            began[int(end)] = float(time)
+            let_go, again, highest = let_go + 1, again + (end <= highest), max(highest, int(end))
+        elif what == "receive" and kind == "data":
+            answers.append((int(end), value > 0))
+        elif what == "acknowledge":
+            flying -= PACKET
+            if kind == "nack":
+                case = "nack " + text.refuse(float(time), float(time) - began[int(end)], flying)
+            else:
+                which, marked = answers.pop(0)
+                case = text.acknowledge(float(time), float(time) - began[which], marked, flying)
+            seen[case] = seen.get(case, 0) + 1
+    assert let_go > 200 < 20 * again
+    assert min(seen["nack cut"], seen["adapt"] + seen["nack adapt"]) > 5
 
 
 @pytest.mark.parametrize("delay", ["1us", "3us"])

@@ -1,0 +1,186 @@
+"""Trimming at hosts: a receiver answers a header by a NACK, and the sender sends again exactly what that names.
+
+Switches that have no room for data send its header on (`switch.refuse`; Ultra Ethernet Specification 1.0, 4.1). So loss
+is told and not inferred: packets may come in any order, and a gap is no sign. A sender keeps of each packet whether it
+has been acknowledged, must go again, or neither is known; what is known to be lost is no longer in flight. A packet of
+which nothing is known for `retransmission_timeout` is lost with its header (UE 3.5.12).
+
+An ACK tells what came in order and the packet that it answers, as IRN's does. `Flow.acked` is how much has been
+acknowledged in whatever order, and `Flow.una` from where on something has not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fluidcc.engines.packet import dispatch, pool
+from fluidcc.engines.packet.calendar import schedule
+from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.layout import (
+    ACKNOWLEDGED,
+    LOST_TIMEOUT,
+    LOST_TRIMMED,
+    NACK,
+    NEVER,
+    RECEIVED,
+    TIMEOUT,
+)
+from fluidcc.engines.packet.record import write
+from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
+
+UNKNOWN, ARRIVED, LOST = range(3)  # what a sender knows of a packet that it has sent
+
+
+@kernel
+def answer(sim: Any, k: Any) -> Any:
+    """A header at its receiver: turn it round as a NACK, with the control frames; returns the NIC."""
+    core, packet = sim.core[0], sim.packets[k]
+    flow = sim.flows[packet.flow]
+    nic = sim.routes[flow.back, 0]
+    if len(sim.log) > 0:
+        write(core, sim.log, RECEIVED, nic, packet.flow, packet.kind, packet.end, 0, 0.0)
+    packet.kind = NACK
+    packet.wire = CONTROL_BYTES
+    packet.queue = 0
+    packet.route = flow.back
+    packet.hop = 0
+    packet.ingress = -1
+    queue_up(core, sim.links, sim.bins, sim.packets, sim.ports[nic], 0, k)
+    return nic
+
+
+# -- sender ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def place(flow: Any, n: Any) -> Any:
+    """Where the sender's mark of its packet ``n`` is."""
+    return flow.bits + flow.room + n % flow.room
+
+
+@kernel
+def size_of(core: Any, flow: Any, n: Any) -> Any:
+    """Packet ``n`` as windows count it [bytes]."""
+    payload = min(flow.payload, flow.total - n * flow.payload)
+    return payload if core.payload_window else payload + flow.overhead
+
+
+@kernel
+def too_far(flow: Any, again: Any) -> Any:
+    """Whether there are no marks for a new packet: the first one that is missing lies too far back."""
+    return not again and flow.sent - flow.una >= flow.recovery_cap
+
+
+@kernel
+def departed(sim: Any, f: Any, end: Any) -> None:
+    """A data packet up to ``end`` has left its sender: note when, and have a timer look after it."""
+    core, flow = sim.core[0], sim.flows[f]
+    if end <= flow.reached:
+        core.retransmissions += 1
+    flow.reached = max(flow.reached, end)
+    sim.lists[flow.times + (end - 1) // flow.payload % flow.room] = core.now
+    if flow.look == NEVER:  # whatever went before is looked after sooner
+        flow.look = core.now + core.timeout
+        schedule(core, sim.calendar, flow.look, TIMEOUT, f)
+
+
+@kernel
+def acknowledged(core: Any, flow: Any, bitmaps: Any, ack: Any) -> None:
+    """An ACK at its sender; from here on it tells how much has been acknowledged."""
+    if ack.end > flow.una:
+        for n in range(flow.una // flow.payload, (ack.end + flow.payload - 1) // flow.payload):
+            arrived(core, flow, bitmaps, n)
+            bitmaps[place(flow, n)] = UNKNOWN  # of the packet that takes its place
+        flow.una = ack.end
+    if ack.reports > flow.una:
+        arrived(core, flow, bitmaps, (ack.reports - 1) // flow.payload)
+    seek(flow, bitmaps)
+    ack.end = flow.acked
+    ack.wire_end = flow.acked_wire
+
+
+@kernel
+def arrived(core: Any, flow: Any, bitmaps: Any, n: Any) -> None:
+    """Count packet ``n`` as acknowledged, once; it need not go again."""
+    at = place(flow, n)
+    if bitmaps[at] == ARRIVED:
+        return
+    if bitmaps[at] == LOST:
+        flow.away -= size_of(core, flow, n)
+    bitmaps[at] = ARRIVED
+    payload = min(flow.payload, flow.total - n * flow.payload)
+    flow.acked += payload
+    flow.acked_wire += payload + flow.overhead
+
+
+@kernel
+def on_nack(sim: Any, k: Any) -> Any:
+    """A NACK at its sender: what it names goes again, unless its lot is known by other ways; returns the NIC."""
+    core, packet = sim.core[0], sim.packets[k]
+    f = packet.flow
+    flow = sim.flows[f]
+    if len(sim.log) > 0:
+        write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
+    n = (packet.end - 1) // flow.payload
+    if flow.state == 1 and packet.end > flow.una and sim.bitmaps[place(flow, n)] == UNKNOWN:
+        lose(core, flow, sim.bitmaps, n)
+        dispatch.lost(sim, f, size_of(core, flow, n), LOST_TRIMMED, packet.sent)
+    pool.free(core, sim.packets, k)
+    return flow.nic
+
+
+@kernel
+def lose(core: Any, flow: Any, bitmaps: Any, n: Any) -> None:
+    """Packet ``n`` is lost: it is in flight no longer, and goes again as soon as it may."""
+    bitmaps[place(flow, n)] = LOST
+    flow.away += size_of(core, flow, n)
+    begin = n * flow.payload
+    if flow.again >= flow.missing:
+        flow.again = begin
+        flow.missing = begin + flow.payload
+    else:
+        flow.again = min(flow.again, begin)
+        flow.missing = max(flow.missing, begin + flow.payload)
+
+
+@kernel
+def resend(core: Any, flow: Any, bitmaps: Any, payload: Any) -> None:
+    """The packet at ``again`` goes again: it is in flight once more."""
+    n = flow.again // flow.payload
+    bitmaps[place(flow, n)] = UNKNOWN
+    flow.away -= size_of(core, flow, n)
+    flow.again += payload
+    seek(flow, bitmaps)
+
+
+@kernel
+def seek(flow: Any, bitmaps: Any) -> None:
+    """The next packet to send again is the first that is lost, from ``again`` to ``missing``; none if they meet."""
+    flow.again = max(flow.again, flow.una)
+    while flow.again < flow.missing and bitmaps[place(flow, flow.again // flow.payload)] != LOST:
+        flow.again += flow.payload
+
+
+@kernel
+def timer_over(sim: Any, f: Any) -> Any:
+    """A timer has run out: whether packets are lost, of which nothing has been heard for so long."""
+    core, flow, bitmaps = sim.core[0], sim.flows[f], sim.bitmaps
+    flow.look = NEVER
+    if flow.state != 1:
+        return False
+    oldest, over = NEVER, False
+    for n in range(flow.una // flow.payload, (flow.sent + flow.payload - 1) // flow.payload):
+        if bitmaps[place(flow, n)] != UNKNOWN:
+            continue
+        when = sim.lists[flow.times + n % flow.room]
+        if core.now - when >= core.timeout:
+            over = True
+            lose(core, flow, bitmaps, n)
+            dispatch.lost(sim, f, size_of(core, flow, n), LOST_TIMEOUT, when)
+        else:
+            oldest = min(oldest, when)
+    core.timeouts += over
+    if oldest < NEVER:
+        flow.look = oldest + core.timeout
+        schedule(core, sim.calendar, flow.look, TIMEOUT, f)
+    return over
