@@ -213,7 +213,7 @@ def _ideal(
     zeros = [np.zeros(many) for _ in range(4)]
     arguments = (
         paths.there, paths.back, paths.ack_share, flow, np.where(ports.host, 1.0, utilisation) * ports.rate, wire,
-        (1.0 - utilisation) * first, tail, transfers.start, tuple(waits), begins, ends, kept,
+        (1.0 - utilisation) * first, paths.rtt, tail, transfers.start, tuple(waits), begins, ends, kept,
     )  # fmt: skip
     work = (
         np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count), np.zeros(count), np.zeros(count),

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.engines.flow_level.layout import layout_of
 from fluidcc.engines.flow_level.run import flow_times
 from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.fabrics import named_topology
+from fluidcc.scenario.model import resolve
 
 TOPOLOGY = named_topology("leaf-spine:2x1x4")
 ROWS = [(source, 4, 0.0, "1MB") for source in (0, 1, 2, 3)]
@@ -54,6 +56,26 @@ def test_nothing_ends_after_until(model: str, until: str) -> None:
         expected = np.where(expected <= horizon, expected, np.nan)
         assert getattr(cut, name) == pytest.approx(expected, nan_ok=True)
     assert np.isnan(cut.answered).any()
+
+
+@pytest.mark.parametrize("scheme", ["none", "hpcc"])
+@pytest.mark.parametrize("apart", [None, 0, "20us"])
+def test_loads_of_the_ideal_keep_bytes_whatever_shares_the_work(scheme: str, apart: Any) -> None:
+    """What every port carried is what crossed it, and never less than nothing; 1e-9 was stated beforehand."""
+    rng = np.random.default_rng(5)
+    hosts = [rng.choice(8, 2, replace=False) for _ in range(40)]
+    rows = [(int(a), int(b), float(rng.uniform(0, 3e-5)), float(10 ** rng.uniform(0, 6))) for a, b in hosts]
+    given = resolve(scenario(rows, scheme))
+    times = flow_times(given, apart=apart)
+    _, ports, paths = layout_of(given)
+    crossed = np.zeros(len(ports.rate))
+    for row, flow in zip(rows, range(len(rows)), strict=True):
+        wire = row[3] + math.ceil(row[3] / 1000) * paths.overhead[flow]
+        crossed[paths.there[flow][paths.there[flow] >= 0]] += wire
+        crossed[paths.back[flow][paths.back[flow] >= 0]] += wire * paths.ack_share[flow]
+    carried = (times.load * ports.rate).sum(axis=0) * times.interval
+    assert carried == pytest.approx(crossed, rel=1e-9, abs=1e-6)
+    assert times.load.min() > -1e-9
 
 
 @pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "dcqcn"])
