@@ -24,6 +24,7 @@ from fluidcc.surface import constructor, public, refuse_unknown
 
 Array = np.ndarray[Any, Any]
 _SMALLEST = 64  # of a batch of several
+_FUNCTIONS = 32  # of each, compiled; the oldest goes first
 _KEPT = 64  # equations whose compiled functions are kept
 
 
@@ -81,10 +82,18 @@ class Equation:
                 raise InputError(f"lags[{i}]: {lag}; give a lag of 0 or more")
         self._check_lags()
         n = len(self.states)
-        with our_settings():
-            shaped = jax.eval_shape(
-                lambda x, v: self.kernels.rate(0.0, x, (x,) * len(self.lags), v), jnp.zeros(n), jnp.asarray(self.vector)
-            )
+        try:
+            with our_settings():
+                shaped = jax.eval_shape(
+                    lambda x, v: self.kernels.rate(0.0, x, (x,) * len(self.lags), v),
+                    jnp.zeros(n),
+                    jnp.asarray(self.vector),
+                )
+        except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError):
+            raise InputError(
+                "function: asks for a number where there is none yet; write jax.numpy in place of numpy and math, and "
+                "jax.numpy.where in place of if"
+            ) from None
         if shaped.shape != (n,):
             raise InputError(
                 f"function: gives an array of shape {shaped.shape} for {n} states ({', '.join(self.states)}); "
@@ -204,6 +213,8 @@ class Kernels:
         """A compiled function by what tells it from others, made when first asked for."""
         if name not in self.compiled:
             self.compiled[name] = make()
+            while len(self.compiled) > _FUNCTIONS:
+                del self.compiled[next(iter(self.compiled))]
         return self.compiled[name]
 
 

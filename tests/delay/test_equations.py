@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 
 import jax.numpy as jnp
@@ -170,6 +171,9 @@ def test_pictures_have_labels():
         (lambda: fc.delay.Equation(lag_alone, [1.0], {"k": "fast"}), "k: 'fast' is no number"),
         (lambda: fc.delay.Equation(lag_alone, [1.0], {"k": 1}, states=["a", "b"]), "shape .1,. for 2 states"),
         (lambda: fc.delay.Equation(lag_alone, [1.0], {"x": 1}), "name 'x' is there twice"),
+        (lambda: fc.delay.Equation(lambda t, x, past, p: [np.sin(x[0])], [1.0]), "write jax.numpy in place of numpy"),
+        (lambda: fc.delay.Equation(lambda t, x, past, p: [math.sin(x[0])], [1.0]), "write jax.numpy in place of numpy"),
+        (lambda: fc.delay.Equation(lambda t, x, past, p: [x[0] if x[0] > 0 else 0], [1.0]), "where in place of if"),
         (lambda: may().at(tua=2.0), "there is no 'tua'; did you mean tau?"),
         (lambda: fc.delay.solve(may(), 10.0, past=[1.0]), "past: .*give 2 finite numbers .prey, predator."),
         (lambda: fc.delay.solve(may(), 10.0, past={"prey": 1.0}), "past: predator is missing"),
