@@ -162,7 +162,10 @@ def _all(
             if kept is not None:
                 listed = rows.tobytes() if isinstance(rows, np.ndarray) else repr(rows).encode()
                 path = kept / f"{name}-seed{seed}-{signature(made_by, topology, chosen, settings, listed)}.nc"
-            make = partial(run, topology, rows, name, chosen, seed, report=partial(told, k), **settings)
+
+            def make() -> FabricRun:
+                return run(topology, rows, name, chosen, seed, report=partial(told, k), **settings)
+
             found = kept_or_made(path, read_run, make)
             shares[k] = 1.0
             # Pairs have more flows than there is time for: those whose turn never came say nothing.
