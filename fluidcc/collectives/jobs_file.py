@@ -71,12 +71,7 @@ def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
         raise InputError(
             f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them"
         )
-    found = [(_job(table, k, text, name), _line(text, "ranks", k)) for k, table in enumerate(tables)]
-    named = [job.name for job, _ in found]
-    twice = next((k for k, each in enumerate(named) if each and each in named[:k]), None)
-    if twice is not None:
-        raise InputError(f"{name}, line {_line(text, 'name', twice)}: name: {named[twice][:40]!r} is there twice")
-    return found
+    return [(_job(table, k, text, name), _line(text, "ranks", k)) for k, table in enumerate(tables)]
 
 
 def _job(table: dict[str, Any], index: int, text: str, name: str) -> Job:

@@ -13,13 +13,12 @@ from fluidcc.engines.flow_level import memory, senders
 from fluidcc.engines.flow_level.dispatch import REFUSED, SIDES
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports
 from fluidcc.engines.flow_level.load import Load, load_of
-from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, OVERFLOW, PAUSES, STATUS, STEP, USED
+from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, PAUSES, STATUS, STEP, USED
 from fluidcc.engines.flow_level.transfers import Transfers, Waits
-from fluidcc.engines.packet.buffers import check_room, headroom
+from fluidcc.engines.packet.buffers import headroom
 from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
-from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least
 _WAITS = 4.0  # times the longest round trip, that what senders are told may be late
@@ -35,18 +34,13 @@ def run(
     Raises
     ------
     InputError
-        If flows run several schemes, or one that asks for what is not followed here, or a switch would lose packets.
+        If flows run several schemes, or one that asks for what is not followed here.
     """
     names = sorted({flow.scheme.name for flow in scenario.flows})
     if len(names) > 1 or len({id(flow.scheme) for flow in scenario.flows}) > 1:
         raise InputError(f"scheme: flows of the flow-level engine run one; these run {' and '.join(names)}, or several")
     if names[0] in REFUSED:
         raise REFUSED[names[0]]
-    if scenario.ack_interval > 1 and names[0] != "none":
-        raise InputError(
-            f"ack_interval: {scenario.ack_interval:g}; senders of the flow-level engine are told of every packet; "
-            "write 1, or engine='packet'"
-        )
     count, longest = len(transfers), int(paths.there.shape[1])
     if longest - 1 > memory.HOPS:
         raise InputError(f"flows: a path crosses {longest - 1} switches; at most {memory.HOPS} are followed")
@@ -87,14 +81,7 @@ def run(
     steps, began = 0, time.perf_counter()
     clock = began
     while now[LEFT] > 0 and now[STEP] * dt < until:
-        steps += law.go(m, dt, int(min(_STEPS, np.ceil(until / dt) - now[STEP])), given)
-        if now[OVERFLOW]:
-            name = topology.nodes[now[OVERFLOW] - 1]
-            when, size = show(now[STEP] * dt, TIME), show(float(scenario.buffer), SIZE)
-            raise InputError(
-                f"buffer: {size} of {name!r} is full by {when}, and "
-                "the flow-level engine loses nothing; write a larger buffer, turn on PFC, or write engine='packet'"
-            )
+        steps += law.go(m, dt, _STEPS, given)
         if now[STATUS] == FULL:
             m = m._replace(slots=memory.grown(m.slots), used=np.concatenate([m.used, np.arange(slots, 2 * slots)]))
             slots *= 2
@@ -115,8 +102,6 @@ def run(
     if len(circle) and now[USED] == now[HELD] == 0:
         raise InputError(f"transfer {circle[0]}: waits for itself by way of others; break the circle in after")
     begins[circle] = begins[heap[: now[HELD]]] = np.nan
-    begins[begins > until] = np.nan
-    ends[ends > until] = np.nan
     stood = zip(ports.names, m.ports.pauses, m.ports.paused_s, strict=True)
     paused = {name: (int(count), float(spent)) for name, count, spent in stood if count}
     numbers = {"model": "dynamics", "compile_s": compile_s, "wall_s": wall, "steps": steps, "dt_s": dt,
@@ -140,8 +125,6 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
             if node >= 0:
                 kept = headroom(port, topology.ports[port.reverse], largest) if pfc.headroom is None else pfc.headroom
                 shared[node] -= kept + pfc.reserve
-        for name, node in switches.items():
-            check_room(scenario, name, shared[node], largest)
     flows = scenario.flows
     crossed = np.unique(np.concatenate([paths.there.ravel(), paths.back.ravel()]))
     return memory.Net(

@@ -73,7 +73,7 @@ class Fluid:
         alien = sorted(side.NEEDS - _KNOWN) + (["sending"] if side.sending is not None else [])
         if alien:
             raise InputError(
-                f"scheme {scheme_of(scheme).name}: it needs {alien[0]}, which the flow-level engine does not know; "
+                f"scheme {scheme_of(scheme).name}: the flow-level engine does not follow {alien[0]}, which it needs; "
                 "write model='ideal', or engine='packet'"
             )
         for name, modelled in side.ONLY.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.flow_level.calendar import ALL, pass_by, pop, push, tell
-from fluidcc.engines.flow_level.load import along, carry
+from fluidcc.engines.flow_level.load import add, carry
 from fluidcc.engines.flow_level.max_min import solve
 from fluidcc.engines.packet.jit import entry
 
@@ -21,7 +21,7 @@ _CRUMB = 1e-6  # bytes: rounding
 
 @entry
 def run(
-    there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: Any, free: Any, soon: Any, tail: Any, delay:
+    there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: Any, free: Any, tail: Any, delay:
     Any, waits: Any, begins: Any, ends: Any, kept: Any, events: Any, apart: Any, until: Any, heap: Any, active:
     Any, to_send: Any, owed: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any,
     port_rate: Any, load: Any,
@@ -29,8 +29,7 @@ def run(
     """Go on until all have ended, or ``until``, or after so many events.
 
     ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK
-    is; ``ends`` becomes these two times, and when it had left. ``free`` bytes go beside the rate, in the first ``soon``
-    of each flow's transfers.
+    is; ``ends`` becomes these two times, and when it had left.
     """
     waits_at, listed, what, awaits = waits
     now, held, count = kept[NOW], int(kept[HELD]), int(kept[ACTIVE])
@@ -50,7 +49,6 @@ def run(
         if first >= until:
             break
         onward = max(first, now) + apart
-        carry(load, port_rate, now, onward)
         i = 0
         while i < count:
             t = active[i]
@@ -64,11 +62,11 @@ def run(
                 kept[LEFT] -= 1
                 count -= 1
                 active[i] = active[count]
-                along(load, there[flow[t]], -rate[t], end, onward)  # nothing goes beyond the end
-                along(load, back[flow[t]], -rate[t] * ack_share[flow[t]], end, onward)
+                add(load, there, flow[t], end, to_send[t] - sent)  # not sent beyond the end
             else:
                 to_send[t] -= sent
                 i += 1
+        carry(load, port_rate, now, onward)
         now = onward
         before = count
         while held > 0 and begins[heap[0]] <= now:
@@ -86,17 +84,7 @@ def run(
         for i in range(before, count):  # what they have sent since they started
             t = active[i]
             to_send[t] -= rate[t] * (now - begins[t])
-            along(load, there[flow[t]], rate[t], begins[t], now)
-            along(load, back[flow[t]], rate[t] * ack_share[flow[t]], begins[t], now)
-            if free[t] > 0.0:
-                along(load, there[flow[t]], free[t] / soon[flow[t]], begins[t], begins[t] + soon[flow[t]])
-                along(
-                    load,
-                    back[flow[t]],
-                    free[t] * ack_share[flow[t]] / soon[flow[t]],
-                    begins[t],
-                    begins[t] + soon[flow[t]],
-                )
+            add(load, there, flow[t], begins[t], free[t] + rate[t] * (now - begins[t]))
         for p in range(len(port_rate)):
             port_rate[p] = acks[p]
         for i in range(count):

@@ -39,18 +39,14 @@ def carry(load: Any, rates: Any, since: Any, until: Any) -> None:
 
 
 @kernel
-def along(load: Any, ports: Any, rate: Any, since: Any, until: Any) -> None:
-    """Add a rate from one time to another to the ports of a path, (hops,); a negative one takes off."""
+def add(load: Any, there: Any, f: Any, time: Any, sent: Any) -> None:
+    """Add bytes to all ports of a path at once."""
     carried, width = load
-    widen(carried, width, until)
-    k = int(since / width[0])
-    while k < len(carried) and k * width[0] < until:
-        spent = min(until, (k + 1) * width[0]) - max(since, k * width[0])
-        if spent > 0.0:
-            for h in range(len(ports)):
-                if ports[h] >= 0:
-                    carried[k, ports[h]] += rate * spent
-        k += 1
+    widen(carried, width, time)
+    k = min(int(time / width[0]), len(carried) - 1)
+    for h in range(there.shape[1]):
+        if there[f, h] >= 0:
+            carried[k, there[f, h]] += sent
 
 
 @kernel

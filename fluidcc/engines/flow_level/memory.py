@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 FREE, SENDING, ARRIVING, DRAINING = map(np.int8, range(4))  # what a slot does
-STEP, HELD, USED, LEFT, STATUS, PAUSES, BUSY, OVERFLOW = range(8)  # of `Steps.now`
+STEP, HELD, USED, LEFT, STATUS, PAUSES, BUSY = range(7)  # of `Steps.now`
 RUNNING, DONE, FULL, IDLE = range(4)  # status
 
 

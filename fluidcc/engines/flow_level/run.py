@@ -134,18 +134,10 @@ def flow_times(
     began = time.perf_counter()
     scenario = resolve(scenario)
     transfers = transfers_of(scenario) if transfers is None else transfers
-    if not isinstance(transfers, Transfers):
-        raise InputError(f"transfers: {repr(transfers)[:40]}; give a fluidcc.engines.flow_level.transfers.Transfers")
     if transfers.flow.min() < -1 or not 0 <= transfers.flow.max() < len(scenario.flows):
         raise InputError(f"transfers flow: names none of the scenario's {len(scenario.flows)}, counted from 0")
     seed = whole(seed, 0, (1 << 63) - 1, "seed")
     horizon = math.inf if until is None else quantity(until, TIME, "until")
-    if not horizon > 0:
-        raise InputError(f"until: {show(horizon, TIME)} is over before anything begins; give a time above 0")
-    if model == "ideal" and dt is not None:
-        raise InputError("dt: the ideal goes from event to event; leave it out, or write model='dynamics'")
-    if report is not None and not callable(report):
-        raise InputError(f"report: {repr(report)[:30]} is no function; give one that is told the share done")
     topology, ports, paths = layout_of(scenario)
     alone, waits = alone_of(scenario, paths, transfers), waits_of(scenario, transfers)
     if apart is None:
@@ -213,7 +205,7 @@ def _ideal(
     zeros = [np.zeros(many) for _ in range(4)]
     arguments = (
         paths.there, paths.back, paths.ack_share, flow, np.where(ports.host, 1.0, utilisation) * ports.rate, wire,
-        (1.0 - utilisation) * first, paths.rtt, tail, transfers.start, tuple(waits), begins, ends, kept,
+        (1.0 - utilisation) * first, tail, transfers.start, tuple(waits), begins, ends, kept,
     )  # fmt: skip
     work = (
         np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count), np.zeros(count), np.zeros(count),
@@ -233,5 +225,5 @@ def _ideal(
     waiting = np.flatnonzero(waits.awaits > 0)
     if len(waiting) and kept[ideal.HELD] == kept[ideal.ACTIVE] == 0:
         raise InputError(f"transfer {waiting[0]}: waits for itself by way of others; break the circle in after")
-    begins[(waits.awaits > 0) | (begins > until)] = np.nan
+    begins[waits.awaits > 0] = np.nan
     return begins, ends, load, {"model": "ideal", "compile_s": compile_s, "wall_s": wall}

@@ -21,7 +21,6 @@ from fluidcc.engines.flow_level.memory import (
     HELD,
     IDLE,
     LEFT,
-    OVERFLOW,
     PAUSES,
     RUNNING,
     SENDING,
@@ -204,15 +203,9 @@ def ack_delay(net: Any, f: Any, dt: Any) -> Any:
 
 @kernel
 def _pause(m: Any, dt: Any) -> None:
-    """Flow control: a port stands still while too much of what it sent waits at its far end.
-
-    Without it a switch that is full is noted, as it would lose packets.
-    """
+    """Flow control: a port stands still while too much of what it sent waits at its far end."""
     net, ports = m.net, m.ports
     if net.pausing[0] == 0:
-        for node in range(len(net.shared)):
-            if m.node_used[node] > net.shared[node]:
-                m.now[OVERFLOW] = node + 1
         return
     for k in range(len(net.used)):
         p = net.used[k]

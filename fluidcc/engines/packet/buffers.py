@@ -58,21 +58,11 @@ def set_thresholds(scenario: Scenario, topology: Topology, sim: Sim, largest: in
         if node.shared < UNLIMITED:
             node.shared -= classes * (row.headroom + node.reserve)
     for node, name in zip(sim.nodes, topology.nodes, strict=True):
-        check_room(scenario, name, node.shared, largest)
-
-
-def check_room(scenario: Scenario, name: str, shared: float, largest: int) -> None:
-    """Refuse a switch whose ports share less than two packets [bytes] once headroom and reserves are off its buffer.
-
-    Raises
-    ------
-    InputError
-    """
-    if shared < 2 * largest:
-        raise InputError(
-            f"buffer: {show(scenario.buffer, SIZE)} of {name!r} does not hold the headroom and reserves of its "
-            f"ports ({show(float(scenario.buffer) - float(shared), SIZE)}); write a larger buffer or less headroom"
-        )
+        if node.shared < 2 * largest:
+            raise InputError(
+                f"buffer: {show(scenario.buffer, SIZE)} of {name!r} does not hold the headroom and reserves of its "
+                f"ports ({show(float(node.buffer - node.shared), SIZE)}); write a larger buffer or less headroom"
+            )
 
 
 def headroom(port: Port, back: Port, largest: int) -> int:
