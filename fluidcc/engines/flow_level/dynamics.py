@@ -13,12 +13,13 @@ from fluidcc.engines.flow_level import memory, senders
 from fluidcc.engines.flow_level.dispatch import REFUSED, SIDES
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports
 from fluidcc.engines.flow_level.load import Load, load_of
-from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, PAUSES, STATUS, STEP, USED
+from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, OVER, PAUSES, STATUS, STEP, USED
 from fluidcc.engines.flow_level.transfers import Transfers, Waits
 from fluidcc.engines.packet.buffers import headroom
 from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
+from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least
 _WAITS = 4.0  # times the longest round trip, that what senders are told may be late
@@ -89,6 +90,8 @@ def run(
             law.grow()
             compile_s += law.prepare(m, dt, given)
             clock += time.perf_counter() - again
+        elif now[STATUS] == OVER:
+            _refuse_overflow(scenario, topology, m, dt)
         elif now[STATUS] == IDLE:
             now[STEP] = memory.step_of(float(begins[heap[0]]), dt)
             for each in (m.ports.seen, m.ports.acks, m.ports.next_acks, m.ports.waiting_acks):
@@ -107,6 +110,18 @@ def run(
     numbers = {"model": "dynamics", "compile_s": compile_s, "wall_s": wall, "steps": steps, "dt_s": dt,
                "pauses": int(now[PAUSES]), "paused": paused, "slots": slots}  # fmt: skip
     return begins, ends, load, numbers
+
+
+def _refuse_overflow(scenario: Scenario, topology: Topology, m: memory.Steps, dt: float) -> None:
+    """Say which switch would lose packets."""
+    free = (m.net.shared - m.node_used)[m.net.source]
+    room = np.where(free < 0.0, -np.inf, m.net.dropping[0] * free - m.ports.backlog)
+    port = int(np.argmin(np.where(m.net.source >= 0, room, np.inf)))
+    raise InputError(
+        f"buffer: {show(scenario.buffer, SIZE)} of {topology.ports[port].source!r} overflows at "
+        f"{show(m.now[STEP] * dt, TIME)}, and packets would be lost, which the flow-level engine's are not; "
+        "write a larger buffer, PFC, model='ideal', or engine='packet'"
+    )
 
 
 def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -> memory.Net:
@@ -133,5 +148,6 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
         ports.rate, np.array(marking, float), joining, source, target,
         np.full(len(source), -1.0 if pfc is None or pfc.xoff is None else float(pfc.xoff)), shared,
         np.array([0.0 if pfc is None else float(pfc.alpha)]), np.array([0.0 if pfc is None else float(pfc.xon_gap)]),
-        np.array([pfc is not None]), crossed[crossed >= 0].astype(np.int64),
+        np.array([pfc is not None]), np.array([1e18 if scenario.egress_alpha is None else scenario.egress_alpha]),
+        crossed[crossed >= 0].astype(np.int64),
     )  # fmt: skip

@@ -21,6 +21,7 @@ from fluidcc.engines.flow_level.memory import (
     HELD,
     IDLE,
     LEFT,
+    OVER,
     PAUSES,
     RUNNING,
     SENDING,
@@ -182,6 +183,13 @@ def _count(m: Any, dt: Any, load: Any) -> None:
         ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
         carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
+    if net.pausing[0] == 0:
+        for j in range(len(net.used)):
+            node = net.source[net.used[j]]
+            if node >= 0:
+                free = net.shared[node] - m.node_used[node]
+                if free < 0.0 or ports.backlog[net.used[j]] > net.dropping[0] * free:
+                    m.now[STATUS] = OVER
 
 
 @kernel

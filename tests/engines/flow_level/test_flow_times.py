@@ -176,6 +176,28 @@ def test_pauses_hold_back_who_shares_the_port() -> None:
     assert with_.makespan == pytest.approx(without.makespan, rel=0.02)  # the receiver's port is busy all the time
 
 
+@pytest.mark.parametrize(
+    ("network", "loses"),
+    [
+        ({"buffer": "900KB"}, True),  # six of 200 KB come within the time that the port takes for one
+        ({"buffer": "1.05MB"}, False),
+        ({"buffer": "4MB", "egress_alpha": 0.3}, True),  # of one queue, and what is free shrinks with it
+        ({"buffer": "4MB", "egress_alpha": 0.35}, False),
+        ({"buffer": "1MB", "pfc": fc.PFC("100KB")}, False),
+    ],
+)
+def test_buffers_that_overflow_are_refused_where_packets_are_lost(network, loses: bool) -> None:
+    """Just where packets lose some, to a tenth of the buffer."""
+    given = scenario([(i, 3, 0.0, 2e5) for i in (0, 1, 2, 4, 5, 6)], **{"pfc": None, **network})
+    assert (fc.simulate(given, "1ms", engine="packet").summary["drops"] > 0) == loses
+    if loses:
+        with pytest.raises(InputError, match=r"buffer: .*B of .8. overflows at .* write a larger buffer, PFC"):
+            flow_times(given, model="dynamics")
+    else:
+        assert np.isfinite(flow_times(given, model="dynamics").completion).all()
+    assert np.isfinite(flow_times(given).completion).all()
+
+
 @pytest.mark.parametrize("dt", ["2us", "1.9us", "1.3us"])
 def test_a_last_byte_leaves_at_the_ports_rate(dt: str) -> None:
     """One flow over a link half as fast as its host's: as alone, whether or not steps divide its time."""
