@@ -24,6 +24,7 @@ from fluidcc.units import SIZE, TIME, show
 _SLOTS = 64  # to begin with, at least
 _WAITS = 4.0  # times the longest round trip, that what senders are told may be late
 _STEPS = 256  # between reports
+_FOUND = 4  # steps by which ends may be found late
 
 
 def run(
@@ -80,9 +81,9 @@ def run(
         law = fluid_side.Fluid(scenario, paths.first, slots, longest - 1)
     clock, compile_s = time.perf_counter(), law.prepare(m, dt, given)
     steps, began = 0, time.perf_counter()
-    clock = began
-    while now[LEFT] > 0 and now[STEP] * dt < until:
-        steps += law.go(m, dt, _STEPS, given)
+    clock, last = began, until / dt + _FOUND
+    while now[LEFT] > 0 and now[STEP] < last:
+        steps += law.go(m, dt, math.ceil(min(_STEPS, last - now[STEP])), given)
         if now[STATUS] == FULL:
             m = m._replace(slots=memory.grown(m.slots), used=np.concatenate([m.used, np.arange(slots, 2 * slots)]))
             slots *= 2

@@ -163,19 +163,20 @@ def flow_times(
         )
     else:
         found = _ideal(scenario, transfers, ports, paths, alone, waits, horizon, apart, report)
-    return _made(transfers, ports, alone, *found, setup)
+    return _made(transfers, ports, alone, *found, horizon, setup)
 
 
 def _made(
     transfers: Transfers, ports: Ports, alone: Alone, begins: np.ndarray, ends: np.ndarray, load: Load,
-    numbers: dict[str, Any], setup: float,
+    numbers: dict[str, Any], until: float, setup: float,
 ) -> FlowTimes:  # fmt: skip
+    begins, ends = (np.where(each <= until, each, np.nan) for each in (begins, ends))  # later ones may be known too
     ended = np.isfinite(ends[:, 1])
     width = float(load.width[0])
-    last = float(np.nanmax(ends[:, 1], initial=0.0))
-    kept = min(len(load.carried), math.ceil(last / width))
+    last = float(np.max(ends[:, 1])) if ended.all() else until
+    kept = int(min(len(load.carried), math.ceil(last / width)))
     return FlowTimes(
-        np.where(np.isfinite(begins), begins, np.nan),
+        begins,
         ends[:, 0],
         ends[:, 1],
         ends[:, 2],

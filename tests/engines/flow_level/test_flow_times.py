@@ -240,6 +240,28 @@ def test_a_run_that_ends_early_says_who_did_not() -> None:
         assert np.isnan(times.start).tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("model", ["ideal", "dynamics", "fluid"])
+def test_what_ends_after_until_has_not_ended(model: str) -> None:
+    """At any time, as the whole run has it: starts, departures, receipts and answers that lie before it, and no more.
+
+    The ring's 12 transfers take 3 us each and more.
+    """
+    rows = [
+        (i, (i + 1) % 4, 0.0, 1e4, ((k - 1) * 4 + (i - 1) % 4,) if k else (), "sent")
+        for k in range(3)
+        for i in range(4)
+    ]
+    given = scenario(rows)
+    whole = flow_times(given, model=model, apart=0)
+    for until in np.linspace(1e-7, 1.1 * whole.answered.max(), 23):
+        part = flow_times(given, model=model, apart=0, until=until)
+        for name in ("start", "left", "received", "answered"):
+            full = getattr(whole, name)
+            np.testing.assert_array_equal(getattr(part, name), np.where(full <= until, full, np.nan))
+        assert part.numbers["ended"] == (whole.answered <= until).sum()
+        assert len(part.load) * part.interval >= min(until, whole.answered.max()) * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
