@@ -12,7 +12,7 @@ import numpy as np
 
 from fluidcc.engines.flow_level import dynamics, ideal
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports, alone_of, layout_of
-from fluidcc.engines.flow_level.load import Load, load_of
+from fluidcc.engines.flow_level.load import Load, load_of, shares_of
 from fluidcc.engines.flow_level.transfers import Transfers, Waits, transfers_of, waits_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
@@ -172,9 +172,7 @@ def _made(
 ) -> FlowTimes:  # fmt: skip
     begins, ends = (np.where(each <= until, each, np.nan) for each in (begins, ends))  # later ones may be known too
     ended = np.isfinite(ends[:, 1])
-    width = float(load.width[0])
     last = float(np.max(ends[:, 1])) if ended.all() else until
-    kept = int(min(len(load.carried), math.ceil(last / width)))
     return FlowTimes(
         begins,
         ends[:, 0],
@@ -182,8 +180,8 @@ def _made(
         ends[:, 2],
         alone.answered,
         ports.names,
-        load.carried[:kept] / (width * ports.rate),
-        width,
+        shares_of(load, ports.rate, last),
+        float(load.width[0]),
         {**numbers, "setup_s": setup, "ended": int(ended.sum())},
     )
 
@@ -209,7 +207,7 @@ def _ideal(
         (1.0 - utilisation) * first, tail, transfers.start, tuple(waits), begins, ends, kept,
     )  # fmt: skip
     work = (
-        np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count), np.zeros(count), np.zeros(count),
+        np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count), np.zeros(count),
         zeros[0], zeros[1], np.zeros(many, np.int64), zeros[2], np.zeros(many, np.int8), zeros[3], tuple(load),
     )  # fmt: skip
     clock = time.perf_counter()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -153,6 +154,29 @@ def test_bytes_are_kept_and_no_port_carries_more_than_its_rate(model: str, schem
         into = next(i for i, name in enumerate(times.ports) if name.endswith(f"->{host}"))
         assert carried[out] == pytest.approx(sent + acks * came, rel=5e-3)
         assert carried[into] == pytest.approx(came + acks * sent, rel=5e-3)
+
+
+@pytest.mark.parametrize("apart", [0, None, "20us", "1ms"])
+@pytest.mark.parametrize("scheme", ["none", "hpcc"])
+def test_the_ideals_loads_are_its_bytes_however_far_its_events_are_apart(scheme: str, apart) -> None:
+    """Each port's, of data and of ACKs, to rounding; shares are none below 0 or above 1."""
+    rng = np.random.default_rng(5)
+    ends = [rng.choice(8, 2, replace=False) for _ in range(60)]
+    rows = [(int(a), int(b), float(rng.uniform(0, 1e-4)), float(rng.integers(1, 2e5))) for a, b in ends]
+    given = scenario([*rows, (0, 4, 0.0, 1e3), (0, 1, 0.0, 2e6), (0, 5, 0.0, 2e6)], scheme)
+    times = flow_times(given, apart=apart)
+    assert times.load.min() >= 0
+    assert times.load.max() <= 1 + 1e-6
+    packet = given.wire_packet_of(given.flows[0])
+    ack = (given.ack_bytes + given.flows[0].scheme.int_bytes) / packet
+    expected = dict.fromkeys(times.ports, 0.0)
+    for flow in given.flows:
+        wire = flow.size + np.ceil(flow.size / 1000) * (packet - 1000)
+        nodes = [flow.source, *(given.links[i].source for i in flow.path), flow.target]
+        for one, next_ in pairwise(nodes):
+            expected[f"{one}->{next_}"] += wire
+            expected[f"{next_}->{one}"] += wire * ack
+    np.testing.assert_allclose(bytes_of(times), list(expected.values()), rtol=1e-9, atol=1e-3)
 
 
 @pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc", "none"])
