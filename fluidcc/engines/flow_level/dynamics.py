@@ -19,6 +19,7 @@ from fluidcc.engines.packet.buffers import headroom
 from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
+from fluidcc.schemes import registry
 from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least
@@ -43,6 +44,11 @@ def run(
         raise InputError(f"scheme: flows of the flow-level engine run one; these run {' and '.join(names)}, or several")
     if names[0] in REFUSED:
         raise REFUSED[names[0]]
+    if float(scenario.ack_interval) > 1 and registry.scheme(names[0]).hybrid is None:  # those hear of CNPs alone
+        raise InputError(
+            f"ack_interval: each packet's ACK tells {names[0]} of the flow-level engine; write 1, model='ideal', or "
+            "engine='packet'"
+        )
     count, longest = len(transfers), int(paths.there.shape[1])
     if longest - 1 > memory.HOPS:
         raise InputError(f"flows: a path crosses {longest - 1} switches; at most {memory.HOPS} are followed")

@@ -299,6 +299,15 @@ def test_what_is_left_out_is_refused(change, words: str) -> None:
         flow_times(scenario([(0, 5, 0.0, 1e5)], **change))
 
 
+@pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc"])
+def test_acks_of_several_packets_are_refused_where_windows_go_by_them(scheme: str) -> None:
+    rows = [(0, 5, 0.0, 1e5)]
+    for model in ("dynamics", "fluid"):
+        with pytest.raises(InputError, match=f"ack_interval: each packet's ACK tells {scheme} .* write 1, model"):
+            flow_times(scenario(rows, scheme, ack_interval=2), model=model)
+    assert np.isfinite(flow_times(scenario(rows, scheme, ack_interval=2)).completion).all()
+
+
 def test_refused_by_name() -> None:
     given = scenario([(0, 5, 0.0, 1e5), (1, 5, 0.0, 1e5)])
     mixed = dataclasses.replace(
