@@ -15,7 +15,7 @@ from fluidcc.engines.flow_level.layout import Alone, Paths, Ports
 from fluidcc.engines.flow_level.load import Load, load_of
 from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, OVER, PAUSES, STATUS, STEP, USED
 from fluidcc.engines.flow_level.transfers import Transfers, Waits
-from fluidcc.engines.packet.buffers import headroom
+from fluidcc.engines.packet.buffers import headroom, refuse_small
 from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
@@ -147,6 +147,9 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
             if node >= 0:
                 kept = headroom(port, topology.ports[port.reverse], largest) if pfc.headroom is None else pfc.headroom
                 shared[node] -= kept + pfc.reserve
+        for name, left in zip(topology.nodes, shared, strict=True):
+            if name in switches:
+                refuse_small(name, float(scenario.buffer), left, largest)
     flows = scenario.flows
     crossed = np.unique(np.concatenate([paths.there.ravel(), paths.back.ravel()]))
     return memory.Net(

@@ -308,6 +308,21 @@ def test_acks_of_several_packets_are_refused_where_windows_go_by_them(scheme: st
     assert np.isfinite(flow_times(scenario(rows, scheme, ack_interval=2)).completion).all()
 
 
+def test_buffers_that_do_not_hold_the_headroom_are_refused_as_by_packets() -> None:
+    """In the same words, on either side of the least that packets take."""
+    rows = [(0, 5, 0.0, 1e5)]
+    for buffer, fits in (("1KB", False), ("50KB", False), ("300KB", False), ("32MB", True)):
+        given = scenario(rows, buffer=buffer, pfc=fc.PFC())
+        if fits:
+            flow_times(given, model="dynamics")
+            continue
+        with pytest.raises(InputError, match="does not hold the headroom and reserves") as packets:
+            fc.simulate(given, "1us", engine="packet")
+        with pytest.raises(InputError) as ours:
+            flow_times(given, model="dynamics")
+        assert str(ours.value) == str(packets.value)
+
+
 def test_refused_by_name() -> None:
     given = scenario([(0, 5, 0.0, 1e5), (1, 5, 0.0, 1e5)])
     mixed = dataclasses.replace(
