@@ -133,11 +133,19 @@ def flow_times(
         raise InputError(f"model: {str(model)[:20]!r} is unknown; write {', '.join(MODELS)}")
     began = time.perf_counter()
     scenario = resolve(scenario)
+    if not isinstance(transfers, Transfers | None):
+        raise InputError(f"transfers: {repr(transfers)[:40]} is no Transfers; write Transfers([0, 0], [1e6, 2e6])")
+    if report is not None and not callable(report):
+        raise InputError(f"report: {repr(report)[:40]} cannot be called; give a function of the share that is done")
+    if model == "ideal" and dt is not None:
+        raise InputError("dt: the ideal goes from event to event, without steps; leave it out, or write 'dynamics'")
     transfers = transfers_of(scenario) if transfers is None else transfers
     if transfers.flow.min() < -1 or not 0 <= transfers.flow.max() < len(scenario.flows):
         raise InputError(f"transfers flow: names none of the scenario's {len(scenario.flows)}, counted from 0")
     seed = whole(seed, 0, (1 << 63) - 1, "seed")
     horizon = math.inf if until is None else quantity(until, TIME, "until")
+    if not horizon > 0:
+        raise InputError(f"until: {show(horizon, TIME)} is no horizon; write for example 10ms")
     topology, ports, paths = layout_of(scenario)
     alone, waits = alone_of(scenario, paths, transfers), waits_of(scenario, transfers)
     if apart is None:

@@ -323,6 +323,69 @@ def test_buffers_that_do_not_hold_the_headroom_are_refused_as_by_packets() -> No
         assert str(ours.value) == str(packets.value)
 
 
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"after_what": [7]}, "transfers after_what: 7 is no end; give one word, or for each wait 0 .answer., 1"),
+        ({"after_what": [-1]}, "transfers after_what: -1 is no end; give one word, or for each wait 0"),
+        ({"after_what": [1.5]}, r"transfers after_what: \[1.5\] are no whole numbers in a row; give one word"),
+        ({"after_what": [1, 1]}, "transfers after_what: are 2 for 1 waits; give one word"),
+        ({"after_what": "soon"}, "transfers after_what: 'soon' is unknown; write one of known"),
+        ({"flow": [0.7, 1]}, "transfers flow: .* are no whole numbers in a row; give places of the scenario's flows"),
+        ({"flow": ["a", 1]}, "transfers flow: .* are no whole numbers"),
+        ({"flow": np.array([[0], [1]])}, "transfers flow: .* are no whole numbers in a row"),
+        ({"flow": 0}, "transfers flow: 0 are no whole numbers in a row"),
+        ({"flow": [True, False]}, "transfers flow: .* are no whole numbers"),
+        ({"flow": [[0], [1, 2]]}, "transfers flow: .* are no whole numbers"),
+        ({"size": ["1MB", "1MB"]}, "transfers size: .* are not a number for each of 2; give bytes, such as 1e6"),
+        ({"size": [1e5, 1e5, 1e5]}, "transfers size: .* are not a number for each of 2"),
+        ({"start": None, "size": [1.0]}, "transfer 0 start: nan is none; give seconds"),
+        ({"start": "soon"}, "transfers start: 'soon' are not a number for each of 2; give seconds"),
+        ({"after": [(), (0.9,)]}, r"transfers after: \[0.9\] are no whole numbers in a row; give places of transfers"),
+        ({"after": (0.9,), "after_at": [0, 0, 1]}, r"transfers after: \(0.9,\) are no whole numbers"),
+        ({"after": (0,), "after_at": [0, 0.5, 1]}, "transfers after_at: .* are no whole numbers"),
+        ({"after": (0,)}, r"transfers after: \(0,\) has none for each transfer; give a sequence for each"),
+        ({"after": 0}, "transfers after: 0 has none for each transfer"),
+        ({"after": [(0,)]}, "transfers after: its parts are not those of 2 transfers"),
+    ],
+)
+def test_columns_that_make_no_sense_are_refused(columns, words: str) -> None:
+    """In one line that says what to write; nothing is rounded."""
+    given = {"flow": [0, 1], "size": 1e5, "after": [(), (0,)], **columns}
+    with pytest.raises(InputError, match=words) as refused:
+        Transfers(**given)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"transfers": [1, 2]}, r"transfers: \[1, 2\] is no Transfers; write Transfers"),
+        ({"report": 3}, "report: 3 cannot be called; give a function"),
+        ({"until": -1}, "until: -1s is no horizon; write for example 10ms"),
+        ({"until": 0}, "until: 0.* is no horizon"),
+        ({"until": float("nan")}, "until"),
+        ({"dt": float("nan")}, "dt: the ideal goes from event to event"),
+        ({"dt": float("nan"), "model": "dynamics"}, "dt"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        flow_times(scenario([(0, 5, 0.0, 1e5), (1, 5, 0.0, 1e5)]), **options)
+
+
+@pytest.mark.parametrize("model", ["ideal", "dynamics"])
+def test_a_wait_is_of_no_host(model: str) -> None:
+    """It knows of an end by the ACK, not as its receiver, and of a departure as the last byte arrives."""
+    given = scenario([(0, 5, 0.0, 1e5), (5, 1, 0.0, 1e5)])  # the last flow's host is the first one's receiver
+    for what, end in (("known", "answered"), ("sent", "received")):
+        times = flow_times(given, Transfers([0, -1], [1e5, 0.0], after=[(), (0,)], after_what=what), model=model)
+        assert times.start[1] == getattr(times, end)[0]
+    same = scenario([(0, 5, 0.0, 1e5), (0, 6, 0.0, 1e5)])  # and here the first one's sender
+    times = flow_times(same, Transfers([0, -1], [1e5, 0.0], after=[(), (0,)], after_what="sent"), model=model)
+    assert times.start[1] == times.received[0]
+
+
 def test_refused_by_name() -> None:
     given = scenario([(0, 5, 0.0, 1e5), (1, 5, 0.0, 1e5)])
     mixed = dataclasses.replace(
