@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.collectives import Job, laying, validity
+from fluidcc.collectives import Job, engines, laying, validity
 from fluidcc.collectives.validity import Measured
 from fluidcc.errors import InputError
 
@@ -152,3 +152,15 @@ def test_a_ring_of_1024_does_too(chunk: int) -> None:
     assert found["unfinished"] == 0
     assert found["time_s"] == pytest.approx(expected, rel=1e-3)
     assert "packets follow" in found["unchecked"][0]
+
+
+def test_others_may_compile_as_soon_as_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share a lock while they compile, and not their steps: it is free before the first."""
+    from fluidcc.engines.flow_level import senders
+
+    held = []
+    go = senders.Compiled.go
+    monkeypatch.setattr(senders.Compiled, "go", lambda *given: held.append(engines._COMPILING.locked()) or go(*given))
+    run("fluid", collectives="all-reduce")
+    assert held
+    assert not any(held)

@@ -86,6 +86,8 @@ def run(
 
         law = fluid_side.Fluid(scenario, paths.first, slots, longest - 1)
     clock, compile_s = time.perf_counter(), law.prepare(m, dt, given)
+    if report is not None:
+        report(0.0)  # it is compiled
     steps, began = 0, time.perf_counter()
     clock, last = began, until / dt + _FOUND
     while now[LEFT] > 0 and now[STEP] < last:
