@@ -24,6 +24,11 @@ from fluidcc.schemes.registry import fluid_of, scheme_of
 from fluidcc.schemes.signals import Progress, Signals, Telemetry
 
 _KNOWN = frozenset({"telemetry", "inflight"})  # of what schemes may ask for
+_WORDS = {
+    "delay": "delays of single packets",
+    "undetermined": "marks of ports that flow control holds back (UE)",
+    "sending": "flows that at times send less than their rate",
+}
 
 
 @per_shape(donate=(1,))
@@ -73,7 +78,7 @@ class Fluid:
         alien = sorted(side.NEEDS - _KNOWN) + (["sending"] if side.sending is not None else [])
         if alien:
             raise InputError(
-                f"scheme {scheme_of(scheme).name}: the flow-level engine does not follow {alien[0]}, which it needs; "
+                f"scheme {scheme_of(scheme).name}: the flow-level engine does not follow {_WORDS.get(alien[0], alien[0])}, which it needs; "
                 "write model='ideal', or engine='packet'"
             )
         for name, modelled in side.ONLY.items():

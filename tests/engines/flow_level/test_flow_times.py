@@ -162,7 +162,7 @@ def test_the_ideals_loads_are_its_bytes_however_far_its_events_are_apart(scheme:
     """Each port's, of data and of ACKs, to rounding; shares are none below 0 or above 1."""
     rng = np.random.default_rng(5)
     ends = [rng.choice(8, 2, replace=False) for _ in range(60)]
-    rows = [(int(a), int(b), float(rng.uniform(0, 1e-4)), float(rng.integers(1, 2e5))) for a, b in ends]
+    rows = [(int(a), int(b), float(rng.uniform(0, 1e-4)), float(rng.integers(1, 200_000))) for a, b in ends]
     given = scenario([*rows, (0, 4, 0.0, 1e3), (0, 1, 0.0, 2e6), (0, 5, 0.0, 2e6)], scheme)
     times = flow_times(given, apart=apart)
     assert times.load.min() >= 0
@@ -393,8 +393,10 @@ def test_refused_by_name() -> None:
     )
     with pytest.raises(InputError, match="run one; these run hpcc and none"):
         flow_times(mixed, model="dynamics")
-    with pytest.raises(InputError, match=r"scheme timely: .* does not follow delay"):
+    with pytest.raises(InputError, match=r"scheme timely: .* does not follow delays of single packets, which"):
         flow_times(scenario([(0, 5, 0.0, 1e5)], "timely"), model="dynamics")
+    with pytest.raises(InputError, match=r"scheme acc: .* does not follow marks of ports that flow control holds back"):
+        flow_times(TOPOLOGY.scenario([(0, 5, 0.0, 1e5)], scheme="acc"), model="dynamics")
     with pytest.raises(InputError, match="model: 'exact' is unknown; write ideal, dynamics, fluid"):
         flow_times(given, model="exact")
     with pytest.raises(InputError, match=r"dt: .* is no step"):
