@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.flow_level.calendar import DEPARTURE, ENDS, pass_by, pop, tell
-from fluidcc.engines.flow_level.hosts import acknowledge, send
+from fluidcc.engines.flow_level.hosts import acknowledge, answering, send
 from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
@@ -53,7 +53,7 @@ def advance(
     n = now[STEP]
     time = n * dt
     held, used = now[HELD], now[USED]
-    if used == 0 and held > 0 and begins[heap[0]] >= time + dt:
+    if used == 0 and held > 0 and begins[heap[0]] >= time + dt and not answering(m):
         now[STATUS] = IDLE
         return
     while held > 0 and begins[heap[0]] < time + dt:

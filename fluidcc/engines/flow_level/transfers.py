@@ -93,9 +93,7 @@ class Transfers:
         """Places of those waited for, and from where to where each transfer's are."""
         hint = "places of transfers, counted from 0"
         if self.after_at is not None:
-            return _whole(self.after, "after", hint), _whole(
-                self.after_at, "after_at", "where in after each one's are"
-            )
+            return _whole(self.after, "after", hint), _whole(self.after_at, "after_at", "where in after each one's are")
         try:
             listed = [tuple(each) for each in self.after] or [()] * count
         except TypeError:

@@ -179,6 +179,22 @@ def test_the_ideals_loads_are_its_bytes_however_far_its_events_are_apart(scheme:
     np.testing.assert_allclose(bytes_of(times), list(expected.values()), rtol=1e-9, atol=1e-3)
 
 
+@pytest.mark.parametrize("model", ["ideal", "dynamics", "fluid"])
+@pytest.mark.parametrize("size", [1e3, 1e5])
+def test_the_last_acks_are_among_the_load(model: str, size: float) -> None:
+    """Also of what ends long before the next begins, and of the last; each port's to a thousandth."""
+    given = scenario([(0, 5, 0.0, size), (0, 5, 1e-3, size)])
+    times = flow_times(given, model=model)
+    packet = given.wire_packet_of(given.flows[0])
+    data = 2 * size * packet / 1000
+    carried = dict(zip(times.ports, bytes_of(times), strict=True))
+    assert carried["0->8"] == pytest.approx(data, rel=1e-3)
+    assert carried["9->5"] == pytest.approx(data, rel=1e-3)
+    acks = data * given.ack_bytes / packet
+    assert carried["5->9"] == pytest.approx(acks, rel=1e-3)
+    assert carried["8->0"] == pytest.approx(acks, rel=1e-3)
+
+
 @pytest.mark.parametrize("scheme", ["hpcc", "swift", "dctcp", "nscc", "none"])
 def test_compiled_senders_do_what_the_fluid_side_does(scheme: str) -> None:
     """Two independent sides on one network: alike but for rounding.
