@@ -247,6 +247,15 @@ def test_a_last_byte_leaves_at_the_ports_rate(dt: str) -> None:
     assert times.completion[0] == pytest.approx(times.alone[0], rel=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e3, 5e3, 20e3, 60e3])
+def test_a_flow_of_less_than_a_step_waits_for_the_slower_link(size: float) -> None:
+    """As alone too: a step is 2 us, in which the fabric's link carries 25 KB, of which the host sends 50."""
+    slow = named_topology("leaf-spine:2x1x2", rate="200Gbps", fabric_rate="100Gbps", delay="2us")
+    given = slow.scenario([(0, 3, 0.0, size)], scheme="none")
+    times = flow_times(given, model="dynamics", dt="2us")
+    assert times.completion[0] == pytest.approx(times.alone[0], rel=1e-9)
+
+
 def test_transfers_on_connections_are_flows() -> None:
     rows = [(0, 5, 0.0, 3e5), (5, 0, 1e-6, 2e5, (0,)), (0, 5, 0.0, 1e5, (1,)), (1, 5, 0.0, 4e5)]
     each = flow_times(scenario(rows), apart=0)
