@@ -256,6 +256,17 @@ def test_a_flow_of_less_than_a_step_waits_for_the_slower_link(size: float) -> No
     assert times.completion[0] == pytest.approx(times.alone[0], rel=1e-9)
 
 
+@pytest.mark.parametrize("scheme", ["none", "dctcp", "dcqcn"])
+def test_nothing_arrives_faster_than_the_last_link(scheme: str) -> None:
+    """512 flows into one host, of both leaves; also where senders hear with a fixed delay (DCQCN's 50 us)."""
+    star = named_topology("leaf-spine:2x1x8")
+    given = star.scenario([(a % 15, 15, 0.0, 2e4) for a in range(512)], scheme=scheme)
+    times = flow_times(given, model="dynamics")
+    work = 512 * 20 * given.wire_packet_of(given.flows[0]) / RATE
+    assert times.makespan > work + 2e-6  # two links of 1 us are the least before the last byte
+    assert times.makespan == pytest.approx(flow_times(given).makespan, rel=5e-3)
+
+
 def test_transfers_on_connections_are_flows() -> None:
     rows = [(0, 5, 0.0, 3e5), (5, 0, 1e-6, 2e5, (0,)), (0, 5, 0.0, 1e5, (1,)), (1, 5, 0.0, 4e5)]
     each = flow_times(scenario(rows), apart=0)
