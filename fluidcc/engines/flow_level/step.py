@@ -247,13 +247,12 @@ def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, end
                 slots.ready[s] = n
             # An empty port has let all go, also the crumbs of slots that were freed.
             if ports.served[p] >= slots.target[s] - _EMPTY or ports.backlog[p] < _EMPTY:
-                # What stood before it went at the port's rate, also in a step that did not keep it busy.
-                before = slots.target[s] - (ports.served[p] - ports.serving[p])
-                leaves = min(max(before / (net.rate[p] * dt), 0.0), 1.0)
-                if n == slots.ready[s]:  # at once, yet not before the bytes that came in the same step
-                    leaves = max(leaves, slots.part[s])
-                slots.waited[s] += dt * (n - slots.ready[s] + leaves - slots.part[s])
-                slots.part[s] = leaves
+                if n > slots.ready[s]:
+                    # What stood before it went at the port's rate, also in a step that did not keep it busy.
+                    before = slots.target[s] - (ports.served[p] - ports.serving[p])
+                    leaves = min(max(before / (net.rate[p] * dt), 0.0), 1.0)
+                    slots.waited[s] += dt * (n - slots.ready[s] + leaves - slots.part[s])
+                    slots.part[s] = leaves
                 slots.hop[s] += 1
                 slots.ready[s], slots.target[s] = n + 1, -1.0
                 if slots.hop[s] == net.hops[f]:
