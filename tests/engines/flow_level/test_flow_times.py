@@ -249,7 +249,7 @@ def test_a_last_byte_leaves_at_the_ports_rate(dt: str) -> None:
 
 @pytest.mark.xfail(
     strict=True,
-    reason="a last byte waits for nothing in the step in which it comes to a port: up to a step early (docs: flow level)",
+    reason="a last byte waits for nothing in the step in which it comes to a port: a step early (docs: flow level)",
 )
 @pytest.mark.parametrize("size", [1e3, 5e3, 20e3])
 def test_a_flow_of_less_than_a_step_waits_for_the_slower_link(size: float) -> None:
