@@ -155,6 +155,7 @@ def fluid(
     rates = np.array([float(link.rate) for link in laid.connections.links])
     sent = np.zeros((len(times.load) + 1, len(rates)))
     sent[1:] = np.cumsum(times.load[:, : len(rates)], axis=0) * (rates * times.interval)
+    # What would lose packets is refused.
     numbers = {"pfc_pauses": times.numbers["pauses"], "drops": 0, "trims": 0, "retransmissions": 0}
     return Outcome(
         times.start,

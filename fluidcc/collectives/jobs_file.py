@@ -71,7 +71,16 @@ def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
         raise InputError(
             f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them"
         )
-    return [(_job(table, k, text, name), _line(text, "ranks", k)) for k, table in enumerate(tables)]
+    jobs = [_job(table, k, text, name) for k, table in enumerate(tables)]
+    named: dict[str, int] = {}
+    for k, job in enumerate(jobs):
+        if job.name and named.setdefault(job.name, k) != k:
+            earlier = _line(text, "name", named[job.name])
+            raise InputError(
+                f"{name}, line {_line(text, 'name', k)}: name: {job.name[:40]!r} is that of line {earlier} too; "
+                "give each job its own, or none"
+            )
+    return [(job, _line(text, "ranks", k)) for k, job in enumerate(jobs)]
 
 
 def _job(table: dict[str, Any], index: int, text: str, name: str) -> Job:

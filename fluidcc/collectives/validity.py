@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from fluidcc.collectives.jobs import Job
 from fluidcc.collectives.laying import MOST_FLOWS, Laid
 from fluidcc.errors import InputError
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness
 from fluidcc.schemes.bind import binder
+from fluidcc.units import SIZE, show
 
 SHARE = 0.9
 PATTERNS = ("ring", "tree", "all-to-all", "chain")
 MOST_RANKS = 128  # of a job that packets have run to its end beside the fluid,
 MOST_HOSTS = 1024  # and hosts of a fabric
+LEAST_SIZE = 25e3  # bytes of a transfer, in the median: of the cases that were measured, the fewest
 
 
 class Measured(NamedTuple):
@@ -128,6 +132,12 @@ def sizes_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
         found.append(f"packets follow {MOST_FLOWS:,} transfers at most, and these are {len(laid.graph):,}")
     elif ranks > MOST_RANKS:
         found.append(f"jobs of more than {MOST_RANKS} ranks were not compared with packets")
+    usual = float(np.median(laid.graph.size[laid.graph.sends]))
+    if usual < LEAST_SIZE:
+        found.append(
+            f"transfers of less than {show(LEAST_SIZE, SIZE)} were not compared with packets, and these have "
+            f"{show(usual, SIZE)} in the median"
+        )
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.collectives import Job, laying, validity
+from fluidcc.collectives import Job, engines, laying, validity
 from fluidcc.collectives.validity import Measured
 from fluidcc.errors import InputError
 
@@ -97,6 +97,8 @@ def test_swift_is_refused_where_its_target_is_below_the_round_trip() -> None:
 
 
 def test_what_packets_do_not_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = run("fluid", collectives=[Job("broadcast", "200KB", ranks=8, chunks=10)]).numbers["unchecked"]
+    assert few == ["transfers of less than 25KB were not compared with packets, and these have 20KB in the median"]
     monkeypatch.setattr(validity, "MOST_RANKS", 6)
     assert run("packet", collectives="all-reduce").numbers["unchecked"] == []
     assert "jobs of more than 6 ranks" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]
@@ -152,3 +154,15 @@ def test_a_ring_of_1024_does_too(chunk: int) -> None:
     assert found["unfinished"] == 0
     assert found["time_s"] == pytest.approx(expected, rel=1e-3)
     assert "packets follow" in found["unchecked"][0]
+
+
+def test_others_may_compile_as_soon_as_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share a lock while they compile, and not their steps: it is free before the first."""
+    from fluidcc.engines.flow_level import senders
+
+    held = []
+    go = senders.Compiled.go
+    monkeypatch.setattr(senders.Compiled, "go", lambda *given: held.append(engines._COMPILING.locked()) or go(*given))
+    run("fluid", collectives="all-reduce")
+    assert held
+    assert not any(held)

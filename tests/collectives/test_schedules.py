@@ -133,6 +133,11 @@ def test_bad_schedules_are_refused_by_line(tmp_path: Path, text: str, says: str)
         ("ranks = 2\n", "", "line 4: the job has no ranks"),
         ('"all-to-all"', '"all-to-all', "line 13: is not TOML"),
         ('name = "dense"', "name = 3", "line 5: name: is no text"),
+        (
+            "skew = 0.5",
+            'skew = 0.5\nname = "dense"',
+            "line 17: name: 'dense' is that of line 5 too; give each job its own",
+        ),
         ("[[job]]\nname", "other = 3\n[[job]]\nname", "line 4: expected tables"),
     ],
 )

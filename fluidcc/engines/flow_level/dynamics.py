@@ -11,18 +11,22 @@ import numpy as np
 
 from fluidcc.engines.flow_level import memory, senders
 from fluidcc.engines.flow_level.dispatch import REFUSED, SIDES
+from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports
 from fluidcc.engines.flow_level.load import Load, load_of
-from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, PAUSES, STATUS, STEP, USED
+from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, OVER, PAUSES, STATUS, STEP, USED
 from fluidcc.engines.flow_level.transfers import Transfers, Waits
-from fluidcc.engines.packet.buffers import headroom
+from fluidcc.engines.packet.buffers import headroom, refuse_small
 from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
+from fluidcc.schemes import registry
+from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least
 _WAITS = 4.0  # times the longest round trip, that what senders are told may be late
 _STEPS = 256  # between reports
+_FOUND = 4  # steps by which ends may be found late
 
 
 def run(
@@ -41,6 +45,11 @@ def run(
         raise InputError(f"scheme: flows of the flow-level engine run one; these run {' and '.join(names)}, or several")
     if names[0] in REFUSED:
         raise REFUSED[names[0]]
+    if float(scenario.ack_interval) > 1 and registry.scheme(names[0]).hybrid is None:  # those hear of CNPs alone
+        raise InputError(
+            f"ack_interval: each packet's ACK tells {names[0]} of the flow-level engine; write 1, model='ideal', or "
+            "engine='packet'"
+        )
     count, longest = len(transfers), int(paths.there.shape[1])
     if longest - 1 > memory.HOPS:
         raise InputError(f"flows: a path crosses {longest - 1} switches; at most {memory.HOPS} are followed")
@@ -78,10 +87,12 @@ def run(
 
         law = fluid_side.Fluid(scenario, paths.first, slots, longest - 1)
     clock, compile_s = time.perf_counter(), law.prepare(m, dt, given)
+    if report is not None:
+        report(0.0)  # it is compiled
     steps, began = 0, time.perf_counter()
-    clock = began
-    while now[LEFT] > 0 and now[STEP] * dt < until:
-        steps += law.go(m, dt, _STEPS, given)
+    clock, last = began, until / dt + _FOUND
+    while (now[LEFT] > 0 or now[USED] > 0 or answering(m)) and now[STEP] < last:  # loads are of all bytes
+        steps += law.go(m, dt, math.ceil(min(_STEPS, last - now[STEP])), given)
         if now[STATUS] == FULL:
             m = m._replace(slots=memory.grown(m.slots), used=np.concatenate([m.used, np.arange(slots, 2 * slots)]))
             slots *= 2
@@ -89,11 +100,13 @@ def run(
             law.grow()
             compile_s += law.prepare(m, dt, given)
             clock += time.perf_counter() - again
+        elif now[STATUS] == OVER:
+            _refuse_overflow(scenario, topology, m, dt)
         elif now[STATUS] == IDLE:
             now[STEP] = memory.step_of(float(begins[heap[0]]), dt)
             for each in (m.ports.seen, m.ports.acks, m.ports.next_acks, m.ports.waiting_acks):
                 each[:] = 0.0
-        elif now[USED] == 0 and now[HELD] == 0:
+        elif now[USED] == 0 and now[HELD] == 0 and not answering(m):
             break
         if report is not None:
             report(1.0 - now[LEFT] / count)
@@ -107,6 +120,18 @@ def run(
     numbers = {"model": "dynamics", "compile_s": compile_s, "wall_s": wall, "steps": steps, "dt_s": dt,
                "pauses": int(now[PAUSES]), "paused": paused, "slots": slots}  # fmt: skip
     return begins, ends, load, numbers
+
+
+def _refuse_overflow(scenario: Scenario, topology: Topology, m: memory.Steps, dt: float) -> None:
+    """Say which switch would lose packets."""
+    free = (m.net.shared - m.node_used)[m.net.source]
+    room = np.where(free < 0.0, -np.inf, m.net.dropping[0] * free - m.ports.backlog)
+    port = int(np.argmin(np.where(m.net.source >= 0, room, np.inf)))
+    raise InputError(
+        f"buffer: {show(scenario.buffer, SIZE)} of {topology.ports[port].source!r} overflows at "
+        f"{show(m.now[STEP] * dt, TIME)}, and packets would be lost, which the flow-level engine's are not; "
+        "write a larger buffer, PFC, model='ideal', or engine='packet'"
+    )
 
 
 def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -> memory.Net:
@@ -125,6 +150,9 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
             if node >= 0:
                 kept = headroom(port, topology.ports[port.reverse], largest) if pfc.headroom is None else pfc.headroom
                 shared[node] -= kept + pfc.reserve
+        for name, left in zip(topology.nodes, shared, strict=True):
+            if name in switches:
+                refuse_small(name, float(scenario.buffer), left, largest)
     flows = scenario.flows
     crossed = np.unique(np.concatenate([paths.there.ravel(), paths.back.ravel()]))
     return memory.Net(
@@ -133,5 +161,6 @@ def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -
         ports.rate, np.array(marking, float), joining, source, target,
         np.full(len(source), -1.0 if pfc is None or pfc.xoff is None else float(pfc.xoff)), shared,
         np.array([0.0 if pfc is None else float(pfc.alpha)]), np.array([0.0 if pfc is None else float(pfc.xon_gap)]),
-        np.array([pfc is not None]), crossed[crossed >= 0].astype(np.int64),
+        np.array([pfc is not None]), np.array([1e18 if scenario.egress_alpha is None else scenario.egress_alpha]),
+        crossed[crossed >= 0].astype(np.int64),
     )  # fmt: skip

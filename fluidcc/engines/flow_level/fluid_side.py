@@ -14,6 +14,7 @@ import numpy as np
 
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.settings import our_settings
+from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, STATUS, USED, records
 from fluidcc.engines.flow_level.step import one_step
 from fluidcc.engines.flow_level.told import FIXED, signals
@@ -24,6 +25,11 @@ from fluidcc.schemes.registry import fluid_of, scheme_of
 from fluidcc.schemes.signals import Progress, Signals, Telemetry
 
 _KNOWN = frozenset({"telemetry", "inflight"})  # of what schemes may ask for
+_WORDS = {
+    "delay": "delays of single packets",
+    "undetermined": "marks of ports that flow control holds back (UE)",
+    "sending": "flows that at times send less than their rate",
+}
 
 
 @per_shape(donate=(1,))
@@ -72,8 +78,9 @@ class Fluid:
         side = fluid_of(scheme)
         alien = sorted(side.NEEDS - _KNOWN) + (["sending"] if side.sending is not None else [])
         if alien:
+            lacking = _WORDS.get(alien[0], alien[0])
             raise InputError(
-                f"scheme {scheme_of(scheme).name}: the flow-level engine does not follow {alien[0]}, which it needs; "
+                f"scheme {scheme_of(scheme).name}: the flow-level engine does not follow {lacking}, which it needs; "
                 "write model='ideal', or engine='packet'"
             )
         for name, modelled in side.ONLY.items():
@@ -116,7 +123,7 @@ class Fluid:
                 signals(m, self.flows, self.needs, dt, self.pause, self.columns)
                 self.state, told = self.call(self.on_device, self.state, jnp.asarray(self.columns), *self.arguments)
                 m.slots.pace[:], m.slots.window[:] = np.asarray(told)
-                if m.now[USED] == 0:
+                if m.now[USED] == 0 and not answering(m):
                     return k + 1
         return steps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.flow_level.memory import ARRIVING, SENDING, STEP, USED
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.jit import entry, kernel
 
 _LEAST = 1e-2  # share of a NIC that ACKs leave to data
 _PASSES = 4  # of a NIC's sharing
@@ -30,6 +30,16 @@ def acknowledge(m: Any, dt: Any) -> None:
         acked = max(slots.acked[s], (1.0 - part) * later + part * before)
         slots.newly[s] = acked - slots.acked[s]
         slots.acked[s] = acked
+
+
+@entry
+def answering(m: Any) -> Any:
+    """Whether ACKs are on their way."""
+    for k in range(len(m.net.used)):
+        p = m.net.used[k]
+        if m.ports.acks[p] + m.ports.waiting_acks[p] > 0.0:
+            return True
+    return False
 
 
 @kernel

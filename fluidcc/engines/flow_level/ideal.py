@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.flow_level.calendar import ALL, pass_by, pop, push, tell
-from fluidcc.engines.flow_level.load import add, carry
+from fluidcc.engines.flow_level.load import carry, carry_on
 from fluidcc.engines.flow_level.max_min import solve
 from fluidcc.engines.packet.jit import entry
 
@@ -23,13 +23,13 @@ _CRUMB = 1e-6  # bytes: rounding
 def run(
     there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, wire: Any, free: Any, tail: Any, delay:
     Any, waits: Any, begins: Any, ends: Any, kept: Any, events: Any, apart: Any, until: Any, heap: Any, active:
-    Any, to_send: Any, owed: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any,
+    Any, to_send: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any,
     port_rate: Any, load: Any,
 ) -> Any:  # fmt: skip
     """Go on until all have ended, or ``until``, or after so many events.
 
     ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK
-    is; ``ends`` becomes these two times, and when it had left.
+    is; ``ends`` becomes these two times, and when it had left. What is ``free`` counts to ports' loads as it is sent.
     """
     waits_at, listed, what, awaits = waits
     now, held, count = kept[NOW], int(kept[HELD]), int(kept[ACTIVE])
@@ -47,8 +47,14 @@ def run(
             t = active[i]
             first = min(first, now + max(to_send[t], 0.0) / rate[t])
         if first >= until:
+            if until > now:
+                carry(load, port_rate, now, until)
+                for i in range(count):
+                    to_send[active[i]] -= rate[active[i]] * (until - now)
+                now = until
             break
         onward = max(first, now) + apart
+        carry(load, port_rate, now, onward)
         i = 0
         while i < count:
             t = active[i]
@@ -62,11 +68,12 @@ def run(
                 kept[LEFT] -= 1
                 count -= 1
                 active[i] = active[count]
-                add(load, there, flow[t], end, to_send[t] - sent)  # not sent beyond the end
+                more = -rate[t] * wire[t] / (wire[t] - free[t])  # not sent beyond the end
+                carry_on(load, there, flow[t], more, end, onward)
+                carry_on(load, back, flow[t], more * ack_share[flow[t]], end, onward)
             else:
                 to_send[t] -= sent
                 i += 1
-        carry(load, port_rate, now, onward)
         now = onward
         before = count
         while held > 0 and begins[heap[0]] <= now:
@@ -84,15 +91,20 @@ def run(
         for i in range(before, count):  # what they have sent since they started
             t = active[i]
             to_send[t] -= rate[t] * (now - begins[t])
-            add(load, there, flow[t], begins[t], free[t] + rate[t] * (now - begins[t]))
-        for p in range(len(port_rate)):
-            port_rate[p] = acks[p]
+            more = rate[t] * wire[t] / (wire[t] - free[t])
+            carry_on(load, there, flow[t], more, begins[t], now)
+            carry_on(load, back, flow[t], more * ack_share[flow[t]], begins[t], now)
+        port_rate[:] = 0.0
         for i in range(count):
             t = active[i]
+            more = rate[t] * wire[t] / (wire[t] - free[t])
             for h in range(hops):
                 p = there[flow[t], h]
                 if p >= 0:
-                    port_rate[p] += rate[t]
+                    port_rate[p] += more
+                p = back[flow[t], h]
+                if p >= 0:
+                    port_rate[p] += more * ack_share[flow[t]]
         if count == 0 and held == 0:
             break
     kept[NOW], kept[HELD], kept[ACTIVE] = now, held, count

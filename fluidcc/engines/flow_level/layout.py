@@ -10,8 +10,8 @@ from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
-from fluidcc.scenario.model import Scenario
-from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness
+from fluidcc.scenario.model import Scenario, base_rtt
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness, serialisation_rtt
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.scenario.unloaded import train
 
@@ -34,6 +34,7 @@ class Paths(NamedTuple):
     overhead: np.ndarray  # (flows,) of a packet [bytes]
     ack_share: np.ndarray  # (flows,) bytes of ACKs for each byte of data on the wire
     rtt: np.ndarray  # (flows,) of an empty path, with serialisation [s]
+    trip: np.ndarray  # (flows,) the same of the packets, whatever fixed feedback_delay senders hear with [s]
     kind: np.ndarray  # (flows,) number of the paths that are alike
     first: np.ndarray  # (kinds,) a flow of each kind
 
@@ -70,6 +71,7 @@ def layout_of(scenario: Scenario) -> tuple[Topology, Ports, Paths]:
     packet = np.array([float(scenario.wire_packet_of(flows[i])) for i in first])
     ack = np.array([float(scenario.ack_bytes) + float(flows[i].scheme.int_bytes) for i in first])
     rtt = np.array([float(base_rtt_with_serialisation(scenario, flows[i])) for i in first])
+    trip = np.array([float(base_rtt(scenario, flows[i]) + serialisation_rtt(scenario, flows[i])) for i in first])
     there = _table([topology.routes[number] for number in topology.forward])
     return (
         topology,
@@ -82,6 +84,7 @@ def layout_of(scenario: Scenario) -> tuple[Topology, Ports, Paths]:
             (packet - float(scenario.packet_size))[kind],
             (ack / packet / float(scenario.ack_interval))[kind],
             rtt[kind],
+            trip[kind],
             kind,
             first,
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from fluidcc.engines.packet.jit import kernel
 
 INTERVALS = 256
+_CRUMB = 1e-9  # of what a port sends in an interval: rounding
 
 
 class Load(NamedTuple):
@@ -39,14 +41,17 @@ def carry(load: Any, rates: Any, since: Any, until: Any) -> None:
 
 
 @kernel
-def add(load: Any, there: Any, f: Any, time: Any, sent: Any) -> None:
-    """Add bytes to all ports of a path at once."""
+def carry_on(load: Any, ways: Any, f: Any, rate: Any, since: Any, until: Any) -> None:
+    """Add to all ports of a path what one flow sends at a rate; the intervals must reach that far already."""
     carried, width = load
-    widen(carried, width, time)
-    k = min(int(time / width[0]), len(carried) - 1)
-    for h in range(there.shape[1]):
-        if there[f, h] >= 0:
-            carried[k, there[f, h]] += sent
+    k = int(since / width[0])
+    while k < len(carried) and k * width[0] < until:
+        spent = min(until, (k + 1) * width[0]) - max(since, k * width[0])
+        if spent > 0.0:
+            for h in range(ways.shape[1]):
+                if ways[f, h] >= 0:
+                    carried[k, ways[f, h]] += rate * spent
+        k += 1
 
 
 @kernel
@@ -59,3 +64,20 @@ def widen(carried: Any, width: Any, until: Any) -> None:
                 carried[k, p] = carried[2 * k, p] + carried[2 * k + 1, p]
         carried[half:, :] = 0.0
         width[0] *= 2.0
+
+
+def shares_of(load: Load, rate: np.ndarray, until: float) -> np.ndarray:
+    """Share of its rate that each port sent in each interval until a time, or until all is sent; (intervals, ports).
+
+    What would be more than its rate, since others' rates follow an end or a start a little late, is sent in the next.
+    """
+    most = load.width[0] * rate
+    carried = list(np.maximum(load.carried, 0.0))
+    kept = max(math.ceil(min(until / load.width[0], len(carried))), 1)
+    owed, found = np.zeros_like(rate), []
+    while carried or (owed > _CRUMB * most).any():
+        owed = owed + (carried.pop(0) if carried else 0.0)
+        found.append(np.minimum(owed, most))
+        owed = owed - found[-1]
+    last = np.flatnonzero(np.any(found, axis=1))
+    return np.array(found[: max(kept, last[-1] + 1 if len(last) else 0)]) / most

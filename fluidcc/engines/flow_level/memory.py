@@ -8,7 +8,7 @@ import numpy as np
 
 FREE, SENDING, ARRIVING, DRAINING = map(np.int8, range(4))  # what a slot does
 STEP, HELD, USED, LEFT, STATUS, PAUSES, BUSY = range(7)  # of `Steps.now`
-RUNNING, DONE, FULL, IDLE = range(4)  # status
+RUNNING, DONE, FULL, IDLE, OVER = range(5)  # status; over: a switch would lose what it does not hold
 
 
 HOPS = 12  # switches on the longest path
@@ -71,6 +71,7 @@ class Net(NamedTuple):
     alpha: Any  # (1,) that share
     gap: Any  # (1,) how far below it goes on
     pausing: Any  # (1,) whether there is flow control
+    dropping: Any  # (1,) without it, share of the free buffer that one port may fill
     used: Any  # numbers of the ports that some path crosses
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fluidcc.engines.flow_level import dynamics, ideal
 from fluidcc.engines.flow_level.layout import Alone, Paths, Ports, alone_of, layout_of
-from fluidcc.engines.flow_level.load import Load, load_of
+from fluidcc.engines.flow_level.load import Load, load_of, shares_of
 from fluidcc.engines.flow_level.transfers import Transfers, Waits, transfers_of, waits_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
@@ -133,11 +133,19 @@ def flow_times(
         raise InputError(f"model: {str(model)[:20]!r} is unknown; write {', '.join(MODELS)}")
     began = time.perf_counter()
     scenario = resolve(scenario)
+    if not isinstance(transfers, Transfers | None):
+        raise InputError(f"transfers: {repr(transfers)[:40]} is no Transfers; write Transfers([0, 0], [1e6, 2e6])")
+    if report is not None and not callable(report):
+        raise InputError(f"report: {repr(report)[:40]} cannot be called; give a function of the share that is done")
+    if model == "ideal" and dt is not None:
+        raise InputError("dt: the ideal goes from event to event, without steps; leave it out, or write 'dynamics'")
     transfers = transfers_of(scenario) if transfers is None else transfers
     if transfers.flow.min() < -1 or not 0 <= transfers.flow.max() < len(scenario.flows):
         raise InputError(f"transfers flow: names none of the scenario's {len(scenario.flows)}, counted from 0")
     seed = whole(seed, 0, (1 << 63) - 1, "seed")
     horizon = math.inf if until is None else quantity(until, TIME, "until")
+    if not horizon > 0:
+        raise InputError(f"until: {show(horizon, TIME)} is no horizon; write for example 10ms")
     topology, ports, paths = layout_of(scenario)
     alone, waits = alone_of(scenario, paths, transfers), waits_of(scenario, transfers)
     if apart is None:
@@ -150,39 +158,38 @@ def flow_times(
     if model != "ideal":
         if dt is None:
             # A last byte takes a step from port to port: more steps than half a round trip has would make it late.
-            dt = min(float(paths.rtt.max()) / _STEPS, float((paths.rtt / (2 * paths.hops)).min()))
+            dt = min(float(paths.trip.max()) / _STEPS, float((paths.trip / (2 * paths.hops)).min()))
         else:
             dt = quantity(dt, TIME, "dt")
-        if not 0 < dt <= paths.rtt.min() / 2:
+        if not 0 < dt <= paths.trip.min() / 2:
             raise InputError(
                 f"dt: {show(dt, TIME)} is no step; write at most half of the shortest round trip, "
-                f"{show(float(paths.rtt.min()) / 2, TIME)}"
+                f"{show(float(paths.trip.min()) / 2, TIME)}"
             )
         found = dynamics.run(
             scenario, transfers, topology, ports, paths, alone, waits, dt, horizon, seed, report, model == "dynamics"
         )
     else:
         found = _ideal(scenario, transfers, ports, paths, alone, waits, horizon, apart, report)
-    return _made(transfers, ports, alone, *found, setup)
+    return _made(transfers, ports, alone, *found, horizon, setup)
 
 
 def _made(
     transfers: Transfers, ports: Ports, alone: Alone, begins: np.ndarray, ends: np.ndarray, load: Load,
-    numbers: dict[str, Any], setup: float,
+    numbers: dict[str, Any], until: float, setup: float,
 ) -> FlowTimes:  # fmt: skip
+    begins, ends = (np.where(each <= until, each, np.nan) for each in (begins, ends))  # later ones may be known too
     ended = np.isfinite(ends[:, 1])
-    width = float(load.width[0])
-    last = float(np.nanmax(ends[:, 1], initial=0.0))
-    kept = min(len(load.carried), math.ceil(last / width))
+    last = float(np.max(ends[:, 1])) if ended.all() else until
     return FlowTimes(
-        np.where(np.isfinite(begins), begins, np.nan),
+        begins,
         ends[:, 0],
         ends[:, 1],
         ends[:, 2],
         alone.answered,
         ports.names,
-        load.carried[:kept] / (width * ports.rate),
-        width,
+        shares_of(load, ports.rate, last),
+        float(load.width[0]),
         {**numbers, "setup_s": setup, "ended": int(ended.sum())},
     )
 
@@ -208,7 +215,7 @@ def _ideal(
         (1.0 - utilisation) * first, tail, transfers.start, tuple(waits), begins, ends, kept,
     )  # fmt: skip
     work = (
-        np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count), np.zeros(count), np.zeros(count),
+        np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros(count), np.zeros(count),
         zeros[0], zeros[1], np.zeros(many, np.int64), zeros[2], np.zeros(many, np.int8), zeros[3], tuple(load),
     )  # fmt: skip
     clock = time.perf_counter()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidcc.engines.flow_level import dispatch, memory
+from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
 from fluidcc.engines.flow_level.step import advance
 from fluidcc.engines.flow_level.told import DELAY, MARKS, TELEMETRY, look
@@ -48,7 +49,7 @@ def run(m: Any, law: Any, dt: Any, steps: Any, given: Any) -> Any:
         if m.now[STATUS] != RUNNING:
             return k
         tell_all(m, law, dt)
-        if m.now[USED] == 0:
+        if m.now[USED] == 0 and not answering(m):
             return k + 1
     return steps
 

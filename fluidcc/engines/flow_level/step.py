@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.flow_level.calendar import DEPARTURE, ENDS, pass_by, pop, tell
-from fluidcc.engines.flow_level.hosts import acknowledge, send
+from fluidcc.engines.flow_level.hosts import acknowledge, answering, send
 from fluidcc.engines.flow_level.load import widen
 from fluidcc.engines.flow_level.memory import (
     ARRIVING,
@@ -21,6 +21,7 @@ from fluidcc.engines.flow_level.memory import (
     HELD,
     IDLE,
     LEFT,
+    OVER,
     PAUSES,
     RUNNING,
     SENDING,
@@ -52,7 +53,7 @@ def advance(
     n = now[STEP]
     time = n * dt
     held, used = now[HELD], now[USED]
-    if used == 0 and held > 0 and begins[heap[0]] >= time + dt:
+    if used == 0 and held > 0 and begins[heap[0]] >= time + dt and not answering(m):
         now[STATUS] = IDLE
         return
     while held > 0 and begins[heap[0]] < time + dt:
@@ -182,6 +183,13 @@ def _count(m: Any, dt: Any, load: Any) -> None:
         ports.seen[record, p, 2] = (ports.seen[record, p, 2] + ports.acks[p]) / dt
         carried[k, p] += ports.serving[p]
         ports.acks[p] = ports.next_acks[p]
+    if net.pausing[0] == 0:
+        for j in range(len(net.used)):
+            node = net.source[net.used[j]]
+            if node >= 0:
+                free = net.shared[node] - m.node_used[node]
+                if free < 0.0 or ports.backlog[net.used[j]] > net.dropping[0] * free:
+                    m.now[STATUS] = OVER
 
 
 @kernel

@@ -29,7 +29,7 @@ class Transfers:
     ----------
     flow : ndarray of int, shape (transfers,)
         Place, in the scenario, of the flow whose path, hosts and scheme each has; -1 of a wait, which sends nothing and
-        ends as it begins.
+        ends as it begins. It is of no host, which ``after_what`` may go by.
     size : ndarray, shape (transfers,)
         Payload [bytes].
     start : ndarray, shape (transfers,)
@@ -57,12 +57,11 @@ class Transfers:
 
     def __post_init__(self) -> None:
         """Plain arrays, checked."""
-        flow = np.ascontiguousarray(self.flow, np.int64)
+        flow = _whole(self.flow, "flow", "places of the scenario's flows, counted from 0")
         count = len(flow)
         columns = {"flow": flow}
-        for name in ("size", "start"):
-            column = np.ascontiguousarray(np.broadcast_to(np.asarray(getattr(self, name), float), count))
-            columns[name] = column
+        for name, unit in (("size", "bytes"), ("start", "seconds")):
+            columns[name] = _column(getattr(self, name), count, name, unit)
         if not 1 <= count <= _MOST:
             raise InputError(f"transfers: there are {count}; give at least one, and at most {_MOST}")
         bad = np.flatnonzero(~((columns["size"] > 0) & np.isfinite(columns["size"])) & (flow >= 0))
@@ -71,12 +70,7 @@ class Transfers:
         bad = np.flatnonzero(~((columns["start"] >= 0) & np.isfinite(columns["start"])))
         if len(bad):
             raise InputError(f"transfer {bad[0]} start: {columns['start'][bad[0]]:g} is none; give seconds, from 0")
-        after, at = self.after, self.after_at
-        if at is None:
-            listed = list(after) if len(after) else [()] * count
-            at = np.concatenate([[0], np.cumsum([len(each) for each in listed])])
-            after = np.fromiter((place for each in listed for place in each), np.int64)
-        after, at = np.ascontiguousarray(after, np.int64), np.ascontiguousarray(at, np.int64)
+        after, at = self._waits(count)
         if len(at) != count + 1 or at[0] != 0 or at[-1] != len(after) or (np.diff(at) < 0).any():
             raise InputError(f"transfers after: its parts are not those of {count} transfers; give after_at from 0 on")
         if len(after) and not (after.min() >= 0 and after.max() < count):
@@ -84,10 +78,31 @@ class Transfers:
         what = self.after_what
         if isinstance(what, str):
             order.resolve_order((), what, "transfers ")
-        elif np.shape(what) != after.shape:
-            raise InputError("transfers after_what: is not one for each wait; give one word, or an array like after")
+        else:
+            words = "one word, or for each wait 0 (answer), 1 (receipt) or 2 (departure)"
+            columns["after_what"] = what = _whole(what, "after_what", words)
+            if len(what) != len(after):
+                raise InputError(f"transfers after_what: are {len(what)} for {len(after)} waits; give {words}")
+            bad = np.flatnonzero((what < ANSWER) | (what > DEPARTURE))
+            if len(bad):
+                raise InputError(f"transfers after_what: {what[bad[0]]} is no end; give {words}")
         for name, value in (*columns.items(), ("after", after), ("after_at", at)):
             object.__setattr__(self, name, value)
+
+    def _waits(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Places of those waited for, and from where to where each transfer's are."""
+        hint = "places of transfers, counted from 0"
+        if self.after_at is not None:
+            return _whole(self.after, "after", hint), _whole(self.after_at, "after_at", "where in after each one's are")
+        try:
+            listed = [tuple(each) for each in self.after] or [()] * count
+        except TypeError:
+            raise InputError(
+                f"transfers after: {_shown(self.after)} has none for each transfer; give a sequence for each, such as "
+                "[(), (0,)], or after_at beside it"
+            ) from None
+        at = np.concatenate([[0], np.cumsum([len(each) for each in listed])])
+        return _whole([place for each in listed for place in each], "after", hint), at.astype(np.int64)
 
     def __len__(self) -> int:
         """How many."""
@@ -96,6 +111,34 @@ class Transfers:
     def __repr__(self) -> str:
         """How many, and how many waits."""
         return f"<{len(self)} Transfers, {len(self.after)} waits>"
+
+
+def _whole(values: Any, name: str, hint: str) -> np.ndarray:
+    """A column of whole numbers, as they are given: none is rounded."""
+    try:
+        given = np.asarray(values)
+        found = np.ascontiguousarray(given, np.int64) if given.dtype.kind in "iuf" and given.ndim == 1 else None
+    except (TypeError, ValueError, OverflowError):
+        given, found = None, None
+    if given is None or found is None or not (found == given).all():
+        raise InputError(f"transfers {name}: {_shown(values)} are no whole numbers in a row; give {hint}")
+    return found
+
+
+def _shown(values: Any) -> str:
+    """Their beginning, in one line."""
+    return " ".join(repr(values).split())[:40]
+
+
+def _column(values: Any, count: int, name: str, unit: str) -> np.ndarray:
+    """A column of numbers, of which one may stand for all."""
+    try:
+        return np.ascontiguousarray(np.broadcast_to(np.asarray(values, float), count))
+    except (TypeError, ValueError):
+        raise InputError(
+            f"transfers {name}: {_shown(values)} are not a number for each of {count}; give {unit}, such as 1e6, one "
+            "for each or one for all"
+        ) from None
 
 
 class Waits(NamedTuple):
@@ -123,9 +166,9 @@ def transfers_of(scenario: Scenario) -> Transfers:
     whats = [flow.after_what for flow in flows]
     after_what: Any = whats[0]
     if len(set(whats)) > 1:
-        after_what = np.repeat(np.arange(len(flows)), counts)  # whose wait each is, for now
+        after_what = np.array([_what(flow, flows[place]) for flow in flows for place in flow.after], np.int64)
     after = np.fromiter((place for flow in flows for place in flow.after), np.int64)
-    made = Transfers(
+    return Transfers(
         np.arange(len(flows)),
         [flow.size for flow in flows],
         [flow.start for flow in flows],
@@ -133,10 +176,6 @@ def transfers_of(scenario: Scenario) -> Transfers:
         np.concatenate([[0], np.cumsum(counts)]),
         after_what,
     )
-    if not isinstance(after_what, str):
-        ends = [_what(flows[k], flows[p]) for k, p in zip(after_what, after, strict=True)]
-        object.__setattr__(made, "after_what", np.array(ends, np.int64))
-    return made
 
 
 def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
@@ -148,7 +187,8 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
         ends = np.asarray(what, np.int64)
     elif what in (order.KNOWN, order.SENT):
         sources, targets = _hosts(scenario)
-        mine, theirs = sources[transfers.flow[follower]], transfers.flow[transfers.after]
+        own, theirs = transfers.flow[follower], transfers.flow[transfers.after]
+        mine = np.where(own >= 0, sources[own], -1)  # a wait is of no host
         if what == order.SENT:
             ends = np.where(mine == sources[theirs], DEPARTURE, RECEIPT)
         else:

@@ -58,11 +58,21 @@ def set_thresholds(scenario: Scenario, topology: Topology, sim: Sim, largest: in
         if node.shared < UNLIMITED:
             node.shared -= classes * (row.headroom + node.reserve)
     for node, name in zip(sim.nodes, topology.nodes, strict=True):
-        if node.shared < 2 * largest:
-            raise InputError(
-                f"buffer: {show(scenario.buffer, SIZE)} of {name!r} does not hold the headroom and reserves of its "
-                f"ports ({show(float(node.buffer - node.shared), SIZE)}); write a larger buffer or less headroom"
-            )
+        refuse_small(name, float(node.buffer), float(node.shared), largest)
+
+
+def refuse_small(name: str, buffer: float, shared: float, largest: int) -> None:
+    """Refuse a switch whose buffer its ports' headroom and reserves leave next to nothing of.
+
+    Raises
+    ------
+    InputError
+    """
+    if shared < 2 * largest:
+        raise InputError(
+            f"buffer: {show(buffer, SIZE)} of {name!r} does not hold the headroom and reserves of its "
+            f"ports ({show(buffer - shared, SIZE)}); write a larger buffer or less headroom"
+        )
 
 
 def headroom(port: Port, back: Port, largest: int) -> int:
