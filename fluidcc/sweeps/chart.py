@@ -148,7 +148,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     ... )
     """
     grid = grid_of(over)
-    points = _Points(make_scenario)
+    points = RootFinder(make_scenario)
     with Bar("finding roots", grid.points, "points") as bar:
         found = points(grid.columns(), bar)
     names = list(grid.axes)
@@ -186,7 +186,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     return StabilityChart(data)
 
 
-class _Points:
+class RootFinder:
     """Numbers of any points of one function's scenarios."""
 
     def __init__(self, make_scenario: Callable[..., Scenario]) -> None:
