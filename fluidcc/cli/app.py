@@ -15,6 +15,7 @@ from fluidcc.cli import (
     collective,
     crosscheck,
     equilibrium,
+    explore,
     fabric,
     fit,
     interrupt,
@@ -45,7 +46,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 COMMANDS = (
-    simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce,
+    simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce, explore,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rpartition(".")[2])(command.command)

@@ -44,7 +44,8 @@ class Chart(NamedTuple):
 
 def axes_of(setting: Setting) -> list[str]:
     """Names that a chart can have as axes: those with a slider, and an influence on the equilibrium."""
-    return [name for name, knob in setting.knobs.items() if knob.stops and name not in _NO_AXES and knob.main]
+    movable = [name for name, knob in setting.knobs.items() if knob.stops and knob.main and name not in _NO_AXES]
+    return [name for name in movable if (setting.value(name) or 0.0) > 0]
 
 
 def default_axes(setting: Setting) -> tuple[str, str]:

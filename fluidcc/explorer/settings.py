@@ -152,14 +152,14 @@ class Setting:
         base = self._preset
         own = {home: {n: values[n] for n, k in self.knobs.items() if k.home == home} for home in (SCHEME, MARKING)}
         scheme = dataclasses.replace(base.scheme, **own[SCHEME])
-        marking = self._marking(own[MARKING])
+        marking = self._marking(own[MARKING])  # not scaled with the rate: what one reads is what there is
         network = {n: values[n] for n, knob in self.knobs.items() if knob.home == NETWORK}
         if self.given is not None:
             links = tuple(dataclasses.replace(link, marking=marking or link.marking) for link in self.given.links)
             flows = tuple(dataclasses.replace(flow, scheme=scheme) for flow in self.given.flows)
             return resolve(dataclasses.replace(self.given, links=links, flows=flows, **network))
         options = {**base.network, **network, "scheme": scheme, "rate": values["rate"], "delay": values["delay"]}
-        options["marking"] = (lambda rate: marking) if marking is None else marking
+        options["marking"] = marking
         if self.topology == "parking-lot":
             return parking_lot(int(values["links"]) + 1, multiplicity=values["flows"], **options)
         flows, late, start = values["flows"], values["late"], values["late_start"]
@@ -228,6 +228,3 @@ class Setting:
 def preset_names(scheme: str) -> list[str]:
     """Names of a scheme's presets."""
     return list(presets(scheme))
-
-
-__all__ = ["Setting", "preset_names", "schemes", "show"]

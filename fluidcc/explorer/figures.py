@@ -1,0 +1,258 @@
+"""The explorer's pictures in Bokeh: made once, then only their numbers change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.models import ColumnDataSource, FixedTicker, Legend, LinearColorMapper, Range1d, Span
+from bokeh.plotting import figure
+from contourpy import contour_generator
+
+from fluidcc.explorer.answers import Answer
+from fluidcc.explorer.chart import Chart
+from fluidcc.explorer.knobs import Knob
+from fluidcc.explorer.views import Run, bin_edges
+from fluidcc.theory.delay_systems.delay_system import Array
+
+_COLOURS = {"fluid": "#3f90da", "hybrid": "#ffa90e", "packets": "#94a4a2", "kept": "#717581"}  # of petroff10
+_SECOND = ("#3f90da", "#bd1f01", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # of flow classes, the same
+_RED_TO_BLUE = (  # ColorBrewer's RdBu: told apart also by those who see fewer colours
+    "#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b",
+)  # fmt: skip
+_LINEAR = 100.0  # 1/s, below which the axes of the root map are linear
+_TICKS = 5
+_CLASSES = 6  # that have a line
+_INK, _GRID = "#444444", "#e8e8e8"
+
+
+def symlog(values: Any) -> Array:
+    """A scale for roots: logarithmic far from 0, linear near it."""
+    values = np.asarray(values, float)
+    return np.sign(values) * np.log10(1.0 + np.abs(values) / _LINEAR)
+
+
+def _plain(title: str, x: str, y: str, height: int, **options: Any) -> Any:
+    """A figure in the house's light style."""
+    plot = figure(
+        title=title,
+        x_axis_label=x,
+        y_axis_label=y,
+        height=height,
+        sizing_mode="stretch_width",
+        tools="pan,box_zoom,wheel_zoom,reset,save",
+        toolbar_location="right",
+        output_backend="canvas",
+        **options,
+    )
+    plot.toolbar.logo = None
+    plot.toolbar.autohide = True
+    plot.outline_line_color = None
+    plot.title.text_font_size = "13px"
+    plot.title.text_color = _INK
+    for axis in plot.axis:
+        axis.axis_label_text_font_style = "normal"
+        axis.axis_label_text_font_size = axis.major_label_text_font_size = "11px"
+        axis.axis_label_text_color = axis.major_label_text_color = _INK
+        axis.axis_line_color = axis.major_tick_line_color = "#999999"
+        axis.minor_tick_line_color = None
+    plot.grid.grid_line_color = _GRID
+    return plot
+
+
+def _source(*names: str) -> ColumnDataSource:
+    return ColumnDataSource({name: [] for name in names})
+
+
+def _with_legend(plot: Any, entries: Sequence[tuple[str, Any]]) -> None:
+    legend = Legend(items=[(name, [glyph]) for name, glyph in entries], orientation="horizontal")
+    legend.label_text_font_size, legend.border_line_color, legend.padding = "11px", None, 0
+    legend.spacing, legend.glyph_width, legend.margin, legend.click_policy = 10, 16, 0, "hide"
+    plot.add_layout(legend, "above")
+
+
+class QueuePlot:
+    """Queue over time: the fluid, the hybrid's mean and range over seeds, packets, and what is kept."""
+
+    def __init__(self, height: int) -> None:
+        self.plot = _plain("Queue of the most loaded link", "time [ms]", "queue [KB]", height)
+        self._band = _source("x", "low", "high")
+        self._lines = {name: _source("x", "y") for name in ("fluid", "hybrid", "packets", "kept")}
+        area = self.plot.varea("x", "low", "high", source=self._band, color=_COLOURS["hybrid"], alpha=0.25)
+        style = {"fluid": (2.0, "solid"), "hybrid": (1.5, "solid"), "packets": (1.5, "solid"), "kept": (1.5, "dashed")}
+        entries = [("range over seeds", area)]
+        for name in ("packets", "hybrid", "fluid", "kept"):
+            width, dash = style[name]
+            glyph = self.plot.line(
+                "x", "y", source=self._lines[name], color=_COLOURS[name], line_width=width, line_dash=dash
+            )
+            entries.append((name if name != "kept" else "kept (fluid)", glyph))
+        _with_legend(self.plot, list(reversed(entries)))
+
+    def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
+        """Put in new numbers."""
+        runs = {"fluid": now.fluid, "hybrid": now.hybrid, "packets": packets, "kept": kept and kept.fluid}
+        for name, run in runs.items():
+            self._lines[name].data = _line(run)
+        shown = packets or now.hybrid
+        low, _, high = shown.band if shown is not None else (np.empty(0),) * 3
+        time = shown.time * 1e3 if shown is not None else np.empty(0)
+        self._band.data = {"x": time, "low": low / 1e3, "high": high / 1e3}
+
+
+def _line(run: Run | None) -> dict[str, Array]:
+    if run is None:
+        return {"x": np.empty(0), "y": np.empty(0)}
+    return {"x": run.time * 1e3, "y": run.band[1] / 1e3}
+
+
+class RatePlot:
+    """Sending rate of a flow of each class: the fluid in full lines, the hybrid's mean dotted."""
+
+    def __init__(self, height: int) -> None:
+        self.plot = _plain("Sending rate of a flow", "time [ms]", "rate [Gbps]", height)
+        columns = ("xs", "ys", "colour", "name")
+        self._fluid, self._hybrid, self._kept = _source(*columns), _source(*columns), _source(*columns)
+        kept = self.plot.multi_line("xs", "ys", source=self._kept, color=_COLOURS["kept"], line_dash="dashed")
+        mean = self.plot.multi_line("xs", "ys", source=self._hybrid, color="colour", line_alpha=0.45, line_width=1.2)
+        full = self.plot.multi_line("xs", "ys", source=self._fluid, color="colour", line_width=2)
+        _with_legend(self.plot, [("fluid, by class", full), ("hybrid, mean of seeds", mean), ("kept (fluid)", kept)])
+
+    def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
+        """Put in new numbers."""
+        self._fluid.data = _rates(now.fluid)
+        self._hybrid.data = _rates(packets or now.hybrid)
+        self._kept.data = _rates(kept and kept.fluid)
+
+
+def _rates(run: Run | None) -> dict[str, list[Any]]:
+    rates = [] if run is None else list(run.rates[:_CLASSES] * 8e-9)
+    times = [] if run is None else [run.time * 1e3] * len(rates)
+    names = [f"class {k}" for k in range(len(rates))]
+    return {"xs": times, "ys": rates, "colour": list(_SECOND[: len(rates)]), "name": names}
+
+
+class RootPlot:
+    """The rightmost roots in the complex plane; what lies right of the axis grows."""
+
+    def __init__(self, height: int) -> None:
+        self.plot = _plain("Characteristic roots", "real part [1/s]", "imaginary part [1/s]", height)
+        ticks = [0.0, *(sign * 10.0**k for k in range(2, 8) for sign in (-1, 1))]
+        labels = {float(symlog(t)): _power(t) for t in ticks}
+        for axis in self.plot.axis:
+            axis.ticker = FixedTicker(ticks=sorted(labels))
+            axis.major_label_overrides = labels  # type: ignore[assignment]
+        self.plot.add_layout(Span(location=0, dimension="height", line_color="#bd1f01", line_dash="dashed"))
+        self._sets = {name: _source("x", "y") for name in ("kept", "fairness", "aggregate")}
+        looks = {"aggregate": ("circle", "#3f90da"), "fairness": ("x", "#bd1f01"), "kept": ("circle", "#c0c0c0")}
+        entries = []
+        for name, source in self._sets.items():
+            marker, colour = looks[name]
+            glyph = self.plot.scatter(
+                "x", "y", source=source, marker=marker, size=8, line_color=colour, fill_color=None, line_width=1.5
+            )
+            entries.append((name, glyph))
+        _with_legend(self.plot, list(reversed(entries)))
+
+    def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
+        """Put in new numbers."""
+        del packets
+        old = [] if kept is None else [kept.roots.aggregate, kept.roots.fairness]
+        sets = {"aggregate": [now.roots.aggregate], "fairness": [now.roots.fairness], "kept": old}
+        for name, parts in sets.items():
+            s = np.concatenate([*parts, np.empty(0, complex)])
+            self._sets[name].data = {"x": symlog(s.real), "y": symlog(s.imag)}
+
+
+def _power(value: float) -> str:
+    if not value:
+        return "0"
+    digits = str(round(math.log10(abs(value)))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{'−' if value < 0 else ''}10{digits}"
+
+
+class DistributionPlot:
+    """How long the queue is for which share of the second half."""
+
+    def __init__(self, height: int) -> None:
+        self.plot = _plain("Queue's distribution, second half", "queue [KB]", "share of time [%]", height)
+        self._sets = {name: _source("left", "right", "top") for name in ("packets", "hybrid", "fluid", "kept")}
+        entries = []
+        for name, source in self._sets.items():
+            fill = None if name == "kept" else _COLOURS[name]
+            glyph = self.plot.quad(
+                left="left", right="right", top="top", bottom=0, source=source, line_color=_COLOURS[name],
+                fill_color=fill, fill_alpha=0.35, line_alpha=0.8, line_width=0.5 if fill else 1.0,
+            )  # fmt: skip
+            entries.append((name, glyph))
+        self.plot.y_range.start = 0  # type: ignore[union-attr]
+        _with_legend(self.plot, [entries[2], entries[1], entries[0], entries[3]])
+
+    def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
+        """Put in new numbers."""
+        runs = {"packets": packets, "hybrid": now.hybrid, "fluid": now.fluid, "kept": kept and kept.fluid}
+        edges = bin_edges(*runs.values())
+        for name, run in runs.items():
+            share = np.empty(0) if run is None else 100 * run.distribution(edges)
+            some = np.flatnonzero(share)
+            self._sets[name].data = {"left": edges[some] / 1e3, "right": edges[some + 1] / 1e3, "top": share[some]}
+
+
+class ChartPlot:
+    """Rightmost root over two values, with its zero line and the point where the setting stands."""
+
+    def __init__(self, height: int) -> None:
+        spans = {"x_range": Range1d(0, 1), "y_range": Range1d(0, 1)}
+        self.plot = _plain("Stability: red grows, blue decays", "", "", height, **spans)
+        self.plot.background_fill_color = "#dddddd"  # where there is no equilibrium
+        self.plot.grid.grid_line_color = None
+        self._mapper = LinearColorMapper(palette=list(_RED_TO_BLUE), low=-1, high=1, nan_color="rgba(0,0,0,0)")
+        self._image = ColumnDataSource({"image": [np.full((2, 2), np.nan)]})
+        self.plot.image("image", x=0, y=0, dw=1, dh=1, source=self._image, color_mapper=self._mapper)
+        self._edge = _source("xs", "ys")
+        self._points = {name: _source("x", "y") for name in ("kept", "here")}
+        self.plot.multi_line("xs", "ys", source=self._edge, color="black", line_width=1.5)
+        self.plot.scatter("x", "y", source=self._points["kept"], size=11, color="white", line_color="#717581")
+        self.plot.scatter("x", "y", source=self._points["here"], size=12, color="#ffa90e", line_color="black")
+
+    def show(self, chart: Chart, knobs: Mapping[str, Knob], here: Mapping[str, float], kept: Mapping[str, float]) -> None:
+        """Put in a new chart, with the places of the setting and of the one that is kept."""
+        if not chart.root.size:
+            self._image.data, self._edge.data = {"image": [np.full((2, 2), np.nan)]}, {"xs": [], "ys": []}
+            for source in self._points.values():
+                source.data = {"x": [], "y": []}
+            return
+        known = np.abs(chart.root[np.isfinite(chart.root)])
+        most = float(np.percentile(known, 90)) if known.size else 1.0
+        self._mapper.low, self._mapper.high = -most, most
+        self._image.data = {"image": [chart.root]}
+        places = np.linspace(0, 1, chart.x.size), np.linspace(0, 1, chart.y.size)
+        lines: Any = contour_generator(*places, np.ma.masked_invalid(chart.root)).lines(0.0)
+        self._edge.data = {"xs": [line[:, 0] for line in lines], "ys": [line[:, 1] for line in lines]}
+        for axis, name, values in zip((self.plot.xaxis[0], self.plot.yaxis[0]), chart.names, (chart.x, chart.y), strict=True):
+            where = np.unique(np.linspace(0, values.size - 1, _TICKS).astype(int))
+            ticks = [float(k / (values.size - 1)) for k in where]
+            axis.ticker = FixedTicker(ticks=ticks)
+            axis.major_label_overrides = {t: _short(knobs[name], values[k]) for t, k in zip(ticks, where, strict=True)}
+            axis.axis_label = knobs[name].label
+        for name, at in (("here", here), ("kept", kept)):
+            self._points[name].data = _place(chart, at)
+
+
+def _short(knob: Knob, value: float) -> str:
+    from fluidcc.units import show
+
+    return show(float(value), knob.spec.dimension, 2)
+
+
+def _place(chart: Chart, at: Mapping[str, float]) -> dict[str, list[float]]:
+    """A setting's place in a chart's unit square; nowhere if it is outside."""
+    found = []
+    for name, values in zip(chart.names, (chart.x, chart.y), strict=True):
+        value = at.get(name)
+        if not isinstance(value, float) or not values[0] <= value <= values[-1]:
+            return {"x": [], "y": []}
+        found.append(float(np.interp(value, values, np.linspace(0, 1, values.size))))
+    return {"x": [found[0]], "y": [found[1]]}
