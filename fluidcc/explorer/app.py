@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import threading
+import time
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
@@ -17,15 +18,16 @@ from fluidcc.explorer.chart import Chart, axes_of, default_axes
 from fluidcc.explorer.devices import Devices
 from fluidcc.explorer.figures import ChartPlot, DistributionPlot, QueuePlot, RatePlot, RootPlot
 from fluidcc.explorer.knobs import TOPOLOGIES
-from fluidcc.explorer.pieces import KnobRow, error, numbers_table, rows_of, status, text
+from fluidcc.explorer.pieces import SMALL, KnobRow, error, numbers_table, rows_of, status, text
 from fluidcc.explorer.python_text import python_of
 from fluidcc.explorer.settings import Setting, preset_names, schemes
 
+_REST = 0.15  # s without a move, after which the chart is worked out
 _LEFT, _TALL, _LOW = 290, 235, 255  # pixels
 
 
-class Outdated(Exception):  # noqa: N818
-    """A newer setting has come, so that a run in packets ends."""
+class OutdatedError(Exception):
+    """A newer setting has come, so that what is worked out for an older one ends."""
 
 
 class Explorer:
@@ -48,15 +50,14 @@ class Explorer:
         self._kept: Answer | None = None
         self._chart: Chart | None = None
         self._packets: views.Run | None = None
-        self._filling = False
+        self._filling, self._refused = False, ""
         self._latest = Latest(lambda of: answers.answer(of[1]), self._on_answer)
-        self._charting = Latest(lambda of: answers.chart_of(*of[1:]), self._on_chart)
+        self._charting = Latest(self._work_out_chart, self._on_chart)
         self._packeting = Latest(self._run_packets, self._on_packets)
         self._make_widgets()
         self._fill_knobs()
         self.view = self._layout()
         if kept is not None:
-            self._keep_when_answered = kept
             self._keep(kept)
         self._ask()
 
@@ -64,7 +65,7 @@ class Explorer:
 
     def _make_widgets(self) -> None:
         of = self.setting
-        narrow: dict[str, Any] = {"width": 88, "margin": (0, 4)}
+        narrow: dict[str, Any] = {"width": 88, "margin": (0, 4), "stylesheets": [SMALL]}
         given = of.given is not None
         self._scheme = pn.widgets.Select(name="scheme", options=[of.scheme] if given else list(schemes()),
                                          value=of.scheme, css_classes=["pick-scheme"], **narrow)  # fmt: skip
@@ -75,8 +76,8 @@ class Explorer:
         for widget, name in ((self._scheme, "scheme"), (self._preset, "preset"), (self._topology, "topology")):
             widget.disabled = given
             widget.param.watch(lambda event, name=name: self._switch(**{name: event.new}), "value")
-        self._front = pn.Column(margin=0, width=_LEFT)
-        self._more = pn.Card(pn.Column(margin=0), title="More: options of NIC, marking, packets", collapsed=True,
+        self._front = pn.Column(margin=(10, 0, 0, 0), width=_LEFT)
+        self._more = pn.Card(pn.Column(margin=0), title="more of NIC, marking, packets", collapsed=True,
                              width=_LEFT - 10, margin=(6, 0), css_classes=["more"])  # fmt: skip
         self._more.param.watch(lambda event: self._fill_more(), "collapsed")
         self._status, self._error = text(status("starting", 0)), text(error(""))
@@ -85,11 +86,11 @@ class Explorer:
         self._figures = (QueuePlot(_TALL), RatePlot(_TALL), RootPlot(_LOW), DistributionPlot(_LOW))
         self._map = ChartPlot(_LOW - 30)
         self._why = text("")
-        self._x = pn.widgets.Select(name="", width=110, margin=(0, 2), css_classes=["axis-x"])
-        self._y = pn.widgets.Select(name="", width=110, margin=(0, 2), css_classes=["axis-y"])
+        self._x = pn.widgets.Select(name="", width=115, margin=(0, 2), stylesheets=[SMALL], css_classes=["axis-x"])
+        self._y = pn.widgets.Select(name="", width=115, margin=(0, 2), stylesheets=[SMALL], css_classes=["axis-y"])
         for axis in (self._x, self._y):
             axis.param.watch(lambda event: self._filling or self._ask_chart(), "value")
-        small: dict[str, Any] = {"height": 26, "margin": (2, 4)}
+        small: dict[str, Any] = {"height": 26, "margin": (2, 4), "stylesheets": [SMALL]}
         self._keep_button = pn.widgets.Button(name="Keep beside", css_classes=["keep"], width=100, **small)
         self._swap_button = pn.widgets.Button(name="Swap", css_classes=["swap"], width=60, disabled=True, **small)
         self._drop_button = pn.widgets.Button(name="Drop", css_classes=["drop"], width=60, disabled=True, **small)
@@ -102,6 +103,9 @@ class Explorer:
         self._download = pn.widgets.FileDownload(
             callback=lambda: io.StringIO(self._program()), filename="explore.py", label="Save explore.py", width=140, **small
         )
+        self._code = pn.Card(self._download, self._python, title="Python that makes this", collapsed=True,
+                             css_classes=["code"], sizing_mode="stretch_width", margin=(6, 0))  # fmt: skip
+        self._code.param.watch(lambda event: self._show_program(), "collapsed")
         self._devices = Devices(self._take)
 
     def _layout(self) -> Any:
@@ -118,8 +122,7 @@ class Explorer:
             buttons, self._error, self._numbers,
             pn.Row(pn.pane.Bokeh(queue, **wide), pn.pane.Bokeh(rates, **wide), **wide),
             pn.Row(pn.pane.Bokeh(roots, **wide), chart, pn.pane.Bokeh(share, **wide), **wide),
-            pn.Card(self._download, self._python, title="Python that makes this", collapsed=True, css_classes=["code"],
-                    sizing_mode="stretch_width", margin=(6, 0)),
+            self._code,
             pn.Card(self._devices.view, title="A switch's and a NIC's own configuration: where does it stand?",
                     collapsed=True, css_classes=["devices"], sizing_mode="stretch_width", margin=(6, 0)),
             **wide,
@@ -161,10 +164,13 @@ class Explorer:
             moved = self.setting.moved(name, content)
             moved.scenario()
         except InputError as refused:
+            self._refused = name
             self._say(str(refused))
             return
         self.setting = moved
-        self._rows[name].show(moved.text(name))
+        for shown in {name, self._refused or name}:
+            self._rows[shown].show(moved.text(shown))
+        self._refused = ""
         self._ask()
 
     def _switch(self, **names: str) -> None:
@@ -243,7 +249,6 @@ class Explorer:
         self._answered = serial
         self._draw()
         self._status.object = status(f"answered in {1e3 * found.seconds:.0f} ms", serial, found.seconds)
-        self._python.object = f'<pre class="python" id="python">{html.escape(self._program())}</pre>'
         self._ask_chart()
 
     def _draw(self) -> None:
@@ -256,10 +261,21 @@ class Explorer:
     def _ask_chart(self) -> None:
         self._run(self._charting, (self._serial, self.setting, (self._x.value, self._y.value)))
 
+    def _work_out_chart(self, what: tuple[int, Setting, tuple[str, str]]) -> Chart:
+        """The chart, once the hand rests: it takes longer than all else."""
+        serial, setting, axes = what
+        if self._threaded:
+            time.sleep(_REST)
+        if serial != self._serial:
+            raise OutdatedError
+        return answers.chart_of(setting, axes)
+
     def _on_chart(self, what: Any, found: Chart | None, failed: Exception | None) -> None:
         self._later(lambda: self._show_chart(what[0], what[1], found, failed))
 
     def _show_chart(self, serial: int, setting: Setting, found: Chart | None, failed: Exception | None) -> None:
+        if isinstance(failed, OutdatedError):
+            return
         why = _words(failed) if found is None else found.why
         self._why.object = f'<div class="quiet" id="chart" data-serial="{serial}">{html.escape(why)}</div>'
         if found is None:
@@ -267,7 +283,7 @@ class Explorer:
         self._chart = found
         kept = {} if self._kept is None or self._kept.setting.scheme != setting.scheme else self._kept.setting.numbers()
         self._map.show(found, setting.knobs, setting.numbers(), kept)
-        self._python.object = f'<pre class="python" id="python">{html.escape(self._program())}</pre>'
+        self._show_program()
 
     # -- beside, packets, sharing ----------------------------------------------------------------------------------
 
@@ -312,7 +328,7 @@ class Explorer:
 
         def report(share: float) -> None:
             if serial != self._serial:
-                raise Outdated
+                raise OutdatedError
             if (now := int(100 * share)) > last[0]:
                 last[0] = now
                 self._later(lambda: setattr(self._progress, "value", min(now, 100)))
@@ -322,13 +338,17 @@ class Explorer:
     def _on_packets(self, what: tuple[int, Setting], found: views.Run | None, failed: Exception | None) -> None:
         def put() -> None:
             self._progress.visible = False
-            if isinstance(failed, Outdated) or what[0] != self._serial:
+            if isinstance(failed, OutdatedError) or what[0] != self._serial:
                 return
             self._packets = found
             self._error.object = error(_words(failed) if failed else "")
             self._draw()
 
         self._later(put)
+
+    def _show_program(self) -> None:
+        if not self._code.collapsed:
+            self._python.object = f'<pre class="python" id="python">{html.escape(self._program())}</pre>'
 
     def _program(self) -> str:
         hybrid = self._now is not None and self._now.hybrid is not None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, FixedTicker, Legend, LinearColorMapper, Range1d, Span
+from bokeh.models import ColumnDataSource, FixedTicker, Label, Legend, LegendItem, LinearColorMapper, Range1d, Span
 from bokeh.plotting import figure
 from contourpy import contour_generator
 
@@ -16,6 +16,7 @@ from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.knobs import Knob
 from fluidcc.explorer.views import Run, bin_edges
 from fluidcc.theory.delay_systems.delay_system import Array
+from fluidcc.units import SIZE, show
 
 _COLOURS = {"fluid": "#3f90da", "hybrid": "#ffa90e", "packets": "#94a4a2", "kept": "#717581"}  # of petroff10
 _SECOND = ("#3f90da", "#bd1f01", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # of flow classes, the same
@@ -25,6 +26,7 @@ _RED_TO_BLUE = (  # ColorBrewer's RdBu: told apart also by those who see fewer c
 _LINEAR = 100.0  # 1/s, below which the axes of the root map are linear
 _TICKS = 5
 _CLASSES = 6  # that have a line
+_BEGINS = 0.1  # of the run: the queue's axis holds what comes after
 _INK, _GRID = "#444444", "#e8e8e8"
 
 
@@ -66,11 +68,20 @@ def _source(*names: str) -> ColumnDataSource:
     return ColumnDataSource({name: [] for name in names})
 
 
-def _with_legend(plot: Any, entries: Sequence[tuple[str, Any]]) -> None:
-    legend = Legend(items=[(name, [glyph]) for name, glyph in entries], orientation="horizontal")
+def _with_legend(plot: Any, entries: Sequence[tuple[str, Any]]) -> dict[str, LegendItem]:
+    """A legend above; its items by name, to be hidden while there is nothing of them."""
+    items = {name: LegendItem(label=name, renderers=[glyph]) for name, glyph in entries}
+    legend = Legend(items=list(items.values()), orientation="horizontal")
     legend.label_text_font_size, legend.border_line_color, legend.padding = "11px", None, 0
     legend.spacing, legend.glyph_width, legend.margin, legend.click_policy = 10, 16, 0, "hide"
     plot.add_layout(legend, "above")
+    return items
+
+
+def _appear(items: Mapping[str, LegendItem], **there: object) -> None:
+    for name, item in items.items():
+        if name in there:
+            item.visible = there[name] is not None
 
 
 class QueuePlot:
@@ -88,14 +99,27 @@ class QueuePlot:
             glyph = self.plot.line(
                 "x", "y", source=self._lines[name], color=_COLOURS[name], line_width=width, line_dash=dash
             )
-            entries.append((name if name != "kept" else "kept (fluid)", glyph))
-        _with_legend(self.plot, list(reversed(entries)))
+            entries.append((name, glyph))
+        self._items = _with_legend(self.plot, list(reversed(entries)))
+        self.plot.y_range = Range1d(0, 1)
+        # Not in the title: to change that lays out the page anew, which takes longer than all that is drawn.
+        self._note = Label(x=8, y=2, x_units="screen", y_units="screen", text="", text_font_size="11px")
+        self._note.text_color, self._note.background_fill_color = _INK, "white"
+        self._note.background_fill_alpha = 0.7
+        self.plot.add_layout(self._note)
 
     def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
         """Put in new numbers."""
         runs = {"fluid": now.fluid, "hybrid": now.hybrid, "packets": packets, "kept": kept and kept.fluid}
         for name, run in runs.items():
             self._lines[name].data = _line(run)
+        _appear(self._items, **runs)
+        # Flows that start at line rate fill the queue for a moment, far beyond where it stays: that is cut off.
+        tops = [run.queue[:, run.time >= _BEGINS * run.time[-1]].max() for run in runs.values() if run is not None]
+        peak = max(run.queue.max() for run in runs.values() if run is not None)
+        top = min(1.25 * max(tops), 1.05 * peak) or 1e3
+        self.plot.y_range.end, self.plot.y_range.reset_end = top / 1e3, 1.05 * peak / 1e3
+        self._note.text = f"at first up to {show(peak, SIZE, 3)}" if peak > top else ""
         shown = packets or now.hybrid
         low, _, high = shown.band if shown is not None else (np.empty(0),) * 3
         time = shown.time * 1e3 if shown is not None else np.empty(0)
@@ -118,13 +142,15 @@ class RatePlot:
         kept = self.plot.multi_line("xs", "ys", source=self._kept, color=_COLOURS["kept"], line_dash="dashed")
         mean = self.plot.multi_line("xs", "ys", source=self._hybrid, color="colour", line_alpha=0.45, line_width=1.2)
         full = self.plot.multi_line("xs", "ys", source=self._fluid, color="colour", line_width=2)
-        _with_legend(self.plot, [("fluid, by class", full), ("hybrid, mean of seeds", mean), ("kept (fluid)", kept)])
+        entries = [("fluid, by class", full), ("hybrid or packets, mean of seeds", mean), ("kept", kept)]
+        self._items = _with_legend(self.plot, entries)
 
     def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
         """Put in new numbers."""
         self._fluid.data = _rates(now.fluid)
         self._hybrid.data = _rates(packets or now.hybrid)
         self._kept.data = _rates(kept and kept.fluid)
+        _appear(self._items, kept=kept, **{"hybrid or packets, mean of seeds": packets or now.hybrid})
 
 
 def _rates(run: Run | None) -> dict[str, list[Any]]:
@@ -139,9 +165,9 @@ class RootPlot:
 
     def __init__(self, height: int) -> None:
         self.plot = _plain("Characteristic roots", "real part [1/s]", "imaginary part [1/s]", height)
-        ticks = [0.0, *(sign * 10.0**k for k in range(2, 8) for sign in (-1, 1))]
-        labels = {float(symlog(t)): _power(t) for t in ticks}
-        for axis in self.plot.axis:
+        for axis, least in ((self.plot.xaxis[0], 2), (self.plot.yaxis[0], 3)):
+            ticks = [0.0, *(sign * 10.0**k for k in range(least, 9) for sign in (-1, 1))]
+            labels = {float(symlog(t)): _power(t) for t in ticks}
             axis.ticker = FixedTicker(ticks=sorted(labels))
             axis.major_label_overrides = labels  # type: ignore[assignment]
         self.plot.add_layout(Span(location=0, dimension="height", line_color="#bd1f01", line_dash="dashed"))
@@ -154,16 +180,22 @@ class RootPlot:
                 "x", "y", source=source, marker=marker, size=8, line_color=colour, fill_color=None, line_width=1.5
             )
             entries.append((name, glyph))
-        _with_legend(self.plot, list(reversed(entries)))
+        self._items = _with_legend(self.plot, list(reversed(entries)))
+        self.plot.x_range = Range1d(-1, 1)
 
     def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
         """Put in new numbers."""
         del packets
+        _appear(self._items, kept=kept)
         old = [] if kept is None else [kept.roots.aggregate, kept.roots.fairness]
         sets = {"aggregate": [now.roots.aggregate], "fairness": [now.roots.fairness], "kept": old}
         for name, parts in sets.items():
             s = np.concatenate([*parts, np.empty(0, complex)])
             self._sets[name].data = {"x": symlog(s.real), "y": symlog(s.imag)}
+        real = symlog(np.concatenate([now.roots.aggregate, now.roots.fairness]).real)
+        # The axis between growth and decay is always seen.
+        self.plot.x_range.start = min(float(real.min(initial=0.0)), -1.0) - 0.3
+        self.plot.x_range.end = max(float(real.max(initial=0.0)), 0.5) + 0.3
 
 
 def _power(value: float) -> str:
@@ -188,11 +220,12 @@ class DistributionPlot:
             )  # fmt: skip
             entries.append((name, glyph))
         self.plot.y_range.start = 0  # type: ignore[union-attr]
-        _with_legend(self.plot, [entries[2], entries[1], entries[0], entries[3]])
+        self._items = _with_legend(self.plot, [entries[2], entries[1], entries[0], entries[3]])
 
     def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
         """Put in new numbers."""
         runs = {"packets": packets, "hybrid": now.hybrid, "fluid": now.fluid, "kept": kept and kept.fluid}
+        _appear(self._items, **runs)
         edges = bin_edges(*runs.values())
         for name, run in runs.items():
             share = np.empty(0) if run is None else 100 * run.distribution(edges)
@@ -224,14 +257,15 @@ class ChartPlot:
             for source in self._points.values():
                 source.data = {"x": [], "y": []}
             return
-        known = np.abs(chart.root[np.isfinite(chart.root)])
-        most = float(np.percentile(known, 90)) if known.size else 1.0
+        paces = symlog(chart.root)  # by factors, as roots differ by them
+        most = float(np.abs(paces[np.isfinite(paces)]).max(initial=0.1))
         self._mapper.low, self._mapper.high = -most, most
-        self._image.data = {"image": [chart.root]}
+        self._image.data = {"image": [paces]}
         places = np.linspace(0, 1, chart.x.size), np.linspace(0, 1, chart.y.size)
         lines: Any = contour_generator(*places, np.ma.masked_invalid(chart.root)).lines(0.0)
         self._edge.data = {"xs": [line[:, 0] for line in lines], "ys": [line[:, 1] for line in lines]}
-        for axis, name, values in zip((self.plot.xaxis[0], self.plot.yaxis[0]), chart.names, (chart.x, chart.y), strict=True):
+        axes = (self.plot.xaxis[0], self.plot.yaxis[0])
+        for axis, name, values in zip(axes, chart.names, (chart.x, chart.y), strict=True):
             where = np.unique(np.linspace(0, values.size - 1, _TICKS).astype(int))
             ticks = [float(k / (values.size - 1)) for k in where]
             axis.ticker = FixedTicker(ticks=ticks)
@@ -242,9 +276,7 @@ class ChartPlot:
 
 
 def _short(knob: Knob, value: float) -> str:
-    from fluidcc.units import show
-
-    return show(float(value), knob.spec.dimension, 2)
+    return show(float(value), knob.spec.dimension, 3)
 
 
 def _place(chart: Chart, at: Mapping[str, float]) -> dict[str, list[float]]:

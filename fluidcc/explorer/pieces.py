@@ -33,8 +33,9 @@ table.numbers td:first-child { text-align: left; font-weight: 600; }
 .finding { font: 12px system-ui, sans-serif; margin: 2px 0; } .bad { color: #b2182b; } .warn { color: #9a6700; }
 pre.python { font: 12px ui-monospace, monospace; background: #f6f6f6; padding: 8px; overflow: auto; margin: 0; }
 """
-_SMALL = """
-.bk-input { height: 24px; padding: 0 4px; font: 12px system-ui, sans-serif; }
+SMALL = """
+.bk-input { height: 24px; min-height: 24px; padding: 0 4px; font: 12px system-ui, sans-serif; }
+.bk-btn { padding: 2px 8px; font: 12px system-ui, sans-serif; line-height: 18px; }
 .bk-slider-title, label { font: 12px system-ui, sans-serif; color: #333; margin: 0; }
 .bk-input-group { gap: 0; }
 """
@@ -97,7 +98,7 @@ class KnobRow:
 
     def __init__(self, knob: Knob, text: str, moved: Callable[[str, str], None]) -> None:
         self.knob, self._moved, self._quiet = knob, moved, False
-        common: dict[str, Any] = {"margin": (0, 4), "stylesheets": [_SMALL]}
+        common: dict[str, Any] = {"margin": (0, 4), "stylesheets": [SMALL]}
         self._slider: Any = None
         if knob.spec.choices:
             options = {knob.text(choice): knob.text(choice) for choice in knob.spec.choices}
