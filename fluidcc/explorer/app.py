@@ -50,7 +50,8 @@ class Explorer:
         self._kept: Answer | None = None
         self._chart: Chart | None = None
         self._packets: views.Run | None = None
-        self._filling, self._refused = False, ""
+        self._filling = False
+        self._refused: set[str] = set()  # whose text is not what is shown
         self._latest = Latest(lambda of: answers.answer(of[1]), self._on_answer)
         self._charting = Latest(self._work_out_chart, self._on_chart)
         self._packeting = Latest(self._run_packets, self._on_packets)
@@ -164,13 +165,13 @@ class Explorer:
             moved = self.setting.moved(name, content)
             moved.scenario()
         except InputError as refused:
-            self._refused = name
+            self._refused.add(name)
             self._say(str(refused))
             return
         self.setting = moved
-        for shown in {name, self._refused or name}:
+        for shown in {name, *self._refused} & self._rows.keys():
             self._rows[shown].show(moved.text(shown))
-        self._refused = ""
+        self._refused.clear()
         self._ask()
 
     def _switch(self, **names: str) -> None:

@@ -96,9 +96,10 @@ class Charts:
             return Chart(axes, empty, empty, np.empty((0, 0)), str(error).removeprefix("linearize: "))
         x, y = (_axis(setting.knobs[name], numbers[name]) for name in axes)
         rest = tuple((name, value) for name, value in numbers.items() if name not in (*axes, *_NO_AXES))
-        key = (setting.scheme, setting.preset, setting.topology, axes, rest, tuple(x), tuple(y), numbers.get("links"))
+        names = (setting.scheme, setting.preset, setting.topology, id(setting.given), *axes)
+        key = (names, rest, tuple(x), tuple(y), numbers.get("links"))
         with self._lock:
-            if self._last is not None and self._last[0] == key and setting.given is None:
+            if self._last is not None and self._last[0] == key:
                 return self._last[1]
             moved = {name: float(value) for name, value in numbers.items() if _traced(setting.knobs[name], value)}
             columns = {name: np.full(x.size * y.size, value) for name, value in moved.items()}
@@ -112,8 +113,9 @@ class Charts:
     def _grid(self, setting: Setting, numbers: dict[str, Any], moved: dict[str, float]) -> RootFinder:
         """The compiled chart of a kind of setting: its names, and values that are no numbers."""
         fixed = {name: value for name, value in numbers.items() if name not in moved}
-        kind = (setting.scheme, setting.preset, setting.topology, tuple(fixed.items()), tuple(moved))
-        if kind not in self._grids or setting.given is not None:
+        # The function holds the scenario that was handed in, so that no other can have its id.
+        kind = (setting.scheme, setting.preset, setting.topology, id(setting.given), tuple(fixed.items()), tuple(moved))
+        if kind not in self._grids:
 
             def make_scenario(**values: Any) -> Any:
                 return setting.scenario({**fixed, **values})

@@ -24,10 +24,6 @@ def python_of(setting: Setting, chart: Chart | None = None, *, hybrid: bool = Fa
     scenario = _given(setting) if setting.given is not None else _built(setting)
     until = setting.text("until")
     lines = [
-        "import dataclasses",
-        "",
-        "import fluidcc as fc",
-        "",
         *scenario,
         "",
         f'trace = fc.simulate(scenario, until="{until}")',
@@ -40,7 +36,8 @@ def python_of(setting: Setting, chart: Chart | None = None, *, hybrid: bool = Fa
         ]
     if chart is not None and chart.root.size:
         lines += [*_roots(setting, chart)]
-    return "\n".join(lines) + "\n"
+    program = "\n".join(["import fluidcc as fc", "", *lines]) + "\n"
+    return ("import dataclasses\n\n" if "dataclasses." in program else "") + program
 
 
 def _changes(setting: Setting, home: str) -> str:
