@@ -46,7 +46,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 COMMANDS = (
-    simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce, explore,
+    simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce,
+    explore,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rpartition(".")[2])(command.command)

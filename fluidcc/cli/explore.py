@@ -14,7 +14,9 @@ _MOST = 65535
 
 
 def command(
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1; one that is free if not given.", show_default=False)] = 0,
+    port: Annotated[
+        int, typer.Option(help="Port on 127.0.0.1; one that is free if not given.", show_default=False)
+    ] = 0,
     opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
     """Move a setting by hand in the browser, on this machine alone: queue, rates, roots, stability chart."""

@@ -99,7 +99,7 @@ def _findings(switch: str | None, nic: str | None, port: str | None, setting: Se
     found = audit(switch, nic, port=port or "all", flows=int(setting.value("flows")), packets=0)
     lines = [
         f'<div class="finding"><b class="{each.severity}">{each.severity}</b> {html.escape(each.what)}'
-        f'{f": {html.escape(each.suggest)}" if each.suggest and each.severity != "ok" else ""}</div>'
+        f"{f': {html.escape(each.suggest)}' if each.suggest and each.severity != 'ok' else ''}</div>"
         for each in found.findings
     ]
     return f'<div id="findings"><div class="quiet">{html.escape(", ".join(found.names))}</div>{"".join(lines)}</div>'

@@ -52,8 +52,8 @@ def _plain(title: str, x: str, y: str, height: int, **options: Any) -> Any:
     plot.toolbar.logo = None
     plot.toolbar.autohide = True
     plot.outline_line_color = None
-    plot.title.text_font_size = "13px"
-    plot.title.text_color = _INK
+    heading: Any = plot.title
+    heading.text_font_size, heading.text_color = "13px", _INK
     for axis in plot.axis:
         axis.axis_label_text_font_style = "normal"
         axis.axis_label_text_font_size = axis.major_label_text_font_size = "11px"
@@ -64,14 +64,14 @@ def _plain(title: str, x: str, y: str, height: int, **options: Any) -> Any:
     return plot
 
 
-def _source(*names: str) -> ColumnDataSource:
+def _source(*names: str) -> Any:
     return ColumnDataSource({name: [] for name in names})
 
 
 def _with_legend(plot: Any, entries: Sequence[tuple[str, Any]]) -> dict[str, LegendItem]:
     """A legend above; its items by name, to be hidden while there is nothing of them."""
     items = {name: LegendItem(label=name, renderers=[glyph]) for name, glyph in entries}
-    legend = Legend(items=list(items.values()), orientation="horizontal")
+    legend: Any = Legend(items=list(items.values()), orientation="horizontal")
     legend.label_text_font_size, legend.border_line_color, legend.padding = "11px", None, 0
     legend.spacing, legend.glyph_width, legend.margin, legend.click_policy = 10, 16, 0, "hide"
     plot.add_layout(legend, "above")
@@ -101,7 +101,7 @@ class QueuePlot:
             )
             entries.append((name, glyph))
         self._items = _with_legend(self.plot, list(reversed(entries)))
-        self.plot.y_range = Range1d(0, 1)
+        self.plot.y_range = Range1d(start=0, end=1)
         # Not in the title: to change that lays out the page anew, which takes longer than all that is drawn.
         self._note = Label(x=8, y=2, x_units="screen", y_units="screen", text="", text_font_size="11px")
         self._note.text_color, self._note.background_fill_color = _INK, "white"
@@ -181,7 +181,7 @@ class RootPlot:
             )
             entries.append((name, glyph))
         self._items = _with_legend(self.plot, list(reversed(entries)))
-        self.plot.x_range = Range1d(-1, 1)
+        self.plot.x_range = Range1d(start=-1, end=1)
 
     def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
         """Put in new numbers."""
@@ -191,8 +191,8 @@ class RootPlot:
         sets = {"aggregate": [now.roots.aggregate], "fairness": [now.roots.fairness], "kept": old}
         for name, parts in sets.items():
             s = np.concatenate([*parts, np.empty(0, complex)])
-            self._sets[name].data = {"x": symlog(s.real), "y": symlog(s.imag)}
-        real = symlog(np.concatenate([now.roots.aggregate, now.roots.fairness]).real)
+            self._sets[name].data = {"x": symlog(np.real(s)), "y": symlog(np.imag(s))}
+        real = symlog(np.real(np.concatenate([now.roots.aggregate, now.roots.fairness])))
         # The axis between growth and decay is always seen.
         self.plot.x_range.start = min(float(real.min(initial=0.0)), -1.0) - 0.3
         self.plot.x_range.end = max(float(real.max(initial=0.0)), 0.5) + 0.3
@@ -237,12 +237,12 @@ class ChartPlot:
     """Rightmost root over two values, with its zero line and the point where the setting stands."""
 
     def __init__(self, height: int) -> None:
-        spans = {"x_range": Range1d(0, 1), "y_range": Range1d(0, 1)}
+        spans = {axis: Range1d(start=0, end=1) for axis in ("x_range", "y_range")}
         self.plot = _plain("Stability: red grows, blue decays", "", "", height, **spans)
         self.plot.background_fill_color = "#dddddd"  # where there is no equilibrium
         self.plot.grid.grid_line_color = None
         self._mapper = LinearColorMapper(palette=list(_RED_TO_BLUE), low=-1, high=1, nan_color="rgba(0,0,0,0)")
-        self._image = ColumnDataSource({"image": [np.full((2, 2), np.nan)]})
+        self._image: Any = ColumnDataSource({"image": [np.full((2, 2), np.nan)]})
         self.plot.image("image", x=0, y=0, dw=1, dh=1, source=self._image, color_mapper=self._mapper)
         self._edge = _source("xs", "ys")
         self._points = {name: _source("x", "y") for name in ("kept", "here")}
@@ -250,7 +250,9 @@ class ChartPlot:
         self.plot.scatter("x", "y", source=self._points["kept"], size=11, color="white", line_color="#717581")
         self.plot.scatter("x", "y", source=self._points["here"], size=12, color="#ffa90e", line_color="black")
 
-    def show(self, chart: Chart, knobs: Mapping[str, Knob], here: Mapping[str, float], kept: Mapping[str, float]) -> None:
+    def show(
+        self, chart: Chart, knobs: Mapping[str, Knob], here: Mapping[str, float], kept: Mapping[str, float]
+    ) -> None:
         """Put in a new chart, with the places of the setting and of the one that is kept."""
         if not chart.root.size:
             self._image.data, self._edge.data = {"image": [np.full((2, 2), np.nan)]}, {"xs": [], "ys": []}
@@ -269,7 +271,9 @@ class ChartPlot:
             where = np.unique(np.linspace(0, values.size - 1, _TICKS).astype(int))
             ticks = [float(k / (values.size - 1)) for k in where]
             axis.ticker = FixedTicker(ticks=ticks)
-            axis.major_label_overrides = {t: _short(knobs[name], values[k]) for t, k in zip(ticks, where, strict=True)}
+            axis.major_label_overrides = {
+                t: _short(knobs[name], float(values[k])) for t, k in zip(ticks, where, strict=True)
+            }
             axis.axis_label = knobs[name].label
         for name, at in (("here", here), ("kept", kept)):
             self._points[name].data = _place(chart, at)

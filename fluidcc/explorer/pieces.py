@@ -148,6 +148,8 @@ class KnobRow:
             self._quiet = False
 
 
-def rows_of(knobs: Mapping[str, Knob], texts: Callable[[str], str], moved: Callable[[str, str], None], main: bool) -> dict[str, KnobRow]:
+def rows_of(
+    knobs: Mapping[str, Knob], texts: Callable[[str], str], moved: Callable[[str, str], None], main: bool
+) -> dict[str, KnobRow]:
     """A row for each knob, of those in front or of the others."""
     return {name: KnobRow(knob, texts(name), moved) for name, knob in knobs.items() if knob.main == main}

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fluidcc.engines.threads import one_blas_thread
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def server(port: int = 0) -> Server:
     os.environ["BOKEH_RESOURCES"] = "server"  # scripts and styles from here, and none from other hosts
     import panel as pn
 
-    from fluidcc.explorer.app import load, page
+    from fluidcc.explorer.page import load, page
 
     load()
     for _ in range(20 if port == 0 else 1):
@@ -127,7 +128,9 @@ def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> No
         import webbrowser
 
         made.io_loop.add_callback(webbrowser.open, address)
-    try:
-        made.io_loop.start()
-    finally:
-        made.stop()
+    # For good: OpenBLAS may hang if its number of threads changes while another thread is at its algebra.
+    with one_blas_thread():
+        try:
+            made.io_loop.start()
+        finally:
+            made.stop()

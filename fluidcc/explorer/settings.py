@@ -9,7 +9,17 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode
 
 from fluidcc.errors import InputError
-from fluidcc.explorer.knobs import GIVEN, MARKING, NETWORK, SCHEME, TOPOLOGIES, TRAFFIC, Knob, knobs, refuse_unknown_knob
+from fluidcc.explorer.knobs import (
+    GIVEN,
+    MARKING,
+    NETWORK,
+    SCHEME,
+    TOPOLOGIES,
+    TRAFFIC,
+    Knob,
+    knobs,
+    refuse_unknown_knob,
+)
 from fluidcc.results.comparison import horizon
 from fluidcc.scenario.builders import incast, parking_lot
 from fluidcc.scenario.model import RED, Scenario, resolve
@@ -211,7 +221,7 @@ class Setting:
             raise InputError(f"address: has {len(text)} characters; give one of at most {_LONGEST}")
         pairs = parse_qsl(text.lstrip("?"))
         names = {name: value for name, value in pairs if name in _NAMES}
-        setting = cls(**names)
+        setting = dataclasses.replace(cls(), **names)
         registry.scheme(setting.scheme)
         for name, value in pairs:
             if name not in _NAMES:

@@ -124,9 +124,7 @@ def hybrid(scenario: Scenario, until: float, seeds: int = SEEDS) -> Run | None:
     return _of_traces(ensemble(scenario, until, seeds, engine="hybrid", sample_interval=until / 500))
 
 
-def packets(
-    scenario: Scenario, until: float, seeds: int = 2, report: Callable[[float], None] | None = None
-) -> Run:
+def packets(scenario: Scenario, until: float, seeds: int = 2, report: Callable[[float], None] | None = None) -> Run:
     """Packet by packet, over seeds.
 
     Parameters
@@ -200,7 +198,7 @@ def root_map(scenario: Scenario, count: int = ROOTS) -> RootMap:
     aggregate = parts[0].s
     fairness = np.concatenate([part.s for part in parts[1:]]) if len(parts) > 1 else nothing
     both = np.concatenate([aggregate, fairness])
-    top = both[np.argmax(both.real)] if len(both) else complex(-np.inf)
+    top = complex(both[np.argmax(np.real(both))]) if len(both) else complex(-np.inf)
     stable = bool(top.real < 0)
     if stable and any(str(part.state) != "ok" for part in parts):
         return RootMap(aggregate, fairness, None, "unresolved: too many roots lie near to know the rightmost")

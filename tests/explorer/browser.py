@@ -116,8 +116,13 @@ class Page:
         return self._after(lambda: box.press("Enter"))
 
     def slide(self, name: str, key: str = "ArrowRight") -> float:
-        """Move a slider by one stop, wait for the answer; the seconds that took."""
+        """Move a slider by a key, back if it is at that end, wait for the answer; the seconds that took."""
         handle = self.page.locator(f".knob-{name} .noUi-handle")
+        now, low, high = (float(handle.get_attribute(f"aria-value{which}")) for which in ("now", "min", "max"))
+        if now == high and key in ("ArrowRight", "PageUp"):
+            key = {"ArrowRight": "ArrowLeft", "PageUp": "PageDown"}[key]
+        elif now == low and key in ("ArrowLeft", "PageDown"):
+            key = {"ArrowLeft": "ArrowRight", "PageDown": "PageUp"}[key]
         handle.focus()
         return self._after(lambda: handle.press(key))
 
@@ -130,7 +135,8 @@ class Page:
         act()
         while self.serial == before:
             if time.perf_counter() - began > patience:
-                raise AssertionError(f"no answer within {patience:g} s; {self.error}; {self.problems}")
+                shown = self.page.locator("#status").inner_text()
+                raise AssertionError(f"no answer within {patience:g} s: {shown}; {self.error}; {self.problems}")
             self.page.wait_for_timeout(2)
         return time.perf_counter() - began
 

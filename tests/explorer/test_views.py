@@ -85,7 +85,11 @@ def test_the_chart_agrees_with_single_points() -> None:
     found = charts.of(setting, axes)
     assert time.process_time() - began < 2.0  # compiling takes 5 s
     for i, j in ((3, 4), (10, 8), (20, 15), (12, 20)):
-        point = setting.moved("flows", f"{found.x[i]:g}").moved("feedback_delay", f"{float(found.y[j])!r}s").moved("late", "0")
+        point = (
+            setting.moved("flows", f"{found.x[i]:g}")
+            .moved("feedback_delay", f"{float(found.y[j])!r}s")
+            .moved("late", "0")
+        )
         root = fc.stability(point.scenario()).rightmost_root
         assert root is not None
         assert found.root[j, i] == pytest.approx(root.real, rel=1e-6)
