@@ -82,6 +82,9 @@ class Explorer:
         self._board.front.objects = [row.view for row in self._rows.values()]
         self._board.more.objects = [pn.Column(margin=0)]
         self._fill_more()
+        self._chart = None
+        self._board.map.clear()
+        self._board.why.object = '<div class="quiet">the chart follows; the first of its kind is compiled ...</div>'
         names, axes = axes_of(of), default_axes(of)
         self._filling = True
         try:

@@ -60,6 +60,7 @@ def _plain(title: str, x: str, y: str, height: int, **options: Any) -> Any:
         axis.axis_label_text_color = axis.major_label_text_color = _INK
         axis.axis_line_color = axis.major_tick_line_color = "#999999"
         axis.minor_tick_line_color = None
+        axis.formatter.use_scientific = False
     plot.grid.grid_line_color = _GRID
     return plot
 
@@ -250,14 +251,18 @@ class ChartPlot:
         self.plot.scatter("x", "y", source=self._points["kept"], size=11, color="white", line_color="#717581")
         self.plot.scatter("x", "y", source=self._points["here"], size=12, color="#ffa90e", line_color="black")
 
+    def clear(self) -> None:
+        """Take away what was of another kind of setting."""
+        self._image.data, self._edge.data = {"image": [np.full((2, 2), np.nan)]}, {"xs": [], "ys": []}
+        for source in self._points.values():
+            source.data = {"x": [], "y": []}
+
     def show(
         self, chart: Chart, knobs: Mapping[str, Knob], here: Mapping[str, float], kept: Mapping[str, float]
     ) -> None:
         """Put in a new chart, with the places of the setting and of the one that is kept."""
         if not chart.root.size:
-            self._image.data, self._edge.data = {"image": [np.full((2, 2), np.nan)]}, {"xs": [], "ys": []}
-            for source in self._points.values():
-                source.data = {"x": [], "y": []}
+            self.clear()
             return
         paces = symlog(chart.root)  # by factors, as roots differ by them
         most = float(np.abs(paces[np.isfinite(paces)]).max(initial=0.1))

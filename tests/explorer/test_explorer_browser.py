@@ -225,6 +225,8 @@ def test_it_survives_500_random_moves(browser: Any, served: tuple[str, int], rec
     page.page.wait_for_timeout(3000)
     before, took, refused = memory_of(process), [], 0
     for move in range(MOVES):
+        if move % 100 == 99:
+            print(f"{move + 1} moves, median {1e3 * np.median(took):.0f} ms, {memory_of(process) - before:.0f} MB more")
         name = str(draw.choice(names))
         if move % 25 == 24:
             page.type(name, str(draw.choice(["x", "-1", "1e99", "", "1/0"])))
