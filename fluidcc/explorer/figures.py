@@ -25,6 +25,7 @@ _RED_TO_BLUE = (  # ColorBrewer's RdBu: told apart also by those who see fewer c
 )  # fmt: skip
 _LINEAR = 100.0  # 1/s, below which the axes of the root map are linear
 _TICKS = 5
+_PIXELS = 1000  # of a figure that holds lines, about
 _CLASSES = 6  # that have a line
 _BEGINS = 0.1  # of the run: the queue's axis holds what comes after
 _INK, _GRID = "#444444", "#e8e8e8"
@@ -127,10 +128,16 @@ class QueuePlot:
         self._band.data = {"x": time, "low": low / 1e3, "high": high / 1e3}
 
 
+def _seen(run: Run) -> slice:
+    """Samples that are drawn: no more than there are pixels."""
+    return slice(None, None, max(1, run.time.size // _PIXELS))
+
+
 def _line(run: Run | None) -> dict[str, Array]:
     if run is None:
         return {"x": np.empty(0), "y": np.empty(0)}
-    return {"x": run.time * 1e3, "y": run.band[1] / 1e3}
+    seen = _seen(run)
+    return {"x": run.time[seen] * 1e3, "y": run.band[1][seen] / 1e3}
 
 
 class RatePlot:
@@ -155,8 +162,8 @@ class RatePlot:
 
 
 def _rates(run: Run | None) -> dict[str, list[Any]]:
-    rates = [] if run is None else list(run.rates[:_CLASSES] * 8e-9)
-    times = [] if run is None else [run.time * 1e3] * len(rates)
+    rates = [] if run is None else list(run.rates[:_CLASSES, _seen(run)] * 8e-9)
+    times = [] if run is None else [run.time[_seen(run)] * 1e3] * len(rates)
     names = [f"class {k}" for k in range(len(rates))]
     return {"xs": times, "ys": rates, "colour": list(_SECOND[: len(rates)]), "name": names}
 
