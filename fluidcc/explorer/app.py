@@ -34,13 +34,17 @@ class Explorer:
     setting : Setting
     kept : Setting or None
         The one beside it.
+    refused : str
+        Why another was refused, to be said beside the first answer.
     threaded : bool
         Whether answers are worked out in threads, as in a page; else at once, as in a notebook.
     """
 
-    def __init__(self, setting: Setting, kept: Setting | None = None, *, threaded: bool = True) -> None:
+    def __init__(
+        self, setting: Setting, kept: Setting | None = None, *, refused: str = "", threaded: bool = True
+    ) -> None:
         self.setting, self._threaded = setting, threaded
-        self._document = pn.state.curdoc if threaded else None
+        self._document, self._location = (pn.state.curdoc, pn.state.location) if threaded else (None, None)
         self._serial = self._answered = 0
         self._now: Answer | None = None
         self._kept: Answer | None = None
@@ -58,6 +62,7 @@ class Explorer:
         if kept is not None:
             self._keep(kept)
         self._ask()
+        self._board.error.object = error(refused)
 
     # -- widgets ---------------------------------------------------------------------------------------------------
 
@@ -163,13 +168,9 @@ class Explorer:
         """Have the setting answered; what waits behind it is dropped."""
         self._serial += 1
         self._board.error.object = error("")
-        words = (
-            "computing ..."
-            if answers.is_compiled(self.setting)
-            else "compiling for this kind of setting, some seconds ..."
-        )
-        self._board.status.object = status(words, self._answered)
-        self._share()
+        if not answers.is_compiled(self.setting):  # else the answer is there before this would be seen
+            words = "compiling for this kind of setting, some seconds ..."
+            self._board.status.object = status(words, self._answered)
         self._run(self._latest, (self._serial, self.setting))
 
     def _run(self, job: Latest[Any], what: Any) -> None:
@@ -236,6 +237,7 @@ class Explorer:
         if found is None:
             return
         self._chart = found
+        self._share()  # at rest: the browser keeps a page of its history for each
         kept = {} if self._kept is None or self._kept.setting.scheme != setting.scheme else self._kept.setting.numbers()
         self._board.map.show(found, setting.knobs, setting.numbers(), kept)
         self._show_program()
@@ -311,10 +313,9 @@ class Explorer:
 
     def _share(self) -> None:
         """Put the setting into the page's address."""
-        location = pn.state.location if self._threaded else None
-        if location is not None and self.setting.given is None:
+        if self._location is not None and self.setting.given is None:
             kept = "" if self._kept is None else "&" + urlencode({"kept": self._kept.setting.query()})
-            location.search = f"?{self.setting.query()}{kept}"
+            self._location.search = f"?{self.setting.query()}{kept}"
 
 
 def _words(failed: Exception | None) -> str:

@@ -70,6 +70,12 @@ def _source(*names: str) -> Any:
     return ColumnDataSource({name: [] for name in names})
 
 
+def _put(source: Any, data: dict[str, Any]) -> None:
+    """New numbers; nothing is sent where there were none and are none."""
+    if any(map(len, data.values())) or any(map(len, source.data.values())):
+        source.data = data
+
+
 def _with_legend(plot: Any, entries: Sequence[tuple[str, Any]]) -> dict[str, LegendItem]:
     """A legend above; its items by name, to be hidden while there is nothing of them."""
     items = {name: LegendItem(label=name, renderers=[glyph]) for name, glyph in entries}
@@ -114,7 +120,7 @@ class QueuePlot:
         """Put in new numbers."""
         runs = {"fluid": now.fluid, "hybrid": now.hybrid, "packets": packets, "kept": kept and kept.fluid}
         for name, run in runs.items():
-            self._lines[name].data = _line(run)
+            _put(self._lines[name], _line(run))
         _appear(self._items, **runs)
         # Flows that start at line rate fill the queue for a moment, far beyond where it stays: that is cut off.
         tops = [run.queue[:, run.time >= _BEGINS * run.time[-1]].max() for run in runs.values() if run is not None]
@@ -125,7 +131,7 @@ class QueuePlot:
         shown = packets or now.hybrid
         low, _, high = shown.band if shown is not None else (np.empty(0),) * 3
         time = shown.time * 1e3 if shown is not None else np.empty(0)
-        self._band.data = {"x": time, "low": low / 1e3, "high": high / 1e3}
+        _put(self._band, {"x": time, "low": low / 1e3, "high": high / 1e3})
 
 
 def _seen(run: Run) -> slice:
@@ -155,9 +161,9 @@ class RatePlot:
 
     def show(self, now: Answer, packets: Run | None, kept: Answer | None) -> None:
         """Put in new numbers."""
-        self._fluid.data = _rates(now.fluid)
-        self._hybrid.data = _rates(packets or now.hybrid)
-        self._kept.data = _rates(kept and kept.fluid)
+        _put(self._fluid, _rates(now.fluid))
+        _put(self._hybrid, _rates(packets or now.hybrid))
+        _put(self._kept, _rates(kept and kept.fluid))
         _appear(self._items, kept=kept, **{"hybrid or packets, mean of seeds": packets or now.hybrid})
 
 
@@ -199,7 +205,7 @@ class RootPlot:
         sets = {"aggregate": [now.roots.aggregate], "fairness": [now.roots.fairness], "kept": old}
         for name, parts in sets.items():
             s = np.concatenate([*parts, np.empty(0, complex)])
-            self._sets[name].data = {"x": symlog(np.real(s)), "y": symlog(np.imag(s))}
+            _put(self._sets[name], {"x": symlog(np.real(s)), "y": symlog(np.imag(s))})
         real = symlog(np.real(np.concatenate([now.roots.aggregate, now.roots.fairness])))
         # The axis between growth and decay is always seen.
         self.plot.x_range.start = min(float(real.min(initial=0.0)), -1.0) - 0.3
@@ -238,7 +244,7 @@ class DistributionPlot:
         for name, run in runs.items():
             share = np.empty(0) if run is None else 100 * run.distribution(edges)
             some = np.flatnonzero(share)
-            self._sets[name].data = {"left": edges[some] / 1e3, "right": edges[some + 1] / 1e3, "top": share[some]}
+            _put(self._sets[name], {"left": edges[some] / 1e3, "right": edges[some + 1] / 1e3, "top": share[some]})
 
 
 class ChartPlot:
@@ -260,9 +266,10 @@ class ChartPlot:
 
     def clear(self) -> None:
         """Take away what was of another kind of setting."""
-        self._image.data, self._edge.data = {"image": [np.full((2, 2), np.nan)]}, {"xs": [], "ys": []}
+        _put(self._image, {"image": [np.full((2, 2), np.nan)]})
+        _put(self._edge, {"xs": [], "ys": []})
         for source in self._points.values():
-            source.data = {"x": [], "y": []}
+            _put(source, {"x": [], "y": []})
 
     def show(
         self, chart: Chart, knobs: Mapping[str, Knob], here: Mapping[str, float], kept: Mapping[str, float]
@@ -274,10 +281,10 @@ class ChartPlot:
         paces = symlog(chart.root)  # by factors, as roots differ by them
         most = float(np.abs(paces[np.isfinite(paces)]).max(initial=0.1))
         self._mapper.low, self._mapper.high = -most, most
-        self._image.data = {"image": [paces]}
+        _put(self._image, {"image": [paces]})
         places = np.linspace(0, 1, chart.x.size), np.linspace(0, 1, chart.y.size)
         lines: Any = contour_generator(*places, np.ma.masked_invalid(chart.root)).lines(0.0)
-        self._edge.data = {"xs": [line[:, 0] for line in lines], "ys": [line[:, 1] for line in lines]}
+        _put(self._edge, {"xs": [line[:, 0] for line in lines], "ys": [line[:, 1] for line in lines]})
         axes = (self.plot.xaxis[0], self.plot.yaxis[0])
         for axis, name, values in zip(axes, chart.names, (chart.x, chart.y), strict=True):
             where = np.unique(np.linspace(0, values.size - 1, _TICKS).astype(int))
@@ -288,7 +295,7 @@ class ChartPlot:
             }
             axis.axis_label = knobs[name].label
         for name, at in (("here", here), ("kept", kept)):
-            self._points[name].data = _place(chart, at)
+            _put(self._points[name], _place(chart, at))
 
 
 def _short(knob: Knob, value: float) -> str:

@@ -30,7 +30,4 @@ def page() -> Any:
         setting = found
     except InputError as problem:
         refused = str(problem)
-    explorer = Explorer(setting, kept)
-    if refused:
-        explorer.refuse(refused)
-    return explorer.view
+    return Explorer(setting, kept, refused=refused).view

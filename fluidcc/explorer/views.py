@@ -23,7 +23,7 @@ from fluidcc.theory.delay_systems.roots import roots
 from fluidcc.units import TIME, show
 
 SEEDS = 5  # hybrid runs of the band
-ROOTS = 8  # of each mode
+ROOTS = 6  # of each mode
 # One length of the history for nearly all settings, so that they share what was compiled; it costs 64 KB a row.
 _DEPTH = 1 << 13
 _MOST_STEPS = 400_000  # of a run that a hand waits for
