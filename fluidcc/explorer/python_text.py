@@ -5,7 +5,7 @@ from __future__ import annotations
 from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.knobs import MARKING, NETWORK, SCHEME
 from fluidcc.explorer.settings import Setting
-from fluidcc.explorer.views import SEEDS
+from fluidcc.explorer.views import seeds_of
 
 _GIVEN = "# scenario: the one that was handed in"
 
@@ -31,7 +31,7 @@ def python_of(setting: Setting, chart: Chart | None = None, *, hybrid: bool = Fa
     ]
     if hybrid:
         lines += [
-            f'hybrid = fc.ensemble(scenario, until="{until}", seeds={SEEDS}, engine="hybrid")',
+            f'hybrid = fc.ensemble(scenario, until="{until}", seeds={seeds_of(setting.scenario())}, engine="hybrid")',
             'fc.compare(trace, hybrid).plot().write("hybrid.png")',
         ]
     if chart is not None and chart.root.size:

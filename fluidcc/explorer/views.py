@@ -22,7 +22,7 @@ from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.delay_systems.roots import roots
 from fluidcc.units import TIME, show
 
-SEEDS = 5  # hybrid runs of the band
+_SEEDS, _FEWER, _MANY = 5, 3, 16  # hybrid runs of the band, and of more flows than this, each of which takes its time
 ROOTS = 6  # of each mode
 # One length of the history for nearly all settings, so that they share what was compiled; it costs 64 KB a row.
 _DEPTH = 1 << 13
@@ -109,8 +109,21 @@ def _fluid_run(scenario: Scenario, network: Network, plan: Plan, outcome: Any) -
     return run
 
 
-def hybrid(scenario: Scenario, until: float, seeds: int = SEEDS) -> Run | None:
+def seeds_of(scenario: Scenario) -> int:
+    """Hybrid runs of the band: five, and three of many flows."""
+    return _SEEDS if sum(flow.multiplicity for flow in scenario.flows) <= _MANY else _FEWER
+
+
+def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | None:
     """DCQCN's NIC as it is on fluid queues, over seeds; None for a scheme without a hybrid side.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    until : float
+        Horizon [s].
+    seeds : int
+        `seeds_of` if not given.
 
     Raises
     ------
@@ -126,7 +139,7 @@ def hybrid(scenario: Scenario, until: float, seeds: int = SEEDS) -> Run | None:
     # As `fluidcc.ensemble`, but laid out once for all seeds and without datasets, which take longer than the runs.
     prepared = prepare(scenario, times_in_seconds(scenario, until, None, until / _SAMPLES))
     queues, rates, summaries = [], [], []
-    for seed in range(1, seeds + 1):
+    for seed in range(1, (seeds or seeds_of(scenario)) + 1):
         sim, wall = run(prepared, seed)
         queues.append(sim.link_samples[:, :, 0])
         rates.append(sampled_rates(prepared, sim).T)
