@@ -63,11 +63,18 @@ class Devices:
         button = pn.widgets.Button(name="Load", css_classes=["load"], width=70)
         button.on_click(lambda event: self._load())
         self._found = text("")
+        for chosen in (self._switch, self._nic):
+            chosen.param.watch(lambda event: self._say_chosen(), "value")
         label = ("<b>switch</b>, config_db.json", "<b>NIC</b>, its settings as text", "<b>port</b>")
         parts = zip(label, (self._switch, self._nic, self._port), strict=True)
         self.view = pn.Column(
             pn.Row(*(pn.Column(text(words), widget, margin=0) for words, widget in parts), button), self._found
         )
+
+    def _say_chosen(self) -> None:
+        """Say which files have arrived."""
+        names = [str(each.filename) for each in (self._switch, self._nic) if each.value]
+        self._found.object = f'<div class="quiet" id="chosen">chosen: {html.escape(", ".join(names))}</div>'
 
     def _load(self) -> None:
         try:

@@ -134,6 +134,7 @@ def test_a_switchs_and_a_nics_configuration(page: Page) -> None:
     sample = ROOT / "examples" / "leaf-100g"
     page.page.locator(".switch-file input").set_input_files(sample / "config_db.json")
     page.page.locator(".nic-file input").set_input_files(sample / "nic.txt")
+    page.page.locator("#chosen", has_text="config_db.json, nic.txt").wait_for()
     page._after(lambda: page.page.locator(".load button").click())
     page.page.locator("#findings").wait_for(timeout=60_000)
     port = fc.operators.read_sonic(sample / "config_db.json")
