@@ -61,7 +61,8 @@ def _plain(title: str, x: str, y: str, height: int, **options: Any) -> Any:
         axis.axis_label_text_color = axis.major_label_text_color = _INK
         axis.axis_line_color = axis.major_tick_line_color = "#999999"
         axis.minor_tick_line_color = None
-        axis.formatter.use_scientific = False
+        formatter: Any = axis.formatter
+        formatter.use_scientific = False
     plot.grid.grid_line_color = _GRID
     return plot
 
