@@ -43,6 +43,7 @@ def to_control() -> Any:
         ("control", "control", to_control),
         ("pymoo", "tune", tune),
         ("SALib", "tune", lambda: tune(sensitivity=2)),
+        ("panel", "explore", lambda: fc.incast(2).explore()),
     ],
 )
 def test_it_names_the_extra(

@@ -47,9 +47,10 @@ ORDER = (
     "fluidcc.claims",
     "fluidcc.proofs",
     "fluidcc.proofs.*",
+    "fluidcc.explorer",
     "fluidcc.cli",
 )
-HEAVY = ("jax", "numba", "scipy", "xarray", "matplotlib", "sympy", "pandas", "typer", "rich")
+HEAVY = ("jax", "numba", "scipy", "xarray", "matplotlib", "sympy", "pandas", "typer", "rich", "panel", "bokeh")
 
 
 @cache

@@ -15,6 +15,7 @@ from fluidcc.cli import (
     collective,
     crosscheck,
     equilibrium,
+    explore,
     fabric,
     fit,
     interrupt,
@@ -46,6 +47,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce,
+    explore,
 )  # fmt: skip
 for command in COMMANDS:
     app.command(name=command.__name__.rpartition(".")[2])(command.command)

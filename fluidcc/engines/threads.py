@@ -30,7 +30,7 @@ def cores() -> int:
 def parallel(function: Callable[[Any], Any], work: Iterable[Any], threads: int) -> list[Any]:
     """Map, in threads: LAPACK runs without Python's lock."""
     work = list(work)
-    with _one_blas_thread():
+    with one_blas_thread():
         if threads == 1 or len(work) < 2:
             return [function(each) for each in work]
         with ThreadPoolExecutor(threads) as pool:
@@ -38,7 +38,7 @@ def parallel(function: Callable[[Any], Any], work: Iterable[Any], threads: int) 
 
 
 @contextlib.contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """NumPy's OpenBLAS on one thread; another BLAS is left as it is."""
     found = _openblas()
     if found is None:

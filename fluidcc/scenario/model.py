@@ -7,6 +7,7 @@ pytrees; values may be given as text with units (``"40Gbps"``) until `resolve` m
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import math
 import numbers
 from typing import Any
@@ -266,6 +267,23 @@ class Scenario:
         float
         """
         return self.wire_packet + flow.scheme.int_bytes
+
+    @public()
+    def explore(self) -> Any:
+        """Move the scheme's parameters and the marking by hand, in a notebook.
+
+        Returns
+        -------
+        panel.viewable.Viewable
+            Sliders, queue, rates, roots, chart and distribution, as ``fluidcc explore`` serves them.
+
+        Raises
+        ------
+        InputError
+            If Panel is not installed (``pip install 'fluidcc[explore]'``), or the flows run several parameter sets.
+        """
+        # By name: widgets stand above all else, and are loaded when one asks for them.
+        return importlib.import_module("fluidcc.explorer.notebook").explore(self)
 
 
 _RESOLVED = "_resolved"  # an attribute of a scenario that has been resolved

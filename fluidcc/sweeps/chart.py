@@ -148,7 +148,7 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     ... )
     """
     grid = grid_of(over)
-    points = _Points(make_scenario)
+    points = RootFinder(make_scenario)
     with Bar("finding roots", grid.points, "points") as bar:
         found = points(grid.columns(), bar)
     names = list(grid.axes)
@@ -186,14 +186,21 @@ def stability_chart(make_scenario: Callable[..., Scenario], over: Mapping[str, A
     return StabilityChart(data)
 
 
-class _Points:
-    """Numbers of any points of one function's scenarios."""
+class RootFinder:
+    """Numbers of any points of one function's scenarios, compiled once for all of them.
+
+    Parameters
+    ----------
+    make_scenario : callable
+        As of `stability_chart`.
+    """
 
     def __init__(self, make_scenario: Callable[..., Scenario]) -> None:
         self._build = Builder(make_scenario)
         self._size = 0
 
     def __call__(self, columns: Mapping[str, Array], report: Callable[[float], None] | None = None) -> Points:
+        """The points of some columns, each (points,); ``report`` is told the share that is done."""
         count = len(next(iter(columns.values())))
         if not self._size:
             self._size = _size(self._build({name: values[:1] for name, values in columns.items()}).scenario)

@@ -1,0 +1,34 @@
+"""``fluidcc explore``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from fluidcc.errors import InputError
+
+_MOST = 65535
+
+
+def command(
+    port: Annotated[
+        int, typer.Option(help="Port on 127.0.0.1; one that is free if not given.", show_default=False)
+    ] = 0,
+    opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+) -> None:
+    """Move a setting by hand in the browser, on this machine alone: queue, rates, roots, stability chart."""
+    if not 0 <= port <= _MOST:
+        raise InputError(f"--port: {port} is none; write one from 1 to {_MOST}, or leave it out")
+    from fluidcc.explorer.serve import serve
+
+    before = signal.getsignal(signal.SIGINT)
+
+    def tell(address: str) -> None:
+        signal.signal(signal.SIGINT, before)  # Panel's would end the loop as if nothing had happened
+        sys.stdout.write(f"{address}\n")
+        sys.stdout.flush()
+
+    serve(port, tell, opened=opened)

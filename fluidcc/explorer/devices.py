@@ -1,0 +1,112 @@
+"""A switch's and a NIC's own configuration as a setting, and what the audit says of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import panel as pn
+
+from fluidcc.errors import InputError
+from fluidcc.explorer.pieces import text
+from fluidcc.explorer.settings import Setting
+from fluidcc.operators import dcqcn_of, read_nic, read_sonic
+from fluidcc.scenario.parameters import specs
+
+
+def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str] | None, port: str | None) -> Setting:
+    """The setting of a switch's port and a NIC; what neither says is as NVIDIA's NICs leave the factory.
+
+    Raises
+    ------
+    InputError
+        If there is neither, a file cannot be read, or the port marks nothing.
+    """
+    if switch is None and nic is None:
+        raise InputError("files: none is chosen; choose a config_db.json, a NIC's settings, or both")
+    setting = Setting("dcqcn", "vendor")
+    values: dict[str, Any] = {}
+    if switch is not None:
+        found = read_sonic(switch, port)
+        if found.red is None or not found.ecn:
+            raise InputError(f"{found.name}: queue {found.queue} does not mark; turn ECN on there, with a WRED profile")
+        values |= {"rate": found.rate, **{name: getattr(found.red, name) for name in ("kmin", "kmax", "pmax")}}
+    if nic is not None:
+        scheme, _ = dcqcn_of(read_nic(nic))
+        # The fluid has no first CNP, and neither has the audit's.
+        scheme = dataclasses.replace(scheme, rate_on_first_cnp=0.0)
+        values |= {name: getattr(scheme, name) for name in specs(scheme)}
+    for name, value in values.items():
+        setting = setting.moved(name, setting.knobs[name].text(value))
+    return setting
+
+
+class Devices:
+    """Two files to choose, and what is found.
+
+    Parameters
+    ----------
+    take : callable
+        ``take(setting)`` shows a setting; raises `InputError`.
+    """
+
+    def __init__(self, take: Callable[[Setting], None]) -> None:
+        self._take = take
+        self._switch = pn.widgets.FileInput(accept=".json", css_classes=["switch-file"], width=240)
+        self._nic = pn.widgets.FileInput(accept=".txt,.conf,.log", css_classes=["nic-file"], width=240)
+        self._port = pn.widgets.TextInput(placeholder="first that is up", css_classes=["port"], width=130)
+        button = pn.widgets.Button(name="Load", css_classes=["load"], width=70)
+        button.on_click(lambda event: self._load())
+        self._found = text("")
+        for chosen in (self._switch, self._nic):
+            chosen.param.watch(lambda event: self._say_chosen(), "value")
+        label = ("<b>switch</b>, config_db.json", "<b>NIC</b>, its settings as text", "<b>port</b>")
+        parts = zip(label, (self._switch, self._nic, self._port), strict=True)
+        self.view = pn.Column(
+            pn.Row(*(pn.Column(text(words), widget, margin=0) for words, widget in parts), button), self._found
+        )
+
+    def _say_chosen(self) -> None:
+        """Say which files have arrived."""
+        names = [str(each.filename) for each in (self._switch, self._nic) if each.value]
+        self._found.object = f'<div class="quiet" id="chosen">chosen: {html.escape(", ".join(names))}</div>'
+
+    def _load(self) -> None:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                switch = _written(folder, "config_db.json", self._switch.value)
+                nic = _written(folder, "nic.txt", self._nic.value)
+                setting = setting_of(switch, nic, self._port.value.strip() or None)
+                self._take(setting)
+                self._found.object = _findings(switch, nic, self._port.value.strip() or None, setting)
+        except InputError as refused:
+            self._found.object = f'<div class="error" id="devices-error">{html.escape(str(refused))}</div>'
+
+
+def _written(folder: str, name: str, content: bytes | None) -> str | None:
+    """A file with what was chosen, under a name that errors can show."""
+    if not content:
+        return None
+    path = Path(folder) / name
+    path.write_bytes(content)
+    return str(path)
+
+
+def _findings(switch: str | None, nic: str | None, port: str | None, setting: Setting) -> str:
+    """What the audit says, without packets, the worst first."""
+    if switch is None:
+        return '<div class="quiet" id="findings">without a switch there is nothing to audit</div>'
+    from fluidcc.operators.audit import audit
+
+    found = audit(switch, nic, port=port or "all", flows=int(setting.value("flows")), packets=0)
+    lines = [
+        f'<div class="finding"><b class="{each.severity}">{each.severity}</b> {html.escape(each.what)}'
+        f"{f': {html.escape(each.suggest)}' if each.suggest and each.severity != 'ok' else ''}</div>"
+        for each in found.findings
+    ]
+    return f'<div id="findings"><div class="quiet">{html.escape(", ".join(found.names))}</div>{"".join(lines)}</div>'

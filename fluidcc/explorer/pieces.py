@@ -1,0 +1,155 @@
+"""Texts and widgets that the explorer's page is made of."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import panel as pn
+
+from fluidcc import units
+from fluidcc.explorer.answers import Answer
+from fluidcc.explorer.knobs import Knob
+from fluidcc.explorer.views import Run
+
+METRICS = {
+    "queue_mean": ("mean queue", units.SIZE),
+    "queue_p99": ("99th percentile", units.SIZE),
+    "queue_max": ("largest queue", units.SIZE),
+    "utilisation": ("utilisation", ""),
+    "jain": ("Jain's index", ""),
+}
+STYLE = """
+:host, .bk-root { font-family: system-ui, sans-serif; }
+table.numbers { border-collapse: collapse; font: 12px system-ui, sans-serif; color: #333; }
+table.numbers td, table.numbers th { padding: 1px 14px 1px 0; text-align: right; font-variant-numeric: tabular-nums; }
+table.numbers th { font-weight: 600; color: #666; }
+table.numbers td:first-child { text-align: left; font-weight: 600; }
+.verdict { font: 13px system-ui, sans-serif; margin: 0 0 2px; }
+.stable { color: #2166ac; font-weight: 600; } .unstable { color: #b2182b; font-weight: 600; }
+.error { color: #b2182b; background: #fdecea; padding: 4px 8px; border-radius: 4px; font: 13px system-ui, sans-serif; }
+.quiet { color: #777; font: 12px system-ui, sans-serif; }
+.finding { font: 12px system-ui, sans-serif; margin: 2px 0; } .bad { color: #b2182b; } .warn { color: #9a6700; }
+pre.python { font: 12px ui-monospace, monospace; background: #f6f6f6; padding: 8px; overflow: auto; margin: 0; }
+"""
+SMALL = """
+.bk-input { height: 24px; min-height: 24px; padding: 0 4px; font: 12px system-ui, sans-serif; }
+.bk-btn { padding: 2px 8px; font: 12px system-ui, sans-serif; line-height: 18px; }
+.bk-slider-title, label { font: 12px system-ui, sans-serif; color: #333; margin: 0; }
+.bk-input-group { gap: 0; }
+"""
+
+
+def text(content: str, **options: Any) -> Any:
+    """A piece of HTML."""
+    return pn.pane.HTML(content, stylesheets=[STYLE], margin=(0, 5), **options)
+
+
+def verdict(now: Answer) -> str:
+    """The roots' verdict, in a line."""
+    kind = {True: "stable", False: "unstable", None: "quiet"}[now.roots.stable]
+    return f'<div class="verdict {kind}" id="verdict">{html.escape(now.roots.why)}</div>'
+
+
+def numbers_table(now: Answer, packets: Run | None, kept: Answer | None) -> str:
+    """Numbers of the second half: an engine in each row, what is kept below."""
+    rows: list[tuple[str, Run | None]] = [("fluid", now.fluid), ("hybrid", now.hybrid), ("packets", packets)]
+    if kept is not None:
+        rows += [("kept fluid", kept.fluid), ("kept hybrid", kept.hybrid)]
+    head = "".join(f"<th>{name}</th>" for name, _ in METRICS.values())
+    body = "".join(_row(name, run) for name, run in rows if run is not None)
+    note = f'<div class="quiet">{html.escape(now.hybrid_why)}</div>' if now.hybrid_why else ""
+    old = "" if kept is None else f'<div class="quiet">kept: {html.escape(kept.setting.title())}</div>'
+    return f'{verdict(now)}<table class="numbers"><tr><th></th>{head}</tr>{body}</table>{note}{old}'
+
+
+def _row(name: str, run: Run) -> str:
+    cells = []
+    for key, (_, dimension) in METRICS.items():
+        value = run.metrics[key]
+        shown = units.show(value, dimension) if dimension else f"{value:.4f}"
+        cells.append(f'<td id="{name.replace(" ", "-")}-{key}" data-value="{value!r}">{shown}</td>')
+    return f"<tr><td>{name}</td>{''.join(cells)}</tr>"
+
+
+def status(words: str, serial: int, seconds: float | None = None) -> str:
+    """What the page is doing; tests and people read how long an answer took."""
+    took = "" if seconds is None else f' data-ms="{1e3 * seconds:.1f}"'
+    return f'<span id="status" class="quiet" data-serial="{serial}"{took}>{html.escape(words)}</span>'
+
+
+def error(message: str) -> str:
+    """Why a value was refused, in the words of the library."""
+    return f'<div class="error" id="error">{html.escape(message)}</div>' if message else '<div id="error"></div>'
+
+
+class KnobRow:
+    """A value's slider and its text, each following the other.
+
+    Parameters
+    ----------
+    knob : Knob
+    text : str
+        Its value as typed.
+    moved : callable
+        ``moved(name, text)`` when a person moves it.
+    """
+
+    def __init__(self, knob: Knob, text: str, moved: Callable[[str, str], None]) -> None:
+        self.knob, self._moved, self._quiet = knob, moved, False
+        common: dict[str, Any] = {"margin": (0, 4), "stylesheets": [SMALL]}
+        self._slider: Any = None
+        if knob.spec.choices:
+            options = {knob.text(choice): knob.text(choice) for choice in knob.spec.choices}
+            self._text = pn.widgets.Select(name=knob.label, options=options, value=text, width=265, **common)
+        else:
+            wide = {} if knob.stops else {"name": knob.label}
+            self._text = pn.widgets.TextInput(value=text, width=84 if knob.stops else 265, **wide, **common)
+        self._text.param.watch(self._typed, "value")
+        parts = [self._text]
+        if knob.stops:
+            self._slider = pn.widgets.IntSlider(
+                name=knob.label, start=0, end=max(len(knob.stops) - 1, 1), value=self._place(text), show_value=False,
+                width=180, tooltips=False, **common,
+            )  # fmt: skip
+            self._slider.param.watch(self._slid, "value")
+            parts.insert(0, self._slider)
+        self.view = pn.Row(*parts, css_classes=[f"knob-{knob.name}"], margin=(1, 0), align="end")
+
+    def _place(self, text: str) -> int:
+        return self.knob.nearest_stop(self.knob.read(text))
+
+    def _slid(self, event: Any) -> None:
+        if not self._quiet:
+            text = self.knob.stop_text(event.new)
+            self._put(text=text)
+            self._moved(self.knob.name, text)
+
+    def _typed(self, event: Any) -> None:
+        if not self._quiet:
+            self._moved(self.knob.name, event.new)
+
+    def _put(self, *, text: str) -> None:
+        self._quiet = True
+        try:
+            self._text.value = text
+        finally:
+            self._quiet = False
+
+    def show(self, text: str) -> None:
+        """Follow a value that came from elsewhere, or was typed."""
+        self._quiet = True
+        try:
+            self._text.value = text
+            if self._slider is not None:
+                self._slider.value = self._place(text)
+        finally:
+            self._quiet = False
+
+
+def rows_of(
+    knobs: Mapping[str, Knob], texts: Callable[[str], str], moved: Callable[[str, str], None], main: bool
+) -> dict[str, KnobRow]:
+    """A row for each knob, of those in front or of the others."""
+    return {name: KnobRow(knob, texts(name), moved) for name, knob in knobs.items() if knob.main == main}

@@ -1,0 +1,136 @@
+"""The explorer's server: one process, for this machine alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fluidcc.engines.threads import one_blas_thread
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from bokeh.server.server import Server
+
+HOST = "127.0.0.1"
+_NAMES = (HOST, "localhost")  # by which a browser on this machine may call it
+
+
+def require_panel() -> None:
+    """Refuse to go on without Panel.
+
+    Raises
+    ------
+    InputError
+        With what to install.
+    """
+    try:
+        import bokeh  # noqa: F401
+        import panel  # noqa: F401
+    except ImportError:
+        raise InputError("explore: needs panel and bokeh; install them with: pip install 'fluidcc[explore]'") from None
+
+
+def server(port: int = 0) -> Server:
+    """A server that does not run yet.
+
+    Parameters
+    ----------
+    port : int
+        0: one that is free.
+
+    Returns
+    -------
+    bokeh.server.server.Server
+        ``start()`` begins to serve, its ``io_loop`` runs.
+
+    Raises
+    ------
+    InputError
+        If Panel is not installed, or the port is taken.
+    """
+    require_panel()
+    os.environ["BOKEH_RESOURCES"] = "server"  # scripts and styles from here, and none from other hosts
+    import panel as pn
+
+    from fluidcc.explorer.page import load, page
+
+    load()
+    for _ in range(20 if port == 0 else 1):
+        number = port or _free_port()
+        try:
+            made = pn.io.server.get_server(
+                page, port=number, address=HOST, websocket_origin=[f"{name}:{number}" for name in _NAMES],
+                title="fluidcc explorer", show=False, start=False, check_unused_sessions_milliseconds=2000,
+                unused_session_lifetime_milliseconds=2000,
+            )  # fmt: skip
+        except OSError:
+            continue
+        _refuse_others(made, number)
+        return made
+    raise InputError(f"--port: {port} is taken, or needs rights that you lack; write another, or leave it out")
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return found.getsockname()[1]
+
+
+def _refuse_others(made: Server, port: int) -> None:
+    """Answer 403 where a request names another host or comes from a page of another origin.
+
+    A page elsewhere can have its own name lead here (DNS rebinding); Bokeh checks origins of websockets alone.
+    """
+    from tornado.routing import Matcher, Rule
+    from tornado.web import RequestHandler
+
+    hosts = {f"{name}:{port}" for name in _NAMES}
+    origins = {f"http://{host}" for host in hosts}
+
+    class Foreign(Matcher):
+        def match(self, request: Any) -> dict[str, Any] | None:
+            origin = request.headers.get("Origin")
+            return None if request.host in hosts and origin in (None, *origins) else {}
+
+    class Refuse(RequestHandler):
+        def prepare(self) -> None:
+            self.set_status(403)
+            self.finish("this is for pages of this machine alone\n")
+
+    router: Any = made._tornado.default_router  # the one place that sees every request before Bokeh's own handlers
+    router.rules.insert(0, router.process_rule(Rule(Foreign(), Refuse)))
+
+
+def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> None:
+    """Serve until interrupted.
+
+    Parameters
+    ----------
+    port : int
+    told : callable
+        Given the address once it answers.
+    opened : bool
+        Whether to open it in the system's browser.
+
+    Raises
+    ------
+    InputError
+        As of `server`.
+    """
+    made = server(port)
+    made.start()
+    address = f"http://{HOST}:{made.port}/"
+    told(address)
+    if opened:
+        import webbrowser
+
+        made.io_loop.add_callback(webbrowser.open, address)
+    # For good: OpenBLAS may hang if its number of threads changes while another thread is at its algebra.
+    with one_blas_thread():
+        try:
+            made.io_loop.start()
+        finally:
+            made.stop()
