@@ -331,6 +331,7 @@ def test_what_ends_after_until_has_not_ended(model: str) -> None:
     [
         ({"load_balancing": "packet"}, "load_balancing"),
         ({"loss_recovery": "irn"}, "loss_recovery"),
+        ({"loss_recovery": "trimming", "trim_above": "100KB"}, "loss_recovery"),
         ({"ack_queue": "control"}, "ack_queue"),
     ],
 )
@@ -346,6 +347,13 @@ def test_acks_of_several_packets_are_refused_where_windows_go_by_them(scheme: st
         with pytest.raises(InputError, match=f"ack_interval: each packet's ACK tells {scheme} .* write 1, model"):
             flow_times(scenario(rows, scheme, ack_interval=2), model=model)
     assert np.isfinite(flow_times(scenario(rows, scheme, ack_interval=2)).completion).all()
+
+
+def test_acks_of_several_packets_leave_more_of_the_way_where_no_window_goes_by_them() -> None:
+    """Against packets, to the 2 % stated."""
+    given = scenario([(i, 3, 0.0, 1e6) for i in (0, 1, 2, 4)], ack_interval=4, buffer="8MB", pfc=None)
+    packets = fc.simulate(given, "1ms", engine="packet").summary["fct_s"]
+    assert max(packets) == pytest.approx(flow_times(given, model="dynamics").answered.max(), rel=0.02)
 
 
 def test_buffers_that_do_not_hold_the_headroom_are_refused_as_by_packets() -> None:
