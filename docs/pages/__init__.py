@@ -1,0 +1,1 @@
+"""What the documentation shows of results: `results` makes them, with stamps; the others write pages of them."""

@@ -1,0 +1,174 @@
+"""Make what the documentation shows of results: claims' verdicts, figures with thumbnails, notebooks' outputs.
+
+    python -m docs.pages.results              all that is stale; what is done is kept if it is interrupted
+    python -m docs.pages.results --check      name what is stale, and make nothing
+    python -m docs.pages.results NAME ...     these claims, figures or notebooks, stale or not
+    python -m docs.pages.results --quick      with figures' fewer values, which their pages then say
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docs.pages.stamps import ROOT, stamp_of_module, stamp_of_notebook
+
+RESULTS = ROOT / "docs" / "results"
+FIGURES = RESULTS / "figures"
+CLAIMS = RESULTS / "claims"
+NOTEBOOKS = ROOT / "notebooks"
+THUMBNAIL = 720  # pixels wide
+
+
+def figures() -> dict[str, str]:
+    """The stamp that each figure's result should have."""
+    from fluidcc.figures import registry
+
+    return {name: stamp_of_module(registry._registered[name][1].__module__) for name in registry.list_figures()}
+
+
+def claims() -> dict[str, str]:
+    """The stamp that each claim's result should have."""
+    from fluidcc.claims.runner import list_claims
+
+    return {name: stamp_of_module(one.check.__module__) for name, one in list_claims().items()}
+
+
+def notebooks() -> dict[str, str]:
+    """The stamp that each notebook should have."""
+    import nbformat
+
+    return {
+        path.stem: stamp_of_notebook(nbformat.read(path, as_version=4)) for path in sorted(NOTEBOOKS.glob("*.ipynb"))
+    }
+
+
+def load(folder: Path) -> dict[str, dict[str, Any]]:
+    """Results of a folder by name."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+
+
+def stale() -> Iterator[tuple[str, str]]:
+    """Kinds and names of what is missing, or was made of other sources, or is of a thing that exists no more."""
+    import nbformat
+
+    for kind, wanted, folder in (("claim", claims(), CLAIMS), ("figure", figures(), FIGURES)):
+        found = load(folder)
+        for name in sorted({*wanted, *found}):
+            if name not in wanted or found.get(name, {}).get("stamp") != wanted[name]:
+                yield kind, name
+    for name, stamp in notebooks().items():
+        notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+        if notebook.metadata.get("fluidcc", {}).get("stamp") != stamp:
+            yield "notebook", name
+
+
+def make_claim(name: str, quick: bool) -> None:
+    """Check a claim, and keep what came out."""
+    from fluidcc.claims.runner import choose, guarded
+
+    (one,) = choose(name)
+    began = time.perf_counter()
+    result = guarded(one).as_dict()
+    _write(CLAIMS / f"{name}.json", result, claims()[name], began)
+
+
+def make_figure(name: str, quick: bool) -> None:
+    """Make a figure, and keep its values and a thumbnail."""
+    import fluidcc as fc
+
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        result = fc.reproduce(name, folder, quick=quick)
+        picture = next(path for path in result.files if path.suffix == ".png")
+        _thumbnail(picture, FIGURES / f"{name}.webp")
+    fields = result.as_dict() | {"quick": quick}
+    del fields["files"]
+    _write(FIGURES / f"{name}.json", fields, figures()[name], began)
+
+
+def make_notebook(name: str, quick: bool) -> None:
+    """Run a notebook where it lies, and keep its outputs."""
+    import nbformat
+    from nbclient import NotebookClient
+
+    path = NOTEBOOKS / f"{name}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)  # when it ran, to the microsecond: a difference that says nothing
+    notebook.metadata["fluidcc"] = {"stamp": stamp_of_notebook(notebook)}
+    nbformat.write(notebook, path)
+
+
+def _thumbnail(picture: Path, to: Path) -> None:
+    from PIL import Image
+
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(picture) as image:
+        image = image.convert("RGB")
+        image.thumbnail((THUMBNAIL, 3 * THUMBNAIL), Image.Resampling.LANCZOS)
+        image.save(to, quality=82, method=6)
+
+
+def _write(path: Path, fields: dict[str, Any], stamp: str, began: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fields = fields | {"seconds": round(time.perf_counter() - began, 1), "stamp": stamp}
+    # Rounded to what a page could show: the last bits differ from machine to machine.
+    path.write_text(json.dumps(_rounded(fields), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+MAKERS = {"claim": make_claim, "figure": make_figure, "notebook": make_notebook}
+ALL = {"claim": claims, "figure": figures, "notebook": notebooks}
+
+
+def main() -> int:
+    """Run it; exit status 1 if something is stale, or failed."""
+    parser = argparse.ArgumentParser(prog="python -m docs.pages.results", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--quick", action="store_true", help="figures with fewer values, as reproduce --quick")
+    parser.add_argument("--check", action="store_true", help="name what is stale, and make nothing")
+    given = parser.parse_args()
+    todo = list(stale())
+    if given.names:
+        known = [(kind, name) for kind, names in ALL.items() for name in names()]
+        if unknown := set(given.names) - {name for _, name in known}:
+            parser.error(f"{', '.join(sorted(unknown))}: no claim, figure or notebook")
+        todo = [one for one in known if one[1] in given.names]
+    if given.check:
+        print("\n".join(f"stale: {kind} {name}" for kind, name in todo) or "all results are of the present sources")
+        return bool(todo)
+    failed = 0
+    for number, (kind, name) in enumerate(todo, 1):
+        print(f"[{number}/{len(todo)}] {kind} {name}", end=" ", flush=True)
+        began = time.perf_counter()
+        try:
+            if name in ALL[kind]():
+                MAKERS[kind](name, given.quick)
+            else:
+                for path in (RESULTS / f"{kind}s").glob(f"{name}.*"):
+                    path.unlink()
+            print(f"{time.perf_counter() - began:.1f} s", flush=True)
+        except Exception as error:
+            failed += 1
+            print(f"FAILED: {type(error).__name__}: {error}", flush=True)
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
