@@ -29,6 +29,7 @@ from fluidcc.cli import (
     tune,
     verify,
 )
+from fluidcc.cli.working import working
 from fluidcc.errors import InputError
 from fluidcc.files import rescuing
 
@@ -57,6 +58,7 @@ COMMANDS = (
     simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce,
     explore,
 )  # fmt: skip
+SERVES = "explore"  # until it is interrupted: it is not at work
 COMPLETING = "_FLUIDCC_COMPLETE"  # set by the shell's script when Tab is pressed
 
 
@@ -133,7 +135,8 @@ def _run(arguments: list[str]) -> int:
         if asked := os.environ.get(COMPLETING):
             return shell_complete(command, {}, "fluidcc", COMPLETING, asked)
         # Not `command.main`, which makes statuses of its own of an interruption and of a closed pipe.
-        with rescuing(tell), command.make_context("fluidcc", arguments or ["--help"]) as context:
+        context = command.make_context("fluidcc", arguments or ["--help"])
+        with rescuing(tell), context, contextlib.nullcontext() if SERVES in arguments else working(arguments[0]):
             result = command.invoke(context)
         sys.stdout.flush()
         return 2 if moved else result if isinstance(result, int) else 0
