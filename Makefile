@@ -10,10 +10,10 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow mutants lint bench docs lock clean
+.PHONY: help venv demo test test-slow mutants lint bench docs release-check lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## the environment in .venv, every package pinned and hash-checked
 
@@ -54,6 +54,9 @@ bench: venv ## measure against JiTCDDE and a C kernel
 docs: venv ## the documentation in docs/_build/html, warnings are errors
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+release-check: venv ## sdist and wheel in dist/, in a clean environment: command, demo, tests. ARGS="--fresh --all"
+	@$(BIN)/python -m tests.release $(ARGS)
 
 # Needs a network. Keeps the pins it can; ARGS=--upgrade takes the newest of everything, ARGS="--upgrade-package jax" of one.
 # One version of each package for all Pythons where there is one, so that every machine runs what was tested.

@@ -142,3 +142,9 @@ def test_a_command_that_says_nothing_is_at_work(impatient, monkeypatch, capsys):
 
 def test_durations_are_told_as_people_do():
     assert [progress._spoken(s) for s in (0.4, 100, 600, 7200)] == ["0 s", "100 s", "10 min", "2.0 h"]
+
+
+def test_the_time_left_is_that_of_what_is_left():
+    bar = progress.Bar("simulating", 4, "runs")
+    bar(0.25)
+    assert bar.line(bar._began + 30) == "simulating: 1 of 4, 30 s, about 90 s left"
