@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 PATIENCE = 2.0  # s
 BETWEEN_LINES = 10.0  # s
@@ -95,8 +95,9 @@ class Bar:
     def __init__(self, label: str, total: int, unit: str) -> None:
         self._label, self._total, self._unit = label, total, unit
         self._where, self._share = label, 0.0
-        self._began = time.perf_counter()
+        self._ended, self._began = False, time.perf_counter()
         self._bar: Progress | None = None
+        self._task: TaskID | None = None
         self._drawn = 0.0
         self._cell: Any = None  # of a notebook: where the bar is drawn
         self._console = Console(stderr=True)
@@ -110,6 +111,7 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended = True
         if not self._console.is_jupyter:
             _lines.leave(self)
         if self._bar is not None:
@@ -122,7 +124,9 @@ class Bar:
                 _SHOWN.release()
 
     def __call__(self, share: float, where: str = "") -> None:
-        """Report the share done, 0 to 1, and in words where the work is."""
+        """Report the share done, 0 to 1, and in words where the work is; any thread may, also when it is over."""
+        if self._ended:
+            return
         self._where, self._share = f"{self._label} ({where})" if where else self._label, share
         now = time.perf_counter()
         elapsed = now - self._began
@@ -134,7 +138,8 @@ class Bar:
             if not _SHOWN.acquire(blocking=False):
                 return
             self._show()
-        assert self._bar is not None
+        if self._bar is None or self._task is None:  # another thread is about to show it
+            return
         done = round(share * self._total)
         rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s" if self._unit else ""
         self._bar.update(self._task, completed=done, rate=rate, description=self._where)

@@ -2,6 +2,7 @@
 
 import io
 import re
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -137,6 +138,9 @@ def test_a_command_that_says_nothing_is_at_work(impatient, monkeypatch, capsys):
     monkeypatch.setattr(working, "_SOON", 0.0)
     with working.working("reproduce"):
         time.sleep(0.3)
+    for thread in threading.enumerate():
+        if thread.name == "fluidcc-working":
+            thread.join()
     assert re.match(r"reproduce is at work: 0 s\n", capsys.readouterr().err)
 
 
