@@ -1,9 +1,9 @@
 """Make what the documentation shows of results: claims' verdicts, figures with thumbnails, notebooks' outputs.
 
-    python -m docs.pages.results              all that is stale; what is done is kept if it is interrupted
-    python -m docs.pages.results --check      name what is stale, and make nothing
-    python -m docs.pages.results NAME ...     these claims, figures or notebooks, stale or not
-    python -m docs.pages.results --quick      with figures' fewer values, which their pages then say
+python -m docs.pages.results              all that is stale; what is done is kept if it is interrupted
+python -m docs.pages.results --check      name what is stale, and make nothing
+python -m docs.pages.results NAME ...     these claims, figures or notebooks, stale or not
+python -m docs.pages.results --quick      with figures' fewer values, which their pages then say
 """
 
 from __future__ import annotations
