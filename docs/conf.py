@@ -33,3 +33,5 @@ exclude_patterns = ["_build", "jupyter_execute", "**/.ipynb_checkpoints"]
 
 html_theme = "furo"
 html_title = f"{project} {release}"
+html_static_path = ["_static"]
+html_css_files = ["pictures.css"]
