@@ -37,6 +37,55 @@ def share(hits: int, of: int) -> str:
     return f"{hits} of {of} ({100 * hits / of:.1f} %; 95 % Wilson interval {low:.1f} to {high:.1f} %)"
 
 
+def mean(what: str, values: Sequence[float], unit: str, scale: float = 1.0) -> str:
+    """A mean over seeds or outcomes with Student's interval.
+
+    Parameters
+    ----------
+    what : str
+    values : sequence of float
+        One of each, SI.
+    unit : str
+    scale : float
+        Of the unit.
+
+    Examples
+    --------
+    >>> mean("queue", [9e3, 10e3, 11e3], "KB", 1e3)
+    "queue 10 KB (95 %, Student's: 7.52 to 12.5)"
+    """
+    from fluidcc.fabrics.study import interval
+
+    middle, low, high = (each / scale for each in interval(values))
+    if len(values) < 2:
+        return f"{what} {middle:.3g} {unit} (of one, so no interval)"
+    return f"{what} {middle:.3g} {unit} (95 %, Student's: {low:.3g} to {high:.3g})"
+
+
+def median(what: str, values: Sequence[float], unit: str, scale: float = 1.0) -> str:
+    """A median over seeds with the range of all, which holds the true one unless all lie on one side of it.
+
+    Parameters
+    ----------
+    what : str
+    values : sequence of float
+        One of each, SI.
+    unit : str
+    scale : float
+        Of the unit.
+
+    Examples
+    --------
+    >>> median("queue", [9e3, 10e3, 11e3, 12e3, 13e3, 14e3], "KB", 1e3)
+    'queue 11.5 KB (97 %: 9 to 14)'
+    """
+    from statistics import median as middle
+
+    confidence = 100 * (1 - 2.0 ** (1 - len(values)))
+    low, high = min(values) / scale, max(values) / scale
+    return f"{what} {middle(values) / scale:.3g} {unit} ({confidence:.0f} %: {low:.3g} to {high:.3g})"
+
+
 def fluid(until: float, runs: int = 1, *, since: float | None = None) -> str:
     """Runs of the fluid, which draws nothing.
 

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.common import LINE_RATE, WIDTH, packet_runs, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -73,7 +74,16 @@ def make_fig21(figure: Figure, folder: Path, quick: bool) -> Result:
         {"recovery": list(RECOVERY), "loss": variable("loss", np.array(LOSSES), "1", "loss rate")},
     )
     files = (_draw(shares, closed).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=f"{sample.packets(until, len(runs), since=OPENS, seeds=range(1, len(runs) + 1), drawn='losses')}, "
+        f"one each; four standard errors of the worst are {_noise(closed, until).max() / closed.min():.1%} "
+        "or less",
+    )
 
 
 def _lossy(loss: float, recovery: str) -> Scenario:

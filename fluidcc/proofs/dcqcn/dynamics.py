@@ -163,7 +163,8 @@ def incasts() -> str:
     """What `packets` draws."""
     return (
         f"{len(SENDERS)} incasts of {min(SENDERS)} to {max(SENDERS)} senders in packets, seeds 1 to {len(SENDERS)}, "
-        f"which draw {sample.MARKS}: one each, so no interval; over {1e3 * PACKETS_SINCE:g} to {1e3 * PACKETS_UNTIL:g} ms"
+        f"which draw {sample.MARKS}: one each, so no interval; over {1e3 * PACKETS_SINCE:g} to "
+        f"{1e3 * PACKETS_UNTIL:g} ms"
     )
 
 

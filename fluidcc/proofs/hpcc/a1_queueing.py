@@ -214,7 +214,7 @@ def bridge() -> Finding:
         {"as printed": accurate and better},
         grid | {"p_more_than_20_wait": crosses(21, SOURCES, LOAD), "exact": exceeds(21, SOURCES, SOURCES / LOAD)},
         [Way("P(bridge crosses): formula, random walk of 800 steps", crosses(4, 50, 0.95), float(met.mean()), 0.08)],
-        sample=f"the verdict is from two formulas, exactly; beside it {WALKS} random walks, seed {WALK_SEED}, of which "
+        sample=f"the verdict is from two formulas, exactly; beside it random walks, seed {WALK_SEED}, of which "
         f"{sample.share(int(met.sum()), WALKS)} cross",
     )
 

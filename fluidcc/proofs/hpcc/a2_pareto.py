@@ -151,8 +151,8 @@ def finite() -> Finding:
         correction=f"R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it: "
         f"{len(failing)} of {len(family())} small networks are not there after I steps",
         corrected=all(rates[j] < limit for rates in run[1:]) and closed[-1] < limit,
-        sample=f"all {len(family())} small networks, exactly; of {DRAWN} random ones of two to four links and paths, "
-        f"seed {DRAWN_SEED}, fail {sample.share(round(random_share * DRAWN), DRAWN)}",
+        sample=f"all {len(family())} small networks, exactly; and random ones of two to four links and paths, "
+        f"seed {DRAWN_SEED}, of which {sample.share(round(random_share * DRAWN), DRAWN)} fail",
     )
 
 
