@@ -127,6 +127,7 @@ def depends_on_start() -> Finding:
         {"as printed": ends[0] != ends[1]},
         {"from_1_1": ends[0], "from_1_2": ends[1], "ratios_on_equal_paths_kept": kept},
         [Way("ratio of the two rates: by iteration, by invariance", ends[1][1] / ends[1][0], 2 if kept else 0)],
+        sample=f"two starts of one network, and all {len(family())} small networks, exactly",
     )
 
 
