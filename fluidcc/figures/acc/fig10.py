@@ -63,8 +63,8 @@ def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
         _expected(values),
         files,
         tuple(notes),
-        sample=f"{sample.packets(until, since=SINCE)} with each of {sample.listed(COMPARED)}, but for DCQCN's "
-        "marks: one draw, so no interval",
+        sample=f"one run of packets of {until * 1e3:g} ms with each of {sample.listed(COMPARED)}, measured from "
+        f"{SINCE * 1e3:g} ms on; DCQCN's draws {sample.MARKS}, once, so no interval, and nothing else is random",
     )
 
 

@@ -88,8 +88,8 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
         _expected(hosts, values),
         files,
         tuple(notes),
-        sample=f"{sample.packets(UNTIL)} for each of {len(stops) - 1} stops; and one of DCQCN, which draws "
-        f"{sample.MARKS}: one draw, so no interval",
+        sample=sample.packets(UNTIL, len(traces), seeds=range(1, len(traces) + 1), drawn=sample.MARKS)
+        + ": one each, so no interval",
     )
 
 

@@ -60,7 +60,7 @@ def make_fig9(figure: Figure, folder: Path, quick: bool) -> Result:
     }
     values["acc_sooner"] = values["acc_settles_after_s"] < values["dcqcn_settles_after_s"]
     values["acc_steadier"] = values["acc_std_bytes_per_s"] < values["dcqcn_std_bytes_per_s"]
-    drawn = [
+    said = [
         sample.packets(until, seeds, seeds=range(1, seeds + 1), drawn=sample.MARKS) + " with DCQCN",
         sample.median("settles after", [run["settles_after_s"] for run in found["dcqcn"]], "ms", 1e-3),
         "one with ACC, in which nothing is random",
@@ -71,7 +71,7 @@ def make_fig9(figure: Figure, folder: Path, quick: bool) -> Result:
     drawn = {name: traces[0] for name, traces in runs.items()}
     data = aligned(drawn, "scheme", ("pacing_rate", "rate", "queue"))
     files = (_draw(drawn).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(drawn))
+    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(said))
 
 
 def _scenario(name: str) -> Scenario:

@@ -88,7 +88,7 @@ def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
         SWITCH_NOTE,
     ]
     random = {case: packets for case, (_, packets) in found.items() if len(packets) > 1}
-    drawn = [
+    said = [
         sample.packets(span.until, span.seeds, since=span.since, seeds=range(1, span.seeds + 1), drawn=sample.MARKS),
         *(
             sample.mean(f"gap of mean rates in ({case.name})", [_gap(each, span) for each in packets], "Gb/s", GBPS)
@@ -100,7 +100,7 @@ def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append(f"quick: the second start at {QUICK.start * 1e3:g} ms in place of {FULL.start * 1e3:g} ms")
     files = (_draw(found, span).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(found), files[1])
-    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(drawn))
+    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(said))
 
 
 def _fluids(span: Span) -> list[Trace]:

@@ -51,7 +51,7 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
         f"whose flows start within {LATEST_START * 1e3:g} ms; means over {since * 1e3:g} to {until * 1e3:g} ms",
         SWITCH_NOTE,
     ]
-    drawn = [
+    said = [
         f"{runs} draws of all flows' starts for each marking, and of {sample.MARKS}, {since * 1e3:g} to "
         f"{until * 1e3:g} ms",
         *(sample.mean(f"f2 with {name}", rates[:, LONG].tolist(), "Gb/s", GBPS) for name, rates in means.items()),
@@ -61,7 +61,7 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append(f"quick: {QUICK[0] * 1e3:g} ms in place of {FULL[0] * 1e3:g} ms, and fewer runs")
     files = (_draw(means, fluid).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(means, fluid), files[1])
-    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(drawn))
+    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(said))
 
 
 def _scenario(marking: RED, run: int) -> Scenario:

@@ -58,7 +58,7 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
         SWITCH_NOTE,
     ]
     means = np.array([trace.summary["goodput_bytes_per_s"] for trace in traces])
-    drawn = [
+    said = [
         sample.packets(until, seeds, since=run.since, seeds=range(1, seeds + 1), drawn=f"{sample.PATHS} and marks"),
         *(sample.mean(name, means[:, k].tolist(), "Gb/s", GBPS) for k, name in enumerate(SENDERS)),
     ]
@@ -67,7 +67,7 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     title = f"DCQCN {figure.figure}"
     files = (_draw(transfers, title).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(transfers, traces, alone), files[1])
-    return Result(figure, values, expected, files, tuple(notes), sample="; ".join(drawn))
+    return Result(figure, values, expected, files, tuple(notes), sample="; ".join(said))
 
 
 def transfer_rates(trace: Trace, flow: int, since: float) -> np.ndarray:

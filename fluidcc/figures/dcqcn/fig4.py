@@ -59,7 +59,7 @@ def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
         f"the same way for any number of senders under T3; {seeds} outcomes, long-lived flows",
         SWITCH_NOTE,
     ]
-    drawn = [
+    said = [
         sample.packets(
             until, len(traces), since=run.since, seeds=range(1, len(traces) + 1), drawn=f"{sample.PATHS} and marks"
         ),
@@ -84,7 +84,7 @@ def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
         expected,
         (*files, save(data, folder / f"{figure.name}.nc")),
         tuple(notes),
-        sample="; ".join(drawn),
+        sample="; ".join(said),
     )
 
 

@@ -13,6 +13,7 @@ from scipy import stats
 
 from fluidcc.claims.claim import Finding, Way, claim, rounds_to
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import ACC
 from fluidcc.proofs.acc.pipe import ABOUT, HOSTS, LINE, LINK_DELAY, LINKS, share
 from fluidcc.proofs.workload_shares import drawn, share_below
@@ -47,7 +48,8 @@ def stop(hosts: int = HOSTS, printed: str = "180") -> Finding:
         [Way("us: law, F1's packets in all queues over PC_rate", law, packets, ABOUT)],
         restricted=rounds_to(of_bursts, printed),
         conditions=f"with C/N for F1's share; with C/(N+1), which it has, {law:.0f} us by the same law",
-        sample="a law, and beside it one run of packets, until congestion is observed; nothing in it is random",
+        sample="a law, and beside it one run of packets, until congestion is observed, seed 1, which draws "
+        f"{sample.MARKS}: one draw, so no interval",
     )
 
 
