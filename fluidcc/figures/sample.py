@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from fluidcc.units import TIME, show
@@ -77,13 +78,15 @@ def median(what: str, values: Sequence[float], unit: str, scale: float = 1.0) ->
     Examples
     --------
     >>> median("queue", [9e3, 10e3, 11e3, 12e3, 13e3, 14e3], "KB", 1e3)
-    'queue 11.5 KB (97 %: 9 to 14)'
+    'queue 11.5 KB (96.8 %: 9 to 14)'
     """
     from statistics import median as middle
 
-    confidence = 100 * (1 - 2.0 ** (1 - len(values)))
+    if len(values) < 2:
+        return f"{what} {values[0] / scale:.3g} {unit} (of one, so no interval)"
+    confidence = math.floor(1000 * (1 - 2.0 ** (1 - len(values)))) / 10  # never 100 %
     low, high = min(values) / scale, max(values) / scale
-    return f"{what} {middle(values) / scale:.3g} {unit} ({confidence:.0f} %: {low:.3g} to {high:.3g})"
+    return f"{what} {middle(values) / scale:.3g} {unit} ({confidence:g} %: {low:.3g} to {high:.3g})"
 
 
 def fluid(until: float, runs: int = 1, *, since: float | None = None) -> str:
@@ -137,6 +140,8 @@ def packets(
     words = _runs(runs, "packets", until, since)
     if not drawn:
         return f"{words}; nothing in {'it' if runs == 1 else 'them'} is random"
+    if runs == 1 and not isinstance(seeds, int):
+        seeds = seeds[0]
     if isinstance(seeds, int):
         return f"{words}, seed {seeds}, which draws {drawn}: one draw{'' if runs == 1 else ' each'}, so no interval"
     return f"{words}, seeds {min(seeds)} to {max(seeds)}, which draw {drawn}"

@@ -133,11 +133,14 @@ def test_medians_are_within_the_range_of_their_draws() -> None:
     drawn = np.random.default_rng(1).normal(size=(20_000, 4))
     share = float(((drawn.min(axis=1) < 0) & (drawn.max(axis=1) > 0)).mean())
     assert abs(share - 0.875) < 0.01  # four standard errors
-    assert sample.median("it", [4.0, 1.0, 3.0, 2.0], "s") == "it 2.5 s (88 %: 1 to 4)"
+    assert sample.median("it", [4.0, 1.0, 3.0, 2.0], "s") == "it 2.5 s (87.5 %: 1 to 4)"
+    assert "(99.9 %: " in sample.median("it", [float(k) for k in range(20)], "s")
 
 
 def test_means_of_one_draw_have_no_interval() -> None:
     assert "no interval" in sample.mean("it", [1.0], "s")
+    assert "no interval" in sample.median("it", [1.0], "s")
+    assert "seed 1, " in sample.packets(0.1, 1, seeds=range(1, 2), drawn=sample.MARKS)
     assert sample.mean("it", [1.0, 3.0], "s") == "it 2 s (95 %, Student's: -10.7 to 14.7)"
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,12 +183,12 @@ def named(prefix: str, values: dict[str, float | bool]) -> dict[str, float | boo
     return {f"{prefix}_{name}": value for name, value in values.items()}
 
 
-def sample_of(until: float, found: Iterable[dict[str, list[Run]]]) -> str:
+def sample_of(until: float, found: dict[str, list[Run]]) -> str:
     """What was drawn in runs by variant that last so long [s], and how far the drawn ones differ."""
-    several = [(key, runs) for each in found for key, runs in each.items() if len(runs) > 1]
-    ones = sum(len(runs) == 1 for each in found for runs in each.values())
+    several = {key: runs for key, runs in found.items() if len(runs) > 1}
+    ones = len(found) - len(several)
     words = [sample.packets(until, ones)] if ones else []
-    for key, runs in several:
+    for key, runs in several.items():
         words += [
             sample.packets(until, len(runs), seeds=range(1, len(runs) + 1), drawn=f"feedback ({VARIANTS[key].name})"),
             sample.median("fair after", [each.fair_after() for each in runs], "us", 1e-6),

@@ -49,7 +49,12 @@ def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
     files = (picture.write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(series(drawn, "scheme"), files[1])
     return Result(
-        figure, _measure(runs), _expected(), files, tuple(notes), sample=sample_of(UNTIL[FLOWS], runs.values())
+        figure,
+        _measure(runs),
+        _expected(),
+        files,
+        tuple(notes),
+        sample="; ".join(f"{NAMES[scheme]}: {sample_of(UNTIL[FLOWS], found)}" for scheme, found in runs.items()),
     )
 
 

@@ -86,7 +86,7 @@ def make_fig5(figure: Figure, folder: Path, quick: bool) -> Result:
         _expected(scheme),
         files,
         tuple(notes),
-        sample="; ".join(sample_of(UNTIL[flows], [found]) for flows, found in runs.items()),
+        sample="; ".join(f"{flows}-1: {sample_of(UNTIL[flows], found)}" for flows, found in runs.items()),
     )
 
 

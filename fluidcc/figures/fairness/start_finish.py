@@ -71,7 +71,7 @@ def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
         _expected(keys),
         files,
         tuple(notes),
-        sample=sample_of(UNTIL[FLOWS], [runs]) + ("" if quick else f"; {sample.fluid(UNTIL[FLOWS], len(fluid))}"),
+        sample=sample_of(UNTIL[FLOWS], runs) + ("" if quick else f"; {sample.fluid(UNTIL[FLOWS], len(fluid))}"),
     )
 
 
