@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from fluidcc.units import TIME, show
 
 MARKS = "RED's marks"  # what packets draw where a port marks by a ramp
-PATHS = "ECMP's hashes"
 
 
 def listed(values: Iterable[object]) -> str:

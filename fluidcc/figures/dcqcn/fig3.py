@@ -59,7 +59,8 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     ]
     means = np.array([trace.summary["goodput_bytes_per_s"] for trace in traces])
     said = [
-        sample.packets(until, seeds, since=run.since, seeds=range(1, seeds + 1), drawn=f"{sample.PATHS} and marks"),
+        f"{seeds} outcomes of ECMP, a run of packets each, {run.since * 1e3:g} to {until * 1e3:g} ms"
+        + ("" if run.scheme.name == "none" else f", which draws {sample.MARKS}"),
         *(sample.mean(name, means[:, k].tolist(), "Gb/s", GBPS) for k, name in enumerate(SENDERS)),
     ]
     if quick:

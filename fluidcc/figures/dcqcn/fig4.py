@@ -60,9 +60,8 @@ def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
         SWITCH_NOTE,
     ]
     said = [
-        sample.packets(
-            until, len(traces), since=run.since, seeds=range(1, len(traces) + 1), drawn=f"{sample.PATHS} and marks"
-        ),
+        f"{seeds} outcomes of ECMP, the same for each number of senders, a run of packets each, {run.since * 1e3:g} to "
+        f"{until * 1e3:g} ms" + ("" if run.scheme.name == "none" else f", which draws {sample.MARKS}"),
         *(
             sample.median(f"the victim beside {count} senders", row.tolist(), "Gb/s", GBPS)
             for count, row in zip(COUNTS, rates, strict=True)
