@@ -20,6 +20,7 @@ BETWEEN_DRAWINGS = 0.2  # s, in a notebook
 _TICK = 1.0  # s between looks whether a line is due
 _LULL = 5  # looks at nothing under way, after which the next work is not a part of what was there before
 _COUNTABLE = 1000  # units; more are shown as per cent
+_TELLING = 0.01  # share done from which on the time left is more than a guess
 _SHOWN = threading.Lock()  # by the bar that is seen: two at once would draw over each other
 
 
@@ -151,7 +152,7 @@ class Bar:
         """What is done, how long it took, and what it leaves at that pace."""
         share, elapsed = min(self._share, 1.0), now - self._began
         done = f"{round(share * self._total)} of {self._total}" if self._total <= _COUNTABLE else f"{share:.0%}"
-        left = f", about {_spoken(elapsed * (1 - share) / share)} left" if share > 0 else ""
+        left = f", about {_spoken(elapsed * (1 - share) / share)} left" if share > _TELLING else ""
         return f"{self._where}: {done}, {_spoken(elapsed)}{left}"
 
     def _show(self) -> None:
