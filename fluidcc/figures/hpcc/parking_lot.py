@@ -19,6 +19,7 @@ from scipy.optimize import root_scalar
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -109,8 +110,9 @@ def make_parking_lot(figure: Figure, folder: Path, quick: bool) -> Result:
         expected,
         files,
         notes,
-        sample=f"runs of packets and of the fluid, one for each setting, of {3.2 / max(increases) * 1e3:g} to "
-        f"{3.2 / min(increases) * 1e3:g} ms; nothing in them is random",
+        sample=f"{len(cells)} settings, one run of packets and {len(oscillations)} of the fluid each, of "
+        f"{sample.listed([round(3.2e3 / w_ai, 3) for w_ai in increases])} ms, and {len(goodput)} of packets of "
+        "the authors' simulator; nothing in them is random",
     )
 
 

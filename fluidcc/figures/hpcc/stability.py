@@ -166,8 +166,7 @@ def make_stability(figure: Figure, folder: Path, quick: bool) -> Result:
         expected,
         files,
         notes,
-        sample=f"the charts are computed; {len(RUNS) + 2} runs of the fluid of {LIMIT['until']}, over "
-        f"{LIMIT['window']}; nothing is drawn",
+        sample=f"the charts are computed; {len(RUNS) + 2} runs of the fluid of {LIMIT['until']}; nothing is drawn",
     )
 
 
