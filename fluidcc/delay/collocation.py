@@ -25,6 +25,8 @@ DEGREE = 8
 _AT_ONCE = 512  # points: one size, compiled once
 _STEPS = 25
 _CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
+_STILL = 1e-9  # of a state's modulus: less is rounding
+_NOISE = 1e-13
 _FLAT = 1e-7  # of a state's largest modulus: less moves no more than rounding does
 _LOCAL = 1e-200  # of a state's largest modulus: not looked at closer
 _LOG = 12.0  # change of a logarithm over the period, from which on it counts as much as the rest
@@ -78,10 +80,7 @@ class Profile:
     @property
     def size(self) -> Array:
         """Peak to peak of each state; the modulus of one that stands still."""
-        x = self.x
-        ptp, modulus = np.ptp(x, axis=0), np.abs(x).max(axis=0)
-        return np.where(ptp > 1e-9 * modulus, ptp, np.maximum(modulus, 1e-300))
-
+        return _size(self.x)
 
     @property
     def moves(self) -> bool:
@@ -125,12 +124,45 @@ def moves(where: Places, x: Array) -> Array:
     return np.einsum("ji,jia->ja", where.slopes, at - at[:, :1])
 
 
+def _size(x: Array) -> Array:
+    """Peak to peak of states (count, n); the modulus of one that stands still."""
+    ptp, modulus = np.ptp(x, axis=0), np.abs(x).max(axis=0)
+    return np.where(ptp > _STILL * modulus, ptp, np.maximum(modulus, 1e-300))
+
+
+def _local(x: Array) -> Array:
+    """What a state's changes are measured by, (count, n): itself if it never changes sign, else its peak to peak."""
+    least = np.maximum(np.abs(x), _LOCAL * np.abs(x).max(axis=0))
+    return np.where(x.min(axis=0) * x.max(axis=0) > 0, least, _size(x))
+
+
+def tail(profile: Profile) -> Array:
+    """Last coefficients of each interval's polynomials (L,), of what changes are measured by there: the largest."""
+    theta = (profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * _NODES).ravel()
+    x = profile(theta)
+    each = x.reshape(-1, DEGREE + 1, x.shape[1])
+    last = np.abs(np.einsum("ki,jia->jka", _TO_LEGENDRE[-2:], each)).max(axis=1)
+    return (last / _local(x).reshape(each.shape).max(axis=1)).max(axis=1)
+
+
+def refined(profile: Profile, count: int) -> Array:
+    """Ends of intervals (count + 1,) that share out what a profile's own intervals leave."""
+    density = (tail(profile) + _NOISE) ** (1 / (DEGREE + 1)) / np.diff(profile.mesh)
+    smooth = np.maximum(density, (np.roll(density, 1) + np.roll(density, -1)) / 2)
+    return _shared(smooth * np.diff(profile.mesh), profile.mesh, count)
+
+
+def _shared(parts: Array, ends: Array, count: int) -> Array:
+    """Ends of count intervals that have the same share of parts, which lie between ends."""
+    reached = np.append(0.0, np.cumsum(parts)) / parts.sum()
+    return np.interp(np.linspace(0.0, 1.0, count + 1), reached, ends)
+
+
 def mesh_for(course: Course, count: int) -> Array:
     """Ends of intervals (count + 1,) that share out a solution's slope, curvature, and growth if of one sign."""
     theta = np.linspace(0.0, 1.0, _FINE)
     x = course(theta)
-    size = np.where(np.ptp(x, axis=0) > 0, np.ptp(x, axis=0), 1.0)
-    slope = np.gradient(x / size, theta, axis=0)
+    slope = np.gradient(x / _size(x), theta, axis=0)
     bend = np.sqrt(np.linalg.norm(np.gradient(slope, theta, axis=0), axis=1))
     speed = np.linalg.norm(slope, axis=1)
     density = 0.5 + speed / max(speed.mean(), 1e-300) + bend / max(bend.mean(), 1e-300)
@@ -138,9 +170,7 @@ def mesh_for(course: Course, count: int) -> Array:
         if state.min() * state.max() > 0:
             growth = np.abs(np.gradient(np.log(np.abs(state)), theta))
             density = density + 3 * growth / max(growth.mean(), _LOG)
-    parts = (density[1:] + density[:-1]) / 2 + 0.05 * density.mean()
-    reached = np.append(0.0, np.cumsum(parts)) / parts.sum()
-    return np.interp(np.linspace(0.0, 1.0, count + 1), reached, theta)
+    return _shared((density[1:] + density[:-1]) / 2 + 0.05 * density.mean(), theta, count)
 
 
 def sampled(course: Course, mesh: Array, period: float) -> Profile:
@@ -167,7 +197,8 @@ def residual(equation: Equation, profile: Profile) -> float:
     between = np.concatenate([[0.0], (_GAUSS[:-1] + _GAUSS[1:]) / 2])
     theta = (profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * between).ravel()
     found = _Pointwise(equation.kernels, equation.vector, profile, theta)
-    scale = np.maximum(np.abs(found.slope).max(axis=0), 1e-9 * np.abs(profile.x).max(axis=0))
+    still = np.ptp(profile.x, axis=0) <= _STILL * np.abs(profile.x).max(axis=0)
+    scale = np.where(still, np.abs(profile.x).max(axis=0), np.abs(found.slope).max(axis=0))
     return float((np.abs(found.residual).max(axis=0) / np.maximum(scale, 1e-300)).max())
 
 
@@ -291,9 +322,7 @@ def solved(
         tangent = np.append(weighted, [along.period / T**2, along.value / along.span**2])
     for _ in range(_STEPS):
         at = _linear(equation.kernels, vector, Profile(guess.mesh, x, T))
-        one_sign = x.min(axis=0) * x.max(axis=0) > 0
-        local = np.where(one_sign, np.maximum(np.abs(x), _LOCAL * np.abs(x).max(axis=0)), span)
-        scale = np.append(local.ravel(), T)
+        scale = np.append(_local(x).ravel(), T)
         columns, rows, right = [at.by_period], [phase], np.append(at.residual, phase @ (x - guess.x).ravel())
         if along is not None:
             columns.append(at.by_vector[:, along.column])

@@ -26,6 +26,7 @@ from fluidcc.delay.collocation import (
     apart,
     mesh_for,
     multipliers,
+    refined,
     residual,
     sampled,
     solved,
@@ -39,6 +40,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.surface import constructor, public
 
 _INTERVALS = (16, 32, 64, 128, 256, 512, 1024)
+_LAST = 256  # intervals: if nothing is found until then, it is given up
 _MOST = 40_000  # unknowns
 _WANTED = 1e-9  # of the error: no finer mesh is tried
 _ALLOWED = 1e-5
@@ -204,8 +206,12 @@ def _from_run(equation: Equation, past: Any, until: float | None, longest_lag: f
         run, length = _repeated(course, times), times * period
         found = _resolved(equation, run, length)
         T, parts = found.profile.period, max(round(length / found.profile.period), 1)
-        whole = dataclasses.replace(found.profile) if parts == 1 else sampled(
-            lambda share, k=parts, profile=found.profile: profile(share * k), mesh_for(run, 64 * parts), length
+        whole = (
+            dataclasses.replace(found.profile)
+            if parts == 1
+            else sampled(
+                lambda share, k=parts, profile=found.profile: profile(share * k), mesh_for(run, 64 * parts), length
+            )
         )
         if abs(T * parts / length - 1) > _SAME_PERIOD or apart(whole, run) > _SHOWN:
             raise InputError(
@@ -224,7 +230,9 @@ def _from_run(equation: Equation, past: Any, until: float | None, longest_lag: f
 def _of_cycle(equation: Equation, near: Cycle) -> tuple[Course, float]:
     names = [str(name) for name in near.dataset.data_vars]
     if names != list(equation.states):
-        raise InputError(f"near: a cycle of {', '.join(names)}; give one of this equation, {', '.join(equation.states)}")
+        raise InputError(
+            f"near: a cycle of {', '.join(names)}; give one of this equation, {', '.join(equation.states)}"
+        )
     theta = near["time"].values / near.period
     x = np.stack([near[name].values for name in names], axis=1)
     x[-1] = x[0]
@@ -237,8 +245,10 @@ def _resolved(equation: Equation, guess: Course, period: float) -> _Found:
     for count in _INTERVALS:
         if count * DEGREE * len(equation.states) > _MOST:
             break
-        course, T = (guess, period) if last is None else (last, last.period)
-        found = solved(equation, equation.vector, sampled(course, mesh_for(course, count), T))
+        begin = sampled(guess, mesh_for(guess, count), period)
+        if last is not None:
+            begin = sampled(last, refined(last, count), last.period)
+        found = solved(equation, equation.vector, begin)
         if found is None or not found[0].moves:
             last = None  # and begin with the guess again
             continue
@@ -250,11 +260,18 @@ def _resolved(equation: Equation, guess: Course, period: float) -> _Found:
         if least <= _WANTED:
             break
         last = new if agree < _FAR or last is None else None
-    if best is None or not least <= _ALLOWED:
-        what = "no periodic solution is found from there" if best is None else f"two meshes differ by {least:.1g}"
+        if best is None and count >= _LAST:
+            break
+    if best is None:
         raise InputError(
-            f"limit_cycle: {what} with up to {count} intervals; what begins too far away, or moves by many orders of "
-            "magnitude, is not resolved: give a longer until= or a nearer begin, or write the equation for logarithms"
+            f"limit_cycle: no periodic solution is found from there with up to {count} intervals; begin nearer to one, "
+            "by a longer until= or a nearer near=, or use solve()"
+        )
+    if not least <= _ALLOWED:
+        raise InputError(
+            f"limit_cycle: the best solution is uncertain by {least:.1g}; it moves faster than {count} intervals "
+            "resolve, as where the right-hand side jumps: write it smoothly, or for logarithms where it is never "
+            "negative, or use solve()"
         )
     return _minimal(equation, best)
 

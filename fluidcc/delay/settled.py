@@ -13,11 +13,12 @@ from fluidcc.delay.linear import systems
 from fluidcc.delay.solution import solve
 from fluidcc.errors import InputError
 from fluidcc.results.metrics import upward_crossings
+from fluidcc.theory.delay_systems.roots import abscissa
 
 _TIMES = 60  # the longest scale of the equation, for a run
 _LONGER = 4
 _TOLERANCE = 1e-6
-_ACCURATE = 1e-3  # of a run whose end is believed
+_ACCURATE = 5e-3  # of a run whose end is believed: a cycle is compared with it
 _FLAT = 1e-5  # of a state's largest modulus: less is an equilibrium
 _SAMPLES, _MOST_SAMPLES = 20_000, 640_000
 _PER_PERIOD = 1000  # samples, at least
@@ -56,7 +57,9 @@ class _NotYet(InputError):
 
 
 def _begin(equation: Equation, past: Any) -> Array:
-    return state_of(equation, np.asarray(past(0.0)) if callable(past) else past, "past(0)" if callable(past) else "past")
+    return state_of(
+        equation, np.asarray(past(0.0)) if callable(past) else past, "past(0)" if callable(past) else "past"
+    )
 
 
 def _scale(equation: Equation, begin: Array) -> float:
@@ -76,14 +79,14 @@ def _period(equation: Equation, past: Any, until: float, longest_lag: float | No
             )
         times = run["time"].values
         x = np.stack([run[name].values for name in equation.states], axis=1)
-        ups = _crossings(times, x, max(_FLAT, 10 * run.error))
+        ups = _crossings(equation, times, x, max(_FLAT, 10 * run.error))
         found = _repeating(times, x, ups)
         if found is not None and found[1] >= _PER_PERIOD * until / samples and _resolved(times, x, found[1]):
             return found
         if samples >= _MOST_SAMPLES:
             break
-        if found is None and (len(ups) <= _PERIODS or samples * (ups[-1] - ups[-2]) > 4 * _PER_PERIOD * until):
-            break  # whose samples are not what it lacks
+        if found is None and (len(ups) <= _PERIODS + 1 or _resolved(times, x, float(ups[-1] - ups[-2]))):
+            break  # samples are not what it lacks
         samples *= 4
     if found is not None:
         raise InputError(f"limit_cycle: {samples} samples do not resolve a period of {found[1]:.6g}; end sooner")
@@ -93,14 +96,20 @@ def _period(equation: Equation, past: Any, until: float, longest_lag: float | No
     )
 
 
-def _crossings(times: Array, x: Array, flat: float) -> Array:
-    """When the state that moves most, of its own size, passes its mean upwards, in the later half of the run."""
+def _crossings(equation: Equation, times: Array, x: Array, flat: float) -> Array:
+    """When the state that moves most, of its own size, passes its later mean upwards."""
     late = times >= times[-1] / 2
     moving = np.ptp(x[late], axis=0) / np.maximum(np.abs(x).max(axis=0), 1e-300)
     lead = int(np.argmax(moving))
     if moving[lead] <= flat:
+        rest = systems(equation, x[-1][None], equation.vector[None])[0]
+        if float(abscissa(rest).value) > 0:
+            raise InputError(
+                "limit_cycle: the run has come to rest where nothing stays at rest: at numbers too small for it; begin "
+                "elsewhere, or write the equation for logarithms"
+            )
         raise InputError("limit_cycle: the run has come to rest; it is no cycle that attracts from there")
-    return upward_crossings(times[late], x[late, lead], float(x[late, lead].mean()))
+    return upward_crossings(times, x[:, lead], float(x[late, lead].mean()))
 
 
 def _repeating(times: Array, x: Array, ups: Array) -> tuple[Course, float] | None:
