@@ -45,13 +45,13 @@ def from_hopf(equation: Equation, near: Any) -> tuple[Profile, float]:
     """
     mode = _mode(equation, near)
     branch = _Branch(equation, near)
-    if branch.span <= _NEAREST * max(abs(near.value), abs(branch.goal)):
+    if branch.way <= _NEAREST * branch.span:
         raise InputError(f"near: the cycle has no size yet at {near.parameter} = {branch.goal:.10g}; go beyond it")
     found = branch.followed(mode)
     if found is None:
         raise InputError(
-            f"near: the branch of cycles from {near.parameter} = {near.value:.8g} was not followed to {branch.goal:.8g}: "
-            "it may not reach so far, or lie on the other side; give another value, or past= where a cycle attracts"
+            f"near: the branch of cycles from {near.parameter} = {near.value:.8g} does not lead to {branch.goal:.8g}; "
+            "it may end before, or lie on the other side: give another value, or past= where a cycle attracts"
         )
     return found, found.period
 
@@ -88,8 +88,8 @@ class _Branch:
         self.equation, self.near = equation, near
         self.column = list(equation.parameters).index(near.parameter)
         self.goal = equation.parameters[near.parameter]
-        self.span = abs(self.goal - near.value)
-        self.far = abs(near.value) + _AWAY * self.span
+        self.way, self.span = abs(self.goal - near.value), max(abs(self.goal), abs(near.value))
+        self.far = self.span + _AWAY * self.way
         self.count = _INTERVALS
 
     def followed(self, mode: Array) -> Profile | None:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.sparse import coo_matrix, diags_array
+from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs, splu
 
 from fluidcc.compiling.settings import our_settings
@@ -277,8 +277,15 @@ def _linear(kernels: Kernels, vector: Array, profile: Profile) -> _Linear:
         columns.append(np.broadcast_to(where.nodes[:, :, None, None] * n + np.arange(n), shape).ravel())
         back.append(np.broadcast_to(where.back[:, :, None, None], shape).ravel())
         entries.append(block.ravel())
-    joined = (np.concatenate(each) for each in (rows, columns, back, entries))
-    return _Linear(*joined, at.residual.ravel(), by_period.ravel(), by_vector.reshape(M * n, -1))
+    return _Linear(
+        rows=np.concatenate(rows),
+        columns=np.concatenate(columns),
+        back=np.concatenate(back),
+        entries=np.concatenate(entries),
+        residual=at.residual.ravel(),
+        by_period=by_period.ravel(),
+        by_vector=by_vector.reshape(M * n, -1),
+    )
 
 
 def _collocated(mesh: Array) -> Array:
@@ -317,6 +324,7 @@ def solved(
     M, n = guess.x.shape
     begin, vector = vector, vector.copy()
     x, T, span, phase = guess.x.copy(), guess.period, guess.size, _phase(guess)
+    tangent = np.empty(0)
     if along is not None:
         weighted = (along.x / span**2 / M).ravel()
         tangent = np.append(weighted, [along.period / T**2, along.value / along.span**2])
@@ -358,12 +366,14 @@ def _newton_step(at: _Linear, columns: list[Array], rows: list[Array], right: Ar
         row.append(np.full(len(each), size + k))
         column.append(np.arange(len(each)))
     joined = np.concatenate(row), np.concatenate(column)
-    matrix = coo_matrix((np.concatenate(entries) * scale[joined[1]], joined), shape=(size + more,) * 2).tocsr()
-    largest = np.maximum(abs(matrix).max(axis=1).toarray().ravel(), 1e-300)
-    if not (np.isfinite(largest).all() and np.isfinite(right).all()):
+    content = np.concatenate(entries) * scale[joined[1]]
+    if not (np.isfinite(content).all() and np.isfinite(right).all()):
         return None
+    largest = np.full(size + more, 1e-300)
+    np.maximum.at(largest, joined[0], np.abs(content))
+    matrix = coo_matrix((content / largest[joined[0]], joined), shape=(size + more,) * 2).tocsc()
     try:
-        found = splu((diags_array(1 / largest) @ matrix).tocsc()).solve(right / largest) * scale
+        found = splu(matrix).solve(right / largest) * scale
     except RuntimeError:  # singular
         return None
     return found if np.isfinite(found).all() else None
@@ -396,7 +406,7 @@ def multipliers(equation: Equation, profile: Profile) -> Array:
         operator = LinearOperator((whole, whole), matvec=later, dtype=float)  # pyright: ignore[reportCallIssue]
         start = np.random.default_rng(0).normal(size=whole)
         try:
-            found = eigs(operator, _MULTIPLIERS, v0=start, tol=1e-9, maxiter=60, return_eigenvectors=False)
+            found = eigs(operator, _MULTIPLIERS, v0=start, maxiter=60, return_eigenvectors=False)
         except ArpackNoConvergence as error:  # of those next to 0: all others have
             found = error.eigenvalues
         except ArpackError:

@@ -241,9 +241,9 @@ def _of_cycle(equation: Equation, near: Cycle) -> tuple[Course, float]:
 
 def _resolved(equation: Equation, guess: Course, period: float) -> _Found:
     """The solution on a mesh after another, until two agree and the equation is satisfied between the nodes too."""
-    best, last, least = None, None, np.inf
+    best, last, least, count = None, None, np.inf, 0
     for count in _INTERVALS:
-        if count * DEGREE * len(equation.states) > _MOST:
+        if count * DEGREE * len(equation.states) > _MOST or (best is None and count > _LAST):
             break
         begin = sampled(guess, mesh_for(guess, count), period)
         if last is not None:
@@ -260,11 +260,9 @@ def _resolved(equation: Equation, guess: Course, period: float) -> _Found:
         if least <= _WANTED:
             break
         last = new if agree < _FAR or last is None else None
-        if best is None and count >= _LAST:
-            break
     if best is None:
         raise InputError(
-            f"limit_cycle: no periodic solution is found from there with up to {count} intervals; begin nearer to one, "
+            f"limit_cycle: no periodic solution is found from there with up to {_LAST} intervals; begin nearer to one, "
             "by a longer until= or a nearer near=, or use solve()"
         )
     if not least <= _ALLOWED:

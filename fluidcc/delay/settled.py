@@ -48,11 +48,11 @@ def settled(equation: Equation, past: Any, until: float | None, longest_lag: flo
     usual = _TIMES * _scale(equation, begin)
     try:
         return _period(equation, past, usual, longest_lag)
-    except _NotYet:
+    except _NotYetError:
         return _period(equation, past, _LONGER * usual, longest_lag)
 
 
-class _NotYet(InputError):
+class _NotYetError(InputError):
     """What a longer run may mend."""
 
 
@@ -90,9 +90,9 @@ def _period(equation: Equation, past: Any, until: float, longest_lag: float | No
         samples *= 4
     if found is not None:
         raise InputError(f"limit_cycle: {samples} samples do not resolve a period of {found[1]:.6g}; end sooner")
-    raise _NotYet(
-        f"limit_cycle: the run is not periodic by {until:g}: no {_PERIODS + 1} periods in a row are alike; give a longer "
-        "until=, or other parameters"
+    raise _NotYetError(
+        f"limit_cycle: the run is not periodic by {until:g}: no {_PERIODS + 1} periods in a row are alike; give a "
+        "longer until=, or other parameters"
     )
 
 
