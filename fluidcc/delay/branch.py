@@ -128,7 +128,7 @@ class _Branch:
         """The small cycle, as far along the mode as is said."""
 
         def moved(theta: Array) -> Array:
-            return (np.exp(2j * np.pi * theta)[:, None] * mode).real
+            return np.real(np.exp(2j * np.pi * theta)[:, None] * mode)
 
         mesh = old.profile.mesh
         guess = sampled(lambda theta: self.near.state + moved(theta), mesh, self.near.period)

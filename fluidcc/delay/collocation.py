@@ -202,6 +202,11 @@ def residual(equation: Equation, profile: Profile) -> float:
     return float((np.abs(found.residual).max(axis=0) / np.maximum(scale, 1e-300)).max())
 
 
+def lags_along(equation: Equation, profile: Profile) -> Array:
+    """Lags (count, K) on the way."""
+    return _Pointwise(equation.kernels, equation.vector, profile, _collocated(profile.mesh)).lags
+
+
 class _Pointwise:
     """The equation and its derivatives at shares of the period."""
 

@@ -24,6 +24,7 @@ from fluidcc.delay.collocation import (
     Course,
     Profile,
     apart,
+    lags_along,
     mesh_for,
     multipliers,
     refined,
@@ -47,7 +48,7 @@ _ALLOWED = 1e-5
 _SHOWN = 2e-2  # of peak to peak: how far a cycle may be from the run that led to it
 _SAME_PERIOD = 1e-3
 _ONE = 1e-4  # from 1: the multiplier of a shift in time
-_NEUTRAL = 1e-6  # from 1: of a multiplier that decides nothing
+_NEUTRAL = 1e-5  # from 1: of a multiplier that decides nothing
 _REPEATS = 12  # parts of a period that may be alike
 _ALIKE = 1e-6
 _FAR = 0.5  # of peak to peak or of the period: no neighbour
@@ -176,19 +177,19 @@ def limit_cycle(
         return _from_run(equation, past, until, longest_lag)
     course, period = _of_cycle(equation, near) if isinstance(near, Cycle) else from_hopf(equation, near)
     found = _resolved(equation, course, period)
-    away = apart(found.profile, course)
-    if max(away, abs(found.profile.period / period - 1)) > (_FAR if isinstance(near, Cycle) else _SHOWN):
+    if max(_away(found.profile, course, period)) > (_FAR if isinstance(near, Cycle) else _SHOWN):
         raise InputError("near: what is found from there is another cycle, far from it; begin nearer to one")
     return _cycle(equation, found, multipliers(equation, found.profile))
 
 
 def depends_on_time(equation: Equation) -> bool:
     """Whether t is used on the way to the right-hand side, whatever its value there."""
-    kernels, x = equation.kernels, jnp.zeros(len(equation.states))
+
+    def rate(t: Any, x: Any, vector: Any) -> Any:
+        return equation.kernels.rate(t, x, (x,) * len(equation.lags), vector)
+
     with our_settings():
-        traced = jax.make_jaxpr(lambda t, x, v: kernels.rate(t, x, (x,) * len(equation.lags), v))(
-            0.0, x, jnp.asarray(equation.vector)
-        )
+        traced = jax.make_jaxpr(rate)(0.0, jnp.zeros(len(equation.states)), jnp.asarray(equation.vector))
     used = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.jaxpr.outvars))[1]
     return bool(used[0])
 
@@ -205,15 +206,8 @@ def _from_run(equation: Equation, past: Any, until: float | None, longest_lag: f
     for times in (1, 2):
         run, length = _repeated(course, times), times * period
         found = _resolved(equation, run, length)
-        T, parts = found.profile.period, max(round(length / found.profile.period), 1)
-        whole = (
-            dataclasses.replace(found.profile)
-            if parts == 1
-            else sampled(
-                lambda share, k=parts, profile=found.profile: profile(share * k), mesh_for(run, 64 * parts), length
-            )
-        )
-        if abs(T * parts / length - 1) > _SAME_PERIOD or apart(whole, run) > _SHOWN:
+        T, (shape, time) = found.profile.period, _away(found.profile, run, length)
+        if shape > _SHOWN or time > _SAME_PERIOD:
             raise InputError(
                 f"limit_cycle: the periodic solution found, of period {T:.6g}, is not what the run shows, whose period "
                 f"is {length:.6g}; give a longer until=, so that the run settles, or use solve()"
@@ -225,6 +219,13 @@ def _from_run(equation: Equation, past: Any, until: float | None, longest_lag: f
         f"limit_cycle: the run passes by a cycle of period {T:.6g} that repels (multiplier "
         f"{_others(grow)[0].real:.5g}), and will leave it; give a longer until="
     )
+
+
+def _away(profile: Profile, course: Course, period: float) -> tuple[float, float]:
+    """How far a course is from a profile in one or more of its periods: of peak to peak, and of the period."""
+    parts = max(round(period / profile.period), 1)
+    shapes = [apart(profile, lambda share, j=j: course((j + share) / parts)) for j in range(parts)]
+    return max(shapes), abs(parts * profile.period / period - 1)
 
 
 def _of_cycle(equation: Equation, near: Cycle) -> tuple[Course, float]:
@@ -243,7 +244,7 @@ def _resolved(equation: Equation, guess: Course, period: float) -> _Found:
     """The solution on a mesh after another, until two agree and the equation is satisfied between the nodes too."""
     best, last, least, count = None, None, np.inf, 0
     for count in _INTERVALS:
-        if count * DEGREE * len(equation.states) > _MOST or (best is None and count > _LAST):
+        if count * DEGREE * len(equation.states) > _MOST or (best is None and last is None and count > _LAST):
             break
         begin = sampled(guess, mesh_for(guess, count), period)
         if last is not None:
@@ -307,6 +308,9 @@ def _repels(others: Array) -> bool:
 
 def _cycle(equation: Equation, found: _Found, grow: Array) -> Cycle:
     profile = found.profile
+    shortest = float(lags_along(equation, profile).min())
+    if shortest < 0:
+        raise InputError(f"lags: one gets as low as {shortest:.3g} on the cycle, and would look ahead; change it")
     inner = profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * np.arange(2 * DEGREE) / (2 * DEGREE)
     theta = np.unique(np.concatenate([np.linspace(0.0, 1.0, _DENSE + 1), inner.ravel()]))
     x = profile(theta)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
+from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.collocation import Course
 from fluidcc.delay.equation import Array, Equation, state_of
 from fluidcc.delay.linear import systems
@@ -57,9 +59,10 @@ class _NotYetError(InputError):
 
 
 def _begin(equation: Equation, past: Any) -> Array:
-    return state_of(
-        equation, np.asarray(past(0.0)) if callable(past) else past, "past(0)" if callable(past) else "past"
-    )
+    if not callable(past):
+        return state_of(equation, past, "past")
+    with our_settings():
+        return state_of(equation, np.asarray(past(jnp.asarray(0.0))), "past(0)")
 
 
 def _scale(equation: Equation, begin: Array) -> float:
