@@ -124,6 +124,12 @@ def moves(where: Places, x: Array) -> Array:
     return np.einsum("ji,jia->ja", where.slopes, at - at[:, :1])
 
 
+def everywhere(mesh: Array, count: int) -> Array:
+    """Shares of the period, so many evenly and 16 in each interval."""
+    inner = mesh[:-1, None] + np.diff(mesh)[:, None] * np.arange(2 * DEGREE) / (2 * DEGREE)
+    return np.unique(np.concatenate([np.linspace(0.0, 1.0, count), inner.ravel()]))
+
+
 def _size(x: Array) -> Array:
     """Peak to peak of states (count, n); the modulus of one that stands still."""
     ptp, modulus = np.ptp(x, axis=0), np.abs(x).max(axis=0)
@@ -181,7 +187,7 @@ def sampled(course: Course, mesh: Array, period: float) -> Profile:
 
 def apart(profile: Profile, other: Course) -> float:
     """Largest difference to another course, of each state's peak to peak, with both in step."""
-    theta = np.linspace(0.0, 1.0, _FINE)
+    theta = everywhere(profile.mesh, 2001)
     weight, shown, shift = profile.size, other(theta), 0.0
     for _ in range(3):
         slope, miss = profile.slope(theta + shift) / weight, (shown - profile(theta + shift)) / weight

@@ -6,6 +6,7 @@ what the integration shows, if one was asked for; and Floquet's multipliers say 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from typing import Any, ClassVar
 
@@ -24,6 +25,7 @@ from fluidcc.delay.collocation import (
     Course,
     Profile,
     apart,
+    everywhere,
     lags_along,
     mesh_for,
     multipliers,
@@ -203,22 +205,31 @@ class _Found:
 def _from_run(equation: Equation, past: Any, until: float | None, longest_lag: float | None) -> Cycle:
     """The cycle that a run ends up on; of twice the period if the first one repels, as where periods double."""
     course, period = settled(equation, past, until, longest_lag)
-    for times in (1, 2):
-        run, length = _repeated(course, times), times * period
-        found = _resolved(equation, run, length)
-        T, (shape, time) = found.profile.period, _away(found.profile, run, length)
-        if shape > _SHOWN or time > _SAME_PERIOD:
-            raise InputError(
-                f"limit_cycle: the periodic solution found, of period {T:.6g}, is not what the run shows, whose period "
-                f"is {length:.6g}; give a longer until=, so that the run settles, or use solve()"
-            )
-        grow = multipliers(equation, found.profile)
-        if not _repels(_others(grow)):
-            return _cycle(equation, found, grow)
+    found, shown = _compared(equation, course, period)
+    if not shown:
+        raise InputError(
+            f"limit_cycle: the solution found, of period {found.profile.period:.6g}, is not what the run shows, whose "
+            f"period is {period:.6g}; give a longer until=, so that the run settles, or use solve()"
+        )
+    grow = multipliers(equation, found.profile)
+    if not _repels(_others(grow)):
+        return _cycle(equation, found, grow)
+    with contextlib.suppress(InputError):
+        twice, shown = _compared(equation, lambda share: course(2 * share - 1), 2 * period)
+        grow_twice = multipliers(equation, twice.profile)
+        if shown and not _repels(_others(grow_twice)):
+            return _cycle(equation, twice, grow_twice)
     raise InputError(
-        f"limit_cycle: the run passes by a cycle of period {T:.6g} that repels (multiplier "
-        f"{_others(grow)[0].real:.5g}), and will leave it; give a longer until="
+        f"limit_cycle: the run passes by a cycle of period {found.profile.period:.6g} that repels (multiplier "
+        f"{_others(grow)[0]:.5g}), and will leave it; give a longer until="
     )
+
+
+def _compared(equation: Equation, course: Course, period: float) -> tuple[_Found, bool]:
+    """What a course leads to, and whether it is that."""
+    found = _resolved(equation, course, period)
+    shape, time = _away(found.profile, course, period)
+    return found, shape <= _SHOWN and time <= _SAME_PERIOD
 
 
 def _away(profile: Profile, course: Course, period: float) -> tuple[float, float]:
@@ -284,11 +295,6 @@ def _minimal(equation: Equation, found: _Found) -> _Found:
     return found
 
 
-def _repeated(course: Course, times: int) -> Course:
-    """So many periods as one, that end where the one ends."""
-    return lambda theta: course(theta * times - (times - 1))
-
-
 def _others(grow: Array) -> Array:
     """Multipliers but that of a shift in time.
 
@@ -311,8 +317,7 @@ def _cycle(equation: Equation, found: _Found, grow: Array) -> Cycle:
     shortest = float(lags_along(equation, profile).min())
     if shortest < 0:
         raise InputError(f"lags: one gets as low as {shortest:.3g} on the cycle, and would look ahead; change it")
-    inner = profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * np.arange(2 * DEGREE) / (2 * DEGREE)
-    theta = np.unique(np.concatenate([np.linspace(0.0, 1.0, _DENSE + 1), inner.ravel()]))
+    theta = everywhere(profile.mesh, _DENSE + 1)
     x = profile(theta)
     x[-1] = x[0]
     data = xr.Dataset(

@@ -147,6 +147,26 @@ def test_doubled_period():
     assert 1.9 * single.period < doubled.period < 2.1 * single.period
 
 
+def test_a_doubling_not_yet_seen():
+    """A run that begins on the cycle that repels stays near it for some periods: that is no cycle it ends on."""
+    (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
+    single = fc.delay.limit_cycle(BLOOD.at(tau=13.4), near=hopf)
+    t, x = jnp.asarray(single["time"].values), jnp.asarray(single["x"].values)
+    with pytest.raises(fc.InputError, match="that repels"):
+        fc.delay.limit_cycle(
+            BLOOD.at(tau=13.4), past=lambda s: [jnp.interp(jnp.mod(s, single.period), t, x)], until=600.0
+        )
+
+
+def test_families():
+    """Of equations that conserve something each cycle has others beside it, and none is found for sure."""
+    prey = fc.delay.Equation(
+        lambda t, x, past, p: [x[0] * (1 - past[0][1]), past[0][1] * (x[0] - 1)], [0.0], states=["x", "y"]
+    )
+    with pytest.raises(fc.InputError, match="limit_cycle: "):
+        fc.delay.limit_cycle(prey, past=[0.5, 1.0], until=100.0)
+
+
 def test_periods_of_others():
     """Van der Pol's relaxation (mu = 6) and Ikeda's, by RK4 with 1000 steps in the lag, on a grid that has the lag."""
     assert fc.delay.limit_cycle(VALVE, past=[1.0, 0.0]).period == pytest.approx(7.06239393, rel=1e-8)
