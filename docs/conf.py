@@ -47,3 +47,5 @@ exclude_patterns = ["_build", "_templates", "results", "jupyter_execute", "**/.i
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["pictures.css"]

@@ -43,6 +43,8 @@ def _card(figure: dict[str, Any]) -> list[str]:
         "",
         f"{badge} `fluidcc reproduce {name}{quick}`, {figure['seconds']:.0f} s",
         "",
+        f"**Sample**: {escape(figure.get('sample') or 'nothing is drawn')}.",
+        "",
         "```{dropdown} Numbers",
         "",
     ]

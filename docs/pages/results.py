@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -94,18 +95,37 @@ def make_figure(name: str, quick: bool) -> None:
 
 
 def make_notebook(name: str, quick: bool) -> None:
-    """Run a notebook where it lies, and keep its outputs."""
+    """Run a notebook in an empty folder, and keep its outputs."""
     import nbformat
-    from nbclient import NotebookClient
 
     path = NOTEBOOKS / f"{name}.ipynb"
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+        execute(notebook, folder)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran, to the microsecond: a difference that says nothing
+        if cell.cell_type == "code":
+            cell.outputs = [each for each in cell.outputs if not _finished_bar(each)]
     notebook.metadata["fluidcc"] = {"stamp": stamp_of_notebook(notebook)}
     nbformat.write(notebook, path)
+
+
+def execute(notebook: Any, folder: str | Path) -> None:
+    """Run a notebook from a fresh kernel in a folder, on the fluidcc that is imported here; outputs go into it."""
+    from nbclient import NotebookClient
+
+    import fluidcc
+
+    sources = Path(fluidcc.__file__).resolve().parents[1]
+    path = os.pathsep.join(filter(None, (str(sources), os.environ.get("PYTHONPATH"))))
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
+    client.execute(env={**os.environ, "PYTHONPATH": path})
+
+
+def _finished_bar(output: Any) -> bool:
+    """Whether an output is the place where a progress bar was: it is empty, or only widgets draw it."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    return output.output_type == "display_data" and not (data.get("text/plain") or "").strip()
 
 
 def _thumbnail(picture: Path, to: Path) -> None:

@@ -37,6 +37,8 @@ class Crossing(NamedTuple):
         How many roots lie right of the axis just above ``value``, less how many just below.
     state : ndarray, shape (n,)
         The equilibrium there.
+    parameter : str
+        Its name.
     """
 
     value: float
@@ -44,6 +46,7 @@ class Crossing(NamedTuple):
     kind: str
     unstable: int
     state: Array
+    parameter: str
 
     @property
     def period(self) -> float:
@@ -110,7 +113,8 @@ def crossings(
             pair = abs(s.imag) > _ON_AXIS * (1 + abs(s))
             state, _ = _between(equation, x[i], vectors[i], column, value)
             frequency = abs(s.imag) if pair else 0.0
-            found.append(Crossing(float(value), frequency, "hopf" if pair else "zero", sign * (1 + pair), state))
+            kind = "hopf" if pair else "zero"
+            found.append(Crossing(float(value), frequency, kind, sign * (1 + pair), state, parameter))
             slot += 1 + pair
     return sorted(found, key=lambda each: each.value)
 

@@ -58,6 +58,9 @@ def test_every_figure_is_in_the_gallery_with_its_command() -> None:
         card = text.split(f"/{name}.webp)](")[1].split(":::\n")[0]
         assert f"`fluidcc reproduce {name}{' --quick' if figure['quick'] else ''}`" in card
         assert ("`agrees`" in card) == (figure["agrees"] and bool(figure["expected"]))
+        above, below = card.split("```{dropdown} Numbers")
+        assert f"**Sample**: {escape(figure.get('sample') or 'nothing is drawn')}." in above
+        assert "**Sample**" not in below
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
