@@ -10,10 +10,10 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow mutants lint bench docs lock clean
+.PHONY: help venv demo test test-slow mutants lint bench docs results links release-check lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## the environment in .venv, every package pinned and hash-checked
 
@@ -51,9 +51,19 @@ lint: venv ## ruff (rules and format) and pyright
 bench: venv ## measure against JiTCDDE and a C kernel
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-docs: venv ## the documentation in docs/_build/html, warnings are errors
+docs: venv ## the documentation in docs/_build/html; warnings, stale results and pages that load from elsewhere are errors
 	@$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+	@$(BIN)/python -m docs.pages.addresses docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+results: venv ## what the documentation shows of claims, figures and notebooks, where its sources changed; ARGS=--check
+	@$(BIN)/python -m docs.pages.results $(ARGS)
+
+links: venv ## are the documentation's links to other hosts alive? Needs a network
+	@$(BIN)/sphinx-build --quiet -b linkcheck docs docs/_build/links
+
+release-check: venv ## sdist and wheel in dist/, in a clean environment: command, demo, tests. ARGS="--fresh --all"
+	@$(BIN)/python -m tests.release $(ARGS)
 
 # Needs a network. Keeps the pins it can; ARGS=--upgrade takes the newest of everything, ARGS="--upgrade-package jax" of one.
 # One version of each package for all Pythons where there is one, so that every machine runs what was tested.

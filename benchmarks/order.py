@@ -137,25 +137,22 @@ def main() -> None:
 
 def picture(found: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]], file: str) -> None:
     """Slow-downs of both jobs, by scheme and engine."""
-    import matplotlib
+    from fluidcc.plotting.style import colour, figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+    drawn, (axes,) = figure(1, 2, size=(8, 3), sharey=True)
     for job, axis in enumerate(axes):
         for k, engine in enumerate(("packet", "fluid", "hybrid")):
             at = [s for s, scheme in enumerate(SCHEMES) if (scheme, engine) in found]
             values = [found[SCHEMES[s], engine] for s in at]
             axis.bar(
-                [s + 0.27 * (k - 1) for s in at], [v[0][job] for v in values], 0.25, color=f"C{k}", label=engine,
+                [s + 0.27 * (k - 1) for s in at], [v[0][job] for v in values], 0.25, color=colour(k), label=engine,
                 yerr=[v[1][job] for v in values],
             )  # fmt: skip
         axis.axhline(1.0, color="0.5", lw=0.8)
         axis.set(xticks=range(len(SCHEMES)), xticklabels=SCHEMES, title=f"job {job + 1}")
     axes[0].set(ylabel="time over that alone")
     axes[0].legend(frameon=False)
-    figure.savefig(file, dpi=110)
+    drawn.write(file)
 
 
 if __name__ == "__main__":

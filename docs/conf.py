@@ -1,9 +1,11 @@
-"""Sphinx configuration; built with warnings as errors by ``make docs``."""
+"""Sphinx configuration; built with warnings as errors by ``make docs``, and without a network."""
 
+import sys
 import tomllib
 from pathlib import Path
 
 _root = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(_root))  # docs.pages, which writes pages of results and commands
 _project = tomllib.loads((_root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 project = _project["name"]
@@ -14,13 +16,21 @@ version = release = _project["version"]
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
+    "sphinx-mathjax-offline",  # MathJax of this machine, in place of another host's
+    "sphinx_design",
+    "docs.pages.extension",
 ]
 
-# docs/notebooks is a link to notebooks/. The notebooks are committed with their outputs and run by the tests.
+# docs/notebooks is a link to notebooks/. They are committed with their outputs, stamped by `make results`, and run by
+# the tests. Widgets would need a kernel, and their scripts another host: pages leave them out.
 nb_execution_mode = "off"
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+nb_ipywidgets_js = {}
+nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 napoleon_google_docstring = False
@@ -28,8 +38,14 @@ napoleon_numpy_docstring = True
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+autosummary_generate = True
+autosummary_generate_overwrite = True
 
-exclude_patterns = ["_build", "jupyter_execute", "**/.ipynb_checkpoints"]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "results", "jupyter_execute", "**/.ipynb_checkpoints"]
 
 html_theme = "furo"
 html_title = f"{project} {release}"
+html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["pictures.css"]

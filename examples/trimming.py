@@ -37,16 +37,16 @@ def main(path: str | None) -> None:
 
 def draw(traces: dict[str, fc.Trace], path: str) -> None:
     """Queue and what has been acknowledged, over time."""
-    from matplotlib import pyplot as plt
+    from fluidcc.plotting.style import figure
 
-    figure, (queues, done) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    picture, ((queues, done),) = figure(1, 2, size=(9, 3.2))
     for name, trace in traces.items():
         queues.plot(trace.time * 1e3, trace["queue"].values[:, 0] / 1e3, label=name)
         done.plot(trace.time * 1e3, trace["delivered"].values.sum(axis=1) / 1e6, label=name)
     queues.set(yscale="log", ylim=(1, 1e4), xlabel="time [ms]", ylabel="queue [KB]")
     done.set(ylim=(0, 6.7), xlabel="time [ms]", ylabel="acknowledged [MB]")
     done.legend(fontsize="small")
-    figure.savefig(path, dpi=120)
+    picture.write(path)
 
 
 if __name__ == "__main__":

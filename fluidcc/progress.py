@@ -1,7 +1,9 @@
-"""A progress bar on standard error for whatever takes longer than two seconds, and only there."""
+"""Progress on standard error of whatever takes longer than two seconds: a bar where somebody watches, else lines."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -10,19 +12,77 @@ from types import TracebackType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 PATIENCE = 2.0  # s
-BETWEEN_LINES = 5.0  # s
+BETWEEN_LINES = 10.0  # s
 BETWEEN_DRAWINGS = 0.2  # s, in a notebook
+_TICK = 1.0  # s between looks whether a line is due
+_LULL = 5  # looks at nothing under way, after which the next work is not a part of what was there before
+_COUNTABLE = 1000  # units; more are shown as per cent
+_TELLING = 0.01  # share done from which on the time left is more than a guess
 _SHOWN = threading.Lock()  # by the bar that is seen: two at once would draw over each other
+
+
+class _Lines:
+    """One line in ten seconds of all that is under way and of which no bar is seen, by the outermost `Bar`.
+
+    A thread looks for it, because a part may report nothing for long; it ends when nothing is under way.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: list[Bar | _Wait] = []
+        self._ticks = False
+        self._said = 0.0
+
+    def enter(self, one: Bar | _Wait) -> None:
+        with self._lock:
+            self._open.append(one)
+            if not self._ticks:
+                self._ticks, self._said = True, time.perf_counter()
+                threading.Thread(target=self._tick, daemon=True, name="fluidcc-progress").start()
+
+    def leave(self, one: Bar | _Wait) -> None:
+        with self._lock:
+            self._open.remove(one)
+
+    def say(self) -> None:
+        """Say a line if one is due."""
+        now = time.perf_counter()
+        with self._lock:
+            if _SHOWN.locked():
+                self._said = now
+            if not self._open or _SHOWN.locked() or now - self._said < BETWEEN_LINES:
+                return
+            self._said = now
+            line = next((one for one in self._open if isinstance(one, Bar)), self._open[-1]).line(now)
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more
+            if sys.stderr is not None:
+                sys.stderr.write(f"{line}\n")
+                sys.stderr.flush()
+
+    def _tick(self) -> None:
+        lull = 0
+        while True:
+            time.sleep(_TICK)
+            self.say()
+            with self._lock:
+                lull = 0 if self._open else lull + 1
+                if lull == _LULL:
+                    self._ticks = False
+                    return
+
+
+_lines = _Lines()
 
 
 class Bar:
     """Context manager; call it with the share that is done.
 
-    The bar appears once the work is expected to take longer than `PATIENCE`, if standard error is a terminal
-    or a notebook, and no other bar is seen at that time.
+    The bar, with the time left, appears once the work is expected to take longer than `PATIENCE`, if standard error is
+    a terminal or a notebook, and no other bar is seen at that time. Where none is seen, lines say so in its place, one
+    in `BETWEEN_LINES`.
 
     Parameters
     ----------
@@ -31,26 +91,30 @@ class Bar:
         Number of units, shown with their rate.
     unit : str
         Empty: there is no rate to show.
-    lines : bool
-        Where there is no such place, say so in lines on standard error instead, at most one in `BETWEEN_LINES`.
     """
 
-    def __init__(self, label: str, total: int, unit: str, *, lines: bool = False) -> None:
+    def __init__(self, label: str, total: int, unit: str) -> None:
         self._label, self._total, self._unit = label, total, unit
-        self._began = self._said = time.perf_counter()
+        self._where, self._share = label, 0.0
+        self._ended, self._began = False, time.perf_counter()
         self._bar: Progress | None = None
+        self._task: TaskID | None = None
         self._drawn = 0.0
         self._cell: Any = None  # of a notebook: where the bar is drawn
         self._console = Console(stderr=True)
         self._watched = self._console.is_jupyter or self._console.is_terminal
-        self._lines = lines and not self._watched
 
     def __enter__(self) -> Bar:
+        if not self._console.is_jupyter:
+            _lines.enter(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended = True
+        if not self._console.is_jupyter:
+            _lines.leave(self)
         if self._bar is not None:
             try:
                 if self._cell is None:
@@ -61,27 +125,35 @@ class Bar:
                 _SHOWN.release()
 
     def __call__(self, share: float, where: str = "") -> None:
-        """Report the share done, 0 to 1, and in words where the work is."""
-        label = f"{self._label} ({where})" if where else self._label
+        """Report the share done, 0 to 1, and in words where the work is; any thread may, also when it is over."""
+        if self._ended:
+            return
+        self._where, self._share = f"{self._label} ({where})" if where else self._label, share
         now = time.perf_counter()
         elapsed = now - self._began
-        if self._lines and share < 1 and now - self._said >= BETWEEN_LINES:
-            self._said = now
-            line = f"{label}: {round(share * self._total)} of {self._total}, {elapsed:.0f} s"
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         if self._bar is None:
+            if share < 1:
+                _lines.say()
             if not self._watched or share >= 1 or elapsed / max(share, 1e-9) < PATIENCE:
                 return
             if not _SHOWN.acquire(blocking=False):
                 return
             self._show()
-        assert self._bar is not None
+        if self._bar is None or self._task is None:  # another thread is about to show it
+            return
         done = round(share * self._total)
         rate = f"{done / max(elapsed, 1e-9):,.3g} {self._unit}/s" if self._unit else ""
-        self._bar.update(self._task, completed=done, rate=rate, description=label)
+        self._bar.update(self._task, completed=done, rate=rate, description=self._where)
         if self._cell is not None and now - self._drawn >= BETWEEN_DRAWINGS:
             self._drawn = now
             self._cell.update(self._bar)
+
+    def line(self, now: float) -> str:
+        """What is done, how long it took, and what it leaves at that pace."""
+        share, elapsed = min(self._share, 1.0), now - self._began
+        done = f"{round(share * self._total)} of {self._total}" if self._total <= _COUNTABLE else f"{share:.0%}"
+        left = f", about {_spoken(elapsed * (1 - share) / share)} left" if share > _TELLING else ""
+        return f"{self._where}: {done}, {_spoken(elapsed)}{left}"
 
     def _show(self) -> None:
         columns = (
@@ -102,12 +174,44 @@ class Bar:
             self._bar.start()
 
 
+class _Wait:
+    """What is waited for, of unknown length."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._began = text, time.perf_counter()
+
+    def line(self, now: float) -> str:
+        return f"{self._text}: {_spoken(now - self._began)}"
+
+
 @contextmanager
-def waiting(text: str) -> Iterator[None]:
-    """Say what is waited for, where somebody watches and its length is not known."""
+def waiting(text: str, *, drawn: bool = True) -> Iterator[None]:
+    """Say what is waited for and since when, where its length is not known.
+
+    Parameters
+    ----------
+    text : str
+    drawn : bool
+        On a terminal by something that turns, unless a bar is seen; else by lines there too.
+    """
     console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(text):
+    one = _Wait(text)
+    _lines.enter(one)
+    try:
+        if drawn and console.is_terminal and _SHOWN.acquire(blocking=False):
+            try:
+                with console.status(text):
+                    yield
+            finally:
+                _SHOWN.release()
+        else:
             yield
-    else:
-        yield
+    finally:
+        _lines.leave(one)
+
+
+def _spoken(seconds: float) -> str:
+    """A duration, for a person."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

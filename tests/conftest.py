@@ -1,12 +1,14 @@
 """Settings for all tests."""
 
 import gc
+import math
 import signal
 
 import pytest
 from hypothesis import settings
 
 import fluidcc  # sets XLA's flag before anything starts JAX
+from fluidcc import progress
 from tests import compilations
 
 assert fluidcc
@@ -20,6 +22,9 @@ settings.load_profile("repeatable")
 # Compiling makes many objects that stay; to look through them for garbage at every 700th takes a twentieth of the time.
 gc.set_threshold(100_000, 50, 100)
 
+
+# On a busy machine anything takes more than ten seconds: lines of progress only in tests that ask for them.
+progress.BETWEEN_LINES = math.inf
 
 # A shell that runs the tests in the background has Ctrl-C ignored, and what they start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -1,4 +1,4 @@
-"""Stamps: which sources a committed result was made of, so that the build can refuse one older than they are."""
+"""Stamps: which sources a committed result was made of, so that the build can refuse one that is older."""
 
 from __future__ import annotations
 

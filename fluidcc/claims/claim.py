@@ -69,6 +69,9 @@ class Finding:
         whether that passed its own check.
     missing : str
         What a check of the claim would take and does not have here, from its numbers; then there is no reading.
+    sample : str
+        What chance has to do with it: how many seeds, networks or draws, over which window, and the interval; empty if
+        nothing is drawn.
     error : str
         Why the check came to no end; then nothing else is known.
     """
@@ -81,6 +84,7 @@ class Finding:
     correction: str = ""
     corrected: bool = True
     missing: str = ""
+    sample: str = ""
     error: str = ""
 
     @property
@@ -163,6 +167,7 @@ class Result:
                 "correction": found.correction if decided else "",
                 "agrees": bool(found.agrees),
                 "readings": plain(found.readings),
+                "sample": found.sample,
                 "ways": [way.as_dict() for way in found.ways],
                 "evidence": plain(found.evidence),
             }

@@ -86,9 +86,9 @@ def check(chosen: Sequence[Claim], *, progress: bool = True) -> Iterator[Result]
     ----------
     chosen : sequence of Claim
     progress : bool
-        Whether to show how many are done if it takes long: a bar, or lines where standard error is no terminal.
+        Whether to show how many are done if it takes long: a bar, or lines where none can be seen.
     """
-    with Bar("checking claims", len(chosen), "claims", lines=True) if progress else nullcontext() as bar:
+    with Bar("checking claims", len(chosen), "claims") if progress else nullcontext() as bar:
         for done, one in enumerate(chosen, 1):
             yield guarded(one)
             if bar is not None:

@@ -8,6 +8,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.completion import shell_complete
 
 import fluidcc
 from fluidcc.cli import (
@@ -28,6 +29,7 @@ from fluidcc.cli import (
     tune,
     verify,
 )
+from fluidcc.cli.working import working
 from fluidcc.errors import InputError
 from fluidcc.files import rescuing
 
@@ -37,10 +39,17 @@ UsageError: Any
 ClickException: Any
 UsageError, ClickException = typer.BadParameter.__mro__[1:3]
 
+
+def _epilog(*examples: str) -> str:
+    """Examples as printed below a command's options; the first character keeps click from filling lines."""
+    lines = [line for example in examples for line in example.splitlines()]
+    return "\n".join(["\b", "Examples:" if examples[1:] else "Example:", *(f"  {line}" for line in lines)])
+
+
 app = typer.Typer(
     name="fluidcc",
     help="Fluid models of datacenter congestion control: simulate, find fixed points, sweep, audit a switch.",
-    add_completion=False,
+    epilog=_epilog("fluidcc simulate dcqcn --flows 2 --plot two.png", "fluidcc simulate --help"),
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -49,8 +58,13 @@ COMMANDS = (
     simulate, crosscheck, equilibrium, stability, sweep, tune, fit, fabric, collective, audit, show, verify, reproduce,
     explore,
 )  # fmt: skip
+SERVES = "explore"  # until it is interrupted: it is not at work
+COMPLETING = "_FLUIDCC_COMPLETE"  # set by the shell's script when Tab is pressed
+
+
 for command in COMMANDS:
-    app.command(name=command.__name__.rpartition(".")[2])(command.command)
+    name = command.__name__.rpartition(".")[2]
+    app.command(name=name, epilog=_epilog(*command.EXAMPLES))(command.command)
 
 
 def _show_version(wanted: bool) -> None:
@@ -118,8 +132,11 @@ def _run(arguments: list[str]) -> int:
         _complain(line)
 
     try:
+        if asked := os.environ.get(COMPLETING):
+            return shell_complete(command, {}, "fluidcc", COMPLETING, asked)
         # Not `command.main`, which makes statuses of its own of an interruption and of a closed pipe.
-        with rescuing(tell), command.make_context("fluidcc", arguments or ["--help"]) as context:
+        context = command.make_context("fluidcc", arguments or ["--help"])
+        with rescuing(tell), context, contextlib.nullcontext() if SERVES in arguments else working(arguments[0]):
             result = command.invoke(context)
         sys.stdout.flush()
         return 2 if moved else result if isinstance(result, int) else 0

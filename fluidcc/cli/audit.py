@@ -15,6 +15,10 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.operators.audit import Audit
 
+EXAMPLES = (
+    "fluidcc audit --sonic config_db.json --nic nic.txt --flows 8",
+    "fluidcc audit config_db.json --fail-on bad --json",
+)
 FAILED = 3  # exit status: something is as bad as --fail-on says
 _NAMED = 4  # ports of a group that are listed
 _WORSE = {"bad": ("bad",), "warn": ("bad", "warn")}

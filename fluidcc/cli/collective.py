@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fluidcc import units
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
 from fluidcc.cli.fabric import chosen_schemes
 from fluidcc.errors import InputError
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from fluidcc.collectives.run import CollectiveRun
     from fluidcc.collectives.study import CollectiveStudy
 
+EXAMPLES = (
+    "fluidcc collective all-reduce,all-to-all --hosts 16 --bytes 4MB \\\n    --scheme hpcc,dcqcn,none --out out",
+    "fluidcc collective all-reduce --hosts 64 --engine fluid",
+)
 _SHOWN = 4  # ports with the most PAUSEs
 _WIDEST = 1000  # characters of a table
 _EXAMPLE = "write for example fluidcc collective all-reduce --hosts 16 --bytes 16MB --scheme hpcc,dcqcn"
@@ -29,7 +33,10 @@ def command(
             help="all-reduce, all-gather, reduce-scatter, all-to-all, broadcast, pipeline: a run of each.",
         ),
     ] = None,
-    scheme: Annotated[str, typer.Option(metavar="NAME[,NAME...]", help="Schemes, side by side.")] = "hpcc",
+    scheme: Annotated[
+        str,
+        typer.Option(metavar="NAME[,NAME...]", help="Schemes, side by side.", autocompletion=complete.schemes),
+    ] = "hpcc",
     topology: Annotated[
         str, typer.Option(help="leaf-spine:LxSxH (leaves, spines, hosts of each leaf), or what fabric takes.")
     ] = "leaf-spine:4x4x16",
@@ -89,10 +96,7 @@ def command(
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """How long collectives take on a fabric, of schemes side by side; transfers wait for each other as ranks do.
-
-    For example: fluidcc collective all-reduce,all-to-all --hosts 16 --bytes 4MB --scheme hpcc,dcqcn,none --out out
-    """
+    """How long collectives take on a fabric, of schemes side by side; transfers wait for each other as ranks do."""
     if (kinds is None) == (file is None):
         raise InputError(f"KIND: give one, or --file in its place; {_EXAMPLE}")
     if loss_recovery is not None:

@@ -16,7 +16,10 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.results.comparison import Comparison
 
-
+EXAMPLES = (
+    "fluidcc crosscheck hpcc --flows 16 --plot both.png",
+    "fluidcc crosscheck dcqcn --flows 8 --engines hybrid,packet --until 50ms",
+)
 _MOST_SEEDS = 10_000
 _PAIRS = (("fluid", "packet"), ("hybrid", "packet"), ("fluid", "hybrid"))
 

@@ -10,6 +10,11 @@ from fluidcc.cli import options as o
 from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
 
+EXAMPLES = (
+    "fluidcc equilibrium dcqcn --flows 8",
+    "fluidcc equilibrium dcqcn --set kmin=20KB --set pmax=10% --json",
+)
+
 
 @o.takes_scenario
 def command(

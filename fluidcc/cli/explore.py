@@ -10,6 +10,10 @@ import typer
 
 from fluidcc.errors import InputError
 
+EXAMPLES = (
+    "fluidcc explore",
+    "fluidcc explore --port 5006 --no-open",
+)
 _MOST = 65535
 
 

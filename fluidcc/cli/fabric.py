@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fluidcc import units
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
 from fluidcc.cli.names import check_name, known_names, split
 from fluidcc.cli.request import changed_flow_control, changed_marking
 from fluidcc.errors import InputError
@@ -19,12 +19,21 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.study import FabricStudy
     from fluidcc.scenario.model import RED
 
+EXAMPLES = (
+    "fluidcc fabric hpcc,dcqcn --topology leaf-spine:2x2x8 \\\n    --workload hadoop --load 50% --until 1ms",
+    "fluidcc fabric hpcc --workload web-search+hadoop --until 1ms --out out",
+)
 _MOST_BINS = 100
 
 
 def command(
     schemes: Annotated[
-        str | None, typer.Argument(metavar="SCHEME[,SCHEME...]", help="Side by side, for example hpcc,dcqcn.")
+        str | None,
+        typer.Argument(
+            metavar="SCHEME[,SCHEME...]",
+            help="Side by side, for example hpcc,dcqcn.",
+            autocompletion=complete.schemes,
+        ),
     ] = None,
     topology: Annotated[
         str | None,

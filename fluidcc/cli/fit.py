@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
 from fluidcc.cli.names import SHAPES, check_name
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
@@ -15,12 +15,22 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.fitting.result import Fit
 
+EXAMPLES = (
+    "fluidcc simulate dcqcn --flows 4 --engine hybrid --out measured.nc",
+    "fluidcc fit dcqcn --flows 4 --trace measured.nc --over g=1/1024:1/16",
+)
+
 
 @o.takes_scenario
 def command(
     request: Request,
     trace: Annotated[str, typer.Option(metavar="FILE", help="What was measured: .nc, or .csv with a line of names.")],
-    over: Annotated[list[str], typer.Option(metavar="NAME=LO:HI", help="An unknown and its range; repeat.")],
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=LO:HI", help="An unknown and its range; repeat.", autocompletion=complete.parameters
+        ),
+    ],
     save_scenario: o.Save = None,
     window: Annotated[
         str | None, typer.Option(metavar="A:B", help="What is fitted; all (fluid) or the second half.")

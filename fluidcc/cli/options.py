@@ -9,16 +9,32 @@ from typing import Annotated, Any
 
 import typer
 
+from fluidcc.cli import complete
 from fluidcc.cli.request import Request
 from fluidcc.errors import InputError
 
-Scheme = Annotated[str, typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.")]
-Preset = Annotated[
-    str | None, typer.Option(help="Parameter set, such as vendor or hpcc-sim; paper by default.", show_default=False)
+Scheme = Annotated[
+    str,
+    typer.Argument(metavar="SCHEME", help="Congestion control, for example dcqcn.", autocompletion=complete.schemes),
 ]
-NamedPreset = Annotated[str, typer.Option("--preset", help="Parameter set, such as paper, vendor or hpcc-sim.")]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        help="Parameter set, such as vendor or hpcc-sim; paper by default.",
+        show_default=False,
+        autocompletion=complete.presets,
+    ),
+]
+NamedPreset = Annotated[
+    str,
+    typer.Option("--preset", help="Parameter set, such as paper, vendor or hpcc-sim.", autocompletion=complete.presets),
+]
 Topology = Annotated[
-    str, typer.Option(help="incast, parking-lot, chain, fat-tree, or a file that --save-scenario wrote.")
+    str,
+    typer.Option(
+        help="incast, parking-lot, chain, fat-tree, or a file that --save-scenario wrote.",
+        autocompletion=complete.topologies,
+    ),
 ]
 Flows = Annotated[int | None, typer.Option(help="Number of senders.")]
 Rate = Annotated[str | None, typer.Option(help="Rate of hosts and bottleneck; the scheme's default if not given.")]
@@ -28,7 +44,10 @@ Start = Annotated[str | None, typer.Option(help="Start of each flow, such as 0,1
 InitialRate = Annotated[str | None, typer.Option(help="Rate of each flow at start, such as 40Gbps,0.")]
 Size = Annotated[str | None, typer.Option(help="Bytes that each flow sends; long-lived if not given.")]
 FeedbackDelay = Annotated[str | None, typer.Option(help="Lag of the feedback in place of the path's delays.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any parameter; repeat.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any parameter; repeat.", autocompletion=complete.parameters),
+]
 From = Annotated[
     list[str] | None, typer.Option("--from", help="A switch's config_db.json or a NIC's settings; repeat.")
 ]
@@ -57,8 +76,14 @@ Tolerance = Annotated[
     float | None, typer.Option("--rtol", help="Tolerance of a step, in place of --dt: steps are chosen by their error.")
 ]
 SampleInterval = Annotated[str | None, typer.Option(help="Spacing of the trace; 1/2000 of the run by default.")]
-MethodName = Annotated[str, typer.Option("--method", help="heun, rk4 or euler.")]
-Dtype = Annotated[str, typer.Option(help="float64 or float32.")]
+MethodName = Annotated[
+    str, typer.Option("--method", help="heun, rk4 or euler.", autocompletion=complete.words("heun", "rk4", "euler"))
+]
+Dtype = Annotated[str, typer.Option(help="float64 or float32.", autocompletion=complete.words("float64", "float32"))]
+Engine = Annotated[
+    str,
+    typer.Option(help="fluid, hybrid or packet.", autocompletion=complete.words("fluid", "hybrid", "packet")),
+]
 
 
 def _scenario_options(

@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fluidcc import units
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
 
 if TYPE_CHECKING:
     from fluidcc.figures.result import Result
 
+EXAMPLES = (
+    "fluidcc reproduce list",
+    "fluidcc reproduce dcqcn-fig11a --quick --out out",
+)
+
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="list|NAME", help="list, or a figure such as dcqcn-fig11a.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="list|NAME", help="list, or a figure such as dcqcn-fig11a.", autocompletion=complete.figures
+        ),
+    ],
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for picture and data.")] = "out",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values and coarser steps.")] = False,
     json: o.Json = False,

@@ -13,6 +13,11 @@ from fluidcc.cli import output
 if TYPE_CHECKING:
     from fluidcc.schemes.preset import Preset
 
+EXAMPLES = (
+    "fluidcc show dcqcn",
+    "fluidcc show hpcc --preset hpcc-sim --json",
+)
+
 
 def command(scheme: o.Scheme, preset: o.NamedPreset = "paper", json: o.Json = False) -> None:
     """List every parameter with its unit, default, symbol and source."""

@@ -13,6 +13,10 @@ from fluidcc.cli import output
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
+EXAMPLES = (
+    "fluidcc simulate dcqcn --flows 2 --start 0,10ms --plot two.png",
+    "fluidcc simulate hpcc --flows 16 --until 2ms --engine packet --json",
+)
 _MOST_SHOWN = 8
 
 
@@ -22,7 +26,7 @@ def command(
     save_scenario: o.Save = None,
     until: o.Until = "200ms",
     window: o.Window = None,
-    engine: Annotated[str, typer.Option(help="fluid, hybrid or packet.")] = "fluid",
+    engine: o.Engine = "fluid",
     seed: Annotated[int | None, typer.Option(help="Seed of the random numbers; the fluid has none.")] = None,
     dt: o.Step = None,
     rtol: o.Tolerance = None,

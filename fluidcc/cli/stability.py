@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from fluidcc.theory.control.fixed_point import Equilibrium
     from fluidcc.theory.control.stability import Stability
 
+EXAMPLES = (
+    "fluidcc stability dcqcn --flows 2:20 --plot margins.png",
+    "fluidcc stability dcqcn --flows 8 --delay 20us",
+)
 _MOST_POINTS = 10_000
 _WIDTH = 100  # characters: a row fits
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
 from fluidcc.cli.names import SHAPES, check_name, takes_whole_numbers
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
@@ -15,11 +15,21 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.sweeps import SweepResult
 
+EXAMPLES = (
+    "fluidcc sweep dcqcn --over kmin=5KB:80KB:6 --over g=1/1024,1/256,1/64",
+    "fluidcc sweep dcqcn --over flows=2:16:8 --until 50ms --plot flows.png",
+)
+
 
 @o.takes_scenario
 def command(
     request: Request,
-    over: Annotated[list[str], typer.Option(metavar="NAME=VALUES", help="a:b:n, log:a:b:n or v1,v2; repeat.")],
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUES", help="a:b:n, log:a:b:n or v1,v2; repeat.", autocompletion=complete.parameters
+        ),
+    ],
     save_scenario: o.Save = None,
     until: o.Until = "200ms",
     window: o.Window = None,
@@ -36,7 +46,7 @@ def command(
             help="What the best must keep, or <=; repeat. For a queue utilisation>=0.98 and jain>=0.9 by default.",
         ),
     ] = None,
-    engine: Annotated[str, typer.Option(help="fluid, hybrid or packet.")] = "fluid",
+    engine: o.Engine = "fluid",
     seeds: Annotated[int | None, typer.Option(help="Runs of a point (hybrid, packet); 8 by default.")] = None,
     precision: Annotated[
         float | None, typer.Option(help="Standard error of the mean queue, as a share, at which seeds are enough.")

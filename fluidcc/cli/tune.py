@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
 from fluidcc.cli.names import SHAPES, check_name, split
 from fluidcc.cli.request import Request, is_switch, scenario_of
 from fluidcc.cli.stability import counts_of
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from fluidcc.scenario.model import Scenario
     from fluidcc.tuning import Tuning
 
+EXAMPLES = (
+    "fluidcc tune dcqcn --flows 8 --over kmin=2KB:100KB --over pmax=1%:100%",
+    "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over g=1/1024:1/4 --evaluations 100 --write out",
+)
 PICTURES = ("front.png", "sensitivity.png", "packets.png")
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
@@ -29,7 +33,14 @@ _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation
 @o.takes_scenario
 def command(
     request: Request,
-    over: Annotated[list[str], typer.Option(metavar="NAME=LO:HI", help="What is tuned, and its bounds; repeat.")],
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=LO:HI",
+            help="What is tuned, and its bounds; repeat.",
+            autocompletion=complete.parameters,
+        ),
+    ],
     objective: Annotated[
         list[str] | None, typer.Option(metavar="METRIC", help="What is best; repeat. queue_bytes.p99 by default.")
     ] = None,

@@ -7,12 +7,20 @@ from typing import Annotated
 
 import typer
 
+from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli import output
+
+EXAMPLES = (
+    "fluidcc verify --list",
+    "fluidcc verify hpcc-a2-finite",
+)
 
 
 def command(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME ...]", help="Claims; all if none.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME ...]", help="Claims; all if none.", autocompletion=complete.claims),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Only name the claims.")] = False,
     json: o.Json = False,
 ) -> int:

@@ -207,7 +207,7 @@ def _all(
     stopped = threading.Event()
     shares = [0.0] * len(tasks)
     label = f"simulating {len(tasks)} run{'s' * (len(tasks) > 1)}"
-    with Bar(label, 100 * len(tasks), "% of a run", lines=True) as bar, ThreadPoolExecutor(threads) as pool:
+    with Bar(label, 100 * len(tasks), "% of a run") as bar, ThreadPoolExecutor(threads) as pool:
 
         def told(k: int, share: float) -> None:
             if stopped.is_set():

@@ -144,7 +144,7 @@ def _all(
     stopped = threading.Event()
     shares = [0.0] * len(jobs)
     label = f"simulating {len(jobs)} run{'s' * (len(jobs) > 1)}"
-    with Bar(label, 100, "", lines=True) as bar, ThreadPoolExecutor(threads) as pool:
+    with Bar(label, 100, "") as bar, ThreadPoolExecutor(threads) as pool:
 
         def told(k: int, share: float, at: float) -> None:
             if stopped.is_set():

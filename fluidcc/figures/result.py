@@ -62,6 +62,9 @@ class Result:
         Picture and data.
     notes : tuple of str
         How the paper was read, and what a quick run leaves out.
+    sample : str
+        What was drawn: how many seeds, networks or outcomes, over which window, and the interval; empty if nothing is
+        drawn and no run is finite.
     """
 
     figure: Figure
@@ -69,6 +72,7 @@ class Result:
     expected: dict[str, Check]
     files: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    sample: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -86,6 +90,7 @@ class Result:
             "agrees": self.agrees,
             "files": [str(path) for path in self.files],
             "notes": list(self.notes),
+            "sample": self.sample,
         }
 
 

@@ -236,6 +236,21 @@ def _lengths_at(study: FabricStudy, scheme: str, shares: np.ndarray) -> np.ndarr
     return lengths[np.minimum(first, len(lengths) - 1)]
 
 
+def sample_of(studies: Mapping[str, FabricStudy]) -> str:
+    """What was drawn: seeds, hosts, time of arrivals and flows of one scheme, by traffic; and which intervals."""
+    first = next(iter(studies.values()))
+    counts = []
+    for traffic, study in studies.items():
+        runs = study.of(study.schemes[0])
+        flows, (begin, end) = sum(run.slowdown["size"].size for run in runs), runs[0].numbers["window_s"]
+        counts.append(f"{flows:,} flows in {1e3 * (end - begin):g} ms each{f' ({traffic})' * (len(studies) > 1)}")
+    return (
+        f"{len(first.seeds)} seeds of arrivals, sizes, hosts and paths on {len(first.topology.hosts)} hosts, the "
+        "same for "
+        f"each scheme: {', '.join(counts)}; intervals are Student's over seeds, in pairs, 95 %"
+    )
+
+
 def lacking(studies: Mapping[str, FabricStudy]) -> list[str]:
     """Lines that name the flows which did not finish and are in no mean, by traffic and scheme; none without any."""
     lines = []

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from matplotlib import style
+from cycler import cycler
+from matplotlib import rc_context, rcParams, style
+from matplotlib.collections import Collection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.spines import Spine
 
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.files import is_special, write_atomically
 
+# Told apart in print, and also by those who see fewer colours (M. Petroff, arXiv:2107.02270).
+SERIES: tuple[str, ...] = tuple(style.library["petroff10"]["axes.prop_cycle"].by_key()["color"])
+
 
 class Picture(Figure):
-    """A figure that notebooks show by themselves and that saves whole or not at all."""
+    """A figure that notebooks show by themselves and that saves whole or not at all, in the colours of `SERIES`."""
+
+    def savefig(self, *arguments: Any, **options: Any) -> None:
+        """As Matplotlib's; C0, C1, ... are `SERIES`, whatever the user's own pictures have."""
+        _in_series(self)
+        with _series():
+            super().savefig(*arguments, **options)
 
     def _repr_png_(self) -> bytes:
         buffer = io.BytesIO()
@@ -41,14 +55,33 @@ class Picture(Figure):
 
 def figure(rows: int = 1, columns: int = 1, *, size: tuple[float, float] | None = None, **options: Any) -> Any:
     """A `Picture` and its axes, an array (rows, columns)."""
-    picture = Picture(figsize=size or (7.5 * columns, 0.8 + 2.4 * rows), layout="constrained")
-    return picture, picture.subplots(rows, columns, squeeze=False, **options)
+    with _series():
+        picture = Picture(figsize=size or (7.5 * columns, 0.8 + 2.4 * rows), layout="constrained")
+        return picture, picture.subplots(rows, columns, squeeze=False, **options)
 
 
 def colour(k: int) -> str:
-    """The k-th of a series, told apart also by those who see fewer colours (Petroff, arXiv:2107.02270)."""
-    colours = style.library["petroff10"]["axes.prop_cycle"].by_key()["color"]
-    return colours[k % len(colours)]
+    """The k-th of `SERIES`."""
+    return SERIES[k % len(SERIES)]
+
+
+def _series() -> Any:
+    """Context in which axes that are made, and names such as C2 that are drawn, have the colours of `SERIES`."""
+    return rc_context({"axes.prop_cycle": cycler(color=SERIES)})
+
+
+def _in_series(picture: Figure) -> None:
+    """Turn areas to `SERIES`: Matplotlib reads a name such as C2 as an area is made, a line's only as it is drawn."""
+    around = rcParams["axes.prop_cycle"].by_key().get("color", [])
+    ours = {to_rgb(theirs): to_rgb(mine) for theirs, mine in zip(around, SERIES, strict=False)}
+    for area in cast("list[Any]", picture.findobj(lambda one: isinstance(one, Patch | Collection)) or []):
+        if isinstance(area, Spine) or (isinstance(area, Collection) and area.get_array() is not None):
+            continue  # a frame, or it shows numbers
+        for part in ("facecolor", "edgecolor"):
+            before: np.ndarray = np.array(getattr(area, f"get_{part}")(), float, ndmin=2)
+            after = np.array([[*(ours.get(tuple(row[:3])) or row[:3]), row[3]] for row in before])
+            if not np.array_equal(before, after):
+                getattr(area, f"set_{part}")(after if isinstance(area, Collection) else tuple(after[0]))
 
 
 def label(text: str, unit: str) -> str:

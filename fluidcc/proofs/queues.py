@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+BEHIND = "two runs of packets, of one message and of two; nothing in them is random"  # what `delay_behind` takes
+
 
 def delay_behind(queue: float, rate: float, **network: Any) -> float:
     """How much later a message arrives because one of the same size from another sender came to its link with it.

@@ -23,6 +23,7 @@ from fluidcc.engines.fluid.network import REASONS, Network, network_of, parts_of
 from fluidcc.engines.fluid.plan import Plan, history_bytes, remembered_rows
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError, both, relative, shrinks
 from fluidcc.errors import InputError
+from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.parameters import specs
 from fluidcc.sweeps.grid import Grid, check_takes
@@ -199,11 +200,12 @@ def run_chunk(
     points: int,
     room: float = ROOM,
     stopped: threading.Event | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Metrics of a chunk, by name, each (points,); ``rate_bytes_per_s`` is (points, flows).
 
     Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``. Points whose packets wait longer than the history
-    holds are run again with a longer one.
+    holds are run again with a longer one. ``report`` hears the share of the run that is done.
 
     Raises
     ------
@@ -211,9 +213,11 @@ def run_chunk(
         Soon after the event is set.
     """
 
-    def look(_: float) -> None:
+    def look(share: float) -> None:
         if stopped is not None and stopped.is_set():
             raise StoppedError
+        if report is not None:
+            report(share / (1 + plan.estimates))
 
     wanted = bisect.bisect_left(_SEGMENTS, expected_time(network, plan, points) / _SEGMENT_TIME)
     segments = min(_SEGMENTS[min(wanted, len(_SEGMENTS) - 1)], plan.room)
@@ -223,7 +227,9 @@ def run_chunk(
     if plan.rtol is not None:
         found |= {name: np.full(points, np.nan) for name in ("queue_error_rel", "rate_error_rel")}
     if plan.estimates:
-        other, _, again_s = execute(network, plan.to_tolerance(10.0), points=points, report=look)
+        other, _, again_s = execute(
+            network, plan.to_tolerance(10.0), points=points, report=lambda share: look(1 + share)
+        )
         wall_s += again_s
         packet = float(np.max(network.packet))  # as in `fluid.step_error`
         found["queue_error_rel"] = _differs(outcome.summary.queue_mean, other.summary.queue_mean, packet)
@@ -301,15 +307,22 @@ def sampled_error(
     # As many at once as there is room for; always the same number, so that it compiles once.
     size = max(1, min(most, int(room // history_bytes(batch.network, beside[0]))))
 
-    def run(other: Plan) -> dict[str, np.ndarray]:
+    starts = range(0, len(chosen), size)
+
+    def run(other: Plan, report: Callable[[float], None]) -> dict[str, np.ndarray]:
         parts = []
-        for first in range(0, len(chosen), size):
+        for done, first in enumerate(starts):
             padded = np.resize(chosen[first : first + size], size)
             payload = np.broadcast_to(batch.payload, batch.reasons.shape)[padded]
-            parts.append(run_chunk(take(batch.network, padded), other, payload, size, room))
+            network = take(batch.network, padded)
+            told = lambda share, done=done: report((done + share) / len(starts))  # noqa: E731
+            parts.append(run_chunk(network, other, payload, size, room, report=told))
         return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
-    runs = [results, *map(run, beside)]
+    runs = [results]
+    with Bar(f"running {len(chosen)} points with other steps", len(beside), "runs") as bar:
+        for k, other in enumerate(beside):
+            runs.append(run(other, lambda share, k=k: bar((k + share) / len(beside))))
 
     def values(name: str) -> list[np.ndarray]:
         at = [chosen, *[slice(len(chosen))] * 2]

@@ -220,9 +220,9 @@ class Work:
         payload = np.broadcast_to(self.batch.payload, (self.grid.points,))
         return take(self.batch.network, indices), self.plan, payload[indices], self.chunk, self.room
 
-    def here(self, part: slice, stopped: threading.Event) -> dict[str, np.ndarray]:
+    def here(self, part: slice, stopped: threading.Event, report: Callable[[float], None]) -> dict[str, np.ndarray]:
         """Results of a part, run by this thread and written to the store."""
-        return self.kept(part, run_chunk(*self.arguments(part), stopped=stopped))
+        return self.kept(part, run_chunk(*self.arguments(part), stopped=stopped, report=report))
 
     def kept(self, part: slice, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Results of a part without its padding and its bad points, written to the store."""
@@ -242,28 +242,35 @@ def _collect(work: Work, parts: Sequence[slice], dask: Any, threads: int) -> tup
     points = work.grid.points
     results = work.store.done() if work.store is not None else {}
     pending = [part for part in parts if not results or unfinished(results, part)]
-    compiled = 0.0
-    with (
-        Bar(f"sweeping {points:,} points", points, "points") as bar,
-        contextlib.closing(_runs(work, pending, dask, threads)) as runs,
-    ):
-        for done, (part, found) in enumerate(runs):
+    compiled, shares = 0.0, {part.start: 0.0 for part in pending}
+    with Bar(f"sweeping {points:,} points", points, "points") as bar, contextlib.ExitStack() as stack:
+
+        def told(part: slice, share: float) -> None:
+            shares[part.start] = share
+            bar(sum(shares.values()) / len(pending))
+
+        runs = stack.enter_context(contextlib.closing(_runs(work, pending, dask, threads, told)))
+        for part, found in runs:
             compiled += float(found.pop("compile_s"))
             found.pop("wall_s")
             for name, values in found.items():
                 if name not in results:
                     results[name] = np.empty((points, *values.shape[1:]), values.dtype)
                 results[name][part] = values
-            bar((done + 1) / len(pending))
+            told(part, 1.0)
     return results, compiled
 
 
 def _runs(
-    work: Work, parts: Sequence[slice], dask: Any, threads: int
+    work: Work, parts: Sequence[slice], dask: Any, threads: int, report: Callable[[slice, float], None]
 ) -> Generator[tuple[slice, dict[str, np.ndarray]], None, None]:
-    """Results of parts as they come in."""
+    """Results of parts as they come in, and on threads how far each is."""
     if dask is None:
-        yield from on_threads(work.here, parts, threads)
+
+        def here(part: slice, stopped: threading.Event) -> dict[str, np.ndarray]:
+            return work.here(part, stopped, lambda share: report(part, share))
+
+        yield from on_threads(here, parts, threads)
     else:
         for part, found in on_dask(dask, run_chunk, parts, work.arguments):
             yield part, work.kept(part, found)

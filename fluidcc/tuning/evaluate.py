@@ -15,6 +15,7 @@ from fluidcc.engines.compiled.outcome import Outcome, metrics_of
 from fluidcc.engines.packet.run import horizon_and_window
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
+from fluidcc.progress import Bar
 from fluidcc.results.comparison import SMOOTHING
 from fluidcc.results.differences import settling
 from fluidcc.results.metrics import most_loaded
@@ -88,9 +89,13 @@ class Evaluator:
         self._known: dict[tuple[float, ...], Measured] = {}
 
     def __call__(self, points: Sequence[Point], report: Callable[[int], None] | None = None) -> list[Measured]:
-        """What points do, in their order; ``report`` hears how many runs have ended so far."""
+        """What points do, in their order; ``report`` hears how many runs have ended so far, else a bar shows them."""
         keys = [tuple(point.values()) for point in points]
         new = {key: point for key, point in zip(keys, points, strict=True) if key not in self._known}
+        if report is None and new:
+            before = self.runs
+            with Bar("running settings that were found", len(new), "points") as bar:
+                return self(points, lambda runs: bar((runs - before) / len(new)))
         if self.draws.engine == "fluid" and not self.settles:
             self._in_batches(new)
         else:

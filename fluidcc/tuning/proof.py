@@ -79,7 +79,7 @@ def packets(
         packet.warm_up(packet.prepare(scenario, each, 0))
     jobs = [(case, seed) for case in range(len(scenarios)) for seed in seeds]
     done: dict[tuple[int, int], Trace] = {}
-    with Bar(label, len(jobs), "runs", lines=True) as bar:
+    with Bar(label, len(jobs), "runs") as bar:
         for job, trace in on_threads(one, jobs, threads or cores()):
             done[job] = trace
             bar(len(done) / len(jobs))

@@ -17,6 +17,7 @@ MAIN = "from fluidcc.cli import main; main()"
 INTERRUPTED = """
 import signal
 from fluidcc import progress
+progress.BETWEEN_LINES = 1e9
 progress.Bar.__call__ = lambda self, share: signal.raise_signal(signal.SIGINT)
 """
 # Memory for little more than what is loaded already.
@@ -67,6 +68,7 @@ sys.meta_path.insert(0, Finder())
 IN_A_FINALIZER = """
 import signal
 from fluidcc import progress
+progress.BETWEEN_LINES = 1e9
 class Dropped:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
@@ -75,6 +77,7 @@ progress.Bar.__call__ = lambda self, share: Dropped() and None
 AS_ANOTHER_ERROR = """
 import signal
 from fluidcc import progress
+progress.BETWEEN_LINES = 1e9
 def call(self, share):
     try:
         signal.raise_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Flows one after the other and in rings, and how long they take where nobody else sends."""
+"""Flows one after the other, and how long they take where nobody else sends; rings are `benchmarks.order`'s."""
 
 from __future__ import annotations
 
@@ -23,20 +23,6 @@ def chain(scheme: str, waits: Sequence[tuple[tuple[int, ...], str, Any]], size: 
         source = flows[after[0]].source if what == "sent" else flow.source
         flows.append(dataclasses.replace(flow, after=after, after_what=what, start=pause, source=source))
     return resolve(dataclasses.replace(base, flows=tuple(flows)))
-
-
-def ring(
-    hosts: Sequence[int], size: float, first: int = 0, start: float = 0.0, pause: float = 0.0
-) -> list[tuple[Any, ...]]:
-    """Rows of a ring all-reduce, of which the first is flow ``first``: a part of the data per step and host."""
-    n = len(hosts)
-    rows: list[tuple[Any, ...]] = []
-    for step in range(2 * (n - 1)):
-        for i in range(n):
-            before = first + (step - 1) * n
-            after = () if step == 0 else (before + (i - 1) % n, before + i)
-            rows.append((hosts[i], hosts[(i + 1) % n], pause if step else start, size / n, after, "sent"))
-    return rows
 
 
 def closed_form(scenario: Scenario) -> tuple[float, float, float]:

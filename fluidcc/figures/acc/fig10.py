@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.acc.common import COLOURS, COMPARED, CONTENDERS, LINE, NETWORK, NOTES
 from fluidcc.figures.common import GBPS, WIDTH, packet_runs, save, variable
 from fluidcc.figures.hpcc.common import aligned, drain_time, slope
@@ -56,7 +57,15 @@ def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append(f"quick: {QUICK_UNTIL * 1e3:g} ms in place of {UNTIL * 1e3:g}")
     files = (_draw(traces, halts).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(traces, halts), files[1])
-    return Result(figure, values, _expected(values), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(values),
+        files,
+        tuple(notes),
+        sample=f"one run of packets of {until * 1e3:g} ms with each of {sample.listed(COMPARED)}, measured from "
+        f"{SINCE * 1e3:g} ms on; DCQCN's draws {sample.MARKS}, once, so no interval, and nothing else is random",
+    )
 
 
 def _first_halts(trace: Trace) -> np.ndarray:

@@ -65,7 +65,16 @@ def make_fig11(figure: Figure, folder: Path, quick: bool) -> Result:
     values = _measure(pauses, drawn, f1)
     files = (_draw(pauses, drawn, f1).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(pauses, drawn, f1, np.array(starts)), files[1])
-    return Result(figure, values, _expected(values), files, tuple(_notes(pauses, quick)))
+    return Result(
+        figure,
+        values,
+        _expected(values),
+        files,
+        tuple(_notes(pauses, quick)),
+        sample=f"{len(phases)} runs of packets of {UNTIL * 1e3:g} ms for each scheme, whose bursts begin at "
+        f"evenly spaced phases; only DCQCN's marks are drawn, seeds 1 to {len(phases)}; least and most "
+        "over them are given",
+    )
 
 
 def _unpaused(counts: np.ndarray) -> float:

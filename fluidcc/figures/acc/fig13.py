@@ -25,7 +25,7 @@ from fluidcc.figures.common import WIDTH, save
 from fluidcc.figures.fabric_checks import LOSSLESS, counted, level, precision_notes
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Figure, Result
-from fluidcc.figures.slowdowns import by_seed, data_of, difference, latency_by_seed, mean, of_numbers, ratio
+from fluidcc.figures.slowdowns import by_seed, data_of, difference, latency_by_seed, mean, of_numbers, ratio, sample_of
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -99,7 +99,7 @@ def _result(
     figure: Figure, folder: Path, studies: dict[str, FabricStudy], values: _Values, notes: list[str], picture: Any
 ) -> Result:
     files = (picture.write(folder / f"{figure.name}.png"), save(data_of(studies, EDGES), folder / f"{figure.name}.nc"))
-    return Result(figure, values, dict(LOSSLESS), files, tuple(notes))
+    return Result(figure, values, dict(LOSSLESS), files, tuple(notes), sample=sample_of(studies))
 
 
 def _times(studies: dict[str, FabricStudy], values: _Values, notes: list[str]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.acc.common import (
     BURST_NOTE,
     GBPS,
@@ -88,7 +89,15 @@ def make_fig2(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append("quick: N = 20 only")
     files = (_draw(seen, times).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(seen, times), files[1])
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=f"{sample.packets(UNTIL, seeds, since=FROM, seeds=range(1, seeds + 1), drawn=sample.MARKS)} for "
+        f"each of {len(several)} settings; the least and the most of F1's rate are given",
+    )
 
 
 def _seen(trace: Trace, times: np.ndarray) -> Seen:

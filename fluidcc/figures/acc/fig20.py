@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.acc.common import (
     BURST_NOTE,
     COLOURS,
@@ -85,7 +86,16 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: {QUICK_UNTIL * 1e3:g} ms in place of {UNTIL * 1e3:g}, {QUICK_PHASES} phases of {PHASES}")
     files = (_draw(runs).write(folder / f"{figure.name}.png"), save(_data(runs), folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(),
+        files,
+        tuple(notes),
+        sample=f"{phases} runs of packets of {until * 1e3:g} ms of ACC, whose bursts begin at evenly spaced "
+        f"phases of its period, and one of each other scheme, of which DCQCN's draws {sample.MARKS}; no "
+        "interval",
+    )
 
 
 def scenario_of(name: str, hosts: int, start: float) -> Scenario:

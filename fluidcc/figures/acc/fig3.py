@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers, units
+from fluidcc.figures import sample
 from fluidcc.figures.acc.common import (
     BURST_NOTE,
     FAIR,
@@ -81,7 +82,15 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
         _draw(figure, stops, queued, times).write(folder / f"{figure.name}.png"),
         save(_data(stops, queued, times), folder / f"{figure.name}.nc"),
     )
-    return Result(figure, values, _expected(hosts, values), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(hosts, values),
+        files,
+        tuple(notes),
+        sample=sample.packets(UNTIL, len(traces), seeds=range(1, len(traces) + 1), drawn=sample.MARKS)
+        + ": one each, so no interval",
+    )
 
 
 def scenario_of(hosts: int, stop: float | None) -> Scenario:

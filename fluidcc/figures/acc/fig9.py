@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.acc.common import CONTENDERS, NETWORK
 from fluidcc.figures.common import GBPS, WIDTH, packet_runs, save
 from fluidcc.figures.hpcc.common import aligned, first_since
@@ -59,13 +60,18 @@ def make_fig9(figure: Figure, folder: Path, quick: bool) -> Result:
     }
     values["acc_sooner"] = values["acc_settles_after_s"] < values["dcqcn_settles_after_s"]
     values["acc_steadier"] = values["acc_std_bytes_per_s"] < values["dcqcn_std_bytes_per_s"]
+    said = [
+        sample.packets(until, seeds, seeds=range(1, seeds + 1), drawn=sample.MARKS) + " with DCQCN",
+        sample.median("settles after", [run["settles_after_s"] for run in found["dcqcn"]], "ms", 1e-3),
+        "one with ACC, in which nothing is random",
+    ]
     notes = [*NOTES]
     if quick:
         notes.append(f"quick: {QUICK_UNTIL * 1e3:g} ms in place of {UNTIL * 1e3:g}, {QUICK_SEEDS} seeds of {SEEDS}")
     drawn = {name: traces[0] for name, traces in runs.items()}
     data = aligned(drawn, "scheme", ("pacing_rate", "rate", "queue"))
     files = (_draw(drawn).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(said))
 
 
 def _scenario(name: str) -> Scenario:

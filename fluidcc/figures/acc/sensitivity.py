@@ -27,7 +27,7 @@ from fluidcc.figures.common import WIDTH, save
 from fluidcc.figures.fabric_checks import LOSSLESS, counted, level, precision_notes
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Figure, Result
-from fluidcc.figures.slowdowns import Compared, by_seed, data_of, difference, of_numbers, ratio
+from fluidcc.figures.slowdowns import Compared, by_seed, data_of, difference, of_numbers, ratio, sample_of
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
@@ -79,7 +79,7 @@ def make_sensitivity(figure: Figure, folder: Path, quick: bool) -> Result:
         *notes_of(case.traffic, found, quick),
         *_LEFT.get(figure.name, ()),
     ]
-    return Result(figure, values, dict(LOSSLESS), files, tuple(notes))
+    return Result(figure, values, dict(LOSSLESS), files, tuple(notes), sample=sample_of(studies))
 
 
 _LEFT = {

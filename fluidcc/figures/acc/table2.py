@@ -21,6 +21,7 @@ from fluidcc import papers
 from fluidcc.engines.packet.buffer_cycle import buffer_cycle
 from fluidcc.engines.run import simulate
 from fluidcc.engines.threads import cores
+from fluidcc.figures import sample
 from fluidcc.figures.acc.common import COLOURS, COMPARED, CONTENDERS, NETWORK, NOTES
 from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
@@ -82,7 +83,18 @@ def make_table2(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append(f"quick: {seeds} runs of {until * 1e3:g} ms in place of {SEEDS} of {UNTIL * 1e3:g} ms")
     files = (_draw(data, until).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
     kept.unlink(missing_ok=True)
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=f"{seeds} runs of {until * 1e3:g} ms with each scheme, of drawn traffic and paths, seeds 0 to "
+        f"{seeds - 1}; deadlocks: "
+        + ", ".join(
+            f"{CONTENDERS[name].name} {sample.share(round(values[f'deadlocks_{name}']), seeds)}" for name in COMPARED
+        ),
+    )
 
 
 def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | None]]:

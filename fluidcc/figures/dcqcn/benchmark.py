@@ -155,6 +155,17 @@ def _numbers(run: FabricRun, pair_of: np.ndarray, size: Size) -> dict[str, float
     }  # fmt: skip
 
 
+def sample_of(data: xr.Dataset, quick: bool) -> str:
+    """What was drawn: hosts, paths and transfers."""
+    size = QUICK if quick else FULL
+    return (
+        f"{size.draws} draws of hosts, sizes and paths, seeds 1 to {size.draws}, the same for each setup, over "
+        f"{size.since * 1e3:g} to {size.until * 1e3:g} ms: {int(data['transfers'].sum()):,} transfers in all; "
+        "intervals are "
+        "Student's over draws, in pairs, 95 %"
+    )
+
+
 def notes(data: xr.Dataset, quick: bool) -> list[str]:
     """How section 6.2 was read, how many transfers there are, and what a quick run leaves out."""
     size = QUICK if quick else FULL

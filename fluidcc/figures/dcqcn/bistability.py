@@ -92,7 +92,15 @@ def make_bistability(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = _dataset(moved, started, grid)
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"runs of the fluid, {len(moved.n)} numbers of flows by moving and {len(started.n)} by starts; "
+        "nothing is drawn",
+    )
 
 
 def _dataset(moved: Branches, started: Branches, grid: Branches) -> xr.Dataset:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidcc import papers, units
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result, printed
@@ -18,7 +19,7 @@ from fluidcc.results.metrics import settling_time
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.builders import incast
 
-START = 10e-3  # s
+START, UNTIL = 10e-3, 100e-3  # s
 COARSE, FINE, FINE_QUICK = 1e-6, 0.125e-6, 0.5e-6  # steps [s]
 GRID = 10e-6  # s; the reference reads extremes off this grid (see `_measure`)
 PLOTTED = 2e-6  # s
@@ -30,7 +31,7 @@ def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
     fine = FINE_QUICK if quick else FINE
     scenario = incast(2, start=[0.0, START])
     trace, coarse = (
-        simulate(scenario, "100ms", dt=step, sample_interval=PLOTTED, estimate_error=False) for step in (fine, COARSE)
+        simulate(scenario, UNTIL, dt=step, sample_interval=PLOTTED, estimate_error=False) for step in (fine, COARSE)
     )
     values, at_coarse = _measure(trace), _measure(coarse)
     expected = _expected({name: values[name] - at_coarse[name] for name in values})
@@ -41,7 +42,7 @@ def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: step {units.show(fine, units.TIME)} in place of {units.show(FINE, units.TIME)}")
     files = (_draw(trace).write(folder / f"{figure.name}.png"), trace.save(folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample.fluid(UNTIL, 2))
 
 
 def _measure(trace: Trace) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from fluidcc import papers
 from fluidcc.engines.ensemble import ensemble
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, save
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -44,11 +45,17 @@ def make_fig10_packet(figure: Figure, folder: Path, quick: bool) -> Result:
         "the fluid has its fixed delay tau* = 50 us, packets the delays of their path, 1 us a link",
         SWITCH_NOTE,
     ]
+    said = [
+        sample.packets(UNTIL, seeds, since=WINDOW[0], seeds=range(1, seeds + 1), drawn=sample.MARKS),
+        sample.mean("mean queue", [trace.summary["queue_bytes"]["mean"] for trace in packets], "KB", 1e3),
+        sample.mean("its peak", peaks, "KB", 1e3),
+        sample.fluid(UNTIL, since=WINDOW[0]),
+    ]
     if quick:
         notes.append(f"quick: {seeds} seeds in place of {SEEDS}")
     files = (_draw(found, float(np.mean(peaks))).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(found.dataset, files[1])
-    return Result(figure, values, _expected(found), files, tuple(notes))
+    return Result(figure, values, _expected(found), files, tuple(notes), sample="; ".join(said))
 
 
 def _smooth(rates: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from matplotlib.ticker import NullLocator
 
 from fluidcc import papers, units
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, LINE_RATE, WIDTH, save, side_by_side, variable
 from fluidcc.figures.dcqcn.fig11_checks import (
     CONVERGED,
@@ -142,7 +143,14 @@ def make_fig11(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     picture = _draw(panel, surface, lines, f"DCQCN {figure.figure}")
     files = (picture.write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, _notes(panel, quick))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        _notes(panel, quick),
+        sample=sample.fluid(UNTIL, len(grid) + len(checked), since=LAST),
+    )
 
 
 def _notes(panel: Panel, quick: bool) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ import xarray as xr
 
 from fluidcc import papers, units
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import LINE_RATE, WIDTH, Cell, save, side_by_side, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result, printed
@@ -74,7 +75,9 @@ def make_fig12(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: finest step {units.show(fine, units.TIME)} in place of {units.show(FINE, units.TIME)}")
     files = (_draw(trace).write(folder / f"{figure.name}.png"), save(_data(trace), folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure, values, expected, files, tuple(notes), sample=sample.fluid(UNTIL, len(CASES), since=WINDOW[0])
+    )
 
 
 def _run(cases: list[Case], step: float) -> Trace:

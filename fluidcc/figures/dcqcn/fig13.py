@@ -16,6 +16,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -86,11 +87,20 @@ def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
         f"{span.seeds} seeds with RED-like marking; a step marking draws nothing, so all its runs are the same",
         SWITCH_NOTE,
     ]
+    random = {case: packets for case, (_, packets) in found.items() if len(packets) > 1}
+    said = [
+        sample.packets(span.until, span.seeds, since=span.since, seeds=range(1, span.seeds + 1), drawn=sample.MARKS),
+        *(
+            sample.mean(f"gap of mean rates in ({case.name})", [_gap(each, span) for each in packets], "Gb/s", GBPS)
+            for case, packets in random.items()
+        ),
+        f"{len(CASES) - len(random)} of {len(CASES)} settings mark at a step and are one run, as all of the fluid",
+    ]
     if quick:
         notes.append(f"quick: the second start at {QUICK.start * 1e3:g} ms in place of {FULL.start * 1e3:g} ms")
     files = (_draw(found, span).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(found), files[1])
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(said))
 
 
 def _fluids(span: Span) -> list[Trace]:
@@ -101,6 +111,12 @@ def _fluids(span: Span) -> list[Trace]:
     together = dataclasses.replace(alone[0], links=links, flows=flows)
     trace = simulate(together, span.until, sample_interval=SAMPLED, estimate_error=False)
     return [Trace(trace.dataset.isel(link=[k], flow=[2 * k, 2 * k + 1])) for k in range(len(CASES))]
+
+
+def _gap(trace: Trace, span: Span) -> float:
+    """Of the two flows' mean rates [bytes/s]."""
+    one, other = trace.between(span.since, span.until)["rate"].values.mean(axis=0)
+    return abs(float(one - other))
 
 
 def _packets(case: Case, span: Span) -> list[Trace]:

@@ -39,7 +39,7 @@ def make_fig17(figure: Figure, folder: Path, quick: bool) -> Result:
         "drops": Check(0.0, 0.0, "PFC keeps the network lossless"),
     }
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=benchmark.sample_of(data, quick))
 
 
 def _judge(data: xr.Dataset, values: dict[str, float | bool], notes: list[str]) -> None:

@@ -15,6 +15,7 @@ import xarray as xr
 from fluidcc import papers
 from fluidcc.engines.run import simulate
 from fluidcc.fabrics.study import interval
+from fluidcc.figures import sample
 from fluidcc.figures.common import LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -58,7 +59,16 @@ def make_fig19(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: {QUICK[0] * 1e3:g} ms and {runs} runs in place of {FULL[0] * 1e3:g} ms and {FULL[1]}")
     files = (_draw(data, values).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(),
+        files,
+        tuple(notes),
+        sample=f"{runs} draws of all flows' starts for each scheme, and of {sample.MARKS} with DCQCN, "
+        f"{SINCE * 1e3:g} to {until * 1e3:g} ms; intervals are Student's, 95 %; "
+        f"{sample.fluid(until, len(SCHEMES), since=SINCE)}",
+    )
 
 
 def _scenario(name: str, run: int) -> Scenario:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -50,11 +51,17 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
         f"whose flows start within {LATEST_START * 1e3:g} ms; means over {since * 1e3:g} to {until * 1e3:g} ms",
         SWITCH_NOTE,
     ]
+    said = [
+        f"{runs} draws of all flows' starts for each marking, and of {sample.MARKS}, {since * 1e3:g} to "
+        f"{until * 1e3:g} ms",
+        *(sample.mean(f"f2 with {name}", rates[:, LONG].tolist(), "Gb/s", GBPS) for name, rates in means.items()),
+        sample.fluid(until, len(MARKINGS), since=since),
+    ]
     if quick:
         notes.append(f"quick: {QUICK[0] * 1e3:g} ms in place of {FULL[0] * 1e3:g} ms, and fewer runs")
     files = (_draw(means, fluid).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(means, fluid), files[1])
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(figure, values, _expected(), files, tuple(notes), sample="; ".join(said))
 
 
 def _scenario(marking: RED, run: int) -> Scenario:

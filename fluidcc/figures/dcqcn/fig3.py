@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, SWITCH, SWITCH_NOTE, WIDTH, EcmpRun, packet_runs, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -56,12 +57,18 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
         f"{TRANSFER / 1e6:g} MB of them after {run.since * 1e3:g} ms a transfer",
         SWITCH_NOTE,
     ]
+    means = np.array([trace.summary["goodput_bytes_per_s"] for trace in traces])
+    said = [
+        f"{seeds} outcomes of ECMP, a run of packets each, {run.since * 1e3:g} to {until * 1e3:g} ms"
+        + ("" if run.scheme.name == "none" else f", which draws {sample.MARKS}"),
+        *(sample.mean(name, means[:, k].tolist(), "Gb/s", GBPS) for k, name in enumerate(SENDERS)),
+    ]
     if quick:
         notes.append(f"quick: {until * 1e3:g} ms in place of {run.until * 1e3:g} ms, and fewer outcomes of ECMP")
     title = f"DCQCN {figure.figure}"
     files = (_draw(transfers, title).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(transfers, traces, alone), files[1])
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample="; ".join(said))
 
 
 def transfer_rates(trace: Trace, flow: int, since: float) -> np.ndarray:

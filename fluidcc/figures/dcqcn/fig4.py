@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, SWITCH, SWITCH_NOTE, WIDTH, EcmpRun, packet_runs, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -58,6 +59,14 @@ def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
         f"the same way for any number of senders under T3; {seeds} outcomes, long-lived flows",
         SWITCH_NOTE,
     ]
+    said = [
+        f"{seeds} outcomes of ECMP, the same for each number of senders, a run of packets each, {run.since * 1e3:g} to "
+        f"{until * 1e3:g} ms" + ("" if run.scheme.name == "none" else f", which draws {sample.MARKS}"),
+        *(
+            sample.median(f"the victim beside {count} senders", row.tolist(), "Gb/s", GBPS)
+            for count, row in zip(COUNTS, rates, strict=True)
+        ),
+    ]
     if quick:
         notes.append(f"quick: {until * 1e3:g} ms in place of {run.until * 1e3:g} ms, and fewer outcomes of ECMP")
     files = (_draw(rates, beside, f"DCQCN {figure.figure}").write(folder / f"{figure.name}.png"),)
@@ -68,7 +77,14 @@ def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
             "beside": variable("outcome", np.array(beside, float), "1", "of H11 to H14 on the uplink of VS"),
         },
     )
-    return Result(figure, values, expected, (*files, save(data, folder / f"{figure.name}.nc")), tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        (*files, save(data, folder / f"{figure.name}.nc")),
+        tuple(notes),
+        sample="; ".join(said),
+    )
 
 
 def _flows_beside(scenario: Any) -> int:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import (
     GBPS,
     LINE_RATE,
@@ -46,7 +47,7 @@ STATISTICS = ("mean", "p95", "max", "max_whole_run")
 def make_incast(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     senders, until = (SENDERS_QUICK, UNTIL_QUICK) if quick else (SENDERS, UNTIL)
-    window = (SINCE, until)
+    window, seeds = (SINCE, until), range(1, len(senders) + 1)
     traces = packet_runs([incast(count, **SWITCH) for count in senders], until, window=window)
     cells: list[Cell] = [(SCHEME, MARKING, ((float(count), LINE_RATE),)) for count in senders]
     model = simulate(side_by_side(cells), until, window=window, dt=1e-6, estimate_error=False)
@@ -79,7 +80,15 @@ def make_incast(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: {len(senders)} values of K, {until * 1e3:g} ms in place of {UNTIL * 1e3:g} ms")
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(),
+        files,
+        tuple(notes),
+        sample=f"{sample.packets(until, len(senders), since=SINCE, seeds=seeds, drawn=sample.MARKS)}: one each, so no "
+        f"interval; {sample.fluid(until, len(cells), since=SINCE)}",
+    )
 
 
 def _totals(traces: list[Any]) -> np.ndarray:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -32,6 +33,7 @@ PRINTED = {
     100e-6: {2: -10.099, 8: -18.252, 32: -1.7638, 64: 15.625},
 }
 RUNS = {(2, 50e-6): True, (8, 50e-6): True, (2, 100e-6): False, (8, 85e-6): False}  # whether the queue settles
+RUN, LATE = 1.0, 100e-3  # s, a run, and what of it is late
 OSCILLATES = 1e3  # bytes: standard deviation of a late queue that has not settled
 
 
@@ -75,7 +77,14 @@ def make_margins(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = _dataset(flows, found)
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"margins are computed; {sample.fluid(RUN, len(RUNS), since=RUN - LATE)}",
+    )
 
 
 def _number(value: float | None) -> float:
@@ -84,7 +93,9 @@ def _number(value: float | None) -> float:
 
 def _settles(flows: int, delay: float) -> bool:
     """Whether the queue of a line-rate start has settled after a second."""
-    run = simulate(incast(flows, scheme=DCQCN(feedback_delay=delay)), "1s", window="900ms:1s", estimate_error=False)
+    run = simulate(
+        incast(flows, scheme=DCQCN(feedback_delay=delay)), RUN, window=(RUN - LATE, RUN), estimate_error=False
+    )
     return bool(run.summary["queue_bytes"]["std"] < OSCILLATES)
 
 

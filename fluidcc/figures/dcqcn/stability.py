@@ -84,7 +84,15 @@ def make_stability(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = charts[0].dataset.assign_attrs(title="DCQCN over flows and feedback delay")
     files = (_draw(charts, oscillations).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"the charts are computed; {runs[0] * runs[1]} runs of the fluid of {UNTIL}, over {WINDOW}; "
+        "nothing is drawn",
+    )
 
 
 def _runs_agree(oscillations: SweepResult) -> tuple[bool, int]:

@@ -20,6 +20,7 @@ from matplotlib.ticker import NullLocator
 from scipy.optimize import brentq
 
 from fluidcc import papers, units
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, LINE_RATE, WIDTH
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result, printed
@@ -92,7 +93,14 @@ def make_table14(figure: Figure, folder: Path, quick: bool) -> Result:
         _draw_fixed_points(fixed_points).write(folder / f"{figure.name}-fixed-points.png"),
         _write(result, grid, folder / f"{figure.name}.csv"),
     )
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=sample.fluid(until, result.dataset.sizes["case"] * len(SENDERS), since=until / 2),
+    )
 
 
 # -- the sweep -----------------------------------------------------------------------------------------------

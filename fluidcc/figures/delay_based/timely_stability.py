@@ -13,6 +13,7 @@ import numpy as np
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -33,6 +34,7 @@ LAST = 72  # flows for which q* is below C T_high
 RUNS = (6, 10, 14, 26, 34)  # flows, at 1 us
 UNTIL, WINDOW = "1s", "800ms:1s"
 QUICK_UNTIL, QUICK_WINDOW = "400ms", "300ms:400ms"
+CYCLES, QUICK_CYCLES = "300ms", "100ms"  # runs of TIMELY
 OSCILLATES = 5e3  # bytes: a queue that oscillates by less settles; packets of two flows that meet make 1 KB steps
 LABELS = {"n": "flows", "delay": "one-way delay of a link [us]", "beta": "beta"}
 
@@ -77,7 +79,8 @@ def make_timely_stability(figure: Figure, folder: Path, quick: bool) -> Result:
     for n, far, fixed_points in zip(RUNS, amplitude, stable, strict=True):
         say(f"run_of_{n}_flows_settle", bool(far < OSCILLATES), Check(bool(fixed_points), 0, "the rightmost root"))
     count = np.array((2, 8) if quick else (2, 3, 4, 6, 8, 12, 16))
-    cycles = _cycles(count, quick)
+    cycle_until = QUICK_CYCLES if quick else CYCLES
+    cycles = _cycles(count, cycle_until)
     fluid, packets = cycles["fluid"], cycles["packets"]
     regular = bool((fluid > OSCILLATES).all() and (packets > OSCILLATES).all())
     say("timely_amplitude", regular, Check(True, 0, "at g = 0 it increases, so nothing settles"))
@@ -101,14 +104,22 @@ def make_timely_stability(figure: Figure, folder: Path, quick: bool) -> Result:
         _draw(charts, count, cycles).write(folder / f"{figure.name}.png"),
         save(data, folder / f"{figure.name}.nc"),
     )
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"the charts are computed; {len(RUNS)} runs of the fluid of {until}, over {window}; one of "
+        f"{cycle_until} in packets and in the fluid for each of {sample.listed(count)} flows; nothing is "
+        "drawn",
+    )
 
 
-def _cycles(count: np.ndarray, quick: bool) -> dict[str, np.ndarray]:
+def _cycles(count: np.ndarray, until: str) -> dict[str, np.ndarray]:
     """How far TIMELY's queue oscillates, in the fluid and in packets [bytes]."""
     scheme = PRESETS["fluid"].scheme
     found: dict[str, list[float]] = {"fluid": [], "packets": []}
-    until = "100ms" if quick else "300ms"
     with Bar("running TIMELY", len(count), "runs") as bar:
         for done, n in enumerate(count, 1):
             scenario = incast(int(n), rate=C, scheme=scheme, initial_rate=C / n)

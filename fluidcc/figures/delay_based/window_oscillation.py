@@ -112,7 +112,15 @@ def make_window_oscillation(figure: Figure, folder: Path, quick: bool) -> Result
         coords={"n": variable("n", flows, "1", "flows"), "x": ("x", values, {"long_name": case.label})},
     )
     files = (_draw(case, data, figure).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, found, expected, files, notes)
+    return Result(
+        figure,
+        found,
+        expected,
+        files,
+        notes,
+        sample=f"{len(flows) * (len(values) + 1)} runs of the fluid and {len(flows)} of packets, of {UNTIL}, of "
+        "which the second half counts; nothing in them is random",
+    )
 
 
 def _packets(case: Case, flows: np.ndarray) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, packet_runs, variable
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -180,6 +181,19 @@ def numbers(runs: list[Run]) -> dict[str, float | bool]:
 def named(prefix: str, values: dict[str, float | bool]) -> dict[str, float | bool]:
     """Values with a prefix to their names."""
     return {f"{prefix}_{name}": value for name, value in values.items()}
+
+
+def sample_of(until: float, found: dict[str, list[Run]]) -> str:
+    """What was drawn in runs by variant that last so long [s], and how far the drawn ones differ."""
+    several = {key: runs for key, runs in found.items() if len(runs) > 1}
+    ones = len(found) - len(several)
+    words = [sample.packets(until, ones)] if ones else []
+    for key, runs in several.items():
+        words += [
+            sample.packets(until, len(runs), seeds=range(1, len(runs) + 1), drawn=f"feedback ({VARIANTS[key].name})"),
+            sample.median("fair after", [each.fair_after() for each in runs], "us", 1e-6),
+        ]
+    return "; ".join(words)
 
 
 def seeds_note(seeds: int) -> str:

@@ -12,11 +12,13 @@ from fluidcc.figures.fairness.common import (
     NOTES,
     SEEDS,
     STEADY_NOTE,
+    UNTIL,
     Run,
     jain_and_queue,
     named,
     numbers,
     run_variants,
+    sample_of,
     seeds_note,
     series,
 )
@@ -46,7 +48,14 @@ def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
     picture = jain_and_queue(drawn, title, dict.fromkeys(drawn, 1500e-6))
     files = (picture.write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(series(drawn, "scheme"), files[1])
-    return Result(figure, _measure(runs), _expected(), files, tuple(notes))
+    return Result(
+        figure,
+        _measure(runs),
+        _expected(),
+        files,
+        tuple(notes),
+        sample="; ".join(f"{NAMES[scheme]}: {sample_of(UNTIL[FLOWS], found)}" for scheme, found in runs.items()),
+    )
 
 
 def _measure(runs: dict[str, dict[str, list[Run]]]) -> dict[str, float | bool]:

@@ -16,7 +16,7 @@ from fluidcc.figures.fabric_checks import LOSSLESS, between, counted, level, pre
 from fluidcc.figures.fairness.datacenter import PAIRS, TRAFFIC, study
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Figure, Result
-from fluidcc.figures.slowdowns import by_seed, data_of, judged, ratio
+from fluidcc.figures.slowdowns import by_seed, data_of, judged, ratio, sample_of
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
@@ -61,7 +61,7 @@ def make_datacenter(figure: Figure, folder: Path, quick: bool) -> Result:
     path = _draw(found, found.bins(edges), shown, figure.figure).write(folder / f"{figure.name}.png")
     data = save(data_of(studies, edges), folder / f"{figure.name}.nc")
     notes = [*claims, *precision_notes(studies, values), *_notes(found, quick)]
-    return Result(figure, values, dict(LOSSLESS), (path, data), tuple(notes))
+    return Result(figure, values, dict(LOSSLESS), (path, data), tuple(notes), sample=sample_of(studies))
 
 
 def _tails(found: FabricStudy, traffic: str, values: dict[str, float | bool], notes: list[str]) -> None:

@@ -31,6 +31,7 @@ from fluidcc.figures.fairness.common import (
     numbers,
     run,
     run_variants,
+    sample_of,
     seeds_note,
     series,
     staggered,
@@ -79,7 +80,14 @@ def make_fig5(figure: Figure, folder: Path, quick: bool) -> Result:
     picture = jain_and_queue(drawn, title, {"16-1": 1500e-6, "96-1": 9e-3})
     files = (picture.write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(xr.merge([_data(name, found) for name, found in drawn.items()]), files[1])
-    return Result(figure, values, _expected(scheme), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(scheme),
+        files,
+        tuple(notes),
+        sample="; ".join(f"{flows}-1: {sample_of(UNTIL[flows], found)}" for flows, found in runs.items()),
+    )
 
 
 def _data(incast: str, runs: dict[str, Run]) -> xr.Dataset:

@@ -68,7 +68,15 @@ def make_joiner(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append(f"quick: after 1 ms alone, {len(MET)} of {len(MET) * len(WAITED)} cases")
     drawn = {scheme: of[SHOWN] for scheme, of in found.items()}
     files = (_draw(drawn).write(folder / f"{figure.name}.png"), save(_data(drawn), folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(),
+        files,
+        tuple(notes),
+        sample=f"{len(cases)} cases, of one run of packets for each of {len(COMPARED)} variants of {len(found)} "
+        "schemes; nothing in them is random; a comparison is of most of the cases",
+    )
 
 
 def _joins(case: Case) -> float:

@@ -10,6 +10,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.fairness.common import (
     NAMES,
@@ -18,6 +19,7 @@ from fluidcc.figures.fairness.common import (
     VARIANTS,
     Run,
     run_variants,
+    sample_of,
     seeds_note,
     staggered,
 )
@@ -63,7 +65,14 @@ def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
     firsts = {key: several[0] for key, several in runs.items()}
     files = (_draw(figure.name, firsts, fluid).write(folder / f"{figure.name}.png"), folder / f"{figure.name}.nc")
     save(_data(firsts, fluid), files[1])
-    return Result(figure, values, _expected(keys), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(keys),
+        files,
+        tuple(notes),
+        sample=sample_of(UNTIL[FLOWS], runs) + ("" if quick else f"; {sample.fluid(UNTIL[FLOWS], len(fluid))}"),
+    )
 
 
 def _readings(values: dict[str, float | bool]) -> list[str]:

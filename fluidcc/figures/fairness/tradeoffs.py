@@ -114,7 +114,15 @@ def make_tradeoffs(figure: Figure, folder: Path, quick: bool) -> Result:
         _draw(found, fluid).write(folder / f"{figure.name}.png"),
         save(_data(found, fluid), folder / f"{figure.name}.nc"),
     )
-    return Result(figure, values, _expected(), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(),
+        files,
+        tuple(notes),
+        sample=f"{len(spacings)} runs of packets of {UNTIL * 1e3:g} ms for each setting, one for each spacing of "
+        "the starts, and medians of them; nothing in them is random",
+    )
 
 
 def _packets(scheme: str, knob: Knob, spacings: tuple[float, ...]) -> np.ndarray:

@@ -15,6 +15,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -90,7 +91,16 @@ def make_a1(figure: Figure, folder: Path, quick: bool) -> Result:
         *((f"quick: {QUICK} sets of phases, not {DRAWS}",) if quick else ()),
     )
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"{draws} draws of {SOURCES} phases, seed 0: "
+        f"{sample.mean('mean waiting', tail.waiting.tolist(), 'packets')}; at full load {draws // 2} for "
+        f"each of {len(COUNTS)} numbers of sources, seeds 1 to {len(COUNTS)}",
+    )
 
 
 def packets(sources: int, load: float, draws: int, seed: int) -> Seen:

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -91,7 +92,18 @@ def make_a2(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = _dataset(run.rates.astype(float), repair.rates.astype(float), courses)
     files = (_draw(data, courses).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"{count} random networks of each of {len(SIZES)} sizes, seeds 1 and 2; moving after I steps: "
+        + ", ".join(
+            f"{links} x {paths} {sample.share(int((course.gap[links - 1] > FULL).sum()), count)}"
+            for (links, paths), course in courses.items()
+        ),
+    )
 
 
 def _course(links: int, paths: int, count: int, some: int) -> Course:

@@ -56,7 +56,8 @@ def make_a3(figure: Figure, folder: Path, quick: bool) -> Result:
         [alpha_optimum(A, C * each.utilization[-1], alpha=a) for each, a in zip(registers, alphas, strict=True)]
     )
     held = np.array([each.final for each in registers])
-    ratio = _noisy(QUICK_SEEDS if quick else SEEDS)
+    count = QUICK_SEEDS if quick else SEEDS
+    ratio = _noisy(count)
     theory = np.array([[mean_field(a, noise) for noise in NOISES] for a in NOISY])
     errors = np.abs(fixed_points - fair).max(axis=1)
     values: dict[str, float | bool] = {
@@ -108,7 +109,15 @@ def make_a3(figure: Figure, folder: Path, quick: bool) -> Result:
         },
     )
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"noise: {count} seed{'s' * (count > 1)} of {LONG} steps, from {SINCE} on, for each of "
+        f"{len(NOISY) * len(NOISES)} settings, and no interval; the rest draws nothing",
+    )
 
 
 def mean_field(a: float, noise: float) -> float:

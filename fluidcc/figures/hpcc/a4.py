@@ -17,6 +17,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save, variable
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -106,7 +107,14 @@ def make_a4(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = _dataset(runs, packets)
     files = (_draw(runs, packets).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"{sample.packets((5 + UNTIL) * T, len(EXISTING))}; the recursion draws nothing",
+    )
 
 
 def _without_limit() -> float:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save, variable
 from fluidcc.figures.hpcc.pod import HOSTS, LINE, NOTES, pod, web_search
 from fluidcc.figures.registry import reproduces
@@ -53,7 +54,15 @@ def make_case1(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: {until * 1e3:g} ms in place of {UNTIL * 1e3:g} ms, so the storm spreads for less long")
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample="one draw of Web Search, seed 1, with and without the storm, for each of "
+        f"{sample.listed(COMPARED)}: {1e3 * until:g} ms of packets; no interval",
+    )
 
 
 def _data(until: float) -> xr.Dataset:

@@ -14,6 +14,7 @@ import xarray as xr
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import WIDTH, save, variable
 from fluidcc.figures.hpcc.pod import HOSTS, NOTES, PRESETS, pod, web_search
 from fluidcc.figures.registry import reproduces
@@ -32,7 +33,8 @@ STYLES = {"DCQCN": ("C0", "-", 3.5), "HPCC": ("C1", "--", 2.0), "ACC": ("C2", "-
 @reproduces("hpcc-fig1", papers.HPCC, "Figure 1: how far PFC pauses spread, and what they stop")
 def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
-    data = _data(QUICK_EVENTS if quick else EVENTS)
+    events = QUICK_EVENTS if quick else EVENTS
+    data = _data(events)
     values = _values(data)
     expected = {
         "HPCC_pauses": Check(0.0, 0.0, "section 5: HPCC causes almost no PAUSE; windows hold an incast to its BDPs"),
@@ -58,7 +60,21 @@ def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
     if quick:
         notes.append(f"quick: {QUICK_EVENTS} events in place of {EVENTS}, too few for one that spreads to the hosts")
     files = (_draw(data).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=f"{events} incasts into Web Search, seeds 0 to {events - 1}, of {1e3 * UNTIL:g} ms each, the same "
+        "for each scheme; to the hosts: " + ", ".join(_reaching(data)),
+    )
+
+
+def _reaching(data: xr.Dataset) -> list[str]:
+    """Of how many events PAUSEs go as far as the hosts, by scheme, with Wilson's interval."""
+    far = (data["pauses"].sel(hops=slice(FAR, None)) > 0).any("hops")
+    return [f"{name} {sample.share(int(far.sel(scheme=name).sum()), far.sizes['event'])}" for name in PRESETS]
 
 
 def incast(seed: int) -> np.ndarray:

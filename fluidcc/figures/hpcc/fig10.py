@@ -21,7 +21,18 @@ from fluidcc.figures.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossle
 from fluidcc.figures.hpcc.testbed import T
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
-from fluidcc.figures.slowdowns import Compared, by_seed, data_of, judged, kept_fabric, mean, of_numbers, one_more, ratio
+from fluidcc.figures.slowdowns import (
+    Compared,
+    by_seed,
+    data_of,
+    judged,
+    kept_fabric,
+    mean,
+    of_numbers,
+    one_more,
+    ratio,
+    sample_of,
+)
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.schemes import dcqcn, hpcc
 
@@ -76,7 +87,7 @@ def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
     picture = plot_evaluation(studies, EDGES, title, percentiles=("p50", "p95", "p99"), paused=False)
     files = (picture.write(folder / f"{figure.name}.png"),
              save(data_of(studies, EDGES), folder / f"{figure.name}.nc"))  # fmt: skip
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample_of(studies))
 
 
 def _judge(study: FabricStudy, traffic: str, values: dict[str, float | bool], notes: list[str]) -> None:

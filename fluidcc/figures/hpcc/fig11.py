@@ -36,6 +36,7 @@ from fluidcc.figures.slowdowns import (
     mean,
     paused,
     ratio,
+    sample_of,
 )
 from fluidcc.plotting.evaluations import plot_evaluation
 
@@ -80,7 +81,7 @@ def make_fig11(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     files = (picture.write(folder / f"{figure.name}.png"),
              save(data_of(studies, HADOOP_EDGES), folder / f"{figure.name}.nc"))  # fmt: skip
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample_of(studies))
 
 
 def _judge(study: FabricStudy, key: str, traffic: str, values: dict[str, float | bool], notes: list[str]) -> None:

@@ -16,7 +16,7 @@ from fluidcc.figures.common import save
 from fluidcc.figures.hpcc.fabric import HADOOP_EDGES, INCAST, NOTES, T, closing, lossless, scheme, totals
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
-from fluidcc.figures.slowdowns import by_seed, data_of, judged, kept_fabric, of_numbers, paused, ratio
+from fluidcc.figures.slowdowns import by_seed, data_of, judged, kept_fabric, of_numbers, paused, ratio, sample_of
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.schemes import dcqcn, hpcc
 
@@ -80,7 +80,7 @@ def make_fig12(figure: Figure, folder: Path, quick: bool) -> Result:
     picture = plot_evaluation(studies, HADOOP_EDGES, title, bars=(dropped, "packets dropped in a run", ""))
     files = (picture.write(folder / f"{figure.name}.png"),
              save(data_of(studies, HADOOP_EDGES), folder / f"{figure.name}.nc"))  # fmt: skip
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample_of(studies))
 
 
 def _contenders() -> dict[str, dict[str, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fluidcc import papers, units
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save
 from fluidcc.figures.hpcc.common import PRESET_NAMES, aligned, drain_time, hpcc_incast, slope
 from fluidcc.figures.registry import reproduces
@@ -64,7 +65,7 @@ def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append("quick: the whole takes a second, so nothing is left out")
     data = aligned(traces, "run", ("queue", "sent"))
     files = (_draw(traces).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample.packets(UNTIL, len(traces)))
 
 
 def _key(preset: str, name: str) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 
 from fluidcc import papers, units
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save
 from fluidcc.figures.hpcc.common import PRESET_NAMES, aligned, hpcc_incast, slope
 from fluidcc.figures.registry import reproduces
@@ -75,7 +76,14 @@ def make_fig14(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append("quick: the whole takes seconds, so nothing is left out")
     data = aligned(traces, "run", ("queue", "delivered"))
     files = (_draw(traces).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=f"{sample.packets(UNTIL, len(traces))}; {sample.fluid(UNTIL / 5)}",
+    )
 
 
 def _packet(preset: str) -> float:

@@ -27,6 +27,7 @@ from fluidcc.figures.slowdowns import (
     latency_by_seed,
     paused,
     ratio,
+    sample_of,
 )
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.schemes import dcqcn
@@ -84,7 +85,7 @@ def make_fig2(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     files = (picture.write(folder / f"{figure.name}.png"),
              save(data_of(studies, WEB_SEARCH_EDGES), folder / f"{figure.name}.nc"))  # fmt: skip
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample_of(studies))
 
 
 def _judge(studies: Mapping[str, FabricStudy], values: dict[str, float | bool], notes: list[str]) -> None:

@@ -17,7 +17,7 @@ from fluidcc.figures.common import save
 from fluidcc.figures.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, share_up_to, totals
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
-from fluidcc.figures.slowdowns import by_seed, data_of, judged, kept_fabric, mean, named, ratio
+from fluidcc.figures.slowdowns import by_seed, data_of, judged, kept_fabric, mean, named, ratio, sample_of
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.scenario.model import RED
 from fluidcc.schemes import dcqcn
@@ -68,7 +68,7 @@ def make_fig3(figure: Figure, folder: Path, quick: bool) -> Result:
     picture = plot_evaluation(studies, WEB_SEARCH_EDGES, title, percentiles=("p95", "p50"), paused=False)
     files = (picture.write(folder / f"{figure.name}.png"),
              save(data_of(studies, WEB_SEARCH_EDGES), folder / f"{figure.name}.nc"))  # fmt: skip
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(figure, values, expected, files, tuple(notes), sample=sample_of(studies))
 
 
 def _contenders() -> dict[str, dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fluidcc import papers, units
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import WIDTH, save
 from fluidcc.figures.hpcc.common import aligned, hpcc_incast, rebounds
 from fluidcc.figures.registry import reproduces
@@ -49,7 +50,14 @@ def make_fig6(figure: Figure, folder: Path, quick: bool) -> Result:
         notes.append("quick: the whole takes seconds, so nothing is left out")
     data = aligned(traces, "run", ("queue", "rate"))
     files = (_draw(traces).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(values), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(values),
+        files,
+        tuple(notes),
+        sample=f"{sample.packets(UNTIL, len(RATES))}; {sample.fluid(UNTIL, len(RATES))}",
+    )
 
 
 def _run(engine: str, rate: str) -> Trace:

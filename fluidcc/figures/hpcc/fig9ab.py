@@ -42,7 +42,7 @@ def make_fig9ab(figure: Figure, folder: Path, quick: bool) -> Result:
         sample_interval=SAMPLED,
     )
     values: dict[str, float | bool] = dict(
-        testbed.medians({name: [_numbers(trace) for trace in traces] for name, traces in runs.items()})
+        testbed.medians(found := {name: [_numbers(trace) for trace in traces] for name, traces in runs.items()})
     )
     for name in ("dcqcn", "dcqcn_sim"):
         values[f"{name}_slower_than_2ms"] = values[f"{name}_recovery_once_queue_empty_s"] > AFTER
@@ -68,7 +68,14 @@ def make_fig9ab(figure: Figure, folder: Path, quick: bool) -> Result:
     drawn = {name: traces[0] for name, traces in runs.items()}
     data = aligned(drawn, "contender", ("queue", "rate"))
     files = (_draw(drawn).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=testbed.sample_of(seeds, UNTIL, found, "recovery_once_queue_empty_s", "ms", 1e-3),
+    )
 
 
 def _numbers(trace: Trace) -> dict[str, float]:

@@ -38,7 +38,7 @@ def make_fig9cd(figure: Figure, folder: Path, quick: bool) -> Result:
         lambda name: testbed.rack(name, 1 + JOINERS, start=STARTS), UNTIL, seeds, sample_interval=SAMPLED
     )
     values: dict[str, float | bool] = dict(
-        testbed.medians({name: [_numbers(trace) for trace in traces] for name, traces in runs.items()})
+        testbed.medians(found := {name: [_numbers(trace) for trace in traces] for name, traces in runs.items()})
     )
     # The same with marks set as packets arrive: what is marked then waits behind the whole queue.
     late = testbed.rack("dcqcn", 1 + JOINERS, start=STARTS, mark_on="arrival")
@@ -53,7 +53,14 @@ def make_fig9cd(figure: Figure, folder: Path, quick: bool) -> Result:
     drawn = {name: traces[0] for name, traces in runs.items()}
     data = aligned(drawn, "contender", ("queue", "rate"))
     files = (_draw(drawn).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, _expected(values), files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        _expected(values),
+        files,
+        tuple(notes),
+        sample=testbed.sample_of(seeds, UNTIL, found, "queue_peak_bytes", "KB", 1e3),
+    )
 
 
 def _numbers(trace: Trace) -> dict[str, float]:

@@ -39,7 +39,9 @@ def make_fig9gh(figure: Figure, folder: Path, quick: bool) -> Result:
         lambda name: _scenario(name, spacing), PERIODS * spacing, testbed.SEEDS_QUICK, sample_interval=SAMPLED
     )
     values: dict[str, float | bool] = dict(
-        testbed.medians({name: [_numbers(trace, spacing) for trace in traces] for name, traces in runs.items()})
+        testbed.medians(
+            found := {name: [_numbers(trace, spacing) for trace in traces] for name, traces in runs.items()}
+        )
     )
     expected = {
         f"hpcc_jain_{count}_flows": Check(
@@ -59,7 +61,14 @@ def make_fig9gh(figure: Figure, folder: Path, quick: bool) -> Result:
     drawn = {name: traces[0] for name, traces in runs.items()}
     data = aligned(drawn, "contender", ("delivered", "queue"))
     files = (_draw(drawn).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, tuple(notes))
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        tuple(notes),
+        sample=testbed.sample_of(testbed.SEEDS_QUICK, PERIODS * spacing, found, f"jain_{FLOWS}_flows", "of 1"),
+    )
 
 
 def _scenario(contender: str, spacing: float) -> Scenario:

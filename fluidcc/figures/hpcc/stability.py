@@ -160,7 +160,14 @@ def make_stability(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     data = charts["tx", True].dataset
     files = (_draw(charts, apart).write(folder / f"{figure.name}.png"), save(data, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"the charts are computed; {len(RUNS) + 2} runs of the fluid of {LIMIT['until']}; nothing is drawn",
+    )
 
 
 def _stored() -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, packet_runs
 from fluidcc.results.metrics import completion_times
 from fluidcc.results.trace import Trace
@@ -65,6 +66,26 @@ def run_all(make: Callable[[str], Scenario], until: float, seeds: int, **options
 def quick_note(seeds: int) -> str:
     """What a quick run leaves out."""
     return f"quick: {seeds} seeds in place of {SEEDS}"
+
+
+def sample_of(
+    seeds: int,
+    until: float,
+    found: Mapping[str, list[dict[str, float]]],
+    name: str,
+    unit: str,
+    scale: float = 1.0,
+    more: str = "",
+) -> str:
+    """What was drawn, and the interval of one median of each contender that draws; ``found`` as of `medians`."""
+    runs = sample.packets(until, seeds, seeds=range(1, seeds + 1), drawn=sample.MARKS)
+    ranges = [
+        sample.median(f"{name.removesuffix('_s').removesuffix('_bytes').replace('_', ' ')} with {NAMES[contender]}",
+                      [run[name] for run in found[contender]], unit, scale)
+        for contender in _RANDOM
+    ]  # fmt: skip
+    one = f"one with {NAMES['hpcc']}, in which nothing is random"
+    return "; ".join([f"{runs}, with either DCQCN", *([more] if more else []), *ranges, one])
 
 
 def medians(found: Mapping[str, list[dict[str, float]]]) -> dict[str, float]:

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import papers
+from fluidcc.figures import sample
 from fluidcc.figures.common import save
 from fluidcc.figures.registry import reproduces
 from fluidcc.figures.result import Check, Figure, Result
@@ -21,6 +22,7 @@ from fluidcc.sweeps.wai import CLOSED, wai_sweep
 
 INCREASES = np.array([25.0, 50.0, 80.0, 150.0, 200.0, 300.0, 450.0, 600.0, 900.0, 1200.0])  # bytes
 QUICK = INCREASES[[2, 3, 5, 9]]
+UNTIL = 5e-3  # s
 FLOWS, LEFT = 16, 0.1  # flows; share of a difference that is left when rates count as equal
 FAIRNESS_FROM = 150.0  # bytes: below, packets' noise is of the size of the difference
 
@@ -29,7 +31,7 @@ FAIRNESS_FROM = 150.0  # bytes: below, packets' noise is of the size of the diff
 def make_wai(figure: Figure, folder: Path, quick: bool) -> Result:
     """Make the figure."""
     scenario = incast(FLOWS, rate="100Gbps", scheme=HPCC())
-    found = wai_sweep(scenario, QUICK if quick else INCREASES, until="5ms", left=LEFT)
+    found = wai_sweep(scenario, QUICK if quick else INCREASES, until=UNTIL, left=LEFT)
     closed, fluid, packet = (found.sel(engine=engine) for engine in (CLOSED, "fluid", "packet"))
     boundary = float(found.boundary)
     beyond = found.w_ai > 1.2 * boundary
@@ -62,7 +64,15 @@ def make_wai(figure: Figure, folder: Path, quick: bool) -> Result:
     )
     picture = found.plot(title="HPCC at 100 Gbps, 1 us per link: what W_AI buys and costs")
     files = (picture.write(folder / f"{figure.name}.png"), save(found.dataset, folder / f"{figure.name}.nc"))
-    return Result(figure, values, expected, files, notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        files,
+        notes,
+        sample=f"{sample.packets(UNTIL, len(found.w_ai))}, and {sample.fluid(UNTIL, len(found.w_ai))}; one more "
+        "of each for fairness",
+    )
 
 
 def _farthest(ratio: xr.DataArray) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from fluidcc import papers
 from fluidcc.engines.run import simulate
+from fluidcc.figures import sample
 from fluidcc.figures.common import GBPS, WIDTH, save
 from fluidcc.figures.hpcc.common import aligned, slope
 from fluidcc.figures.registry import reproduces
@@ -89,7 +90,7 @@ def make_multiq(figure: Figure, folder: Path, quick: bool) -> Result:
         _draw_alone(traces).write(folder / f"{figure.name}-alone.png"),
         save(data, folder / f"{figure.name}.nc"),
     )
-    return Result(figure, values, expected, files, notes)
+    return Result(figure, values, expected, files, notes, sample=sample.packets(until, len(traces)))
 
 
 def _scenario(rule: str, classes: int, rate_ai: float, start: float | None = None) -> Scenario:

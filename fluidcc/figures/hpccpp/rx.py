@@ -76,6 +76,7 @@ def make_rx(figure: Figure, folder: Path, quick: bool) -> Result:
             traces[f"{key} {name}"] = run
             values |= {f"{key}_{name}_{what}": value for what, value in _read(run).items()}
         _expect(key, case, values, expected, quick)
+    lengths = [1e3 * part * case.length for case in CASES.values()]
     ratios = [values[f"{key}_ratio"] for key in CASES]
     values["ratios_fall"] = all(a > b for a, b in itertools.pairwise(ratios))
     expected["ratios_fall"] = Check(True, 0, "slides: 5.2, 2.8, 1.7")
@@ -92,7 +93,15 @@ def make_rx(figure: Figure, folder: Path, quick: bool) -> Result:
     for key in CASES:
         data = aligned({name: traces[f"{key} {name}"] for name in ("hpcc", "rx")}, "run", ("queue", "rate"))
         files.append(save(data, folder / f"{figure.name}-{key.replace('_', '-')}.nc"))
-    return Result(figure, values, expected, tuple(files), notes)
+    return Result(
+        figure,
+        values,
+        expected,
+        tuple(files),
+        notes,
+        sample=f"{len(traces)} runs of packets of {min(lengths):.3g} to {max(lengths):.3g} ms; nothing in them is "
+        "random",
+    )
 
 
 def scenario_of(case: Case, scheme: Any, until: float) -> Scenario:

@@ -286,6 +286,9 @@ def recovery(r: Fraction = Fraction(4, 100), period: Fraction = Fraction(20, 10*
         correction=f"from half the line, whatever N, {times[0.95]:.2f} ms to 95 %, {times[0.98]:.2f} to 98, "
         f"{times[0.99]:.2f} to 99; in packets to 98 % {middle[10]:.2f} ms at N = 10, {middle[20]:.2f} at N = 20",
         corrected=all(abs(one - times[FULL]) < 0.25 * times[FULL] for one in middle.values()),
+        sample=f"{PHASES} runs of packets of {1e3 * QUICK_UNTIL:g} ms for each N, whose burst begins at evenly spaced "
+        "phases of ACC's period; medians of them, and "
+        + ", ".join(f"N = {hosts}: {each[0]:.2f} to {each[-1]:.2f} ms in all" for hosts, each in took.items()),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fluidcc.claims.claim import Finding, Way, claim, rounds_to
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import ACC
 
 
@@ -94,6 +95,9 @@ def deadlocks(runs: int = 50, counts: tuple[int, int, int] = (0, 3, 37)) -> Find
         restricted=chance[1] < 0.05,
         conditions=f"beside TIMELY; {counts[1]} of {runs} against none may be chance (p = {chance[0]:.2f}), and none "
         f"of {runs} leaves up to {upper:.1%} open",
+        sample=f"the paper's {runs} runs of each scheme: "
+        + "; ".join(f"{name}, {sample.share(count, runs)}"
+                    for name, count in zip(("ACC", "DCQCN", "TIMELY"), counts, strict=True)),
     )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ from fluidcc.papers import ACC
 
 HOSTS, LINE, LINK_DELAY = 20, Fraction(10**11, 8), Fraction(2, 10**6)  # bursts, bytes/s, s
 ABOUT = 0.1
+ALONE, BESIDE = (1.3e-3, 1.8e-3), (1.1e-3, 3e-3)  # s, windows in which F1's packets are counted
+SLOTS = 20_000  # of a count
 LINKS = 5  # of F1: host to SW1, SW1 to SW4, SW4 to R1
 
 
@@ -41,8 +43,8 @@ def pipe() -> Finding:
 def ack_rate(hosts: int = HOSTS) -> Finding:
     rate = float(share(hosts) * 8 / 10**9)
     # Until P4 has sent what each host had there before it was paused, its queue is what came; later they take turns.
-    alone = arriving(hosts, ("1s", "0s"), (1.3e-3, 1.8e-3))
-    beside = arriving(hosts, ("0s", "0s"), (1.1e-3, 3e-3))
+    alone = arriving(hosts, ("1s", "0s"), ALONE)
+    beside = arriving(hosts, ("0s", "0s"), BESIDE)
     return Finding(
         {
             "C/(N+1)": abs(rate / 4.7 - 1) < ABOUT,
@@ -51,6 +53,9 @@ def ack_rate(hosts: int = HOSTS) -> Finding:
         {"share_gbps": rate, "packets_alone_1.3_to_1.8_ms_gbps": alone, "packets_beside_f0_1.1_to_3.0_ms_gbps": beside},
         # In 0.5 ms 297 packets of F1 arrive; the hosts do not stop at once.
         [Way("rate: C/(N+1), packets of F1 alone", rate, alone, 0.05)],
+        sample="two runs of packets, over "
+        + " and ".join(f"{1e3 * since:g} to {1e3 * until:g} ms" for since, until in (ALONE, BESIDE))
+        + "; nothing in them is random",
     )
 
 
@@ -70,7 +75,7 @@ def excess(trip: int = 400, every: int = 21) -> Finding:
     queue = sent = acknowledged = 0
     flying: deque[int] = deque()  # when each packet or its ACK is back
     apart = steady = 0
-    for slot in range(20_000):
+    for slot in range(SLOTS):
         sends = slot % (7 if 3000 < slot < 9000 else every) == 0
         queue += sends
         sent += sends
@@ -91,6 +96,7 @@ def excess(trip: int = 400, every: int = 21) -> Finding:
             Way("in flight: sequence numbers, queue and wire", sent - acknowledged, queue + len(flying)),
             Way("the pipe: trip over the gap of departures, counted in flight", trip // every, len(flying), 0.06),
         ],
+        sample=f"one count of {SLOTS} slots; nothing in it is random",
     )
 
 

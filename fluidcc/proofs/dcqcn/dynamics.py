@@ -14,6 +14,7 @@ import numpy as np
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import DCQCN
 from fluidcc.units import Rate
 
@@ -93,6 +94,7 @@ def variation() -> Finding:
         [Way("oscillations at g = 1/256: step of 1 us, of 0.5 us", oscillations[2], half[2], 0.05)],
         restricted=last > 0,
         conditions=f"down to g = 1/{1 / GAINS[last]:.0f}",
+        sample=sample.fluid(UNTIL, len(GAINS), since=SETTLED),
     )
 
 
@@ -117,6 +119,7 @@ def starvation() -> Finding:
         ],
         correction=f"up to {most} flows, which have a fixed point, the queue does not run empty",
         corrected=shares.get(f"N_{most}") == 0,
+        sample=sample.fluid(UNTIL, len(shares), since=UNTIL / 2),
     )
 
 
@@ -130,6 +133,7 @@ def alpha_timer() -> Finding:
         {"as printed": change < 0.1},  # "barely": less than 10 %
         {f"mean_gap_gbps_{name}_us": gap for name, gap in gaps.items()} | {"relative_change": change},
         [Way("gap at 110 us: step of 1 us, of 0.5 us", gaps["tau'_110"], _gap("tau'_110", STEP / 2) / GBPS, 0.01)],
+        sample=sample.fluid(UNTIL, len(gaps), since=SETTLED),
     )
 
 
@@ -155,6 +159,15 @@ def packets() -> dict[int, dict[str, float]]:
     return found
 
 
+def incasts() -> str:
+    """What `packets` draws."""
+    return (
+        f"{len(SENDERS)} incasts of {min(SENDERS)} to {max(SENDERS)} senders in packets, seeds 1 to {len(SENDERS)}, "
+        f"which draw {sample.MARKS}: one each, so no interval; over {1e3 * PACKETS_SINCE:g} to "
+        f"{1e3 * PACKETS_UNTIL:g} ms"
+    )
+
+
 @claim("dcqcn-61-total", DCQCN, "6.1", "total throughput of K:1 incast is always above 39 Gb/s, K = 1 to 19", slow=True)
 def total() -> Finding:
     totals = {count: at["total_gbps"] for count, at in packets().items()}
@@ -167,6 +180,7 @@ def total() -> Finding:
         [Way("total of 2 senders: packets, fluid", totals[2], float(modelled), 0.05)],
         restricted=all(value > 39 for count, value in totals.items() if count < first),
         conditions=f"K < {first}, of {', '.join(map(str, SENDERS))}: there the queue cycles and runs empty",
+        sample=f"{incasts()}; {sample.fluid(UNTIL, since=PACKETS_SINCE)}",
     )
 
 
@@ -185,6 +199,7 @@ def queue() -> Finding:
         | {f"p95_bytes_{count}": at["queue_p95_bytes"] for count, at in packets().items()}
         | {f"fixed_point_bytes_{n}": value for n, value in fixed_point.items()},
         [Way("exceeded with 9 senders: packets, fixed point", most[9] > 100e3, fixed_point[9] > 100e3)],
+        sample=incasts(),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import DCQCN
 from fluidcc.units import Rate
 
@@ -21,6 +22,7 @@ from .fixed_point import PMAX, marking, queue
 
 GBPS = Rate(1e9 / 8)
 STEP, SAMPLED, UNTIL, FROM, LAST = 1e-6, 10e-6, 200e-3, 10e-3, 180e-3  # s
+PACKETS_SINCE, PACKETS_UNTIL, SEED = 50e-3, 250e-3, 1  # s, of runs of packets
 ABOUT = 0.1
 GAINS = (16, 64, 256, 1024)
 HALVED = (  # cases that are run with half the step, too
@@ -90,6 +92,16 @@ def fluid(step: float = STEP) -> dict[str, dict[str, float]]:
     return found
 
 
+def cells(runs: int, *, since: float = LAST) -> str:
+    """What so many of `fluid`'s cases are a sample of."""
+    return sample.fluid(UNTIL, runs, since=since)
+
+
+def incasts(runs: int = 1, drawn: str = sample.MARKS) -> str:
+    """What `packets` draws in so many runs."""
+    return sample.packets(PACKETS_UNTIL, runs, since=PACKETS_SINCE, seeds=SEED, drawn=drawn)
+
+
 def halved(name: str, key: str, tolerance: float) -> Way:
     """The number again with half the step."""
     return Way(f"{key} of {name}: step of 1 us, of 0.5 us", fluid()[name][key], fluid(STEP / 2)[name][key], tolerance)
@@ -108,6 +120,7 @@ def strawman() -> Finding:
         {"as printed": at["last_gap"] >= 1},
         {"last_20_ms_gbps": [at["fast"], at["slow"]], "mean_gap_gbps": at["mean_gap"]},
         [halved("strawman", "fast", 0.01)],
+        sample=cells(1),
     )
 
 
@@ -128,6 +141,7 @@ def remedies() -> Finding:
         {f"last_gap_gbps_{name}": gap for name, gap in gaps.items()}
         | {f"converges_{name}": gap < 1 for name, gap in gaps.items()},
         [halved("timer_55us", "last_gap", 0.05), halved("byte_counter_10MB", "last_gap", 0.05)],
+        sample=cells(len(gaps)),
     )
 
 
@@ -149,6 +163,7 @@ def pmax() -> Finding:
         restricted=fluid()["pmax_1"]["last_gap"] < 1 and empty[1] == 0 and all(empty[n] > 0 for n in faster),
         conditions="it converges, and its queue never runs empty; faster, but with an empty queue, are "
         + ", ".join(f"{n} % (mean gap {gaps[n]:.2f} in place of {gaps[1]:.2f} Gb/s)" for n in faster),
+        sample=cells(len(gaps), since=FROM),
     )
 
 
@@ -162,6 +177,7 @@ def half_increase() -> Finding:
             "below_1_gbps_from_s": [whole["converged_s"], half["converged_s"]],
         },
         [halved("r_ai_20", "mean_gap", 0.01)],
+        sample=cells(2, since=FROM),
     )
 
 
@@ -172,7 +188,8 @@ def packets(senders: int, **options: Any) -> dict[str, float]:
     from fluidcc.figures.common import SWITCH
 
     scenario = fc.incast(senders, **SWITCH, **options)
-    summary = fc.simulate(scenario, 250e-3, window=(50e-3, 250e-3), engine="packet", seed=1).summary
+    window = (PACKETS_SINCE, PACKETS_UNTIL)
+    summary = fc.simulate(scenario, PACKETS_UNTIL, window=window, engine="packet", seed=SEED).summary
     return summary["queue_bytes"] | {"utilisation": summary["utilisation"]}
 
 
@@ -189,6 +206,7 @@ def shallow() -> Finding:
         [Way("utilisation of 2: packets, fluid (1 where the queue is never empty)", used[2], float(modelled), 0.01)],
         restricted=modelled and min(used[2], used[4]) >= 0.99,
         conditions=f"up to 4 flows; in packets 8 use {used[8]:.1%}, and with Kmin = 40 KB {deeper:.1%}",
+        sample=f"{incasts(len(used) + 1)}; {cells(1, since=UNTIL / 4)}",
     )
 
 
@@ -212,6 +230,7 @@ def timer() -> Finding:
                 seen[25] > seen[55],
             )
         ],
+        sample=f"{cells(len(fixed_points))}; {incasts(len(seen))}",
     )
 
 
@@ -224,7 +243,7 @@ def second_flow(since: float = 20e-3, until: float = 100e-3) -> Finding:
     scenario = fc.incast(2, start=[0.0, 10e-3], **SWITCH)
     fluid_options = {"dt": STEP, "estimate_error": False}
     found = {}
-    for engine, options in (("fluid", fluid_options), ("packet", {"engine": "packet", "seed": 1})):
+    for engine, options in (("fluid", fluid_options), ("packet", {"engine": "packet", "seed": SEED})):
         trace = fc.simulate(scenario, until, sample_interval=SAMPLED, **options)
         time, queue_at = trace["time"].values, trace["queue"].values[:, 0]
         rates = trace["rate" if engine == "fluid" else "pacing_rate"].values / GBPS
@@ -248,6 +267,8 @@ def second_flow(since: float = 20e-3, until: float = 100e-3) -> Finding:
         restricted=rates_alike,
         conditions=f"mean rates; the first peak of the queue is {model['peak_bytes'] / 1e3:.0f} KB in the fluid, "
         f"{seen['peak_bytes'] / 1e3:.0f} KB in packets, whose CNPs need not wait for tau* = 50 us",
+        sample=f"{sample.fluid(until, since=since)}; "
+        + sample.packets(until, since=since, seeds=SEED, drawn=sample.MARKS),
     )
 
 
@@ -258,7 +279,8 @@ def twenty() -> Finding:
     from fluidcc.schemes.dcqcn import PRESETS
 
     cell = (*PRESETS["paper"][:2], ((20.0, 40 * GBPS),))
-    model = simulate(side_by_side([cell]), 250e-3, window=(50e-3, 250e-3), estimate_error=False)
+    window = (PACKETS_SINCE, PACKETS_UNTIL)
+    model = simulate(side_by_side([cell]), PACKETS_UNTIL, window=window, estimate_error=False)
     modelled, seen = model.summary["queue_bytes"]["p95"], packets(20)["p95"]
     return Finding(
         {
@@ -277,6 +299,7 @@ def twenty() -> Finding:
         correction="20 flows have no fixed point (p* > Pmax); the queue cycles, empty at times, with a p95 of "
         f"{modelled / 1e3:.0f} KB in the fluid and {seen / 1e3:.0f} KB in packets",
         corrected=marking(20) > PMAX and packets(20)["p5"] == 0,
+        sample=f"{incasts()}; {sample.fluid(PACKETS_UNTIL, since=PACKETS_SINCE)}",
     )
 
 
@@ -297,6 +320,7 @@ def twenty_dctcp() -> Finding:
         {"within 10 %": abs(seen["p95"] / 162.9e3 - 1) < ABOUT},
         {"packets_p95_bytes": seen["p95"], "packets_max_bytes": seen["max"], "model_max_bytes": highest * 1e3},
         [Way("largest queue: packets, DCTCP's model K + N", seen["max"], highest * 1e3, 0.1)],
+        sample=incasts(drawn=""),
     )
 
 
@@ -312,6 +336,7 @@ def shorter() -> Finding:
         | {"dcqcn_utilisation": ours["utilisation"], "dctcp_utilisation": theirs["utilisation"]},
         restricted=ours["mean"] < theirs["mean"] / 2,
         conditions=f"the mean; DCQCN's cycles reach higher, and use {ours['utilisation']:.0%} of the line",
+        sample=f"DCQCN: {incasts()}; DCTCP: {incasts(drawn='')}",
     )
 
 

@@ -13,7 +13,7 @@ from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN, ECN_OR_DELAY
 
 from .fixed_point import KMAX, KMIN, PACKET, PMAX, R_AI, TAU, TAU_PRIME, B, C, F, T, marking, most_flows, queue
-from .settings import ABOUT, GAINS, STEP, fluid, halved
+from .settings import ABOUT, FROM, GAINS, STEP, cells, fluid, halved
 
 
 def linear(flows: int, g: float = 1 / 256) -> tuple[np.ndarray, np.ndarray]:
@@ -128,6 +128,7 @@ def slower_gain() -> Finding:
         restricted=len(below) > 2 and below == sorted(below, reverse=True) and speeds[256] < speeds[16],
         conditions=f"in the long run, from g = 1/{low} on: differences decay by {decays}; not in the transient "
         f"from 40 and 0 Gb/s, whose gap is below 1 Gb/s after {transient} ms",
+        sample=f"the long run is computed; the transient: {cells(len(GAINS), since=FROM)}",
     )
 
 
@@ -174,6 +175,7 @@ def more_latency() -> Finding:
         restricted=at[100]["last_gap"] < 1,
         conditions=f"the rates; the queue does not settle: beyond tau* = {critical * 1e6:.2f} us it cycles, empty "
         f"{at[100]['empty']:.0%} of the time",
+        sample=cells(len(at)),
     )
 
 
@@ -201,6 +203,7 @@ def settles(flows: int = 10) -> Finding:
         restricted=amplitude["from_line_rate"] < ABOUT * fixed_point,
         conditions=f"from line rate; from its rates and alpha, but without a queue, {flows} flows cycle for ever, with "
         f"up to {at['without_queue']['most_queue'] / 1e3:.0f} KB",
+        sample=cells(len(at)),
     )
 
 
@@ -222,6 +225,7 @@ def not_monotonic() -> Finding:
             for n in (4, 9, 14)
             for delay, grows in [(critical[n], fluid()[f"{n}_at_65us"]["growth"] > 1)]
         ],
+        sample=f"the verdict is computed; beside it {cells(3)}",
     )
 
 
@@ -254,6 +258,7 @@ def margin(flows: int = 10) -> Finding:
         correction=f"stable for all N <= {most} that have a fixed point; least so, to "
         f"{1e6 * min(critical.values()):.1f} us, at N = {min(critical, key=lambda n: critical[n])}",
         corrected=min(critical.values()) > 50e-6,
+        sample=f"the verdict is computed; beside it {cells(1)}",
     )
 
 

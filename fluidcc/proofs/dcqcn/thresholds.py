@@ -9,11 +9,13 @@ import sympy
 
 from fluidcc.claims.claim import Finding, Way, claim, cut_to, rounds_to
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import DCQCN
-from fluidcc.proofs.queues import delay_behind
+from fluidcc.proofs.queues import BEHIND, delay_behind
 
 BUFFER, PORTS, HEADROOM, BETA = Fraction(12_000_000), 32, Fraction(22_400), 8  # bytes; Arista 7050QX32, section 4
 LINE = Fraction(40 * 10**9, 8)  # bytes/s
+UNTIL = 2e-3  # s, a run of packets, of which the second half is measured
 
 
 def shared() -> Fraction:
@@ -90,12 +92,13 @@ def packets(size: int = 1500) -> Finding:
 
     count = LINE * Fraction(50, 10**6) / size
     scenario = fc.incast(1, rate="40Gbps", scheme="none", packet_size=float(size))
-    run = fc.simulate(scenario, 2e-3, window=(1e-3, 2e-3), engine="packet")
+    run = fc.simulate(scenario, UNTIL, window=(UNTIL / 2, UNTIL), engine="packet")
     seen = run.summary["goodput_bytes_per_s"][0] * 50e-6 / size
     return Finding(
         {"as printed": cut_to(float(count), "166")},
         {"packets": count, "packets_in_the_engine": seen},
         [Way("packets in 50 us: quotient, packet engine over 1 ms (1 of 3333)", float(count), seen, 3e-4)],
+        sample=sample.packets(UNTIL, since=UNTIL / 2),
     )
 
 
@@ -121,6 +124,7 @@ def delay(queue: int = 100_000) -> Finding:
         {"as printed": rounds_to(float(time), "20")},
         {"delay_us": time},
         [Way("us: quotient, packets behind as many others", float(time), 1e6 * delay_behind(queue, float(LINE)), 1e-9)],
+        sample=BEHIND,
     )
 
 

@@ -15,16 +15,22 @@ from scipy.optimize import brentq, root
 import fluidcc as fc
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import ECN_OR_DELAY, VAI
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.timely import PRESETS
 
-from .equations import Swift, Timely, cycle, dctcp_trace, patched_rhs, swift_rhs, swift_targets, timely_rhs
+from .equations import ROUND_TRIPS, Swift, Timely, cycle, dctcp_trace, patched_rhs, swift_rhs, swift_targets, timely_rhs
 from .formulas import formulas, value
 
 DCTCP = "DCTCP, SIGCOMM 2010"
 DCTCP_ANALYSIS = "Analysis of DCTCP, SIGMETRICS 2011"
+SWIFT_FLOWS, UNEQUAL = (4, 16, 64), (0.6, 1.4)  # numbers of flows; drawn windows over those at equilibrium
+SPLITS = 200  # of C and q, drawn
+PATCHED_FLOWS, STARTS = (2, 10, 40), 5  # numbers of flows; drawn starts of the search for roots, each
+SAWTOOTHS = ((2, 1 / 16), (8, 1 / 16), (16, 1 / 16), (2, 1 / 256), (8, 1 / 256))  # flows, g
+SLOW, FAST = 100e-3, 40e-3  # s, runs of the sawtooth of fewer than 8 flows, and of others
 
 
 @claim(
@@ -50,7 +56,7 @@ def scaled_targets() -> Finding:
     (many,) = sympy.solve(found["swift.window"], sympy.Symbol("N", positive=True))
     fewest, most = (value(many, **at, x=end**0.5) for end in (own.most, own.least))
     ways, equal = [], True
-    for flows in (4, 16, 64):
+    for flows in SWIFT_FLOWS:
 
         def signs(one: float, n: int = flows) -> float:
             return float(swift_rhs(np.full(n, one), own)[0])
@@ -62,7 +68,7 @@ def scaled_targets() -> Finding:
         )
         # All flows at their targets, from unequal windows.
         rng = np.random.default_rng(flows)
-        start = window(flows) * rng.uniform(0.6, 1.4, flows)
+        start = window(flows) * rng.uniform(*UNEQUAL, flows)
         settled_run = root(
             lambda w: w.sum() / own.C - swift_targets(w, own), start, tol=1e-13, options={"xtol": 1e-13}
         ).x
@@ -74,8 +80,8 @@ def scaled_targets() -> Finding:
     return Finding(
         {"whatever the windows": not still},
         {
-            "window_packets": {n: window(n) for n in (4, 16, 64)},
-            "delay_s": {n: n * window(n) / own.C for n in (4, 16, 64)},
+            "window_packets": {n: window(n) for n in SWIFT_FLOWS},
+            "delay_s": {n: n * window(n) / own.C for n in SWIFT_FLOWS},
             "unequal_windows_at_equilibrium": unequal,
             "flows_at_fs_max": fewest,
             "flows_at_fs_min": most,
@@ -84,6 +90,9 @@ def scaled_targets() -> Finding:
         restricted=bool(single) and equal,
         conditions=f"windows between fs_min and fs_max, here of {np.ceil(fewest):.0f} to {most:.0f} flows: equal ones "
         "are the one equilibrium; beyond, targets are equal and any split settles",
+        sample=f"that equal windows are the only equilibrium: one search from drawn windows, {UNEQUAL[0]:g} to "
+        f"{UNEQUAL[1]:g} times these, for {sample.listed(SWIFT_FLOWS)} flows each (seed: their number); the rest draws "
+        "nothing",
     )
 
 
@@ -99,7 +108,7 @@ def continuum(flows: int = 3) -> Finding:
     moves: dict[bool, float] = {}
     for strict in (False, True):
         states = []
-        for _ in range(200):
+        for _ in range(SPLITS):
             q = own.C * rng.uniform(own.low, own.high)
             states.append(np.concatenate([[q], np.zeros(flows), own.C * rng.dirichlet(np.ones(flows))]))
         moves[strict] = max(np.abs(timely_rhs(s, s[0], flows, own, strict=strict)).max() / own.C for s in states)
@@ -127,6 +136,8 @@ def continuum(flows: int = 3) -> Finding:
         restricted=moves[True] < 1e-12,
         conditions="the increase only at g < 0; at g <= 0, as printed, rates grow by delta/tau*, here "
         f"{grows / own.C:.3g} C/s, at each of these, and there is no fixed point",
+        sample=f"{SPLITS} drawn splits of C among {flows} flows, each with a drawn queue, for each reading (seed 1); "
+        "the numbers are the largest of them, not estimates",
     )
 
 
@@ -159,12 +170,12 @@ def patched() -> Finding:
     silent = np.array([(1 + own.delta / own.beta / own.C) * at["qprime"], 0.0, 0.0, 1e-9, own.C])
     stays = float(np.abs(patched_rhs(silent, 2, own)).max() / own.C) < 1e-12
     ways, unique = [], True
-    for flows in (2, 10, 40):
+    for flows in PATCHED_FLOWS:
         queue = value(found["patched.queue"].rhs, **at, N=flows)
         rng = np.random.default_rng(flows)
         scale = np.concatenate([[queue], np.ones(flows), np.full(flows, own.C / flows)])
         fixed_points = []
-        for _ in range(5):
+        for _ in range(STARTS):
             start = np.concatenate(
                 [[rng.uniform(0.9, 1.3)], rng.uniform(-0.1, 0.1, flows), rng.uniform(0.5, 1.5, flows)]
             )
@@ -195,12 +206,14 @@ def patched() -> Finding:
         {"for any N and start": few and many and not stays},
         {
             "most_flows": most,
-            "q_over_q'": {n: value(found["patched.queue"].rhs, **at, N=n) / at["qprime"] for n in (2, 10, 40)},
+            "q_over_q'": {n: value(found["patched.queue"].rhs, **at, N=n) / at["qprime"] for n in PATCHED_FLOWS},
         },
         ways,
         restricted=printed and bool(shrinks) and unique and few,
         conditions=f"fewer than beta C (T_high/T_low - 1)/delta = {most:.0f} flows, beyond which q* is above C T_high, "
         "where another rule holds; and every flow sends: with tau* = Seg/R a rate of 0 stays",
+        sample=f"that the fixed point is the only one: searches from {STARTS} drawn states for each of "
+        f"{sample.listed(PATCHED_FLOWS)} flows (seed: the number of flows); the rest draws nothing",
     )
 
 
@@ -232,6 +245,7 @@ def no_equilibrium(C: float = 1.25e6, D: float = 100e-6, K: float = 60.0) -> Fin
         ],
         restricted=bool(kept) and found["dctcp.unmarked"].rhs.is_positive is True,
         conditions=f"N < (C D + K)/2, here {most:g}; with more all is marked for ever: W = 2, alpha = 1, q = 2 N - C D",
+        sample=f"{len(few) + 1} integrations of the fluid over {ROUND_TRIPS} round trips each; nothing is drawn",
     )
 
 
@@ -247,7 +261,7 @@ def _amplitude(flows: int, g: float) -> tuple[dict[str, float], float, float]:
     # alpha starts where the formula has it: from 1 it would take some 1/g round trips.
     scheme = fc.DCTCP(g=g, initial_alpha=value(formulas()["dctcp.alpha.leading"].rhs, **at))
     of = fc.incast(1, multiplicity=flows, rate=rate, delay=delay, scheme=scheme, marking=marking)
-    trace = fc.simulate(of, 40e-3 if fast else 100e-3, sample_interval="2us", estimate_error=False)
+    trace = fc.simulate(of, FAST if fast else SLOW, sample_interval="2us", estimate_error=False)
     amplitude, period = cycle(trace["time"].values, trace["queue"].values[:, 0] / 1e3)
     return at | {"W_peak": at["W"] + 1}, amplitude, period
 
@@ -273,7 +287,7 @@ def sawtooth() -> Finding:
         return value(found["dctcp.hold.windows"].rhs, **at, alpha=alpha) - n
 
     readings, ways, evidence, close, worst = {"amplitude": True, "period": True}, [], {}, [], 0.0
-    for flows, g in ((2, 1 / 16), (8, 1 / 16), (16, 1 / 16), (2, 1 / 256), (8, 1 / 256)):
+    for flows, g in SAWTOOTHS:
         at, amplitude, period = _amplitude(flows, g)
         plain = [value(found[f"dctcp.{name}.leading"].rhs, **at) for name in ("amplitude", "period")]
         off = [one / other - 1 for one, other in zip(plain, (amplitude, period), strict=True)]
@@ -302,6 +316,8 @@ def sawtooth() -> Finding:
         restricted=same and all(close),
         conditions="g times the windows of a cycle << 1 (g = 1/256), and windows of some 60 packets or more; "
         f"at g = 1/16 within {100 * worst:.0f} %",
+        sample=f"{len(SAWTOOTHS)} runs of the fluid of {1e3 * FAST:g} to {1e3 * SLOW:g} ms, of which the second half "
+        "counts; nothing is drawn",
     )
 
 

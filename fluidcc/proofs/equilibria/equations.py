@@ -10,6 +10,7 @@ import dataclasses
 import numpy as np
 
 Array = np.ndarray
+ROUND_TRIPS = 1500  # of an integration of DCTCP
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +83,7 @@ def swift_rhs(windows: Array, own: Swift) -> Array:
 
 
 def dctcp_trace(
-    flows: float, C: float, D: float, K: float, g: float = 1 / 16, round_trips: int = 1500
+    flows: float, C: float, D: float, K: float, g: float = 1 / 16, round_trips: int = ROUND_TRIPS
 ) -> tuple[Array, Array, Array]:
     """Time, window and queue of the fluid of DCTCP's analysis, by Heun's method, 100 steps in a round trip.
 

@@ -9,7 +9,7 @@ import numpy as np
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import VAI
-from fluidcc.proofs.queues import delay_behind
+from fluidcc.proofs.queues import BEHIND, delay_behind
 
 
 def decreased(rates: tuple[int, int], marked: Fraction, per_packet: bool) -> list[Fraction]:
@@ -120,6 +120,7 @@ def queue_delay(queue: Fraction = Fraction(50_000), rate: Fraction = Fraction(10
         {"delay_us": delay},
         [Way("us: quotient, packets behind as many others",
              delay, 1e6 * delay_behind(float(queue), float(rate)), 1e-9)],
+        sample=BEHIND,
     )  # fmt: skip
 
 

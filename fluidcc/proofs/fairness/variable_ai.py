@@ -18,9 +18,11 @@ from typing import Any
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures.sample import share
 from fluidcc.papers import VAI
 
 DIV, THRESH, BANK_CAP, AI_CAP, CONSTANT, BASE = Fraction(1), Fraction(50), 1000, 100, 8, 50  # KB, KB, tokens, Mb/s
+HISTORIES, LENGTH = 60, 60  # drawn; round trips of each
 MOST_TRIPS = 3000
 
 
@@ -128,7 +130,7 @@ def dead_store() -> Finding:
 def balance(bank_cap: int | None = BANK_CAP, ai_cap: int | None = AI_CAP) -> Finding:
     """Algorithms with these caps, held against the paper's."""
     most = spent_at_once = made = left = Fraction(0)
-    for rows in histories(60, 60, seed=1):
+    for rows in histories(HISTORIES, LENGTH, seed=1):
         sender = Sender(bank_cap=bank_cap, ai_cap=ai_cap)
         for queue, none, adjustment in rows:
             sender.round_trip(queue, none)
@@ -139,8 +141,15 @@ def balance(bank_cap: int | None = BANK_CAP, ai_cap: int | None = AI_CAP) -> Fin
         left += sender.bank + sender.spent + sender.lost
     return Finding(
         {"as printed": most <= BANK_CAP and spent_at_once <= AI_CAP},
-        {"most_in_the_bank": most, "most_spent_at_once": spent_at_once, "tokens_created": float(made), "histories": 60},
+        {
+            "most_in_the_bank": most,
+            "most_spent_at_once": spent_at_once,
+            "tokens_created": float(made),
+            "histories": HISTORIES,
+        },
         [Way("tokens created; spent, lost to Bank_Cap and left in the bank", made, left)],
+        sample=f"{HISTORIES} drawn histories of {LENGTH} round trips, seed 1, each exactly; a search for an exception, "
+        "no estimate",
     )
 
 
@@ -183,7 +192,7 @@ def no_feedback(
     worst = max(run[2] for run in runs.values())
     made = {n: run[0] for n, run in runs.items()}
     held = at_reset = 0
-    for rows in histories(60, 60, seed=2):
+    for rows in histories(HISTORIES, LENGTH, seed=2):
         sender, congested, holds = Sender(), 0, True
         for queue, none, adjustment in rows:
             before = sender.dampener
@@ -199,7 +208,7 @@ def no_feedback(
     return Finding(
         {
             "an increase makes no tokens": not any(made.values()),
-            "none are left and none are made as the dampener is reset": held == 60 and at_reset > 0,
+            "none are left and none are made as the dampener is reset": held == HISTORIES and at_reset > 0,
         },
         {
             "resets_with_an_empty_bank_and_no_congestion": at_reset,
@@ -209,16 +218,18 @@ def no_feedback(
             "largest_increase_mbps": float(worst),
         },
         [
-            Way("histories in which bound and reset hold: checked, all", held, 60),
+            Way("histories in which bound and reset hold: checked, all", held, HISTORIES),
             *(Way(f"whether it ends, {n} flows: run, queue of base_AI", ends[n], small[n]) for n in flows),
         ],
-        restricted=held == 60 and ends == small and worst <= AI_CAP * BASE,
+        restricted=held == HISTORIES and ends == small and worst <= AI_CAP * BASE,
         conditions=(
             "as boundedness: an increase can itself make tokens, but is at most AI_Cap base_AI, and at most AI_Cap "
             "base_AI/(1 + n/8), or base_AI, in the n-th such RTT in a row; it ends if base_AI alone stays below "
             "Token_Thresh, "
             f"as with {named(ends, True)} flows, and does not with {named(ends, False)}"
         ),
+        sample=f"{HISTORIES} drawn histories of {LENGTH} round trips, seed 2, each exactly: bound and reset hold in "
+        f"{share(held, HISTORIES)}; {len(flows)} runs of up to {MOST_TRIPS} round trips draw nothing",
     )
 
 

@@ -15,7 +15,7 @@ from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import HPCC
 
-from .networks import BATCH, LARGE, STEPS, Network, batch, family, float_step
+from .networks import BATCH, LARGE, STEPS, Network, batch, family, float_step, sample_of
 from .smt import SMALLER, by_solver
 
 ROUND_OFF = 1e-12
@@ -32,6 +32,8 @@ def one_step() -> Finding:
         {"as printed": reached == len(single)},
         {"networks": len(single), "on_target_after_one_step": reached},
         [Way("load after one step, exact and floats", 1.0, float(after.max()), ROUND_OFF)],
+        sample=f"all {len(single)} small networks of one link, exactly; and {BATCH} random ones of {LARGE[1]} paths, "
+        "seeds 3 and 4",
     )
 
 
@@ -60,6 +62,7 @@ def feasible() -> Finding:
             Way("largest load after the first step: all small networks, random larger ones", most, largest, ROUND_OFF),
             *ways,
         ],
+        sample=sample_of(),
     )
 
 
@@ -83,6 +86,7 @@ def monotone() -> Finding:
             Way("least growth after step 1: all small networks, random larger ones", least, smallest, ROUND_OFF),
             *ways,
         ],
+        sample=sample_of(),
     )
 
 
@@ -100,6 +104,7 @@ def saturated() -> Finding:
         {"as printed": missed == 0},
         {"networks": len(family()), "missed": missed} | solver,
         [Way("its load after one step: exact, and least in random larger networks", 1, after.min(), ROUND_OFF), *ways],
+        sample=sample_of(),
     )
 
 
@@ -122,6 +127,7 @@ def depends_on_start() -> Finding:
         {"as printed": ends[0] != ends[1]},
         {"from_1_1": ends[0], "from_1_2": ends[1], "ratios_on_equal_paths_kept": kept},
         [Way("ratio of the two rates: by iteration, by invariance", ends[1][1] / ends[1][0], 2 if kept else 0)],
+        sample=f"two starts of one network, and all {len(family())} small networks, exactly",
     )
 
 

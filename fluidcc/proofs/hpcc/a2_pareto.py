@@ -23,14 +23,17 @@ import numpy as np
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import HPCC
 from fluidcc.theory.recursion.pareto import pareto, residual
 
 from . import smt
-from .networks import BATCH, LARGE, STEPS, Network, Rates, arrays, batch, family, float_step, networks
+from .networks import BATCH, LARGE, STEPS, Network, Rates, arrays, batch, family, float_step, networks, sample_of
 
 MANY = 5_000  # steps in floats
 ITERATED = 12  # of them in 140 digits
+DRAWN, DRAWN_SEED = 1000, 1  # networks of two to four links and paths
+LARGER = 50  # of the random batch, with the repair
 
 
 def smallest_failing() -> Network:
@@ -44,7 +47,7 @@ def smallest_failing() -> Network:
     raise LookupError("no network fails")
 
 
-def share_failing(count: int = 1000, seed: int = 1) -> float:
+def share_failing(count: int = DRAWN, seed: int = DRAWN_SEED) -> float:
     """Share of random networks, two to four links and paths, that fail (iii)."""
     draw = random.Random(seed)
     failing = 0
@@ -116,6 +119,7 @@ def finite() -> Finding:
     ratio = frozen / least.capacities[k]
     closed = [1 / (1 / limit + ratio ** (n - 1) * (1 / run[1][j] - 1 / limit)) for n in range(1, STEPS + 1)]
     again = pareto(*arrays(least), steps=STEPS, exact=True)
+    random_share = share_failing()
     printed = Network(((0, 1), (0,), (1,)), (Fraction(1), Fraction(2)), (Fraction(1),) * 3).trajectory(5)
     solver, ways, unrefuted = searched()
     return Finding(
@@ -130,7 +134,7 @@ def finite() -> Finding:
             },
             "three_flows_each_start_1_capacities_1_2": [rates[2] for rates in printed],
             "failing_share_of_small_networks": len(failing) / len(family()),
-            "failing_share_of_random_networks": share_failing(),
+            "failing_share_of_random_networks": random_share,
             "small_networks": len(family()),
             "most_steps_beyond_I_where_finite": max(late, default=0),
         }
@@ -147,6 +151,8 @@ def finite() -> Finding:
         correction=f"R(n) converges to a Pareto optimal R, geometrically (hpcc-a2-rate), in general never reaching it: "
         f"{len(failing)} of {len(family())} small networks are not there after I steps",
         corrected=all(rates[j] < limit for rates in run[1:]) and closed[-1] < limit,
+        sample=f"all {len(family())} small networks, exactly; and random ones of two to four links and paths, "
+        f"seed {DRAWN_SEED}, of which {sample.share(round(random_share * DRAWN), DRAWN)} fail",
     )
 
 
@@ -207,6 +213,7 @@ def limit() -> Finding:
         {"as printed": proved and least > 1 - 1e-9},
         {"small_networks": len(family()), "random_networks": BATCH, "steps": len(end.gaps), "least_m_j": least},
         [Way("m_j of every path in the limit: by the bound, by iteration", 1, least, 1e-9)],
+        sample=sample_of(),
     )
 
 
@@ -262,6 +269,7 @@ def corrected_rate() -> Finding:
             f" {np.median(formula):.2f} in the median of {BATCH} networks, {max(formula):.2f} at most"
         ),
         corrected=hold,
+        sample=f"{sample_of()}, of which {len(iterated)} in 140 digits; median and largest rate are of these networks",
     )
 
 
@@ -301,7 +309,7 @@ def removal() -> Finding:
     # Larger networks, from the rounded numbers.
     shares, start = batch()
     larger = []
-    for net in range(50):
+    for net in range(LARGER):
         links = tuple(tuple(map(int, np.flatnonzero(shares[net, :, j]))) for j in range(LARGE[1]))
         capacities = [Fraction(round(1e3 / row.max()), 1000) if row.max() else Fraction(1) for row in shares[net]]
         network = Network(links, tuple(capacities), tuple(Fraction(round(1e3 * x), 1000) for x in start[net]))
@@ -326,6 +334,7 @@ def removal() -> Finding:
         f"steps, here {max(steps for *_, steps in repaired)}; as printed {stalled} of {len(repaired)} small networks "
         "have a step without one",
         corrected=optimal and margin <= 0 and all(larger),
+        sample=sample_of(LARGER),
     )
 
 

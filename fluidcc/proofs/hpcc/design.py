@@ -11,10 +11,16 @@ import numpy as np
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import HPCC
 
 LINE = 100e9 / 8  # bytes/s, section 5.4's links
 ABOUT = 0.1
+SLOTS = 6000  # of a count
+ROUND = 1e-3  # s, runs of an incast's first round
+QUEUE, LEFT_OUT, MODELLED = 10e-3, 1e-3, 2e-3  # s: runs of queues, what their means leave out; the fluid's run
+FINITE, ENDLESS, SINCE = 2e-3, 4e-3, 1e-3  # s, runs of settings; from when on the endless ones' queue is measured
+ETAS, STAGES = (0.95, 0.965, 0.98), (0, 1, 5)
 
 
 class Slots(NamedTuple):
@@ -26,7 +32,7 @@ class Slots(NamedTuple):
     elsewhere: float
 
 
-def slots(windows: tuple[int, int, int] = (40, 50, 35), trip: int = 60, count: int = 6000) -> Slots:
+def slots(windows: tuple[int, int, int] = (40, 50, 35), trip: int = 60, count: int = SLOTS) -> Slots:
     """Fixed windows of A over links 1 and 2, B over 1, C over 2; one packet per slot, all of the same base RTT.
 
     Link 1 is looked at. Its txRate is over the last base RTT: what left it in so many slots.
@@ -81,6 +87,7 @@ def lower_bound() -> Finding:
                 0.01,
             ),
         ],
+        sample=f"two counts of {SLOTS} slots, of one network each; nothing in them is random",
     )
 
 
@@ -95,7 +102,7 @@ def incast(senders: int, engine: str) -> dict[str, float]:
     scenario = resolve(hpcc_incast(senders))
     T = largest_base_rtt(scenario)
     options: dict[str, Any] = {"seed": 1} if engine == "packet" else {"estimate_error": False}
-    trace = fc.simulate(scenario, "1ms", engine=engine, sample_interval=1e-7, **options)
+    trace = fc.simulate(scenario, ROUND, engine=engine, sample_interval=1e-7, **options)
     queue = trace["queue"].values[:, 0]
     return {
         "peak": float(queue.max()) / (LINE * T),
@@ -126,6 +133,7 @@ def one_round(senders: int = 16) -> Finding:
         restricted=sum(after) == 1,
         conditions=f"A.2's rates; in packets the queue takes {late[2]:.1f} (2 senders) to {late[senders]:.1f} RTTs "
         "longer to drain than if nothing more were sent",
+        sample=f"{sample.packets(ROUND, len(late))}; {sample.fluid(ROUND, len(late))}",
     )
 
 
@@ -136,9 +144,13 @@ def settled(w_ai: float, preset: str = "hpcc-eval") -> tuple[float, float, float
     from fluidcc.figures.hpcc.common import hpcc_incast
 
     scenario = hpcc_incast(16, preset, w_ai=w_ai)
-    trace = fc.simulate(scenario, 10e-3, engine="packet", seed=1, sample_interval=1e-6)
+    trace = fc.simulate(scenario, QUEUE, engine="packet", seed=1, sample_interval=1e-6)
     queue = trace["queue"].values[:, 0]
-    return float(np.percentile(queue, 95)), float(queue[1000:].mean()), scenario.wire_packet_of(scenario.flows[0])
+    return (
+        float(np.percentile(queue, 95)),
+        float(queue[round(LEFT_OUT / 1e-6) :].mean()),
+        scenario.wire_packet_of(scenario.flows[0]),
+    )
 
 
 @claim(
@@ -164,7 +176,7 @@ def queue_by_increase() -> Finding:
     }
     scenario = resolve(hpcc_incast(16, w_ai=300.0))
     fixed_point = 16 * 300 - 0.05 * LINE * largest_base_rtt(scenario)
-    fluid = fc.simulate(scenario, "2ms", estimate_error=False).summary["queue_bytes"]["mean"]
+    fluid = fc.simulate(scenario, MODELLED, estimate_error=False).summary["queue_bytes"]["mean"]
     return Finding(
         {"Algorithm 1": right["hpcc-eval"], "the authors' simulator": right["hpcc-sim"]},
         {f"p95_bytes_{w}_{preset}": found[w, preset][0] for w, preset in found}
@@ -174,6 +186,7 @@ def queue_by_increase() -> Finding:
             "mean_over_equilibrium": found[300, "hpcc-eval"][1] / fixed_point,
         },
         [Way("mean queue at 300 B at equilibrium: N W_AI - (1 - eta) B T, fluid model", fixed_point, fluid, 1e-3)],
+        sample=f"{sample.packets(QUEUE, len(found))}; {sample.fluid(MODELLED)}",
     )
 
 
@@ -191,14 +204,15 @@ def settings(similar: float = ABOUT) -> Finding:
 
     last: dict[tuple[float, int], float] = {}
     waits: dict[tuple[float, int], float] = {}
-    for eta in (0.95, 0.965, 0.98):
-        for stage in (0, 1, 5):
+    for eta in ETAS:
+        for stage in STAGES:
             endless = hpcc_incast(16, eta=eta, max_stage=stage)
             finite = fc.incast(16, rate="100Gbps", delay="1us", scheme=endless.flows[0].scheme, size="500KB")
-            last[eta, stage] = max(fc.simulate(finite, "2ms", engine="packet", seed=1).summary["fct_s"])
-            trace = fc.simulate(endless, "4ms", engine="packet", seed=1, window=(1e-3, 4e-3))
+            last[eta, stage] = max(fc.simulate(finite, FINITE, engine="packet", seed=1).summary["fct_s"])
+            trace = fc.simulate(endless, ENDLESS, engine="packet", seed=1, window=(SINCE, ENDLESS))
             waits[eta, stage] = trace.summary["queue_bytes"]["p95"]
-    wire = endless.wire_packet_of(endless.flows[0]) / 1000
+    plain = hpcc_incast(16)
+    wire = plain.wire_packet_of(plain.flows[0]) / 1000
     spread = {name: max(v.values()) / min(v.values()) - 1 for name, v in (("fct", last), ("p95", waits))}
     return Finding(
         {"completion of the incast": spread["fct"] < similar, "queue at the 95th percentile": spread["p95"] < similar},
@@ -220,6 +234,8 @@ def settings(similar: float = ABOUT) -> Finding:
         restricted=spread["fct"] < similar,
         conditions="completion times; the 95th percentile of the queue goes from "
         f"{min(waits.values()) / 1e3:.1f} to {max(waits.values()) / 1e3:.1f} KB",
+        sample=f"an incast for each of {len(last)} settings; {sample.packets(FINITE, len(last))}, and of endless ones: "
+        f"{sample.packets(ENDLESS, len(waits), since=SINCE)}",
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 STEPS = 8  # of the exact trajectories; the size of the fractions doubles at each
 LARGE = (6, 10)  # links and paths of the random networks, at most
-BATCH = 400  # random networks
+BATCH, SEED = 400, 1  # random networks
 
 Rates = tuple[Fraction, ...]
 
@@ -80,7 +80,7 @@ def family() -> list[tuple[Network, list[Rates]]]:
 
 
 @functools.cache
-def batch(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
+def batch(seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
     """Random incidence (network, link, path) over capacity, so that a product with the rates is U; and start rates."""
     random = np.random.default_rng(seed)
     links, paths = LARGE
@@ -88,6 +88,14 @@ def batch(seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     lacking = ~np.any(incidence, axis=1, keepdims=True)
     incidence |= lacking & (np.arange(links)[:, None] == random.integers(0, links, (BATCH, 1, paths)))
     return incidence / random.uniform(1, 10, (BATCH, links, 1)), random.uniform(0.1, 10, (BATCH, paths))
+
+
+def sample_of(count: int = BATCH) -> str:
+    """What was checked, in words: the small networks are all there are, the larger ones are drawn."""
+    return (
+        f"all {len(family())} small networks, exactly; and {count} random ones of {LARGE[0]} links and {LARGE[1]} "
+        f"paths, seed {SEED}"
+    )
 
 
 def float_step(shares: np.ndarray, rates: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

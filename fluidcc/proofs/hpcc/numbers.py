@@ -8,10 +8,12 @@ from fractions import Fraction
 
 from fluidcc.claims.claim import Finding, Way, claim, cut_to, rounds_to
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import HPCC
-from fluidcc.proofs.queues import delay_behind
+from fluidcc.proofs.queues import BEHIND, delay_behind
 
 ETA = Fraction(19, 20)
+ALONE = 1e-4  # s, the run of a message alone
 
 
 @claim(
@@ -216,6 +218,7 @@ def delay_13(queue: Fraction = Fraction(13_000), rate: Fraction = Fraction(10**1
         {"as printed": rounds_to(float(delay), "1")},
         {"delay_us": delay},
         [_behind(delay, queue, rate)],
+        sample=BEHIND,
     )
 
 
@@ -245,6 +248,7 @@ def queue_delay(queue: Fraction = Fraction(22_900), rate: Fraction = Fraction(25
         {"as printed": rounds_to(float(delay), "7.3")},
         {"delay_us": delay, "bytes_in_7.3_us": Fraction(73, 10) / 10**6 * rate / 8},
         [_behind(delay, queue, rate)],
+        sample=BEHIND,
     )
 
 
@@ -261,6 +265,7 @@ def rtts(base: Fraction = Fraction(54, 10), printed: int = 350) -> Finding:
         },
         # The rack that Fig. 9 is simulated on, whose delays are not ours.
         [Way("RTTs in 2 ms: quotient, messages of 1 KB there and back in packets", float(count), 2e-3 / mouse(), 1e-6)],
+        sample=sample.packets(ALONE),
     )
 
 
@@ -269,7 +274,7 @@ def mouse(size: str = "1KB") -> float:
     import fluidcc as fc
     from fluidcc.figures.hpcc import testbed
 
-    run = fc.simulate(testbed.rack("hpcc", 1, size=size), 1e-4, engine="packet")
+    run = fc.simulate(testbed.rack("hpcc", 1, size=size), ALONE, engine="packet")
     return run.summary["fct_s"][0]
 
 

@@ -15,12 +15,14 @@ import sympy
 
 from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
+from fluidcc.figures import sample
 from fluidcc.papers import HPCCPP
 from fluidcc.theory.recursion import multiq
 from fluidcc.theory.recursion.classes import share_link
 
 ETA = Fraction(19, 20)
 LINE, FLOWS, CLASSES = 100e9, 5, 3  # bit/s; HPCC++ flows; classes of equal weight, the slides' set-up
+UNTIL = 10e-3  # s, runs of packets, of which the second half is measured
 AI = 0.5e9  # bit/s: 0.005 of the line
 PACKETS = 0.1  # between a fluid's number and packets': windows are of some five packets each
 
@@ -64,7 +66,7 @@ def packets(rule: str, ai: float, classes: int = CLASSES, start: str | None = No
     )
     kinds = (fc.TrafficClass(),) * (classes if classes > 1 else CLASSES)
     scenario = resolve(fc.Scenario((link,), flows, classes=kinds, packet_size="1500B"))
-    trace = fc.simulate(scenario, "10ms", engine="packet", seed=1)
+    trace = fc.simulate(scenario, UNTIL, engine="packet", seed=1)
     half = len(trace["time"]) // 2
     product = LINE / 8 * largest_base_rtt(scenario)
     return Run(
@@ -73,6 +75,11 @@ def packets(rule: str, ai: float, classes: int = CLASSES, start: str | None = No
         float(trace["class_queue"].values[half:, 0, 0].mean() / product),
         trace["pacing_rate"].values[half:, :FLOWS].sum(axis=1) / (LINE / 8),
     )
+
+
+def runs(count: int) -> str:
+    """What so many of `packets` are: other classes' marks are at a step, and nothing is drawn."""
+    return sample.packets(UNTIL, count, since=UNTIL / 2)
 
 
 def step(rate: Fraction, share: Fraction, served: Fraction) -> Fraction:
@@ -149,6 +156,7 @@ def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
         correction="alone it locks in at eta w B from below, and equilibria at eta B/(2 - eta) = "
         f"{float(above):.6f} B from above; with U over max(w B, own rate + what no class uses) it is eta B from both",
         corrected=all(abs(value / limit - 1) < 0.02 for value in ours.values()),
+        sample=f"the verdict is of the recursion, exactly; beside it {runs(len(seen) + len(ours))}",
     )
 
 
@@ -202,6 +210,7 @@ def between(share: Fraction = Fraction(1, 2)) -> Finding:
         restricted=kept and all(periods.values()),
         conditions="A = w B, all others backlogged; for w B/eta < A < eta B/(2 - eta) there are cycles, of "
         f"{min(periods.values())} to {max(periods.values())} steps at w = {share}",
+        sample=f"{len(fixed_points)} services, evenly between the ends, exactly; beside them {runs(len(seen))}",
     )
 
 
@@ -223,6 +232,7 @@ def fair() -> Finding:
             "queue_bdp_unmodified": packets("class", AI).queue,
         },
         [Way("share of the line: recursion, packets", served, shares["slides"], 0.05)],
+        sample=runs(len(shares) + 1),
     )
 
 
@@ -268,6 +278,7 @@ def unmodified(ai: float = AI) -> Finding:
             Way("U: algebra, packets", U, seen.utilisation, PACKETS),
             Way("queue: algebra, packets", q, seen.queue, PACKETS),
         ],
+        sample=f"the verdict is algebra; beside it {runs(1)}",
     )
 
 
@@ -302,6 +313,7 @@ def above_one() -> Finding:
         [Way(f"U at {name} Gb/s: algebra, packets", at[name], seen[name], PACKETS) for name in at],
         restricted=at["5"] > 1 and seen["5"] > 1,
         conditions=f"N a > (1 - eta) B, {(1 - float(ETA)) * LINE / FLOWS / 1e9:g} Gb/s for each of {FLOWS} flows",
+        sample=f"algebra, and beside it {runs(len(seen))}",
     )
 
 

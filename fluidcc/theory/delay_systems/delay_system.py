@@ -116,7 +116,7 @@ class DelaySystem:
 
     @public()
     def size(self, s: ArrayLike) -> Array:
-        """|s| + |A0| + sum_k |A_k exp(-s tau_k)| in Frobenius norms: what a residual at s is measured by.
+        """``|s| + |A0| + sum_k |A_k exp(-s tau_k)|`` in Frobenius norms: what a residual at s is measured by.
 
         Parameters
         ----------
@@ -179,8 +179,8 @@ class DelaySystem:
     def normalised(self) -> tuple[DelaySystem, Array]:
         """The batch flattened, time in units of the longest delay that matters, states scaled; and those units [s].
 
-        Roots times unit are roots of the normalised systems; without delays the unit is 1 / |A0|. What one state does
-        to another that has no effect on it in turn is left out: by blocks the matrices are triangular, and the
+        Roots times unit are roots of the normalised systems; without delays the unit is ``1 / |A0|``. What one state
+        does to another that has no effect on it in turn is left out: by blocks the matrices are triangular, and the
         determinant does not depend on it.
         """
         n, count = self.order, self.tau.shape[-1]
@@ -198,7 +198,7 @@ class DelaySystem:
 
     @public()
     def balanced(self, sigma: Array) -> DelaySystem:
-        """States of a batch (batch,) scaled by powers of two such that |A0| + sum |A_k| e^(-sigma tau_k) is balanced.
+        """States of a batch (batch,) scaled by powers of two: ``|A0| + sum |A_k| e^(-sigma tau_k)`` is balanced.
 
         Rows and columns are then alike, whatever the states' units are, and norms say something (Osborne 1960; Parlett
         and Reinsch 1969).

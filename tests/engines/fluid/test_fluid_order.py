@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from benchmarks.order import ring
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
 from fluidcc.fabrics import named_topology
 from fluidcc.scenario.model import Flow, Scenario, TrafficClass, resolve
 from fluidcc.scenario.order import end_of
-from tests.engines.rings import chain, closed_form, ends, ring
+from tests.engines.rings import chain, closed_form, ends
 
 EXACT = 1e-9
 US = 1e-6

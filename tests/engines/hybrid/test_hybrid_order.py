@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from benchmarks.order import ring
 from fluidcc.errors import InputError
 from fluidcc.fabrics import named_topology
-from tests.engines.rings import chain, closed_form, ends, ring
+from tests.engines.rings import chain, closed_form, ends
 
 EXACT = 1e-9
 US = 1e-6

@@ -1,0 +1,45 @@
+"""The Sphinx extension: refuses stale results, and writes the pages that are made of results and of commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docs.pages import commands, found, gallery, results
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+GENERATED = Path(__file__).resolve().parents[1] / "generated"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx; ``-D refuse_stale=0`` is for a look while one writes."""
+    app.add_config_value("refuse_stale", True, "env", bool)
+    app.connect("builder-inited", write_pages)
+    return {"version": "1", "parallel_read_safe": True}
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write all generated pages.
+
+    Raises
+    ------
+    sphinx.errors.ExtensionError
+        If a result is missing or older than its sources.
+    """
+    from sphinx.errors import ExtensionError
+
+    old = [f"{kind} {name}" for kind, name in results.stale()]
+    if old and app.config.refuse_stale not in (False, "0"):
+        raise ExtensionError(f"made of older sources, or missing: {', '.join(old)}; run: make results")
+    claims, figures = results.load(results.CLAIMS), results.load(results.FIGURES)
+    pages = {"commands": commands.page(), "gallery": gallery.page(figures), **found.pages(claims, figures)}
+    GENERATED.mkdir(exist_ok=True)
+    for path in GENERATED.glob("*.md"):
+        if path.stem not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = GENERATED / f"{name}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # else Sphinx reads it again for nothing
+            path.write_text(text, encoding="utf-8")

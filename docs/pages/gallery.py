@@ -1,0 +1,67 @@
+"""The gallery: every figure that can be made, with its thumbnail, verdict and command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docs.pages.words import escape, number, slug, table, values_table
+
+Results = dict[str, dict[str, Any]]
+VALUES = 40  # that a card shows
+
+
+def page(figures: Results) -> str:
+    """The page in Markdown."""
+    agree = sum(figure["agrees"] for figure in figures.values())
+    lines = [
+        "# Gallery",
+        "",
+        f"All {len(figures)} figures that `fluidcc reproduce` makes, with what its numbers say of the paper's: "
+        f"{agree} agree within tolerances that were stated before. Each picture and number is from the command under "
+        "it; a click on one enlarges it.",
+        "",
+    ]
+    for paper in dict.fromkeys(figure["paper"] for figure in figures.values()):
+        lines += [f"({slug(paper)})=", f"## {escape(paper)}", "", "::::{grid} 1 2 2 2", ":gutter: 3", ""]
+        for figure in figures.values():
+            if figure["paper"] == paper:
+                lines += _card(figure)
+        lines += ["::::", ""]
+    return "\n".join(lines) + "\n"
+
+
+def _card(figure: dict[str, Any]) -> list[str]:
+    name = figure["name"]
+    badge = "{bdg-success}`agrees`" if figure["agrees"] else "{bdg-danger}`does not agree`"
+    if not figure["expected"]:
+        badge = "{bdg-secondary}`nothing to compare`"
+    quick = " --quick" if figure["quick"] else ""
+    lines = [
+        f":::{{grid-item-card}} {escape(figure['figure'])}",
+        "",
+        f"[![{escape(figure['figure'])}](../results/figures/{name}.webp)](../results/figures/{name}.webp)",
+        "",
+        f"{badge} `fluidcc reproduce {name}{quick}`, {figure['seconds']:.0f} s",
+        "",
+        f"**Sample**: {escape(figure.get('sample') or 'nothing is drawn')}.",
+        "",
+        "```{dropdown} Numbers",
+        "",
+    ]
+    checks = [
+        [f"`{key}`", number(figure["values"].get(key)), _expected(check), escape(check["why"])]
+        for key, check in figure["expected"].items()
+    ]
+    if checks:
+        lines += table(["value", "found", "expected", "why"], checks)
+    rest = {key: value for key, value in figure["values"].items() if key not in figure["expected"]}
+    if rest:
+        lines += values_table(dict(list(rest.items())[:VALUES]))
+    lines += [f"- {escape(note)}" for note in figure["notes"]]
+    return [*lines, "```", ":::", ""]
+
+
+def _expected(check: dict[str, Any]) -> str:
+    if isinstance(check["value"], bool):
+        return number(check["value"])
+    return f"{number(check['value'])} ± {check['tolerance']:.2g}"

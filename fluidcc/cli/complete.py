@@ -1,0 +1,79 @@
+"""What the Tab key offers: names as they are typed so far, found without computing anything.
+
+Figures and claims are read off the sources: to import them all takes seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fluidcc.errors import InputError
+
+Completion = Callable[[Any, str], list[str]]
+
+
+def words(*known: str) -> Completion:
+    """Completion by words that are known beforehand."""
+    return lambda ctx, incomplete: list(known)
+
+
+def schemes(ctx: Any, incomplete: str) -> list[str]:
+    """Schemes' names; after commas too, where several may be given."""
+    from fluidcc.schemes.registry import names
+
+    before = incomplete[: incomplete.rfind(",") + 1]
+    return [before + name for name in names()]
+
+
+def presets(ctx: Any, incomplete: str) -> list[str]:
+    """Presets of the scheme that is typed already."""
+    from fluidcc.schemes.presets import presets as presets_of
+
+    return _of_scheme(ctx, presets_of)
+
+
+def parameters(ctx: Any, incomplete: str) -> list[str]:
+    """What --set and --over take for the scheme that is typed already."""
+    from fluidcc.cli.names import known_names
+
+    return [f"{name}=" for name in _of_scheme(ctx, known_names)]
+
+
+def topologies(ctx: Any, incomplete: str) -> list[str]:
+    """Topologies by name; a file's name is the shell's business."""
+    from fluidcc.cli.names import TOPOLOGIES
+
+    return list(TOPOLOGIES)
+
+
+def figures(ctx: Any, incomplete: str) -> list[str]:
+    """What `reproduce` takes."""
+    return ["list", *_marked("fluidcc.figures", "reproduces")]
+
+
+def claims(ctx: Any, incomplete: str) -> list[str]:
+    """What `verify` takes."""
+    return _marked("fluidcc.proofs", "claim")
+
+
+def _of_scheme(ctx: Any, names: Callable[[str], Iterable[str]]) -> list[str]:
+    """Names of the scheme on the line, or of the first of several; none if there is none."""
+    # Behind an option whose value is still to come, click leaves the words before it unassigned.
+    typed = [ctx.params.get("scheme"), ctx.params.get("schemes"), *ctx.args]
+    try:
+        return list(names(next(filter(None, typed), "").partition(",")[0]))
+    except InputError:
+        return []
+
+
+def _marked(package: str, decorator: str) -> list[str]:
+    """Names in a package's decorators, such as ``@claim("hpcc-a1-bound", ...)``."""
+    spec = find_spec(package)
+    folders = spec.submodule_search_locations if spec is not None else None
+    texts = (path.read_text(encoding="utf-8") for folder in folders or () for path in Path(folder).rglob("*.py"))
+    pattern = re.compile(rf'^@{decorator}\(\s*"([^"]+)"', re.MULTILINE)
+    return sorted(name for text in texts for name in pattern.findall(text))

@@ -1,0 +1,109 @@
+"""Every command that README and the documentation print is one: names and options exist; and it runs as printed."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+import fluidcc as fc
+from fluidcc.claims.runner import list_claims
+from fluidcc.cli.app import app, run
+from fluidcc.figures.registry import list_figures
+from tests.docs.printed import PAGES, ROOT, Printed, commands, samples
+
+ALL = [one for page in PAGES for one in commands(page)]
+OURS = [one for one in ALL if one.words[0] == "fluidcc" and not one.is_template]
+
+
+def named(one: Printed) -> str:
+    return f"{one.page.stem}-{one.text}"
+
+
+@pytest.mark.parametrize("one", OURS, ids=named)
+def test_is_a_command(one: Printed) -> None:
+    """Its options are parsed; nothing is run."""
+    group: Any = get_command(app)
+    name, *arguments = one.words[1:]
+    if name.startswith("-"):
+        assert any(name in parameter.opts for parameter in group.params) or name in ("-h", "--help")
+        return
+    command = group.commands[name]
+    if "--help" not in arguments and "|" not in arguments and (one.block or arguments):
+        command.make_context(name, [*arguments])
+    if name == "reproduce" and arguments:
+        assert arguments[0] in {"list", *list_figures()}
+    if name == "verify":
+        assert {each for each in arguments if not each.startswith("-")} <= set(list_claims())
+
+
+@pytest.mark.parametrize("one", [one for one in ALL if one.words[0] != "fluidcc"], ids=named)
+def test_is_a_module_or_a_test(one: Printed) -> None:
+    words = one.words
+    if words[0] == "python" and words[2] != "pytest":
+        assert importlib.util.find_spec(words[2]) is not None
+        return
+    paths = [word for word in words[1:] if "/" in word and not word.startswith("-")]
+    assert all((ROOT / path).exists() for path in paths)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if samples(page)], ids=lambda page: page.stem)
+def test_samples_are_python(page: Path) -> None:
+    """And what they take from fluidcc exists."""
+    for sample in samples(page):
+        for node in ast.walk(ast.parse(sample)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "fc":
+                assert hasattr(fc, node.attr), node.attr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    rooms = "tests|fluidcc|benchmarks|examples|mutants|notebooks"
+    for name in re.findall(rf"(?<![\w/.-])(?:{rooms})/[\w/.*-]*[\w*]", page.read_text(encoding="utf-8")):
+        if "NAME" not in name and not (ROOT / name).with_suffix(".ipynb").exists():
+            assert any(ROOT.glob(name)), name
+
+
+# Figures and claims are run by their own tests; these pages' commands are those. `explore` serves until it is stopped.
+ELSEWHERE = ("reproduce", "verify", "explore")
+RUN = {
+    page: chosen
+    for page in PAGES
+    if (chosen := [one for one in OURS if one.page == page and one.block and one.words[1] not in ELSEWHERE])
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+def test_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of the page, in a folder with the files that it names; a difference between engines is an answer."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    for name in ("config_db.json", "nic.txt"):
+        shutil.copy(ROOT / "examples" / "leaf-100g" / name, tmp_path)
+    for path in (Path(__file__).parent / "files").iterdir():
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / path.name)
+    monkeypatch.chdir(tmp_path)
+    for one in RUN[page]:
+        status = run(one.words[1:])
+        expected = (0, 1) if one.words[1] == "crosscheck" else (0, 3) if "--fail-on" in one.words else (0,)
+        assert status in expected, one.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if samples(page)], ids=lambda page: page.stem)
+def test_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of a page's in one namespace, as a reader types them."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {"__name__": "page"}
+    for sample in samples(page):
+        exec(compile(sample, page.name, "exec"), names)

@@ -1,0 +1,85 @@
+"""Pages that the build makes, and what a built page may load."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docs.pages import addresses, commands, found, gallery, results
+from docs.pages.words import escape
+
+
+def test_every_claim_has_its_verdict_and_its_command() -> None:
+    claims, figures = results.load(results.CLAIMS), results.load(results.FIGURES)
+    pages = found.pages(claims, figures)
+    text = "\n".join(pages.values())
+    for name, claim in claims.items():
+        assert text.count(f"\n    fluidcc verify {name}\n") == 1
+        section = text.split(f"\n({name})=\n")[1].split("\n(")[0]
+        assert f"`{found.VERDICTS[claim['verdict']][0]}`" in section
+        assert "**Sample**:" in section
+        if claim["verdict"] == "false-as-printed":
+            assert escape(claim["correction"]) in pages["found"]
+
+
+def test_the_overview_counts() -> None:
+    claims: dict[str, Any] = {
+        name: {
+            "name": name,
+            "paper": paper,
+            "section": "1",
+            "claim": "a_b is | c",
+            "verdict": verdict,
+            "reason": "",
+            "conditions": "",
+            "correction": "d",
+            "readings": {"as printed": False},
+            "ways": [],
+            "evidence": {"x": 1.0},
+        }
+        for name, paper, verdict in (
+            ("a", "P, 1", "holds"),
+            ("b", "P, 1", "holds"),
+            ("c", "Q, 2", "false-as-printed"),
+        )
+    }
+    pages = found.pages(claims, {})
+    assert set(pages) == {"found", "found-p-1", "found-q-2"}
+    assert "Of 3 claims that were checked, 2 hold as printed" in pages["found"]
+    assert r"a\_b is \| c" in pages["found"]
+    assert "nothing is drawn" in pages["found-q-2"]
+
+
+def test_every_figure_is_in_the_gallery_with_its_command() -> None:
+    figures = results.load(results.FIGURES)
+    text = gallery.page(figures)
+    for name, figure in figures.items():
+        assert (results.FIGURES / f"{name}.webp").is_file()
+        card = text.split(f"/{name}.webp)](")[1].split(":::\n")[0]
+        assert f"`fluidcc reproduce {name}{' --quick' if figure['quick'] else ''}`" in card
+        assert ("`agrees`" in card) == (figure["agrees"] and bool(figure["expected"]))
+        above, below = card.split("```{dropdown} Numbers")
+        assert f"**Sample**: {escape(figure.get('sample') or 'nothing is drawn')}." in above
+        assert "**Sample**" not in below
+
+
+def test_every_command_and_option_is_in_the_reference() -> None:
+    from typer.main import get_command
+
+    from fluidcc.cli.app import app
+
+    text = commands.page()
+    group: Any = get_command(app)
+    assert re.findall(r"^## (\S+)$", text, re.MULTILINE) == list(group.commands)
+    for name, command in group.commands.items():
+        section = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
+        for parameter in command.params:
+            if parameter.param_type_name == "option" and not parameter.hidden:
+                assert f"`{max(parameter.opts, key=len)}" in section
+
+
+def test_what_a_page_loads_from_elsewhere_is_seen() -> None:
+    own = '<script src="_static/a.js"></script><a href="https://example.org">there</a><img src="a.png">'
+    assert addresses.loaded_by(own) == []
+    for loads in ('<script src="https://x.org/a.js">', '<link href="//x.org/a.css">', '<img src="http://x.org/a.png">'):
+        assert len(addresses.loaded_by(own + loads)) == 1

@@ -1,0 +1,73 @@
+"""Results that the documentation shows: their stamps change with code, and with nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from docs.pages import results, stamps
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A figure that imports a scheme, which imports an engine."""
+    files = {
+        "fluidcc/figures/one.py": '"""One."""\nfrom fluidcc.schemes.two import rate\n\n\n'
+        'def make():\n    """Make."""\n    return rate()\n',
+        "fluidcc/schemes/two.py": "from fluidcc.engines.three import run\n\n\ndef rate():\n    return run(1)\n",
+        "fluidcc/engines/three.py": "def run(x):\n    return x\n",
+        "fluidcc/figures/other.py": "x = 1\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.setattr(stamps, "ROOT", tmp_path)
+    _forget()
+    return tmp_path
+
+
+def _forget() -> None:
+    for cached in (stamps._tree, stamps._imported, stamps._code):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "changes"),
+    [
+        ("fluidcc/figures/one.py", "return rate()", "return 2 * rate()", True),
+        ("fluidcc/schemes/two.py", "run(1)", "run(2)", True),
+        ("fluidcc/schemes/two.py", "return run(1)", "# why\n    return run( 1 )", False),
+        ("fluidcc/figures/one.py", '"""Make."""', '"""Make one."""', False),
+        ("fluidcc/engines/three.py", "return x", "return 2 * x", False),  # held by the engines' own tests
+        ("fluidcc/figures/other.py", "x = 1", "x = 2", False),
+    ],
+)
+def test_a_stamp_is_of_the_code_that_asks(house: Path, name: str, old: str, new: str, changes: bool) -> None:
+    before = stamps.stamp_of_module("fluidcc.figures.one")
+    path = house / name
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    _forget()
+    assert (stamps.stamp_of_module("fluidcc.figures.one") != before) == changes
+    _forget()
+
+
+def test_a_notebooks_stamp_is_of_its_code() -> None:
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 + 1"), nbformat.v4.new_markdown_cell("two")])
+    before = stamps.stamp_of_notebook(book)
+    book.cells[1].source = "a sum"
+    book.cells[0].outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "2"})]
+    assert stamps.stamp_of_notebook(book) == before
+    book.cells[0].source = "1 + 2"
+    assert stamps.stamp_of_notebook(book) != before
+
+
+def test_a_result_of_nothing_is_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "CLAIMS", tmp_path)
+    (tmp_path / "no-such-claim.json").write_text('{"stamp": "0"}')
+    found = list(results.stale())
+    assert ("claim", "no-such-claim") in found
+    assert ("claim", "hpcc-a2-finite") in found  # missing
