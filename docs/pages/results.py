@@ -100,6 +100,7 @@ def make_notebook(name: str, quick: bool) -> None:
 
     path = NOTEBOOKS / f"{name}.ipynb"
     notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.pop("widgets", None)  # of the run before
     with tempfile.TemporaryDirectory() as folder:
         execute(notebook, folder)
     for cell in notebook.cells:
