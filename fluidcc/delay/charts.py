@@ -10,7 +10,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.delay.equation import Array, Equation
-from fluidcc.delay.fixed_points import equilibrium_near, followed
+from fluidcc.delay.fixed_points import equilibrium_near
+from fluidcc.delay.newton import followed
 from fluidcc.delay.linear import jacobians
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import root_scalar
 
 from fluidcc.delay.equation import Array, Equation
-from fluidcc.delay.fixed_points import equilibrium_near, followed, newton
+from fluidcc.delay.fixed_points import equilibrium_near
+from fluidcc.delay.newton import followed, newton
 from fluidcc.delay.linear import systems
 from fluidcc.errors import InputError
 from fluidcc.surface import constructor, public, refuse_unknown
@@ -134,7 +135,7 @@ def _unstable(batch: DelaySystem) -> tuple[Array, int]:
 def _between(equation: Equation, x: Array, vector: Array, column: int, value: float) -> tuple[Array, Array]:
     vector = vector.copy()
     vector[column] = value
-    state, good = newton(equation, x[None], vector[None])
+    state, good, *_ = newton(equation, x[None], vector[None])
     return (state[0] if good[0] else x), vector
 
 
