@@ -136,10 +136,10 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
     def step(carry: Any) -> Any:
         count, x, *_ = carry
         at = _slope(kernels, x, vector)
-        rests = (jnp.abs(at.value) <= at.rounding).all()
+        rests = (jnp.abs(at.value) <= at.rounding).all() | (at.value == 0).all()
 
         def size(x: Any) -> Any:
-            found = jnp.linalg.norm(at.weights * kernels.still(x, vector))
+            found = jnp.abs(at.weights * kernels.still(x, vector)).max()  # whose square may be less than any number
             return jnp.where(jnp.isfinite(found), found, jnp.inf)
 
         before = size(x)
