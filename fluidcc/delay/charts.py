@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.delay.checks import check_equation, check_parameter, column, shown
+from fluidcc.delay.checks import check_equation, check_lags, check_parameter, column, shown
 from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.linear import jacobians
@@ -43,8 +43,8 @@ class Chart(DatasetResult):
         Over the parameters: ``root`` (real part of the rightmost root), ``frequency`` (its imaginary part), the
         equilibrium's states (``state_NAME``), ``stable`` (1, 0 or NaN) and ``reason`` ("ok", or why there is no
         number). Its attribute ``roots_at_0`` says how many roots are 0 at all points (a sum that the equation keeps, a
-        symmetry); they are left out. Of two parameters also ``boundary`` (point, name), in order along each curve, whose number is
-        ``curve`` (point).
+        symmetry); they are left out. Of two parameters also ``boundary`` (point, name), in order along each curve,
+        whose number is ``curve`` (point).
     """
 
     def __repr__(self) -> str:
@@ -181,6 +181,7 @@ def _points(
         found, good = followed(equation, begin, vectors[some])
         x[some[good]] = found[good]
         A0, A, lags = jacobians(equation, found, vectors[some])
+        check_lags(lags[good])
         smooth = good & np.isfinite(A0).all(axis=(1, 2)) & np.isfinite(A).all(axis=(1, 2, 3))
         state[some[good & ~smooth]] = NO_SLOPE
         if smooth.any():

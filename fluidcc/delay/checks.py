@@ -117,6 +117,14 @@ def check_parameter(equation: Equation, name: Any, where: str) -> None:
     refuse_unknown([name], equation.parameters, where)
 
 
+def check_lags(lags: Array) -> None:
+    """Refuse lags (..., K), as functions gave them, that are negative or no numbers."""
+    bad = np.argwhere(~(np.isfinite(lags) & (lags >= 0)))
+    if len(bad):
+        value = lags[tuple(bad[0])]
+        raise InputError(f"lags[{bad[0][-1]}]: is {value:g} at this state; a lag is 0 or more")
+
+
 def state_of(equation: Equation, given: Any, name: str) -> Array:
     """A state (n,) as an array, by names or in order.
 

@@ -107,7 +107,7 @@ def _alike(found: Found, i: int, j: int) -> bool:
 
 
 def _told(x: Array) -> str:
-    return "(" + ", ".join(f"{v:.6g}" for v in x) + ")"
+    return "(" + ", ".join(f"{v + 0.0:.6g}" for v in x) + ")"
 
 
 def _box(equation: Equation, between: Any) -> tuple[Array, Array]:

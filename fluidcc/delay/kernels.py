@@ -1,4 +1,4 @@
-"""What is computed of an equation: traceable functions of its state and its parameters, and what was compiled of them."""
+"""What is computed of an equation: traceable functions of state and parameters, and what was compiled of them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,20 @@ from jax.interpreters import partial_eval
 from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.checks import Array
 from fluidcc.delay.trial import stacked
+from fluidcc.surface import refuse_unknown
 
 _SMALLEST = 64  # of a batch of several
 _FUNCTIONS = 32  # compiled of one equation; the oldest goes first
+
+
+class Named(types.SimpleNamespace):
+    """Parameters as attributes; of a name that is not there it says which are."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refuse_unknown([name], vars(self), "p")
+        raise AttributeError(name)
 
 
 class Kernels:
@@ -34,7 +45,7 @@ class Kernels:
 
     def named(self, vector: Any) -> Any:
         """Parameters as attributes."""
-        return types.SimpleNamespace(**{name: vector[i] for i, name in enumerate(self._names)})
+        return Named(**{name: vector[i] for i, name in enumerate(self._names)})
 
     def rate(self, t: Any, x: Any, delayed: Sequence[Any], vector: Any) -> Any:
         """dx/dt, (n,)."""

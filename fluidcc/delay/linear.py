@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.delay.checks import column, number, shown, whole
+from fluidcc.delay.checks import check_lags, column, number, shown, whole
 from fluidcc.delay.equation import Array, Equation, padded
 from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.zeros import structural
@@ -222,7 +222,11 @@ def jacobians(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Arra
 
 def systems(equation: Equation, x: Array, vectors: Array) -> DelaySystem:
     """Linearisations (batch) about equilibria (batch, n) for parameters (batch, m)."""
-    return DelaySystem(*jacobians(equation, x, vectors))
+    A0, A, lags = jacobians(equation, x, vectors)
+    check_lags(lags)
+    if not (np.isfinite(A0).all() and np.isfinite(A).all()):
+        raise InputError("function: has no derivative at this equilibrium; give another, or smooth the function")
+    return DelaySystem(A0, A, lags)
 
 
 def _threads(threads: Any) -> int | None:

@@ -105,7 +105,7 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     if vector.shape[0]:  # parameters are rounded as well: 1 - a / b of a = b is not known better
         by_p = jax.jacfwd(lambda v: kernels.still(x, v))(vector)
         summed = summed + jnp.abs(by_p) @ jnp.abs(vector)
-    rounding = _ROUNDING * summed
+    rounding = jnp.where(jnp.isfinite(summed), _ROUNDING * summed, 0.0)
 
     def scale(_: Any, carry: Any) -> Any:
         rows, columns = carry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import jax
@@ -14,10 +14,11 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.delay.checks import check_equation, check_parameter, column, positive, shown, state_of, whole
+from fluidcc.delay.arguments import bound_of, lags_of, past_of, vectors_of
+from fluidcc.delay.checks import check_equation, positive, whole
 from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.kernels import Kernels, Same
-from fluidcc.delay.trial import refusing, stacked, tried
+from fluidcc.delay.trial import stacked
 from fluidcc.engines.fluid.equations import integrate
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.errors import InputError
@@ -140,11 +141,11 @@ def solve(
     check_equation(equation)
     kernels = equation.kernels
     until, samples, tolerance = positive("until", until), whole("samples", samples), positive("tolerance", tolerance)
-    name, vectors = _vectors(equation, over)
-    begin, function = _past(equation, past)
-    lags = _lags(equation, vectors, begin)
+    name, vectors = vectors_of(equation, over)
+    begin, function = past_of(equation, past)
+    lags = lags_of(equation, vectors, begin)
     shortest = float(np.min(lags[lags > 0], initial=until))
-    bound = _bound(equation, lags, longest_lag)
+    bound = bound_of(equation, lags, longest_lag)
     zero = () if equation.state_dependent else tuple(int(k) for k in np.flatnonzero((lags == 0).all(axis=0)))
     if not equation.state_dependent and ((lags == 0).any(axis=0) & ~(lags == 0).all(axis=0)).any():
         raise InputError(f"over: a lag of 0 beside longer ones; leave out {name} = 0, or solve it alone")
@@ -195,8 +196,8 @@ def solve(
         raise InputError("solve: the solution is not finite; give a shorter run, or a smaller dt")
     if dt is None and error > tolerance:
         text = (
-            f"solve: with steps of {until / (samples * stride):.2g} the solution still changes by {error:.1g}, more than "
-            f"the tolerance of {tolerance:.1g}; it may be chaotic, stiff or jump: end sooner, or give dt or a tolerance"
+            f"solve: with steps of {until / (samples * stride):.2g} the solution still changes by {error:.1g}, "
+            f"more than the tolerance of {tolerance:.1g}; it may be chaotic, stiff or jump: end sooner, or give dt"
         )
         warnings.warn(text, UserWarning, stacklevel=3)
     step = until / (samples * stride)
@@ -237,47 +238,6 @@ def _difference(before: Array, after: Array) -> float:
     with np.errstate(invalid="ignore"):
         apart = (np.abs(after - before).max(axis=0) / size).max()
     return float(apart) if np.isfinite(apart) else math.inf
-
-
-def _vectors(equation: Equation, over: Any) -> tuple[str | None, Array]:
-    if over is None:
-        return None, equation.vector[None]
-    if not isinstance(over, Mapping) or len(over) != 1:
-        raise InputError(f"over: {shown(over)}; give one parameter and its values, for example {{'tau': [1, 2]}}")
-    ((name, values),) = over.items()
-    check_parameter(equation, name, "over")
-    values = column(f"over {name}", list(values) if isinstance(values, Iterable) else values)
-    vectors = np.tile(equation.vector, (len(values), 1))
-    vectors[:, list(equation.parameters).index(name)] = values
-    if name in equation.lags and (values < 0).any():
-        raise InputError(f"over {name}: {values.min():g} is a lag; give 0 or more")
-    return name, vectors
-
-
-def _past(equation: Equation, past: Any) -> tuple[Array, Any]:
-    """The state at 0, and the function of time that gives the past, if it is one."""
-    if not callable(past):
-        return state_of(equation, past, "past"), None
-    n = len(equation.states)
-    with our_settings():
-        tried("past", lambda t: stacked(past(t), n, float), (0.0,), (jnp.asarray(0.0),))
-        with refusing("past"):
-            first = np.asarray(stacked(past(jnp.asarray(0.0)), n, float))
-    return state_of(equation, first, "past(0)"), past
-
-
-def _lags(equation: Equation, vectors: Array, begin: Array) -> Array:
-    with our_settings():
-        found = jax.vmap(equation.kernels.lags, in_axes=(None, 0))(jnp.asarray(begin), jnp.asarray(vectors))
-    return np.asarray(found)
-
-
-def _bound(equation: Equation, lags: Array, longest: Any) -> float:
-    if equation.state_dependent:
-        if longest is None:
-            raise InputError("longest_lag: needed, as lags depend on the state; give a bound")
-        return positive("longest_lag", longest)
-    return float(lags.max())
 
 
 def _check_lags(equation: Equation, vectors: Array, states: Array, dt: float, bound: float) -> None:

@@ -20,6 +20,8 @@ _TRACED = (
     jax.errors.TracerBoolConversionError,
     jax.errors.TracerIntegerConversionError,
 )
+# What NumPy says of a tracer.
+_NUMPYS = ("loop of ufunc", "Tracer", "Only integer scalar arrays", "setting an array element with a sequence")
 _LONGEST = 300  # characters of another's message
 
 
@@ -102,7 +104,7 @@ def tried(what: str, call: Callable[..., Any], plain: tuple[Any, ...], shapes: t
                 call(*plain)
         except IndexError as error:
             raise InputError(f"{what}: {error}; count states and lags from 0") from error
-        except Exception:  # noqa: S110 - of plain numbers only: what matters is how it does with tracers
+        except Exception:
             pass
         with refusing(what):
             jax.eval_shape(call, *shapes)
@@ -119,9 +121,7 @@ def refusing(what: str) -> Iterator[None]:
         raise InputError(f"{what}: {error}") from None
     except Exception as error:
         text = " ".join(str(error).split())[:_LONGEST]
-        if isinstance(error, _TRACED) or (
-            isinstance(error, TypeError) and ("loop of ufunc" in text or "Tracer" in text)
-        ):
+        if isinstance(error, _TRACED) or any(part in text for part in _NUMPYS):
             raise InputError(
                 f"{what}: asks for a number where there is none yet; write jax.numpy in place of numpy and math, and "
                 "jax.numpy.where in place of if"
