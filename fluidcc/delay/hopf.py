@@ -157,9 +157,7 @@ def _unstable(batch: DelaySystem, zeros: int, report: Callable[[float], None]) -
                 if not ((rights[-1] + zeros < found.number) | (found.number < count)).all():
                     break
                 if (found.state != "ok").any():
-                    raise InputError(
-                        "between: too many roots lie near the axis to tell them apart; narrow the range"
-                    )
+                    raise InputError("between: too many roots lie near the axis to tell them apart; narrow the range")
                 report(part[-1] / total if len(some) == total else 0.0)
             else:
                 break

@@ -14,9 +14,7 @@ from fluidcc.theory.delay_systems.roots import roots
 
 _ROUNDING = 1e-13  # of a root, relative to the bound on roots: nearer to the axis it is on it
 _ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
-_RESTS = (
-    1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve that begins there
-)
+_RESTS = 1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve that begins there
 
 
 class CriticalDelay(NamedTuple):
