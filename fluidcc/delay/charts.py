@@ -191,8 +191,8 @@ def _points(
     for at, batch in parts:
         found = roots(batch, 1 + zeros)
         left = without(found.s, zeros, size(batch) if zeros else np.ones(len(at)))
-        first: Array = left[:, 0] if left.shape[1] else np.full(len(at), complex(np.nan, np.nan))
-        s: Array = np.where(found.number > zeros, first, complex(-np.inf, 0))
+        rightmost: Array = left[:, 0] if left.shape[1] else np.full(len(at), complex(np.nan, np.nan))
+        s: Array = np.where(found.number > zeros, rightmost, complex(-np.inf, 0))
         sure = found.state == "ok"
         root[at], frequency[at] = np.where(sure, s.real, np.nan), np.where(sure, np.abs(s.imag), np.nan)
         state[at] = np.where(sure, "ok", UNRESOLVED)

@@ -55,7 +55,7 @@ def test_an_exchange():
 
 
 def test_cars_on_a_ring():
-    """Headways keep their sum. Of each mode e^(i q), s^2 = a e^(-s tau) (e^(i q) - 1 - s): w, then tau, in closed form."""
+    """Headways keep their sum; of each mode e^(i q), s^2 = a e^(-s tau) (e^(i q) - 1 - s) tells w, and then tau."""
     a = 1.5
 
     def cars(t, x, past, p):
