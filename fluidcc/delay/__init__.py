@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fluidcc.delay.fixed_points import equilibria as equilibria
     from fluidcc.delay.hopf import Crossing as Crossing
     from fluidcc.delay.hopf import crossings as crossings
+    from fluidcc.delay.linear import abscissa as abscissa
+    from fluidcc.delay.linear import count_right as count_right
     from fluidcc.delay.linear import critical_delay as critical_delay
     from fluidcc.delay.linear import linearize as linearize
     from fluidcc.delay.linear import margins as margins
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from fluidcc.delay.solution import solve as solve
     from fluidcc.theory.delay_systems.delay_system import DelaySystem as DelaySystem
     from fluidcc.theory.delay_systems.response import DelayLoop as DelayLoop
-    from fluidcc.theory.delay_systems.roots import abscissa as abscissa
-    from fluidcc.theory.delay_systems.winding import count_right as count_right
 
 # The public names and their modules; a test holds the imports above to it.
 _HOMES = {
@@ -38,9 +38,9 @@ _HOMES = {
     "DelaySystem": "fluidcc.theory.delay_systems.delay_system",
     "Equation": "fluidcc.delay.equation",
     "Solution": "fluidcc.delay.solution",
-    "abscissa": "fluidcc.theory.delay_systems.roots",
+    "abscissa": "fluidcc.delay.linear",
     "chart": "fluidcc.delay.charts",
-    "count_right": "fluidcc.theory.delay_systems.winding",
+    "count_right": "fluidcc.delay.linear",
     "critical_delay": "fluidcc.delay.linear",
     "crossings": "fluidcc.delay.hopf",
     "equilibria": "fluidcc.delay.fixed_points",

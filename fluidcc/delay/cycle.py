@@ -10,14 +10,11 @@ import contextlib
 import dataclasses
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jax.interpreters import partial_eval
 from scipy.interpolate import CubicSpline
 
-from fluidcc.compiling.settings import our_settings
+from fluidcc.delay.autonomy import check_autonomous
 from fluidcc.delay.branch import from_hopf
 from fluidcc.delay.collocation import (
     DEGREE,
@@ -173,8 +170,7 @@ def limit_cycle(
         raise InputError("limit_cycle: give past= to integrate from, or near= a Hopf point or a cycle to begin with")
     if near is not None and (until is not None or longest_lag is not None):
         raise InputError("limit_cycle: until= and longest_lag= are those of a run from past=; leave them out")
-    if depends_on_time(equation):
-        raise InputError("function: depends on time, so that its periods are not free; solve() integrates it")
+    check_autonomous(equation)
     if past is not None:
         return _from_run(equation, past, until, longest_lag)
     course, period = _of_cycle(equation, near) if isinstance(near, Cycle) else from_hopf(equation, near)
@@ -182,18 +178,6 @@ def limit_cycle(
     if max(_away(found.profile, course, period)) > (_FAR if isinstance(near, Cycle) else _SHOWN):
         raise InputError("near: what is found from there is another cycle, far from it; begin nearer to one")
     return _cycle(equation, found, multipliers(equation, found.profile))
-
-
-def depends_on_time(equation: Equation) -> bool:
-    """Whether t is used on the way to the right-hand side, whatever its value there."""
-
-    def rate(t: Any, x: Any, vector: Any) -> Any:
-        return equation.kernels.rate(t, x, (x,) * len(equation.lags), vector)
-
-    with our_settings():
-        traced = jax.make_jaxpr(rate)(0.0, jnp.zeros(len(equation.states)), jnp.asarray(equation.vector))
-    used = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.jaxpr.outvars))[1]
-    return bool(used[0])
 
 
 @dataclasses.dataclass(frozen=True)

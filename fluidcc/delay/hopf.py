@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import root_scalar
 
+from fluidcc.delay.checks import check_equation, check_parameter, shown, whole
 from fluidcc.delay.equation import Array, Equation
-from fluidcc.delay.fixed_points import equilibrium_near, followed, newton
+from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.linear import systems
+from fluidcc.delay.newton import followed, newton
+from fluidcc.delay.zeros import size, structural, without
 from fluidcc.errors import InputError
-from fluidcc.surface import constructor, public, refuse_unknown
+from fluidcc.progress import Bar
+from fluidcc.surface import constructor, public
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
 from fluidcc.theory.delay_systems.roots import roots
 
 _COUNT = 8  # roots to begin with
 _MOST = 256
+_CHUNK = 256  # systems between two reports
 _ROUNDING = 4 * np.finfo(float).eps
 _ON_AXIS = 1e-9  # |Im s| / (1 + |s|): less is a real root
 
 
 @constructor()
 class Crossing(NamedTuple):
-    """A root on the imaginary axis.
+    """A root on the imaginary axis, made by `crossings`.
 
     Parameters
     ----------
@@ -58,7 +64,9 @@ class Crossing(NamedTuple):
 def crossings(
     equation: Equation, parameter: str, between: tuple[float, float], *, at: Any = None, points: int = 200
 ) -> list[Crossing]:
-    """All crossings along one parameter, of the equilibrium that is followed along it.
+    """Crossings along one parameter, of the equilibrium that is followed along it.
+
+    A root that is 0 all along (an equation that keeps a sum, or has a symmetry) crosses nothing and is left out.
 
     Parameters
     ----------
@@ -83,10 +91,10 @@ def crossings(
     InputError
         If there is no such parameter, the range makes no sense, or the equilibrium is lost or its roots are too many.
     """
-    refuse_unknown([parameter], equation.parameters, "parameter")
+    check_equation(equation)
+    check_parameter(equation, parameter, "parameter")
     low, high = _range(equation, parameter, between)
-    if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
-        raise InputError(f"points: {points!r}; give 2 or more")
+    points = whole("points", points, least=2)
     column = list(equation.parameters).index(parameter)
     values = np.linspace(low, high, points)
     vectors = np.tile(equation.vector, (points, 1))
@@ -95,60 +103,88 @@ def crossings(
     if not good.all():
         lost = values[np.argmin(good)]
         raise InputError(f"between: the equilibrium is lost by {parameter} = {lost:.6g}; give a narrower range")
-    right, width = _unstable(systems(equation, x, vectors))
+    batch = systems(equation, x, vectors)
+    zeros = structural(batch)
+    with Bar("counting roots", points, "points") as bar:
+        right, width = _unstable(batch, zeros, bar)
     found: list[Crossing] = []
-    for i in np.flatnonzero(np.diff(right)):
+    steps = np.flatnonzero(np.diff(right))
+    with Bar("finding crossings", len(steps), "") as bar:
+        for k, i in enumerate(steps):
 
-        def root(value: float, slot: int, i: int = int(i)) -> complex:
-            """The root with the slot-th largest real part, which depends on the parameter continuously."""
-            state, vector = _between(equation, x[i], vectors[i], column, value)
-            return complex(roots(systems(equation, state[None], vector[None])[0], width, threads=1).s[slot])
+            def root(value: float, slot: int, i: int = int(i)) -> complex:
+                """The root with the slot-th largest real part, which depends on the parameter continuously.
 
-        slots = range(*sorted((int(right[i]), int(right[i + 1]))))
-        sign, slot = int(np.sign(right[i + 1] - right[i])), slots.start
-        while slot < slots.stop:
+                One that is not there (yet: at a lag of 0 there are no more than states) is far left.
+                """
+                state, vector = _between(equation, x[i], vectors[i], column, value)
+                one = systems(equation, state[None], vector[None])
+                large = size(one)
+                s = without(roots(one, width, threads=1).s, zeros, large)[0]
+                there = slot < len(s) and np.isfinite(s[slot])
+                return complex(s[slot]) if there else complex(-max(float(large[0]), 1e-300))
+
             bracket = float(values[i]), float(values[i + 1])
-            value = root_scalar(lambda v, k=slot: root(v, k).real, bracket=bracket, xtol=1e-300, rtol=_ROUNDING).root
-            s = root(value, slot)
-            pair = abs(s.imag) > _ON_AXIS * (1 + abs(s))
-            state, _ = _between(equation, x[i], vectors[i], column, value)
-            frequency = abs(s.imag) if pair else 0.0
-            kind = "hopf" if pair else "zero"
-            found.append(Crossing(float(value), frequency, kind, sign * (1 + pair), state, parameter))
-            slot += 1 + pair
+            slots = range(*sorted((int(right[i]), int(right[i + 1]))))
+            sign, slot = int(np.sign(right[i + 1] - right[i])), slots.start
+            while slot < slots.stop:
+                value = _zero(lambda v, k=slot: root(v, k).real, *bracket)
+                s = root(value, slot)
+                pair = abs(s.imag) > _ON_AXIS * (1 + abs(s))
+                state, _ = _between(equation, x[i], vectors[i], column, value)
+                frequency = abs(s.imag) if pair else 0.0
+                kind = "hopf" if pair else "zero"
+                found.append(Crossing(value, frequency, kind, sign * (1 + pair), state, parameter))
+                slot += 1 + pair
+            bar((k + 1) / len(steps))
     return sorted(found, key=lambda each: each.value)
 
 
-def _unstable(batch: DelaySystem) -> tuple[Array, int]:
-    """How many roots of each lie right of the axis, and how many roots that took."""
+def _zero(real: Callable[[float], float], low: float, high: float) -> float:
+    """Where a real part changes its sign; an end, if rounding has taken it for another one there."""
+    ends = real(low), real(high)
+    if ends[0] * ends[1] >= 0:
+        return low if abs(ends[0]) <= abs(ends[1]) else high
+    return float(root_scalar(real, bracket=(low, high), xtol=1e-300, rtol=_ROUNDING).root)
+
+
+def _unstable(batch: DelaySystem, zeros: int, report: Callable[[float], None]) -> tuple[Array, int]:
+    """How many roots of each lie right of the axis, those left out that are 0, and how many roots that took."""
+    total = batch.shape[0]
     count = _COUNT
-    while True:
-        found = roots(batch, count)
-        right = (found.s.real > 0).sum(axis=-1)
-        enough = (right < found.number) | (found.number < count)
-        if enough.all():
-            if (found.state != "ok").any():
-                raise InputError("between: too many roots lie near the axis to be told apart; give a narrower range")
-            return right, count
-        count *= 2
-        if count > _MOST:
-            raise InputError(f"between: more than {_MOST} roots are unstable; give a narrower range")
+    for some in (np.unique([0, total // 2, total - 1]), np.arange(total)):  # the ends tell soon if there are too many
+        while True:
+            rights: list[Array] = []
+            for part in np.array_split(some, -(-len(some) // _CHUNK)):
+                found = roots(batch[part], count)
+                rights.append((without(found.s, zeros, size(batch[part])).real > 0).sum(axis=-1))
+                if not ((rights[-1] + zeros < found.number) | (found.number < count)).all():
+                    break
+                if (found.state != "ok").any():
+                    raise InputError("between: too many roots lie near the axis to tell them apart; narrow the range")
+                report(part[-1] / total if len(some) == total else 0.0)
+            else:
+                break
+            count *= 2
+            if count > _MOST:
+                raise InputError(f"between: more than {_MOST} roots are unstable; give a narrower range")
+    return np.concatenate(rights), count
 
 
 def _between(equation: Equation, x: Array, vector: Array, column: int, value: float) -> tuple[Array, Array]:
     vector = vector.copy()
     vector[column] = value
-    state, good = newton(equation, x[None], vector[None])
+    state, good, *_ = newton(equation, x[None], vector[None])
     return (state[0] if good[0] else x), vector
 
 
 def _range(equation: Equation, parameter: str, between: Any) -> tuple[float, float]:
     try:
         low, high = (float(each) for each in between)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low = high = np.nan
     if not (np.isfinite([low, high]).all() and low < high):
-        raise InputError(f"between: {repr(between)[:40]}; give least and largest value, for example (0, 1)")
+        raise InputError(f"between: {shown(between)}; give least and largest value, for example (0, 1)")
     if parameter in equation.lags and low < 0:
         raise InputError(f"between: {parameter} is a lag; give 0 or more")
     return low, high

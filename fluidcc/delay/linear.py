@@ -9,17 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
+from fluidcc.delay.checks import check_lags, column, number, shown, whole
 from fluidcc.delay.equation import Array, Equation, padded
 from fluidcc.delay.fixed_points import equilibrium_near
+from fluidcc.delay.zeros import structural
 from fluidcc.errors import InputError
 from fluidcc.surface import public
-from fluidcc.theory.delay_systems import critical
+from fluidcc.theory.delay_systems import critical, winding
 from fluidcc.theory.delay_systems import roots as characteristic
 from fluidcc.theory.delay_systems.critical import CriticalDelay
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
 from fluidcc.theory.delay_systems.response import DelayLoop, Margins
-from fluidcc.theory.delay_systems.roots import Roots
+from fluidcc.theory.delay_systems.roots import Abscissa, Roots
 
+_ELSEWHERE = (0.37, 1.0, 2.7)  # of the longest lag, beyond the least: what is 0 there too is so for every lag
 _RANK = 1e-12  # of a matrix's largest singular value: a smaller one is rounding
 
 
@@ -69,7 +72,59 @@ def roots(equation: Equation | DelaySystem, count: int = 10, *, at: Any = None, 
     InputError
         As of `linearize`, or if ``count`` is less than 1.
     """
-    return characteristic.roots(_system(equation, at), count, threads=threads)
+    return characteristic.roots(_system(equation, at), whole("count", count), threads=_threads(threads))
+
+
+@public()
+def abscissa(equation: Equation | DelaySystem, *, at: Any = None, threads: int | None = None) -> Abscissa:
+    """The rightmost characteristic root: the equilibrium is stable where its real part is negative.
+
+    Parameters
+    ----------
+    equation : Equation or DelaySystem
+        A system may be a batch.
+    at : array_like or mapping, optional
+        As of `linearize`.
+    threads : int, optional
+        Among which to divide a batch of systems; one per core by default.
+
+    Returns
+    -------
+    Abscissa
+
+    Raises
+    ------
+    InputError
+        As of `linearize`.
+    """
+    return characteristic.abscissa(_system(equation, at), threads=_threads(threads))
+
+
+@public()
+def count_right(equation: Equation | DelaySystem, sigma: Any = 0.0, *, at: Any = None) -> Array:
+    """Number of characteristic roots s with Re s > sigma, multiple ones as often as they count.
+
+    Parameters
+    ----------
+    equation : Equation or DelaySystem
+        A system may be a batch.
+    sigma : float or array_like
+        The line [1/time], one for all or one per system.
+    at : array_like or mapping, optional
+        As of `linearize`.
+
+    Returns
+    -------
+    ndarray of int
+
+    Raises
+    ------
+    InputError
+        If a root is on the line, ``sigma`` is no number, or as of `linearize`.
+    """
+    system = _system(equation, at)
+    line = np.asarray(column("sigma", sigma)) if np.ndim(sigma) else number("sigma", sigma)
+    return winding.count_right(system, line)
 
 
 @public()
@@ -78,12 +133,15 @@ def critical_delay(
 ) -> CriticalDelay:
     """The least value of one lag, all others as they are, at which stability is lost.
 
+    Roots that are 0 whatever the lag is (a sum that the equation keeps, a symmetry) are left out.
+
     Parameters
     ----------
     equation : Equation or DelaySystem
-        The equilibrium is that of the lag as it is: for one that moves with the lag use `crossings`.
+        Linear parts are those of the lag as it is. Where the equilibrium moves with the lag, or the function or another
+        lag has the same parameter in it, use `crossings`.
     lag : int or str
-        Its place in ``lags``, or the name of the parameter that it is.
+        Its place in ``lags``, or the name of the parameter that it is, of all lags that are this parameter.
     start : float
         From which value on to look; the equation must be stable there.
     at : array_like or mapping, optional
@@ -92,13 +150,25 @@ def critical_delay(
     Returns
     -------
     CriticalDelay
+        Its ``state`` says in words what was done: "ok", "never" (stable for every greater value), "unstable" (at
+        ``start`` already) or "unresolved"; and how many roots were left out that stay at 0, if there are any.
 
     Raises
     ------
     InputError
-        If there is no such lag, or as of `linearize`.
+        If there is no such lag, ``start`` is no number of 0 or more, or as of `linearize`.
     """
-    return critical.critical_delay(_system(equation, at), _lag(equation, lag), start)
+    system, k = _merged(_system(equation, at), _lags(equation, lag))
+    begin = number("start", start)
+    if begin < 0:
+        raise InputError(f"start: {shown(start)}; give a lag of 0 or more")
+    tau = np.tile(system.tau, (len(_ELSEWHERE) + 1, 1))
+    tau[:, k] = begin + np.array([0.0, *_ELSEWHERE]) * max(float(system.tau.max(initial=0.0)), begin, 1 / _size(system))
+    zeros = structural(DelaySystem(system.A0, system.A, tau))
+    found = critical.critical_delay(system, k, begin, zeros=zeros)
+    if not zeros:
+        return found
+    return found._replace(state=f"{found.state}; left out: {zeros} root{'s'[: zeros != 1]} at 0 for every lag")
 
 
 @public()
@@ -109,7 +179,8 @@ def margins(equation: Equation | DelaySystem, lag: Any = 0, *, at: Any = None) -
     ----------
     equation : Equation or DelaySystem
     lag : int or str
-        At which the loop is opened: what comes back through it must be one signal (a matrix of rank one).
+        At which the loop is opened, as of `critical_delay`: what comes back through it must be one signal (a matrix of
+        rank one).
     at : array_like or mapping, optional
         As of `linearize`.
 
@@ -128,7 +199,7 @@ def margins(equation: Equation | DelaySystem, lag: Any = 0, *, at: Any = None) -
 
 def loop(equation: Equation | DelaySystem, lag: Any = 0, *, at: Any = None) -> DelayLoop:
     """The loop opened at one lag; see `margins`."""
-    system, k = _system(equation, at), _lag(equation, lag)
+    system, k = _merged(_system(equation, at), _lags(equation, lag))
     u, sigma, vh = np.linalg.svd(system.A[k])
     rank = int((sigma > _RANK * max(sigma[0], 1e-300)).sum()) if sigma[0] > 0 else 0
     if rank != 1:
@@ -151,7 +222,15 @@ def jacobians(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Arra
 
 def systems(equation: Equation, x: Array, vectors: Array) -> DelaySystem:
     """Linearisations (batch) about equilibria (batch, n) for parameters (batch, m)."""
-    return DelaySystem(*jacobians(equation, x, vectors))
+    A0, A, lags = jacobians(equation, x, vectors)
+    check_lags(lags)
+    if not (np.isfinite(A0).all() and np.isfinite(A).all()):
+        raise InputError("function: has no derivative at this equilibrium; give another, or smooth the function")
+    return DelaySystem(A0, A, lags)
+
+
+def _threads(threads: Any) -> int | None:
+    return None if threads is None else whole("threads", threads)
 
 
 def _system(equation: Any, at: Any) -> DelaySystem:
@@ -160,16 +239,33 @@ def _system(equation: Any, at: Any) -> DelaySystem:
             raise InputError("at: a DelaySystem is about its equilibrium already; leave it out")
         return equation
     if not isinstance(equation, Equation):
-        raise InputError(f"equation: {repr(equation)[:40]}; give a fluidcc.delay.Equation or a DelaySystem")
+        raise InputError(f"equation: {shown(equation)}; give a fluidcc.delay.Equation or a DelaySystem")
     return linearize(equation, at)
 
 
-def _lag(equation: Any, lag: Any) -> int:
-    count = equation.tau.shape[-1] if isinstance(equation, DelaySystem) else len(equation.lags)
+def _lags(equation: Equation | DelaySystem, lag: Any) -> list[int]:
+    """Places of the lags that are meant."""
     if isinstance(lag, str) and isinstance(equation, Equation) and lag in equation.lags:
-        return list(equation.lags).index(lag)
+        return [i for i, each in enumerate(equation.lags) if isinstance(each, str) and each == lag]
+    count = equation.tau.shape[-1] if isinstance(equation, DelaySystem) else len(equation.lags)
     if isinstance(lag, bool) or not isinstance(lag, (int, np.integer)) or not 0 <= lag < count:
-        named = [each for each in getattr(equation, "lags", ()) if isinstance(each, str)]
+        named = dict.fromkeys(each for each in getattr(equation, "lags", ()) if isinstance(each, str))
         choices = f"0 to {count - 1}" + (f", or {', '.join(named)}" if named else "")
-        raise InputError(f"lag: {repr(lag)[:30]}; write {choices}")
-    return int(lag)
+        raise InputError(f"lag: {shown(lag)}; write {choices}")
+    return [int(lag)]
+
+
+def _merged(system: DelaySystem, places: list[int]) -> tuple[DelaySystem, int]:
+    """The system with these equal lags as one, and its place."""
+    if system.shape:
+        raise InputError(f"equation: a batch of shape {system.shape}; give one system, system[i]")
+    first = places[0]
+    A = system.A.copy()
+    A[first] = system.A[places].sum(axis=0)
+    kept = [k for k in range(len(system.tau)) if k == first or k not in places]
+    return DelaySystem(system.A0, A[kept], system.tau[kept]), kept.index(first)
+
+
+def _size(system: DelaySystem) -> float:
+    """|A0| + sum |A_k|."""
+    return max(float(np.linalg.norm(system.A0) + np.linalg.norm(system.A, axis=(-2, -1)).sum()), 1e-300)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -13,19 +14,24 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.delay.equation import Array, Equation, Kernels, state_of
+from fluidcc.delay.arguments import bound_of, lags_of, past_of, vectors_of
+from fluidcc.delay.checks import check_equation, positive, whole
+from fluidcc.delay.equation import Array, Equation
+from fluidcc.delay.kernels import Kernels, Same
+from fluidcc.delay.trial import stacked
 from fluidcc.engines.fluid.equations import integrate
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
-from fluidcc.surface import constructor, public, refuse_unknown
+from fluidcc.surface import constructor, public
 
 _FIRST = 8  # steps in the shortest lag, to begin with
 _LEAST = 256  # steps in a run, to begin with
 _HALVINGS = 8
 _MOST_STEPS = 50_000_000
+_MOST_KEPT = 2**27  # numbers that are remembered
 _TOLERANCE = 1e-6
 _POINTS = 4096  # at once
 
@@ -42,7 +48,9 @@ class Solution(DatasetResult):
     dt : float
         Step of the solution.
     error : float
-        Largest difference to the solution with twice the step, of each state's largest modulus.
+        Largest difference to the solution with twice the step, of each state's largest modulus, at the samples. Where
+        all is smooth it is some times what is left. Where the right-hand side, or the past, jumps, the method is of
+        first order and it may be ten times less than that.
     """
 
     KEPT: ClassVar[tuple[str, ...]] = ("time",)
@@ -107,7 +115,8 @@ def solve(
         Longest step: it is taken, and then half of it, whose solution is returned. By default an eighth of the
         shortest lag, halved until the solution changes by less than the tolerance.
     tolerance : float
-        Of the change, in shares of each state's largest modulus.
+        Of the change, in shares of each state's largest modulus; where it is missed, a warning says so. Of no effect
+        with ``dt``.
     longest_lag : float, optional
         Bound on lags that depend on the state; needed for these.
 
@@ -125,31 +134,42 @@ def solve(
     -----
     Runge-Kutta's classical method with cubic Hermite polynomials for the past, of fourth order where the solution is
     smooth. It is not at multiples of the lags after 0 if the past does not end as the equation goes on; steps are not
-    placed there, so that the error falls more slowly at first.
+    placed there, so that the error falls more slowly at first. A pulse that is shorter than all steps that were tried
+    may fall between them, in the past and in the right-hand side: it is missed, and the error does not tell. Give a
+    ``dt`` that is shorter than it.
     """
+    check_equation(equation)
     kernels = equation.kernels
-    until, samples = _positive("until", until), _whole(samples)
-    name, vectors = _vectors(equation, over)
-    begin, function = _past(equation, past)
-    lags = _lags(equation, vectors, begin)
+    until, samples, tolerance = positive("until", until), whole("samples", samples), positive("tolerance", tolerance)
+    name, vectors = vectors_of(equation, over)
+    begin, function = past_of(equation, past)
+    lags = lags_of(equation, vectors, begin)
     shortest = float(np.min(lags[lags > 0], initial=until))
-    bound = _bound(equation, lags, longest_lag)
+    bound = bound_of(equation, lags, longest_lag)
     zero = () if equation.state_dependent else tuple(int(k) for k in np.flatnonzero((lags == 0).all(axis=0)))
     if not equation.state_dependent and ((lags == 0).any(axis=0) & ~(lags == 0).all(axis=0)).any():
         raise InputError(f"over: a lag of 0 beside longer ones; leave out {name} = 0, or solve it alone")
-    wanted = min(shortest / _FIRST, until / _LEAST) if dt is None else _positive("dt", dt)
+    wanted = min(shortest / _FIRST, until / _LEAST) if dt is None else positive("dt", dt)
     if wanted > shortest * (1 + 1e-9):
         raise InputError(f"dt: {wanted:g}; no step may be longer than the shortest lag, {shortest:g}")
-    stride = max(1, math.ceil(until / (samples * wanted) * (1 - 1e-9)))
+    steps = until / wanted
+    if not max(steps, samples) <= _MOST_STEPS:
+        raise InputError(f"until: {max(steps, samples):.3g} steps of {wanted:.2g}; end sooner, or give fewer samples")
+    stride = max(1, math.ceil(steps / samples * (1 - 1e-9)))
     halvings = _HALVINGS if dt is None else 1
     with Bar("solving", len(vectors), "") as bar, our_settings():
 
         def run(stride: int) -> Array:
             if samples * stride > _MOST_STEPS:
-                raise InputError(f"until: {samples * stride} steps of {until / (samples * stride):.2g}; end sooner")
+                raise InputError(f"until: {samples * stride:.3g} steps of {until / (samples * stride):.2g}; end sooner")
             step = until / (samples * stride)
+            if not bound / step * 4 * len(begin) * min(len(vectors), _POINTS) <= _MOST_KEPT:
+                raise InputError(
+                    f"until: with steps of {step:.2g}, a lag of {bound:.3g} is {bound / step:.2g} steps to remember; "
+                    "end later, or give fewer samples or a greater dt"
+                )
             depth = ring_depth(bound, step)
-            key = ("solve", samples, depth, zero, function)
+            key = ("solve", samples, depth, zero, Same(function))
             compiled = kernels.once(key, lambda: _compiled(kernels, samples, depth, zero, function, equation))
             parts = []
             for first in range(0, len(vectors), _POINTS):
@@ -174,6 +194,12 @@ def solve(
         bar(1.0)
     if not np.isfinite(states).all():
         raise InputError("solve: the solution is not finite; give a shorter run, or a smaller dt")
+    if dt is None and error > tolerance:
+        text = (
+            f"solve: with steps of {until / (samples * stride):.2g} the solution still changes by {error:.1g}, "
+            f"more than the tolerance of {tolerance:.1g}; it may be chaotic, stiff or jump: end sooner, or give dt"
+        )
+        warnings.warn(text, UserWarning, stacklevel=3)
     step = until / (samples * stride)
     _check_lags(equation, vectors, states, step, bound)
     return Solution(_dataset(equation, np.linspace(0.0, until, samples + 1), states, name, vectors), step, error)
@@ -199,7 +225,7 @@ def _compiled(
             return [found[k] for k in varying]
 
         def before(t: Any) -> Any:
-            value = begin if past is None else jnp.atleast_1d(jnp.asarray(past(t), begin.dtype))
+            value = begin if past is None else stacked(past(t), len(begin), begin.dtype)
             return jnp.broadcast_to(value[:, None], (len(begin), vectors.shape[1])) + 0.0 * t
 
         return integrate(rate, before, lags, dt, samples=samples, stride=stride, depth=depth, state_dependent=dependent)
@@ -212,48 +238,6 @@ def _difference(before: Array, after: Array) -> float:
     with np.errstate(invalid="ignore"):
         apart = (np.abs(after - before).max(axis=0) / size).max()
     return float(apart) if np.isfinite(apart) else math.inf
-
-
-def _vectors(equation: Equation, over: Any) -> tuple[str | None, Array]:
-    if over is None:
-        return None, equation.vector[None]
-    if not isinstance(over, Mapping) or len(over) != 1:
-        raise InputError(f"over: {repr(over)[:40]}; give one parameter and its values, for example {{'tau': [1, 2]}}")
-    ((name, values),) = over.items()
-    refuse_unknown([name], equation.parameters, "over")
-    try:
-        column = np.atleast_1d(np.asarray(values, float))
-    except (TypeError, ValueError):
-        column = np.empty(0)
-    if column.ndim != 1 or not column.size or not np.isfinite(column).all():
-        raise InputError(f"over {name}: {repr(values)[:40]}; give finite numbers")
-    vectors = np.tile(equation.vector, (len(column), 1))
-    vectors[:, list(equation.parameters).index(name)] = column
-    if name in equation.lags and (column < 0).any():
-        raise InputError(f"over {name}: {column.min():g} is a lag; give 0 or more")
-    return name, vectors
-
-
-def _past(equation: Equation, past: Any) -> tuple[Array, Any]:
-    """The state at 0, and the function of time that gives the past, if it is one."""
-    if not callable(past):
-        return state_of(equation, past, "past"), None
-    with our_settings():
-        return state_of(equation, np.asarray(past(jnp.asarray(0.0))), "past(0)"), past
-
-
-def _lags(equation: Equation, vectors: Array, begin: Array) -> Array:
-    with our_settings():
-        found = jax.vmap(equation.kernels.lags, in_axes=(None, 0))(jnp.asarray(begin), jnp.asarray(vectors))
-    return np.asarray(found)
-
-
-def _bound(equation: Equation, lags: Array, longest: Any) -> float:
-    if equation.state_dependent:
-        if longest is None:
-            raise InputError("longest_lag: needed, as lags depend on the state; give a bound")
-        return _positive("longest_lag", longest)
-    return float(lags.max())
 
 
 def _check_lags(equation: Equation, vectors: Array, states: Array, dt: float, bound: float) -> None:
@@ -279,19 +263,3 @@ def _dataset(equation: Equation, times: Array, states: Array, name: str | None, 
         for i, state in enumerate(equation.states)
     }
     return xr.Dataset(columns, coords=coords)
-
-
-def _positive(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name}: {repr(value)[:40]}; give a number greater than 0")
-    return number
-
-
-def _whole(samples: Any) -> int:
-    if isinstance(samples, bool) or not isinstance(samples, (int, np.integer)) or samples < 1:
-        raise InputError(f"samples: {repr(samples)[:40]}; give a whole number of 1 or more")
-    return int(samples)

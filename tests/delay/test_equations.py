@@ -169,7 +169,7 @@ def test_pictures_have_labels():
         (lambda: fc.delay.Equation(lag_alone, ["tua"], {"k": 1, "tau": 1}), "there is no 'tua'; did you mean tau?"),
         (lambda: fc.delay.Equation(lag_alone, [-1.0], {"k": 1}), r"lags\[0\]: -1.0; give a lag of 0 or more"),
         (lambda: fc.delay.Equation(lag_alone, [1.0], {"k": "fast"}), "k: 'fast' is no number"),
-        (lambda: fc.delay.Equation(lag_alone, [1.0], {"k": 1}, states=["a", "b"]), "shape .1,. for 2 states"),
+        (lambda: fc.delay.Equation(lag_alone, [1.0], {"k": 1}, states=["a", "b"]), "gives 1 number for 2 states"),
         (lambda: fc.delay.Equation(lag_alone, [1.0], {"x": 1}), "name 'x' is there twice"),
         (lambda: fc.delay.Equation(lambda t, x, past, p: [np.sin(x[0])], [1.0]), "write jax.numpy in place of numpy"),
         (lambda: fc.delay.Equation(lambda t, x, past, p: [math.sin(x[0])], [1.0]), "write jax.numpy in place of numpy"),

@@ -10,10 +10,11 @@ from fluidcc.errors import InputError
 from fluidcc.surface import public
 from fluidcc.theory.delay_systems.crossings import crossings, grid
 from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
-from fluidcc.theory.delay_systems.roots import abscissa, roots
+from fluidcc.theory.delay_systems.roots import roots
 
 _ROUNDING = 1e-13  # of a root, relative to the bound on roots: nearer to the axis it is on it
 _ON_CIRCLE = 1e-9  # | |mu| - 1 | at a frequency refined to rounding, times the condition of mu
+_RESTS = 1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve that begins there
 
 
 class CriticalDelay(NamedTuple):
@@ -39,7 +40,7 @@ class CriticalDelay(NamedTuple):
 
 
 @public()
-def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> CriticalDelay:
+def critical_delay(system: DelaySystem, index: int, start: float = 0.0, *, zeros: int = 0) -> CriticalDelay:
     """The least delay tau_index >= start with a root on the imaginary axis, the system being stable at ``start``.
 
     Parameters
@@ -50,6 +51,8 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
         Which delay; the others stay.
     start : float
         [s], from where on to look.
+    zeros : int
+        How many roots are 0 whatever the delay is; they are left out.
 
     Returns
     -------
@@ -76,12 +79,15 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
         raise InputError(f"start: {start} s; give a delay of 0 s or more")
     scaled, (unit,) = _with(system, index, start).normalised()  # or the rank below is one of the states' units
     system, start = scaled[0], start / unit
-    begun = abscissa(_with(system, index, start), threads=1)
+    begun = roots(_with(system, index, start), 1 + zeros, threads=1)
     if begun.state != "ok":
         return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
     high = float(system.bound(0.0))
-    if begun.value >= -_ROUNDING * high:
-        return CriticalDelay(float(start * unit), float(begun.frequency / unit), float(begun.residual), "unstable")
+    others = np.sort(np.argsort(np.abs(begun.s[: begun.number]), kind="stable")[zeros:])  # by falling real part still
+    if len(others) and begun.s[others[0]].real >= -_ROUNDING * high:
+        first = others[0]
+        frequency = float(abs(begun.s[first].imag) / unit)
+        return CriticalDelay(float(start * unit), frequency, float(begun.residual[first]), "unstable")
     others = np.arange(count) != index
     rest = DelaySystem(system.A0, system.A[others], system.tau[others])
     U, V = _factored(system.A[index])
@@ -98,8 +104,10 @@ def critical_delay(system: DelaySystem, index: int, start: float = 0.0) -> Criti
 
     best = CriticalDelay(np.inf, None, 0.0, "never")
     sampled = grid(roots(rest, 2 * rest.order, threads=1).s, float(rest.tau.max(initial=0.0)), 1.0001 * high)
+    # Where a curve begins on the circle at frequency 0 it leaves it as w^2, unseen at first.
+    off = np.flatnonzero((np.abs(gains(sampled)) > _RESTS).all(axis=-1))
     try:
-        found = crossings(gains, sampled)
+        found = crossings(gains, sampled[off[0] :]) if len(off) else []
     except ArithmeticError:  # so long a delay that the curves turn faster than can be sampled
         return CriticalDelay(float(start * unit), None, 0.0, "unresolved")
     for w, _ in found:

@@ -1,0 +1,101 @@
+"""Where equations stand still: states of any size, continua, folds, and equations that do not stand still at all."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fluidcc as fc
+
+Equation = fc.delay.Equation
+
+
+def two():
+    return Equation(lambda t, x, past, p: [1e10 - x[0], p.a - x[1] ** 2], [1.0], {"a": 2.0}, states=["big", "small"])
+
+
+def test_a_large_state_hides_no_small_one():
+    """The slope of a - x^2 at its root is -2 sqrt(a)."""
+    equation = two()
+    system = fc.delay.linearize(equation, at=[1e10, 1.0])
+    assert system.A0[1, 1] == pytest.approx(-2 * np.sqrt(2), rel=1e-12)
+    found = fc.delay.equilibria(equation, {"big": (0, 2e10), "small": (0, 3)})
+    assert found == pytest.approx(np.array([[1e10, np.sqrt(2)]]), rel=1e-12)
+    charted = fc.delay.chart(equation, {"a": [1.0, 2.0, 3.0]}, at=[1e10, 1.4])
+    assert charted["state_small"].values == pytest.approx(np.sqrt([1.0, 2.0, 3.0]), rel=1e-12)
+
+
+def test_a_laser_in_si():
+    """1e24 carriers and a field of 1: N = 1e24 and E^2 = P - 1 in closed form."""
+    laser = Equation(
+        lambda t, x, past, p: [1e24 * p.P - x[0] * (1 + x[1] ** 2), 50 * past[0][1] * (x[0] / 1e24 - 1)],
+        ["tau"],
+        {"P": 2.0, "tau": 1.0},
+        states=["N", "E"],
+    )
+    found = fc.delay.equilibria(laser, {"N": (0, 3e24), "E": (0.1, 3)})
+    assert found == pytest.approx(np.array([[1e24, 1.0]]), rel=1e-9)
+    charted = fc.delay.chart(laser, {"P": [1.5, 2.0, 3.0]}, at=[1e24, 1.0])
+    assert charted["state_E"].values == pytest.approx(np.sqrt([0.5, 1.0, 2.0]), rel=1e-9)
+
+
+def test_a_continuum_is_told():
+    """A -> B keeps A + B: every (0, b) is an equilibrium."""
+    exchange = Equation(lambda t, x, past, p: [-past[0][0], past[0][0]], [1.0], states=["a", "b"])
+    with pytest.raises(fc.InputError, match=r"next to each other .a symmetry, or a sum that the equation keeps."):
+        fc.delay.equilibria(exchange, (0, 1))
+    with pytest.raises(fc.InputError, match=r"next to each other .*\(0, 0.1\) and \(0, -0.1\) among them"):
+        fc.delay.roots(exchange)
+    # At one of them, named, there is a linear part: Newton's method goes straight to it.
+    assert fc.delay.linearize(exchange, at=[0.3, 1.0]).A[0] == pytest.approx(np.array([[-1.0, 0.0], [1.0, 0.0]]))
+
+
+def test_several_equilibria_are_told_apart():
+    """0 and 1 lie among the first starts, 20 and 30 do not; the message shows two that differ."""
+    equation = Equation(lambda t, x, past, p: [(past[0][0] - 20) * (x[0] - 30) * (x[0] + 40)], [1.0])
+    with pytest.raises(fc.InputError, match=r"several equilibria, \((\S+)\) and \((?!\1\))") as told:
+        fc.delay.roots(equation)
+    assert any(number in str(told.value) for number in ("20", "30", "-40"))
+    sine = Equation(lambda t, x, past, p: [-jnp.sin(past[0][0])], [1.0])
+    with pytest.raises(fc.InputError, match=r"several equilibria"):
+        fc.delay.roots(sine)
+
+
+def test_no_equilibrium_is_none():
+    """x^2 = -1e-12 has no root; x^2 = 1e-12 has two."""
+    fold = Equation(lambda t, x, past, p: [p.a - past[0][0] ** 2], [1.0], {"a": -1e-12})
+    assert len(fc.delay.equilibria(fold, (-1, 1))) == 0
+    assert fc.delay.equilibria(fold.at(a=1e-12), (-1, 1)).ravel() == pytest.approx([-1e-6, 1e-6])
+
+
+@pytest.mark.parametrize(
+    "forcing",
+    [
+        lambda t: jnp.cos(t),
+        lambda t: t**2,
+        lambda t: jnp.where(t > 5, 1.0, 0.0),
+        lambda t: jax.jit(lambda a: a * 1e-300)(t),
+        lambda t: jax.lax.cond(t > 3, lambda a: 2 * a, lambda a: a, 1.0),
+        lambda t: jax.lax.fori_loop(0, 3, lambda i, total: total + t, 0.0),
+    ],
+)
+def test_time_is_seen_wherever_it_is_used(forcing):
+    equation = Equation(lambda t, x, past, p: [-past[0][0] + forcing(t)], ["tau"], {"tau": 1.0})
+    for ask in (
+        lambda: fc.delay.equilibria(equation, (-1, 1)),
+        lambda: fc.delay.roots(equation, at=[0.0]),
+        lambda: fc.delay.crossings(equation, "tau", (0, 3)),
+    ):
+        with pytest.raises(fc.InputError, match="depends on time"):
+            ask()
+
+
+def test_time_that_comes_to_nothing_is_not_used():
+    def idle(t, x, past, p):
+        unused = jnp.sin(t) + x[0]
+        del unused
+        return [jax.jit(lambda a, b: -b)(t, past[0][0])]
+
+    assert fc.delay.abscissa(Equation(idle, [1.0])).value == pytest.approx(-0.31813150520476413)  # of W(-1)
