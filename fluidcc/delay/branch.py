@@ -12,10 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.delay.collocation import Array, Direction, Profile, refined, sampled, solved, tail
-from fluidcc.delay.equation import Equation
+from fluidcc.delay.collocation import Direction, solved
+from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.hopf import Crossing
 from fluidcc.delay.linear import systems
+from fluidcc.delay.mesh import Profile, refined, sampled, tail
 from fluidcc.errors import InputError
 
 _INTERVALS, _MOST_INTERVALS = 16, 256

@@ -1,14 +1,11 @@
 """Periodic solutions as boundary-value problems: piecewise polynomials that satisfy the equation at Gauss points.
 
-Time over the period runs from 0 to 1, cut into intervals that are short where the solution moves fast (Engelborghs,
-Luzyanina, in 't Hout and Roose, SIAM J. Sci. Comput. 22 (2000) 1593-1609). An interval's polynomial shares its values
-at both ends with its neighbours. The same equations, linear and with each period apart, give Floquet multipliers.
+After Engelborghs, Luzyanina, in 't Hout and Roose, SIAM J. Sci. Comput. 22 (2000) 1593-1609. The same equations, linear
+and with each period apart, give Floquet multipliers.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -20,72 +17,16 @@ from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator
 
 from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.equation import Array, Equation, Kernels
+from fluidcc.delay.mesh import DEGREE, STILL, Profile, local, moves, places, values
 
-DEGREE = 8
 _AT_ONCE = 512  # points: one size, compiled once
 _STEPS = 25
 _CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
-_STILL = 1e-9  # of a state's modulus: less is rounding
-_NOISE = 1e-13
-_FLAT = 1e-7  # of a state's largest modulus: less moves no more than rounding does
-_LOCAL = 1e-200  # of a state's largest modulus: not looked at closer
-_LOG = 12.0  # change of a logarithm over the period, from which on it counts as much as the rest
-_FINE = 20001  # places at which a profile is looked at to choose intervals
 _DENSE = 200  # unknowns of an eigenproblem that is solved whole
 _MULTIPLIERS = 6
 
-_NODES = (1 - np.cos(np.pi * np.arange(DEGREE + 1) / DEGREE)) / 2  # Chebyshev's, both ends among them
-_TO_LEGENDRE = np.linalg.inv(legendre.legvander(2 * _NODES - 1, DEGREE))
-_DERIVATIVE = 2 * np.array([np.append(legendre.legder(row), 0.0) for row in np.eye(DEGREE + 1)])
 _GAUSS, _WEIGHTS = (each / 2 for each in legendre.leggauss(DEGREE))
 _GAUSS = _GAUSS + 0.5
-
-Course = Callable[[Array], Array]  # states (count, n) at shares of the period (count,)
-
-
-class Places(NamedTuple):
-    """What takes values at the nodes to those elsewhere: (count, DEGREE + 1) each."""
-
-    nodes: Array
-    back: Array  # periods before the one that begins at 0
-    weights: Array
-    slopes: Array
-
-
-@dataclasses.dataclass(frozen=True)
-class Profile:
-    """One period of a solution.
-
-    Parameters
-    ----------
-    mesh : ndarray, shape (L + 1,)
-        Ends of the intervals, from 0 to 1.
-    x : ndarray, shape (L * DEGREE, n)
-        States at the nodes, but that at 0; the last is at 1.
-    period : float
-    """
-
-    mesh: Array
-    x: Array
-    period: float
-
-    def __call__(self, theta: Array) -> Array:
-        """States (count, n) at shares of the period."""
-        return values(places(self.mesh, theta), self.x)
-
-    def slope(self, theta: Array) -> Array:
-        """Derivatives by share of the period."""
-        return moves(places(self.mesh, theta), self.x)
-
-    @property
-    def size(self) -> Array:
-        """Peak to peak of each state; the modulus of one that stands still."""
-        return _size(self.x)
-
-    @property
-    def moves(self) -> bool:
-        """Whether it is no equilibrium."""
-        return bool((np.ptp(self.x, axis=0) > _FLAT * np.maximum(np.abs(self.x).max(axis=0), 1e-300)).any())
 
 
 class Direction(NamedTuple):
@@ -98,103 +39,6 @@ class Direction(NamedTuple):
     span: float
 
 
-def places(mesh: Array, theta: Array) -> Places:
-    """Of shares of the period (count,), any numbers."""
-    count = len(mesh) - 1
-    turns = np.floor(theta)
-    share = theta - turns
-    interval = np.clip(np.searchsorted(mesh, share, "right") - 1, 0, count - 1)
-    width = mesh[interval + 1] - mesh[interval]
-    basis = legendre.legvander(2 * (share - mesh[interval]) / width - 1, DEGREE)
-    number = interval[:, None] * DEGREE + np.arange(DEGREE + 1) - 1
-    nodes = number % (count * DEGREE)
-    back = -(number // (count * DEGREE)) - turns[:, None].astype(int)
-    slopes = basis @ _DERIVATIVE.T @ _TO_LEGENDRE / width[:, None]
-    return Places(nodes, back, basis @ _TO_LEGENDRE, slopes)
-
-
-def values(where: Places, x: Array) -> Array:
-    """States (count, n) from those at the nodes."""
-    return np.einsum("ji,jia->ja", where.weights, x[where.nodes])
-
-
-def moves(where: Places, x: Array) -> Array:
-    """Derivatives (count, n); what all nodes share is left out, lest it is rounded."""
-    at = x[where.nodes]
-    return np.einsum("ji,jia->ja", where.slopes, at - at[:, :1])
-
-
-def everywhere(mesh: Array, count: int) -> Array:
-    """Shares of the period, so many evenly and 16 in each interval."""
-    inner = mesh[:-1, None] + np.diff(mesh)[:, None] * np.arange(2 * DEGREE) / (2 * DEGREE)
-    return np.unique(np.concatenate([np.linspace(0.0, 1.0, count), inner.ravel()]))
-
-
-def _size(x: Array) -> Array:
-    """Peak to peak of states (count, n); the modulus of one that stands still."""
-    ptp, modulus = np.ptp(x, axis=0), np.abs(x).max(axis=0)
-    return np.where(ptp > _STILL * modulus, ptp, np.maximum(modulus, 1e-300))
-
-
-def _local(x: Array) -> Array:
-    """What a state's changes are measured by, (count, n): itself if it never changes sign, else its peak to peak."""
-    least = np.maximum(np.abs(x), _LOCAL * np.abs(x).max(axis=0))
-    return np.where(x.min(axis=0) * x.max(axis=0) > 0, least, _size(x))
-
-
-def tail(profile: Profile) -> Array:
-    """Last coefficients of each interval's polynomials (L,), of what changes are measured by there: the largest."""
-    theta = (profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * _NODES).ravel()
-    x = profile(theta)
-    each = x.reshape(-1, DEGREE + 1, x.shape[1])
-    last = np.abs(np.einsum("ki,jia->jka", _TO_LEGENDRE[-2:], each)).max(axis=1)
-    return (last / _local(x).reshape(each.shape).max(axis=1)).max(axis=1)
-
-
-def refined(profile: Profile, count: int) -> Array:
-    """Ends of intervals (count + 1,) that share out what a profile's own intervals leave."""
-    density = (tail(profile) + _NOISE) ** (1 / (DEGREE + 1)) / np.diff(profile.mesh)
-    smooth = np.maximum(density, (np.roll(density, 1) + np.roll(density, -1)) / 2)
-    return _shared(smooth * np.diff(profile.mesh), profile.mesh, count)
-
-
-def _shared(parts: Array, ends: Array, count: int) -> Array:
-    """Ends of count intervals that have the same share of parts, which lie between ends."""
-    reached = np.append(0.0, np.cumsum(parts)) / parts.sum()
-    return np.interp(np.linspace(0.0, 1.0, count + 1), reached, ends)
-
-
-def mesh_for(course: Course, count: int) -> Array:
-    """Ends of intervals (count + 1,) that share out a solution's slope, curvature, and growth if of one sign."""
-    theta = np.linspace(0.0, 1.0, _FINE)
-    x = course(theta)
-    slope = np.gradient(x / _size(x), theta, axis=0)
-    bend = np.sqrt(np.linalg.norm(np.gradient(slope, theta, axis=0), axis=1))
-    speed = np.linalg.norm(slope, axis=1)
-    density = 0.5 + speed / max(speed.mean(), 1e-300) + bend / max(bend.mean(), 1e-300)
-    for state in x.T:
-        if state.min() * state.max() > 0:
-            growth = np.abs(np.gradient(np.log(np.abs(state)), theta))
-            density = density + 3 * growth / max(growth.mean(), _LOG)
-    return _shared((density[1:] + density[:-1]) / 2 + 0.05 * density.mean(), theta, count)
-
-
-def sampled(course: Course, mesh: Array, period: float) -> Profile:
-    """A profile through a course."""
-    theta = (mesh[:-1, None] + np.diff(mesh)[:, None] * _NODES[1:]).ravel()
-    return Profile(mesh, course(theta), period)
-
-
-def apart(profile: Profile, other: Course) -> float:
-    """Largest difference to another course, of each state's peak to peak, with both in step."""
-    theta = everywhere(profile.mesh, 2001)
-    weight, shown, shift = profile.size, other(theta), 0.0
-    for _ in range(3):
-        slope, miss = profile.slope(theta + shift) / weight, (shown - profile(theta + shift)) / weight
-        shift += float(np.clip((slope * miss).sum() / max((slope**2).sum(), 1e-300), -0.02, 0.02))
-    return float((np.abs(shown - profile(theta + shift)) / weight).max())
-
-
 def residual(equation: Equation, profile: Profile) -> float:
     """How far it is from satisfying the equation halfway between the places where it does; the largest over states.
 
@@ -203,7 +47,7 @@ def residual(equation: Equation, profile: Profile) -> float:
     between = np.concatenate([[0.0], (_GAUSS[:-1] + _GAUSS[1:]) / 2])
     theta = (profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * between).ravel()
     found = _Pointwise(equation.kernels, equation.vector, profile, theta)
-    still = np.ptp(profile.x, axis=0) <= _STILL * np.abs(profile.x).max(axis=0)
+    still = np.ptp(profile.x, axis=0) <= STILL * np.abs(profile.x).max(axis=0)
     scale = np.where(still, np.abs(profile.x).max(axis=0), np.abs(found.slope).max(axis=0))
     return float((np.abs(found.residual).max(axis=0) / np.maximum(scale, 1e-300)).max())
 
@@ -341,7 +185,7 @@ def solved(
         tangent = np.append(weighted, [along.period / T**2, along.value / along.span**2])
     for _ in range(_STEPS):
         at = _linear(equation.kernels, vector, Profile(guess.mesh, x, T))
-        scale = np.append(_local(x).ravel(), T)
+        scale = np.append(local(x).ravel(), T)
         columns, rows, right = [at.by_period], [phase], np.append(at.residual, phase @ (x - guess.x).ravel())
         if along is not None:
             columns.append(at.by_vector[:, along.column])

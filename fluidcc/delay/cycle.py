@@ -16,23 +16,10 @@ from scipy.interpolate import CubicSpline
 
 from fluidcc.delay.autonomy import check_autonomous
 from fluidcc.delay.branch import from_hopf
-from fluidcc.delay.collocation import (
-    DEGREE,
-    Array,
-    Course,
-    Profile,
-    apart,
-    everywhere,
-    lags_along,
-    mesh_for,
-    multipliers,
-    refined,
-    residual,
-    sampled,
-    solved,
-)
-from fluidcc.delay.equation import Equation
+from fluidcc.delay.collocation import lags_along, multipliers, residual, solved
+from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.hopf import Crossing
+from fluidcc.delay.mesh import DEGREE, Course, Profile, apart, everywhere, mesh_for, refined, sampled
 from fluidcc.delay.settled import settled
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row

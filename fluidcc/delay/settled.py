@@ -9,9 +9,9 @@ import numpy as np
 from scipy.interpolate import PchipInterpolator
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.delay.collocation import Course
 from fluidcc.delay.equation import Array, Equation, state_of
 from fluidcc.delay.linear import systems
+from fluidcc.delay.mesh import Course
 from fluidcc.delay.solution import solve
 from fluidcc.errors import InputError
 from fluidcc.results.metrics import upward_crossings
