@@ -44,7 +44,7 @@ def test_a_laser_in_si():
 def test_a_continuum_is_told():
     """A -> B keeps A + B: every (0, b) is an equilibrium."""
     exchange = Equation(lambda t, x, past, p: [-past[0][0], past[0][0]], [1.0], states=["a", "b"])
-    with pytest.raises(fc.InputError, match="next to each other .a symmetry, or a sum that the equation keeps."):
+    with pytest.raises(fc.InputError, match=r"next to each other .a symmetry, or a sum that the equation keeps."):
         fc.delay.equilibria(exchange, (0, 1))
     with pytest.raises(fc.InputError, match=r"next to each other .*\(0, 0.1\) and \(0, -0.1\) among them"):
         fc.delay.roots(exchange)
