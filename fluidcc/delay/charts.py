@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.delay.checks import check_equation, check_lags, check_parameter, column, shown
-from fluidcc.delay.equation import Array, Equation
+from fluidcc.delay.checks import check_lags, check_parameter, column, shown
+from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.linear import jacobians
 from fluidcc.delay.newton import followed

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.surface import refuse_unknown
-
-if TYPE_CHECKING:
-    from fluidcc.delay.equation import Equation
 
 Array = np.ndarray[Any, Any]
 # Names of columns and axes of the results.
@@ -102,15 +99,7 @@ def check_names(states: Sequence[Any], parameters: Mapping[Any, Any]) -> None:
             raise InputError(f"name {each!r}: is a column of the results; take another, for example {each + '0'!r}")
 
 
-def check_equation(given: Any) -> None:
-    """Refuse what is no `Equation`."""
-    from fluidcc.delay.equation import Equation
-
-    if not isinstance(given, Equation):
-        raise InputError(f"equation: {shown(given)}; give a fluidcc.delay.Equation")
-
-
-def check_parameter(equation: Equation, name: Any, where: str) -> None:
+def check_parameter(equation: Any, name: Any, where: str) -> None:
     """Refuse what is no parameter's name."""
     if not isinstance(name, str):
         raise InputError(f"{where}: {shown(name)}; give the name of a parameter, for example 'tau'")
@@ -125,7 +114,7 @@ def check_lags(lags: Array) -> None:
         raise InputError(f"lags[{bad[0][-1]}]: is {value:g} at this state; a lag is 0 or more")
 
 
-def state_of(equation: Equation, given: Any, name: str) -> Array:
+def state_of(equation: Any, given: Any, name: str) -> Array:
     """A state (n,) as an array, by names or in order.
 
     Raises

@@ -164,3 +164,9 @@ class Equation:
         for i, lag in enumerate(self.lags):
             if isinstance(lag, str) and self.parameters[lag] < 0:
                 raise InputError(f"{lag}: {self.parameters[lag]:g} is a lag (lags[{i}]); give 0 or more")
+
+
+def check_equation(given: Any) -> None:
+    """Refuse what is no `Equation`."""
+    if not isinstance(given, Equation):
+        raise InputError(f"equation: {shown(given)}; give a fluidcc.delay.Equation")

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import qmc
 
 from fluidcc.delay.autonomy import check_autonomous
-from fluidcc.delay.checks import check_equation, shown, state_of, whole
-from fluidcc.delay.equation import Array, Equation
+from fluidcc.delay.checks import shown, state_of, whole
+from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.newton import Found, newton
 from fluidcc.errors import InputError
 from fluidcc.surface import public, refuse_unknown

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import root_scalar
 
-from fluidcc.delay.checks import check_equation, check_parameter, shown, whole
-from fluidcc.delay.equation import Array, Equation
+from fluidcc.delay.checks import check_parameter, shown, whole
+from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.linear import systems
 from fluidcc.delay.newton import followed, newton

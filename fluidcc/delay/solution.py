@@ -15,8 +15,8 @@ import xarray as xr
 
 from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.arguments import bound_of, lags_of, past_of, vectors_of
-from fluidcc.delay.checks import check_equation, positive, whole
-from fluidcc.delay.equation import Array, Equation
+from fluidcc.delay.checks import positive, whole
+from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.kernels import Kernels, Same
 from fluidcc.delay.trial import stacked
 from fluidcc.engines.fluid.equations import integrate
