@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from bokeh.server.server import Server
 
 HOST = "127.0.0.1"
+_SWITCH = 5e-4  # s
 _NAMES = (HOST, "localhost")  # by which a browser on this machine may call it
 
 
@@ -122,6 +124,8 @@ def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> No
     """
     made = server(port)
     made.start()
+    # A thread that works keeps the interpreter for that long, each time the loop wants it: six times for a move.
+    sys.setswitchinterval(_SWITCH)
     address = f"http://{HOST}:{made.port}/"
     told(address)
     if opened:

@@ -106,7 +106,7 @@ def test_an_address_shares_the_setting_and_what_is_beside_it(browser: Any, addre
     again.page.locator("#kept-fluid-queue_mean").wait_for()
     assert again.value("fluid-queue_mean") == page.value("fluid-queue_mean")
     assert again.value("kept-fluid-queue_mean") == kept
-    again._after(lambda: again.page.locator(".swap button").click())
+    again.after(lambda: again.page.locator(".swap button").click())
     assert again.typed("flows") == "8"
     again.page.close()
 
@@ -135,7 +135,7 @@ def test_a_switchs_and_a_nics_configuration(page: Page) -> None:
     page.page.locator(".switch-file input").set_input_files(sample / "config_db.json")
     page.page.locator(".nic-file input").set_input_files(sample / "nic.txt")
     page.page.locator("#chosen", has_text="config_db.json, nic.txt").wait_for()
-    page._after(lambda: page.page.locator(".load button").click())
+    page.after(lambda: page.page.locator(".load button").click())
     page.page.locator("#findings").wait_for(timeout=60_000)
     port = fc.operators.read_sonic(sample / "config_db.json")
     assert page.typed("rate") == "100Gbps"
