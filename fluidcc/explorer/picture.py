@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,9 +82,11 @@ def extremes(values: Array) -> Array:
     """Places of samples that can be seen: the least and the largest in each column of pixels, and both ends."""
     if values.size <= 2 * COLUMNS:
         return np.arange(values.size)
-    edges = np.linspace(0, values.size, COLUMNS + 1).astype(int)
-    found = [begin + part(values[begin:end]) for begin, end in pairwise(edges) for part in (np.argmin, np.argmax)]
-    return np.unique([0, *found, values.size - 1])
+    wide = values.size // COLUMNS + 1
+    columns = np.pad(values, (0, -values.size % wide), mode="edge").reshape(-1, wide)
+    begins = wide * np.arange(len(columns))
+    found = np.concatenate([[0, values.size - 1], begins + columns.argmin(axis=1), begins + columns.argmax(axis=1)])
+    return np.unique(np.minimum(found, values.size - 1))
 
 
 def with_legend(plot: Any, entries: Sequence[tuple[str, Any]]) -> dict[str, LegendItem]:

@@ -18,6 +18,7 @@ from fluidcc.explorer.settings import Setting
 
 pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
 
+from bokeh.core.types import ID
 from bokeh.document import Document
 from bokeh.document.events import SessionCallbackAdded
 from bokeh.server.callbacks import NextTickCallback
@@ -146,7 +147,7 @@ def test_an_answer_is_not_lost_as_events_are_let_go(by_the_loop: bool, monkeypat
     def moved() -> None:
         """A move: what it changes is held back, and let go."""
         with set_curdoc(document), unlocked():
-            held = Meeting([SessionCallbackAdded(document, NextTickCallback(lambda: None, callback_id="move"))])
+            held = Meeting([SessionCallbackAdded(document, NextTickCallback(lambda: None, callback_id=ID("move")))])
             held.comes = answer
             document.callbacks._held_events = held
 
@@ -285,7 +286,7 @@ def test_a_thinned_line_covers_the_same_pixels() -> None:
     seen = picture.extremes(values)
     assert seen.size <= 2 * picture.COLUMNS + 2
     assert {0, values.size - 1} <= set(seen)
-    edges = np.linspace(0, values.size, picture.COLUMNS + 1).astype(int)
+    edges = [*range(0, values.size, values.size // picture.COLUMNS + 1), values.size]
     for begin, end in pairwise(edges):
         inside = values[seen[(seen >= begin) & (seen < end)]]
         assert (inside.min(), inside.max()) == (values[begin:end].min(), values[begin:end].max())
