@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from fluidcc.errors import InputError
 from fluidcc.explorer.answers import Answer, answers, chart_of, is_compiled
 from fluidcc.explorer.beside import Beside
-from fluidcc.explorer.board import Board
+from fluidcc.explorer.board import NO_CHART_YET, Board
 from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.controls import Controls
 from fluidcc.explorer.devices import Devices
@@ -60,10 +60,7 @@ class Explorer:
         self.view = self._board.view
         self._wire()
         self._controls.take(setting)
-        if kept is not None:
-            self._beside.keep(kept)
-        self._ask()
-        self._board.error.object = error(refused)
+        self._place.begin(lambda: self._begin(kept, refused))
 
     def _wire(self) -> None:
         """Have the buttons do something."""
@@ -73,6 +70,13 @@ class Explorer:
         board.swap_button.on_click(lambda event: self._swap())
         board.drop_button.on_click(lambda event: self._beside.drop())
         board.packet_button.on_click(lambda event: self._packets.ask(self.setting))
+
+    def _begin(self, kept: Setting | None, refused: str) -> None:
+        """Have the first setting answered."""
+        if kept is not None:
+            self._beside.keep(kept)
+        self._ask()
+        self._board.error.object = error(refused)
 
     def _leave(self) -> None:
         """Nobody sees this any more."""
@@ -123,7 +127,7 @@ class Explorer:
         self._unshown.clear()
         self._controls.take(setting)
         self._board.map.clear()
-        self._board.why.object = quiet("the chart follows; the first of its kind is compiled ...")
+        self._board.why.object = NO_CHART_YET
         self._ask()
 
     def _swap(self) -> None:

@@ -12,12 +12,13 @@ from fluidcc.explorer.chart_plot import ChartPlot
 from fluidcc.explorer.devices import Devices
 from fluidcc.explorer.distribution_plot import DistributionPlot
 from fluidcc.explorer.knobs import TOPOLOGIES
-from fluidcc.explorer.pieces import SMALL, error, status, text
+from fluidcc.explorer.pieces import SMALL, error, quiet, status, text
 from fluidcc.explorer.root_plot import RootPlot
 from fluidcc.explorer.settings import Setting, preset_names, schemes
 from fluidcc.explorer.time_plots import QueuePlot, RatePlot
 
 _LEFT, _TALL, _LOW = 290, 235, 255  # pixels, for a page of 1280 by 800
+NO_CHART_YET = quiet("the chart follows; the first of its kind is compiled ...")
 _STARTING = '<div class="quiet" id="verdict">compiling, the first time a few seconds ...</div>'
 
 
@@ -40,10 +41,10 @@ class Board:
         self.more = pn.Card(pn.Column(margin=0), collapsed=True, width=_LEFT - 10, margin=(6, 0), **more)
         self.status, self.error = text(status("starting", 0)), text(error(""))
         self.verdict, self.numbers = text(_STARTING, min_height=20), text("", min_height=54)
-        self.why, self.python = text(""), text("")
+        self.why, self.python = text(NO_CHART_YET), text("")
         self.over_time = (QueuePlot(_TALL), RatePlot(_TALL), DistributionPlot(_LOW))
         self.roots, self.map = RootPlot(_LOW), ChartPlot(_LOW - 30)
-        axis: dict[str, Any] = {"name": "", "width": 115, "margin": (0, 2), "stylesheets": [SMALL]}
+        axis: dict[str, Any] = {"name": "", "width": 132, "margin": (0, 2), "stylesheets": [SMALL]}
         self.x = pn.widgets.Select(css_classes=["axis-x"], **axis)
         self.y = pn.widgets.Select(css_classes=["axis-y"], **axis)
         small: dict[str, Any] = {"height": 26, "margin": (2, 4), "stylesheets": [SMALL]}
@@ -63,7 +64,7 @@ class Board:
         given = setting.given is not None
         options = {"scheme": list(schemes()), "preset": preset_names(setting.scheme), "topology": list(TOPOLOGIES)}
 
-        def choice(name: str) -> Any:
+        def choice(name: str, width: int) -> Any:
             value = getattr(setting, name)
             return pn.widgets.Select(
                 name=name,
@@ -71,12 +72,14 @@ class Board:
                 value=value,
                 disabled=given,
                 css_classes=[f"pick-{name}"],
-                width=88,
+                width=width,
                 margin=(0, 4),
                 stylesheets=[SMALL],
             )
 
-        self.scheme, self.preset, self.topology = choice("scheme"), choice("preset"), choice("topology")
+        self.scheme, self.preset, self.topology = (
+            choice("scheme", 96), choice("preset", 74), choice("topology", 96),
+        )  # fmt: skip
 
     def _layout(self, devices: Any) -> Any:
         left = pn.Column(

@@ -36,5 +36,5 @@ class DistributionPlot:
             some = np.flatnonzero(share)
             most = max(most, float(share.max(initial=0.0)))
             put(self._sets[name], {"left": edges[some] / 1e3, "right": edges[some + 1] / 1e3, "top": share[some]})
-        span(self.plot.x_range, 0, rounded_up(float(edges[-1]) / 1e3))
+        span(self.plot.x_range, 0, rounded_up(max(float(edges[-1]), 1e3) / 1e3))
         span(self.plot.y_range, 0, min(rounded_up(most), 100.0))

@@ -17,6 +17,10 @@ _T = TypeVar("_T")
 class Place(Protocol):
     """What an explorer asks of where it lives."""
 
+    def begin(self, act: Callable[[], None]) -> None:
+        """Do something once there is somebody to see it."""
+        ...
+
     def run(self, job: Latest[_T], what: _T) -> None:
         """Have a job done."""
         ...
@@ -50,6 +54,10 @@ class Page:
     def __init__(self, left: Callable[[], None]) -> None:
         self._document, self._location, self._loop = pn.state.curdoc, pn.state.location, IOLoop.current()
         pn.state.on_session_destroyed(lambda context: left())
+
+    def begin(self, act: Callable[[], None]) -> None:
+        """Once the page has been drawn: of what changes while it is on its way to the browser, Panel sends nothing."""
+        pn.state.onload(act)
 
     def run(self, job: Latest[_T], what: _T) -> None:
         """Have a thread do it."""
@@ -95,6 +103,10 @@ class Cell:
 
     def __init__(self, view: Callable[[], Any]) -> None:
         self._view = view
+
+    def begin(self, act: Callable[[], None]) -> None:
+        """At once."""
+        act()
 
     def run(self, job: Latest[_T], what: _T) -> None:
         """Do it here and now."""

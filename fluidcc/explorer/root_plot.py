@@ -28,9 +28,9 @@ class RootPlot:
 
     def __init__(self, height: int) -> None:
         self.plot = plain("Characteristic roots", "real part [1/s]", "imaginary part [1/s]", height)
-        for axis, least in ((self.plot.xaxis[0], 2), (self.plot.yaxis[0], 3)):
-            ticks = [0.0, *(sign * 10.0**k for k in range(least, 12) for sign in (-1, 1))]
-            labels = {float(symlog(t)): _power(t) for t in ticks}
+        ticks = [0.0, *(sign * 10.0**k for k in range(3, 12) for sign in (-1, 1))]
+        labels = {float(symlog(t)): _power(t) for t in ticks}
+        for axis in (self.plot.xaxis[0], self.plot.yaxis[0]):
             axis.ticker = FixedTicker(ticks=sorted(labels))
             axis.major_label_overrides = labels  # type: ignore[assignment]
         self.plot.add_layout(Span(location=0, dimension="height", line_color="#bd1f01", line_dash="dashed"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -106,6 +107,13 @@ def _refuse_others(made: Server, port: int) -> None:
     router.rules.insert(0, router.process_rule(Rule(Foreign(), Refuse)))
 
 
+def _is_no_visitor_leaving(record: logging.LogRecord) -> bool:
+    """Whether a log record is something else than that an answer found its page closed, which is as it should be."""
+    from tornado.websocket import WebSocketClosedError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], WebSocketClosedError))
+
+
 def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> None:
     """Serve until interrupted.
 
@@ -126,6 +134,7 @@ def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> No
     made.start()
     # A thread that works keeps the interpreter for that long, each time the loop wants it: six times for a move.
     sys.setswitchinterval(_SWITCH)
+    logging.getLogger("asyncio").addFilter(_is_no_visitor_leaving)
     address = f"http://{HOST}:{made.port}/"
     told(address)
     if opened:

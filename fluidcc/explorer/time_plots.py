@@ -48,7 +48,7 @@ class QueuePlot:
             entries.append((name, glyph))
         self._items = with_legend(self.plot, list(reversed(entries)))
         # Not in the title: to change that lays out the page anew, which takes longer than all that is drawn.
-        self._note = Label(x=8, y=2, x_units="screen", y_units="screen", text="", text_font_size="11px")
+        self._note = Label(x=14, y=height - 110, x_units="screen", y_units="screen", text="", text_font_size="11px")
         self._note.text_color, self._note.background_fill_color = INK, "white"
         self._note.background_fill_alpha = 0.7
         self.plot.add_layout(self._note)

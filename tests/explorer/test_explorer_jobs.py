@@ -167,6 +167,9 @@ class Still:
         self.left, self.jobs, self.watching = left, [], []
         self.rests: list[Callable[[], None]] = []
 
+    def begin(self, act: Callable[[], None]) -> None:
+        act()
+
     def run(self, job: Any, what: Any) -> None:
         self.jobs.append((job, what))
 

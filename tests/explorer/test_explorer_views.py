@@ -135,3 +135,10 @@ def test_runs_come_before_roots() -> None:
 def test_runs_that_nobody_waits_for_are_refused() -> None:
     with pytest.raises(InputError, match=r"until: 10s takes 1e\+07 steps"):
         views.fluid(Setting().scenario(), 10.0)
+
+
+@pytest.mark.parametrize("name", ["delay", "flows", "initial_window"])
+def test_numbers_beyond_all_measure_are_refused(name: str) -> None:
+    setting = Setting("hpcc").moved(name, "1e308")
+    with pytest.raises(InputError, match="a lag of up to"):
+        next(answers(setting))
