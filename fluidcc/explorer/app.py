@@ -191,7 +191,13 @@ class Explorer:
             words = f"answered in {1e3 * found.seconds:.0f} ms{'' if whole else ', the roots follow'}"
             self._board.status.object = status(words, serial, found.seconds, whole=whole)
         if whole:
-            self._place.rested(_REST, lambda: self._ask_chart() if self.setting == found.setting else None)
+            self._place.rested(_REST, lambda: self._rest(found.setting))
+
+    def _rest(self, setting: Setting) -> None:
+        """The hand rests on a setting, or not any more."""
+        if setting == self.setting:
+            self._share()
+            self._ask_chart()
 
     def _draw(self, *, runs: bool = True) -> None:
         """Draw what there is; without runs the roots alone, which come after them."""
@@ -224,7 +230,6 @@ class Explorer:
         if setting != self.setting:
             return
         self._board.why.object = quiet(words_of(failed) if found is None else found.why, "chart", self._serial)
-        self._share()
         if found is None:
             return
         self._chart = found
@@ -251,7 +256,7 @@ class Explorer:
         return python_of(self.setting, self._chart, hybrid=hybrid)
 
     def _share(self) -> None:
-        """Put the setting into the page's address, when the hand rests: the browser's history grows by each."""
+        """Put the setting into the page's address; the browser's history grows by each."""
         if self.setting.given is None:
             kept = self._beside.kept
             beside = "" if kept is None else "&" + urlencode({"kept": kept.setting.query()})

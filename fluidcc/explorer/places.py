@@ -7,11 +7,14 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import panel as pn
+from bokeh.models import CustomJS
 from tornado.ioloop import IOLoop
 
 from fluidcc.explorer.latest import Latest
 
 _T = TypeVar("_T")
+# Back and forward change the address alone, which is that of another setting.
+_BACK = 'window.addEventListener("popstate", () => window.location.reload())'
 
 
 class Place(Protocol):
@@ -54,6 +57,8 @@ class Page:
     def __init__(self, left: Callable[[], None]) -> None:
         self._document, self._location, self._loop = pn.state.curdoc, pn.state.location, IOLoop.current()
         pn.state.on_session_destroyed(lambda context: left())
+        if self._document is not None:
+            self._document.js_on_event("document_ready", CustomJS(code=_BACK))
 
     def begin(self, act: Callable[[], None]) -> None:
         """Once the page has been drawn: of what changes while it is on its way to the browser, Panel sends nothing."""

@@ -70,6 +70,7 @@ def server(port: int = 0) -> Server:
         except OSError:
             continue
         _refuse_others(made, number)
+        _stay_here(made, number)
         return made
     raise InputError(f"--port: {port} is taken, or needs rights that you lack; write another, or leave it out")
 
@@ -105,6 +106,23 @@ def _refuse_others(made: Server, port: int) -> None:
 
     router: Any = made._tornado.default_router  # the one place that sees every request before Bokeh's own handlers
     router.rules.insert(0, router.process_rule(Rule(Foreign(), Refuse)))
+
+
+def _stay_here(made: Server, port: int) -> None:
+    """Have browsers load nothing from other hosts, whatever Panel writes into a page: it names its CDN now and then."""
+    from tornado.web import OutputTransform
+
+    sockets = " ".join(f"ws://{name}:{port}" for name in _NAMES)
+    policy = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' {sockets}"
+
+    class Policy(OutputTransform):
+        def transform_first_chunk(
+            self, status_code: int, headers: Any, chunk: bytes, finishing: bool
+        ) -> tuple[int, Any, bytes]:
+            headers["Content-Security-Policy"] = policy
+            return status_code, headers, chunk
+
+    made._tornado.add_transform(Policy)
 
 
 def _is_no_visitor_leaving(record: logging.LogRecord) -> bool:

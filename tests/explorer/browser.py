@@ -31,14 +31,16 @@ _WATCH = """([what, patience]) => {
     Array.from(root.querySelectorAll("*")).reduce((found, e) => found ?? (e.shadowRoot && search(e.shadowRoot)), null)
   const place = search(document).getRootNode()
   const number = () => place.querySelector("#status")?.dataset[what]
-  const before = number()
+  const before = what === "serial" ? number() : undefined  // "whole" is there or is not
   window.painted = new Promise(done => {
-    const watch = new MutationObserver(() => {
+    const look = () => {
       if (number() === undefined || number() === before) return
       watch.disconnect()
       requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true))))
-    })
+    }
+    const watch = new MutationObserver(look)
     watch.observe(place, {subtree: true, childList: true, attributes: true})
+    look()
     setTimeout(() => done(false), patience)
   })
 }"""

@@ -175,6 +175,31 @@ def test_no_request_leaves_the_machine(page: Page, address: str) -> None:
     assert outside == []
 
 
+def test_the_browser_may_load_nothing_from_other_hosts(page: Page, address: str) -> None:
+    """Whatever a page names: a style sheet of another host is not even asked for."""
+    page.page.evaluate(
+        """() => new Promise(done => {
+          const link = Object.assign(document.createElement("link"), {rel: "stylesheet", href: "http://example.com/a.css"})
+          link.onerror = link.onload = () => done()
+          document.head.append(link)
+        })"""
+    )
+    assert any("Content Security Policy" in said for said in page.problems)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+    connection.request("GET", "/")
+    assert "default-src 'self'" in (connection.getresponse().getheader("Content-Security-Policy") or "")
+
+
+def test_back_shows_the_setting_before(page: Page) -> None:
+    for kmin in ("20KB", "30KB"):
+        page.type("kmin", kmin)
+        page.page.wait_for_url(f"**kmin={kmin}**")
+    page.page.go_back()
+    page.page.wait_for_function("() => document.readyState === 'complete'")
+    page.page.locator("#status[data-ms]").wait_for(timeout=60_000)
+    assert page.typed("kmin") == "20KB"
+
+
 def status_of(address: str, path: str = "/", **headers: str) -> int:
     place = urlsplit(address)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
