@@ -241,7 +241,7 @@ def test_it_listens_on_loopback_alone(address: str) -> None:
 
 @pytest.mark.slow
 def test_it_survives_500_random_moves(browser: Any, served: tuple[str, int], record_property: Any) -> None:
-    """No error, less than 200 MB more, half of the answers within 200 ms: by sliders and texts, good and bad.
+    """No error, less than 200 MB more, half of the answers painted within 200 ms, by sliders and texts, good and bad.
 
     The median is asserted where the machine has nothing else to do; it is reported always.
     """
