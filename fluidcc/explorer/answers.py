@@ -1,23 +1,18 @@
-"""What a setting comes to, all views of it; and the last of many settings, while a hand moves on."""
+"""What a setting comes to: first what runs over time, then its roots, then its chart."""
 
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.explorer import views
 from fluidcc.explorer.chart import Chart, Charts
 from fluidcc.explorer.settings import Setting
 
-_WORKERS = 2
-_T = TypeVar("_T")
-charts = Charts()  # what they compile serves all pages
-_pool = ThreadPoolExecutor(_WORKERS, thread_name_prefix="fluidcc-explorer")
+_charts = Charts()  # what they compile serves all pages
 _seen: set[Any] = set()  # kinds of settings that have been answered, and so are compiled
 
 
@@ -32,21 +27,22 @@ class Answer:
     hybrid : Run or None
     hybrid_why : str
         Why there is no hybrid.
-    roots : RootMap
+    roots : RootMap or None
+        None while they are worked out.
     seconds : float
-        That it took.
+        That it took so far.
     """
 
     setting: Setting
     fluid: views.Run
     hybrid: views.Run | None
     hybrid_why: str
-    roots: views.RootMap
+    roots: views.RootMap | None
     seconds: float
 
 
-def answer(setting: Setting) -> Answer:
-    """Work out all views but the chart.
+def answers(setting: Setting) -> Iterator[Answer]:
+    """The runs as soon as they are there, then the same with the roots, which take as long again.
 
     Raises
     ------
@@ -61,14 +57,16 @@ def answer(setting: Setting) -> Answer:
         hybrid = views.hybrid(scenario, setting.until)
     except InputError as error:
         why = str(error)
+    runs = Answer(setting, fluid, hybrid, why if hybrid is None else "", None, time.perf_counter() - began)
+    yield runs
     roots = views.root_map(scenario)
     _seen.add(_kind(setting))
-    return Answer(setting, fluid, hybrid, why if hybrid is None else "", roots, time.perf_counter() - began)
+    yield dataclasses.replace(runs, roots=roots, seconds=time.perf_counter() - began)
 
 
 def chart_of(setting: Setting, axes: tuple[str, str]) -> Chart:
     """The chart about a setting; as `Charts.of`."""
-    return charts.of(setting, axes)
+    return _charts.of(setting, axes)
 
 
 def is_compiled(setting: Setting) -> bool:
@@ -82,53 +80,3 @@ def _kind(setting: Setting) -> Any:
     fixed = tuple((name, text) for name, text in setting.values if not knobs[name].stops)
     shape = tuple(setting.value(name) == 0 for name in ("late",) if name in knobs)
     return setting.scheme, setting.preset, setting.topology, fixed, shape
-
-
-class Latest(Generic[_T]):
-    """Runs jobs one after another in a thread, and of those that wait only the last.
-
-    Parameters
-    ----------
-    job : callable
-        ``job(what)``, in a thread.
-    done : callable
-        ``done(what, result, error)``, in that thread; the error is an `InputError`, or the text of any other.
-    """
-
-    def __init__(self, job: Callable[[_T], Any], done: Callable[[_T, Any, Exception | None], None]) -> None:
-        self._job, self._done = job, done
-        self._lock = threading.Lock()
-        self._waiting: list[_T] = []
-        self._running = False
-
-    def __call__(self, what: _T) -> None:
-        """Run the job for this, unless another comes before it begins."""
-        with self._lock:
-            self._waiting = [what]
-            if self._running:
-                return
-            self._running = True
-        _pool.submit(self._work)
-
-    def at_once(self, what: _T) -> None:
-        """Run the job here and now."""
-        self._waiting, self._running = [what], True
-        self._work()
-
-    @property
-    def outdated(self) -> bool:
-        """Whether something newer waits."""
-        return bool(self._waiting)
-
-    def _work(self) -> None:
-        while True:
-            with self._lock:
-                if not self._waiting:
-                    self._running = False
-                    return
-                what = self._waiting.pop()
-            try:
-                result, failed = self._job(what), None
-            except Exception as error:  # a page must outlive whatever a setting does
-                result, failed = None, error
-            self._done(what, result, failed)

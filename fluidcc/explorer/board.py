@@ -8,13 +8,17 @@ from typing import Any
 
 import panel as pn
 
+from fluidcc.explorer.chart_plot import ChartPlot
 from fluidcc.explorer.devices import Devices
-from fluidcc.explorer.figures import ChartPlot, DistributionPlot, QueuePlot, RatePlot, RootPlot
+from fluidcc.explorer.distribution_plot import DistributionPlot
 from fluidcc.explorer.knobs import TOPOLOGIES
-from fluidcc.explorer.pieces import SMALL, error, status, text
+from fluidcc.explorer.pieces import SMALL, error, quiet, status, text
+from fluidcc.explorer.root_plot import RootPlot
 from fluidcc.explorer.settings import Setting, preset_names, schemes
+from fluidcc.explorer.time_plots import QueuePlot, RatePlot
 
 _LEFT, _TALL, _LOW = 290, 235, 255  # pixels, for a page of 1280 by 800
+NO_CHART_YET = quiet("the chart follows; the first of its kind is compiled ...")
 _STARTING = '<div class="quiet" id="verdict">compiling, the first time a few seconds ...</div>'
 
 
@@ -36,11 +40,11 @@ class Board:
         more: dict[str, Any] = {"title": "more of NIC, marking, packets", "css_classes": ["more"]}
         self.more = pn.Card(pn.Column(margin=0), collapsed=True, width=_LEFT - 10, margin=(6, 0), **more)
         self.status, self.error = text(status("starting", 0)), text(error(""))
-        self.numbers = text(_STARTING, min_height=70)
-        self.why, self.python = text(""), text("")
-        self.figures = (QueuePlot(_TALL), RatePlot(_TALL), RootPlot(_LOW), DistributionPlot(_LOW))
-        self.map = ChartPlot(_LOW - 30)
-        axis: dict[str, Any] = {"name": "", "width": 115, "margin": (0, 2), "stylesheets": [SMALL]}
+        self.verdict, self.numbers = text(_STARTING, min_height=20), text("", min_height=54)
+        self.why, self.python = text(NO_CHART_YET), text("")
+        self.over_time = (QueuePlot(_TALL), RatePlot(_TALL), DistributionPlot(_LOW))
+        self.roots, self.map = RootPlot(_LOW), ChartPlot(_LOW - 30)
+        axis: dict[str, Any] = {"name": "", "width": 132, "margin": (0, 2), "stylesheets": [SMALL]}
         self.x = pn.widgets.Select(css_classes=["axis-x"], **axis)
         self.y = pn.widgets.Select(css_classes=["axis-y"], **axis)
         small: dict[str, Any] = {"height": 26, "margin": (2, 4), "stylesheets": [SMALL]}
@@ -60,7 +64,7 @@ class Board:
         given = setting.given is not None
         options = {"scheme": list(schemes()), "preset": preset_names(setting.scheme), "topology": list(TOPOLOGIES)}
 
-        def choice(name: str) -> Any:
+        def choice(name: str, width: int) -> Any:
             value = getattr(setting, name)
             return pn.widgets.Select(
                 name=name,
@@ -68,12 +72,14 @@ class Board:
                 value=value,
                 disabled=given,
                 css_classes=[f"pick-{name}"],
-                width=88,
+                width=width,
                 margin=(0, 4),
                 stylesheets=[SMALL],
             )
 
-        self.scheme, self.preset, self.topology = choice("scheme"), choice("preset"), choice("topology")
+        self.scheme, self.preset, self.topology = (
+            choice("scheme", 96), choice("preset", 74), choice("topology", 96),
+        )  # fmt: skip
 
     def _layout(self, devices: Any) -> Any:
         left = pn.Column(
@@ -85,11 +91,13 @@ class Board:
         )
         buttons = (self.keep_button, self.swap_button, self.drop_button, self.packet_button, self.progress)
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-        queue, rates, roots, share, chart = (pn.pane.Bokeh(figure.plot, **wide) for figure in (*self.figures, self.map))
+        figures = (*self.over_time, self.roots, self.map)
+        queue, rates, share, roots, chart = (pn.pane.Bokeh(figure.plot, **wide) for figure in figures)
         over = pn.Row(text('<span class="quiet">over</span>'), self.x, self.y, margin=0)
         right = pn.Column(
             pn.Row(*buttons, self.status, margin=0),
             self.error,
+            self.verdict,
             self.numbers,
             pn.Row(queue, rates, **wide),
             pn.Row(roots, pn.Column(over, self.why, chart, **wide), share, **wide),

@@ -9,6 +9,7 @@ from typing import Any
 import panel as pn
 
 from fluidcc import units
+from fluidcc.errors import InputError
 from fluidcc.explorer.answers import Answer
 from fluidcc.explorer.knobs import Knob
 from fluidcc.explorer.views import Run
@@ -47,7 +48,9 @@ def text(content: str, **options: Any) -> Any:
 
 
 def verdict(now: Answer) -> str:
-    """The roots' verdict, in a line."""
+    """The roots' verdict, in a line; pale while it is that of the setting before."""
+    if now.roots is None:
+        return '<div class="verdict quiet" id="verdict">roots ...</div>'
     kind = {True: "stable", False: "unstable", None: "quiet"}[now.roots.stable]
     return f'<div class="verdict {kind}" id="verdict">{html.escape(now.roots.why)}</div>'
 
@@ -61,7 +64,7 @@ def numbers_table(now: Answer, packets: Run | None, kept: Answer | None) -> str:
     body = "".join(_row(name, run) for name, run in rows if run is not None)
     note = f'<div class="quiet">{html.escape(now.hybrid_why)}</div>' if now.hybrid_why else ""
     old = "" if kept is None else f'<div class="quiet">kept: {html.escape(kept.setting.title())}</div>'
-    return f'{verdict(now)}<table class="numbers"><tr><th></th>{head}</tr>{body}</table>{note}{old}'
+    return f'<table class="numbers"><tr><th></th>{head}</tr>{body}</table>{note}{old}'
 
 
 def _row(name: str, run: Run) -> str:
@@ -73,10 +76,22 @@ def _row(name: str, run: Run) -> str:
     return f"<tr><td>{name}</td>{''.join(cells)}</tr>"
 
 
-def status(words: str, serial: int, seconds: float | None = None) -> str:
-    """What the page is doing; tests and people read how long an answer took."""
+def status(words: str, serial: int, seconds: float | None = None, *, whole: bool = False) -> str:
+    """What the page is doing; tests and people read how long an answer took, and whether the roots are in it."""
     took = "" if seconds is None else f' data-ms="{1e3 * seconds:.1f}"'
+    took += f' data-whole="{serial}"' if whole else ""
     return f'<span id="status" class="quiet" data-serial="{serial}"{took}>{html.escape(words)}</span>'
+
+
+def quiet(words: str, name: str = "", serial: int = 0) -> str:
+    """Something said by the way."""
+    named = f' id="{name}" data-serial="{serial}"' if name else ""
+    return f'<div class="quiet"{named}>{html.escape(words)}</div>'
+
+
+def words_of(failed: Exception | None) -> str:
+    """What to say of an error; one that is not ours is named."""
+    return str(failed) if isinstance(failed, InputError) else f"{type(failed).__name__}: {failed}"
 
 
 def error(message: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from bokeh.server.server import Server
 
 HOST = "127.0.0.1"
+_SWITCH = 5e-4  # s
 _NAMES = (HOST, "localhost")  # by which a browser on this machine may call it
 
 
@@ -67,6 +70,7 @@ def server(port: int = 0) -> Server:
         except OSError:
             continue
         _refuse_others(made, number)
+        _stay_here(made, number)
         return made
     raise InputError(f"--port: {port} is taken, or needs rights that you lack; write another, or leave it out")
 
@@ -104,6 +108,30 @@ def _refuse_others(made: Server, port: int) -> None:
     router.rules.insert(0, router.process_rule(Rule(Foreign(), Refuse)))
 
 
+def _stay_here(made: Server, port: int) -> None:
+    """Have browsers load nothing from other hosts, whatever Panel writes into a page: it names its CDN now and then."""
+    from tornado.web import OutputTransform
+
+    sockets = " ".join(f"ws://{name}:{port}" for name in _NAMES)
+    policy = f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' {sockets}"
+
+    class Policy(OutputTransform):
+        def transform_first_chunk(
+            self, status_code: int, headers: Any, chunk: bytes, finishing: bool
+        ) -> tuple[int, Any, bytes]:
+            headers["Content-Security-Policy"] = policy
+            return status_code, headers, chunk
+
+    made._tornado.add_transform(Policy)
+
+
+def _is_no_visitor_leaving(record: logging.LogRecord) -> bool:
+    """Whether a log record is something else than that an answer found its page closed, which is as it should be."""
+    from tornado.websocket import WebSocketClosedError
+
+    return not (record.exc_info and isinstance(record.exc_info[1], WebSocketClosedError))
+
+
 def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> None:
     """Serve until interrupted.
 
@@ -122,6 +150,9 @@ def serve(port: int, told: Callable[[str], None], *, opened: bool = False) -> No
     """
     made = server(port)
     made.start()
+    # A thread that works keeps the interpreter for that long, each time the loop wants it: six times for a move.
+    sys.setswitchinterval(_SWITCH)
+    logging.getLogger("asyncio").addFilter(_is_no_visitor_leaving)
     address = f"http://{HOST}:{made.port}/"
     told(address)
     if opened:

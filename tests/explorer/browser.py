@@ -25,6 +25,25 @@ ARGUMENTS = [
 ]  # fmt: skip
 PATIENCE = 60.0  # s for the first answer, which compiles
 SIZE = {"width": 1280, "height": 800}
+# Bokeh draws in the frame after the one in which its data came; looking all the time would take the browser's own.
+_WATCH = """([what, patience]) => {
+  const search = root => root.querySelector("#status") ??
+    Array.from(root.querySelectorAll("*")).reduce((found, e) => found ?? (e.shadowRoot && search(e.shadowRoot)), null)
+  const place = search(document).getRootNode()
+  const number = () => place.querySelector("#status")?.dataset[what]
+  const before = what === "serial" ? number() : undefined  // "whole" is there or is not
+  window.painted = new Promise(done => {
+    const look = () => {
+      if (number() === undefined || number() === before) return
+      watch.disconnect()
+      requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(true))))
+    }
+    const watch = new MutationObserver(look)
+    watch.observe(place, {subtree: true, childList: true, attributes: true})
+    look()
+    setTimeout(() => done(false), patience)
+  })
+}"""
 
 
 def require_browser() -> None:
@@ -113,7 +132,7 @@ class Page:
         """Type a value, wait for the answer; the seconds that took."""
         box = self.page.locator(f".knob-{name} input").first
         box.fill(text)
-        return self._after(lambda: box.press("Enter"))
+        return self.after(lambda: self.page.keyboard.press("Enter"))
 
     def slide(self, name: str, key: str = "ArrowRight") -> float:
         """Move a slider by a key, back if it is at that end, wait for the answer; the seconds that took."""
@@ -124,21 +143,31 @@ class Page:
         elif now == low and key in ("ArrowLeft", "PageDown"):
             key = {"ArrowLeft": "ArrowRight", "PageDown": "PageUp"}[key]
         handle.focus()
-        return self._after(lambda: handle.press(key))
+        return self.after(lambda: self.page.keyboard.press(key))
 
     def pick(self, name: str, option: str) -> float:
         """Choose a scheme, preset or topology, wait for the answer; the seconds that took."""
-        return self._after(lambda: self.page.locator(f".pick-{name} select").select_option(option))
+        return self.after(lambda: self.page.locator(f".pick-{name} select").select_option(option))
 
-    def _after(self, act: Any, patience: float = PATIENCE) -> float:
-        before, began = self.serial, time.perf_counter()
-        act()
-        while self.serial == before:
-            if time.perf_counter() - began > patience:
-                shown = self.page.locator("#status").inner_text()
-                raise AssertionError(f"no answer within {patience:g} s: {shown}; {self.error}; {self.problems}")
-            self.page.wait_for_timeout(10)  # looking takes the browser's time too
+    def after(self, act: Any, patience: float = PATIENCE) -> float:
+        """Do something, wait until its answer is painted; the seconds that took."""
+        began = self._painted("serial", act, patience)
         return time.perf_counter() - began
+
+    def whole(self, patience: float = PATIENCE) -> None:
+        """Wait until the roots of the last answer are painted too."""
+        if "roots follow" in self.page.locator("#status").inner_text():
+            self._painted("whole", lambda: None, patience)
+
+    def _painted(self, what: str, act: Any, patience: float) -> float:
+        """Wait for another number in the status, and the frame with what came with it; when `act` began."""
+        self.page.evaluate(_WATCH, [what, 1e3 * patience])
+        began = time.perf_counter()
+        act()
+        if not self.page.evaluate("() => window.painted"):
+            shown = self.page.locator("#status").inner_text()
+            raise AssertionError(f"no answer within {patience:g} s: {shown}; {self.error}; {self.problems}")
+        return began
 
 
 def memory_of(process: int) -> float:

@@ -106,7 +106,7 @@ def test_an_address_shares_the_setting_and_what_is_beside_it(browser: Any, addre
     again.page.locator("#kept-fluid-queue_mean").wait_for()
     assert again.value("fluid-queue_mean") == page.value("fluid-queue_mean")
     assert again.value("kept-fluid-queue_mean") == kept
-    again._after(lambda: again.page.locator(".swap button").click())
+    again.after(lambda: again.page.locator(".swap button").click())
     assert again.typed("flows") == "8"
     again.page.close()
 
@@ -135,7 +135,7 @@ def test_a_switchs_and_a_nics_configuration(page: Page) -> None:
     page.page.locator(".switch-file input").set_input_files(sample / "config_db.json")
     page.page.locator(".nic-file input").set_input_files(sample / "nic.txt")
     page.page.locator("#chosen", has_text="config_db.json, nic.txt").wait_for()
-    page._after(lambda: page.page.locator(".load button").click())
+    page.after(lambda: page.page.locator(".load button").click())
     page.page.locator("#findings").wait_for(timeout=60_000)
     port = fc.operators.read_sonic(sample / "config_db.json")
     assert page.typed("rate") == "100Gbps"
@@ -173,6 +173,31 @@ def test_no_request_leaves_the_machine(page: Page, address: str) -> None:
     outside = [url for url in page.requests if not url.startswith((address, "data:", "blob:"))]
     assert page.requests
     assert outside == []
+
+
+def test_the_browser_may_load_nothing_from_other_hosts(page: Page, address: str) -> None:
+    """Whatever a page names: a style sheet of another host is not even asked for."""
+    page.page.evaluate(
+        """() => new Promise(done => {
+          const link = Object.assign(document.createElement("link"), {rel: "stylesheet", href: "http://example.com/a.css"})
+          link.onerror = link.onload = () => done()
+          document.head.append(link)
+        })"""
+    )
+    assert any("Content Security Policy" in said for said in page.problems)
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=10)
+    connection.request("GET", "/")
+    assert "default-src 'self'" in (connection.getresponse().getheader("Content-Security-Policy") or "")
+
+
+def test_back_shows_the_setting_before(page: Page) -> None:
+    for kmin in ("20KB", "30KB"):
+        page.type("kmin", kmin)
+        page.page.wait_for_url(f"**kmin={kmin}**")
+    page.page.go_back()
+    page.page.wait_for_function("() => document.readyState === 'complete'")
+    page.page.locator("#status[data-ms]").wait_for(timeout=60_000)
+    assert page.typed("kmin") == "20KB"
 
 
 def status_of(address: str, path: str = "/", **headers: str) -> int:
@@ -216,7 +241,7 @@ def test_it_listens_on_loopback_alone(address: str) -> None:
 
 @pytest.mark.slow
 def test_it_survives_500_random_moves(browser: Any, served: tuple[str, int], record_property: Any) -> None:
-    """No error, less than 200 MB more, half of the answers within 200 ms: by sliders and texts, good and bad.
+    """No error, less than 200 MB more, half of the answers painted within 200 ms, by sliders and texts, good and bad.
 
     The median is asserted where the machine has nothing else to do; it is reported always.
     """

@@ -9,7 +9,8 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.explorer import answers, chart, views
+from fluidcc.explorer import chart, views
+from fluidcc.explorer.answers import answers
 from fluidcc.explorer.settings import Setting
 
 
@@ -120,37 +121,24 @@ def test_the_distribution_is_of_the_second_half() -> None:
     assert share.max() == 1.0
 
 
+def test_runs_come_before_roots() -> None:
+    """What is drawn first is what is drawn in the end, but for the roots, which come after."""
+    first, whole = answers(Setting())
+    assert first.roots is None
+    assert whole.roots is not None
+    assert whole.fluid is first.fluid
+    assert whole.hybrid is first.hybrid is not None
+    assert first.seconds < whole.seconds
+    assert next(answers(Setting("swift"))).hybrid_why == "swift has no hybrid side"
+
+
 def test_runs_that_nobody_waits_for_are_refused() -> None:
     with pytest.raises(InputError, match=r"until: 10s takes 1e\+07 steps"):
         views.fluid(Setting().scenario(), 10.0)
 
 
-def test_only_the_last_of_many_moves_is_answered() -> None:
-    seen: list[int] = []
-    first = answers.threading.Event()
-
-    def job(what: int) -> int:
-        first.wait(10)
-        return what
-
-    latest = answers.Latest(job, lambda what, result, failed: seen.append(result))
-    for move in range(50):
-        latest(move)
-    first.set()
-    deadline = time.time() + 10
-    while (not seen or seen[-1] != 49) and time.time() < deadline:
-        time.sleep(0.01)
-    assert seen[-1] == 49
-    assert len(seen) <= 2  # that which had begun, and the last
-
-
-def test_a_job_that_fails_does_not_end_the_others() -> None:
-    seen: list[str] = []
-
-    def job(what: int) -> float:
-        return 1 / what
-
-    latest = answers.Latest(job, lambda what, result, failed: seen.append(type(failed).__name__))
-    latest.at_once(0)
-    latest.at_once(1)
-    assert seen == ["ZeroDivisionError", "NoneType"]
+@pytest.mark.parametrize("name", ["delay", "flows", "initial_window"])
+def test_numbers_beyond_all_measure_are_refused(name: str) -> None:
+    setting = Setting("hpcc").moved(name, "1e308")
+    with pytest.raises(InputError, match="a lag of up to"):
+        next(answers(setting))

@@ -234,6 +234,11 @@ def plan_of(
     longest = max(lags) + (queueing_allowance if network.queueing else 0.0)
     longest += _longest_interval(network) if longest_lag is None else 0.0
     finest = step / parts
+    if not longest <= MOST_STEPS * finest:
+        raise InputError(
+            f"delay: a lag of up to {show(longest, TIME)} is {longest / finest:.3g} steps of {show(finest, TIME)}; "
+            "give shorter delays, fewer bytes in flight, or a larger dt"
+        )
     plan = Plan(
         dt=step,
         stride=stride,

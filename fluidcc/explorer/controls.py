@@ -1,0 +1,108 @@
+"""Sliders, texts and choices that follow a setting, and say what a hand did to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import panel as pn
+
+from fluidcc.explorer.board import Board
+from fluidcc.explorer.chart import axes_of, default_axes
+from fluidcc.explorer.pieces import KnobRow, rows_of
+from fluidcc.explorer.settings import Setting, preset_names
+
+
+class Controls:
+    """The widgets of a board by which a setting is moved.
+
+    Parameters
+    ----------
+    board : Board
+    moved : callable
+        ``moved(name, text)`` as a value is moved.
+    switched : callable
+        ``switched(scheme=...)`` as another scheme, preset or topology is chosen.
+    turned : callable
+        As another axis of the chart is chosen.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        moved: Callable[[str, str], None],
+        switched: Callable[..., None],
+        turned: Callable[[], None],
+    ) -> None:
+        self._board, self._moved = board, moved
+        self._rows: dict[str, KnobRow] = {}
+        self._folded: Setting | None = None  # whose rows behind the fold are not made yet
+        self._following = False
+        for name, widget in self._picks().items():
+            widget.param.watch(lambda event, name=name: self._following or switched(**{name: event.new}), "value")
+        for axis in (board.x, board.y):
+            axis.param.watch(lambda event: self._following or turned(), "value")
+        board.more.param.watch(lambda event: self._unfold(), "collapsed")
+
+    def _picks(self) -> dict[str, Any]:
+        return {"scheme": self._board.scheme, "preset": self._board.preset, "topology": self._board.topology}
+
+    @contextmanager
+    def _follows(self) -> Iterator[None]:
+        """What widgets report meanwhile is no hand's doing."""
+        self._following = True
+        try:
+            yield
+        finally:
+            self._following = False
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """Names of the chart's axes, across and up."""
+        return self._board.x.value, self._board.y.value
+
+    def take(self, setting: Setting) -> None:
+        """Follow another setting altogether."""
+        with self._follows():
+            self._board.preset.options = preset_names(setting.scheme) if setting.given is None else [setting.preset]
+        self.choose(setting)
+        self._rows = rows_of(setting.knobs, setting.text, self._moved, True)
+        self._board.front.objects = [row.view for row in self._rows.values()]
+        self._board.more.objects = [pn.Column(margin=0)]
+        self._folded = setting
+        self._unfold()
+        self._take_axes(setting)
+
+    def choose(self, setting: Setting) -> None:
+        """Show its scheme, preset and topology."""
+        with self._follows():
+            for name, widget in self._picks().items():
+                widget.value = getattr(setting, name)
+
+    def _take_axes(self, setting: Setting) -> None:
+        names, axes = axes_of(setting), default_axes(setting)
+        kept = [before if before in names else axis for before, axis in zip(self.axes, axes, strict=True)]
+        if kept[0] == kept[1]:
+            kept = list(axes)
+        with self._follows():
+            for widget, name in zip((self._board.x, self._board.y), kept, strict=True):
+                widget.options = names
+                widget.value = name
+
+    def _unfold(self) -> None:
+        """The rows behind the fold are made when it is first opened: they are many."""
+        setting = self._folded
+        if self._board.more.collapsed or setting is None:
+            return
+        self._folded = None
+        rows = rows_of(setting.knobs, setting.text, self._moved, False)
+        self._rows |= rows
+        self._board.more.objects = [pn.Column(*(row.view for row in rows.values()), margin=0)]
+
+    def show(self, setting: Setting, names: Iterable[str]) -> None:
+        """Show some of its values."""
+        if self._folded is not None:
+            self._folded = setting
+        for name in {*names} & self._rows.keys():
+            self._rows[name].show(setting.text(name))

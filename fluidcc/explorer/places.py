@@ -1,0 +1,133 @@
+"""Where an explorer lives: on a page, which threads answer, or in a notebook, which waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import panel as pn
+from bokeh.models import CustomJS
+from tornado.ioloop import IOLoop
+
+from fluidcc.explorer.latest import Latest
+
+_T = TypeVar("_T")
+# Back and forward change the address alone, which is that of another setting.
+_BACK = 'window.addEventListener("popstate", () => window.location.reload())'
+
+
+class Place(Protocol):
+    """What an explorer asks of where it lives."""
+
+    def begin(self, act: Callable[[], None]) -> None:
+        """Do something once there is somebody to see it."""
+        ...
+
+    def run(self, job: Latest[_T], what: _T) -> None:
+        """Have a job done."""
+        ...
+
+    def show(self, change: Callable[[], None]) -> None:
+        """Change what is seen, from any thread."""
+        ...
+
+    def rested(self, seconds: float, act: Callable[[], None]) -> None:
+        """Do something after a while without a move, in the thread that changes what is seen."""
+        ...
+
+    def watch(self, seconds: float, act: Callable[[], None]) -> None:
+        """Likewise, to look after a job that should be done by then."""
+        ...
+
+    def share(self, query: str) -> None:
+        """Put a setting into the address."""
+        ...
+
+
+class Page:
+    """A page of the server; made in its thread, while a visitor's page is built.
+
+    Parameters
+    ----------
+    left : callable
+        Called once nobody sees the page any more.
+    """
+
+    def __init__(self, left: Callable[[], None]) -> None:
+        self._document, self._location, self._loop = pn.state.curdoc, pn.state.location, IOLoop.current()
+        pn.state.on_session_destroyed(lambda context: left())
+        if self._document is not None:
+            self._document.js_on_event("document_ready", CustomJS(code=_BACK))
+
+    def begin(self, act: Callable[[], None]) -> None:
+        """Once the page has been drawn: of what changes while it is on its way to the browser, Panel sends nothing."""
+        pn.state.onload(act)
+
+    def run(self, job: Latest[_T], what: _T) -> None:
+        """Have a thread do it."""
+        job(what)
+
+    def show(self, change: Callable[[], None]) -> None:
+        """Change the page all at once, under its document's lock.
+
+        By way of the loop: a callback that another thread hands to the document itself, while the loop holds back the
+        document's events, may be lost (`list(events)`, then `events = []`), and with it the answer.
+        """
+        self._loop.add_callback(partial(self._next, change))
+
+    def _next(self, change: Callable[[], None]) -> None:
+        document: Any = self._document
+        if document is not None and document.session_context is not None:  # else the visitor has left
+            document.add_next_tick_callback(partial(self._apply, change))
+
+    def _apply(self, change: Callable[[], None]) -> None:
+        with pn.io.hold(self._document):
+            change()
+
+    def rested(self, seconds: float, act: Callable[[], None]) -> None:
+        """By the loop's clock."""
+        self._loop.call_later(seconds, partial(self._next, act))
+
+    watch = rested
+
+    def share(self, query: str) -> None:
+        """The browser keeps a page of its history for each."""
+        if self._location is not None:
+            self._location.search = f"?{query}"
+
+
+class Cell:
+    """A notebook's cell, where nothing goes on beside.
+
+    Parameters
+    ----------
+    view : callable
+        Gives what is seen there.
+    """
+
+    def __init__(self, view: Callable[[], Any]) -> None:
+        self._view = view
+
+    def begin(self, act: Callable[[], None]) -> None:
+        """At once."""
+        act()
+
+    def run(self, job: Latest[_T], what: _T) -> None:
+        """Do it here and now."""
+        job.at_once(what)
+
+    def show(self, change: Callable[[], None]) -> None:
+        """Change it, and tell the notebook."""
+        change()
+        pn.io.push_notebook(*self._view().select(pn.pane.Bokeh))
+
+    def rested(self, seconds: float, act: Callable[[], None]) -> None:
+        """At once: no other move can come before."""
+        act()
+
+    def watch(self, seconds: float, act: Callable[[], None]) -> None:
+        """Nothing to do: the cell waits for each job."""
+
+    def share(self, query: str) -> None:
+        """Nothing has an address here."""
