@@ -122,6 +122,7 @@ def test_against_integration():
         assert cycle.amplitude["x"] == pytest.approx(amplitude, rel=INTEGRATED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("r", [2.5, 5.0])
 def test_pulses(r):
     """In logarithms for the other integrator; at r = 5, x falls to 1e-60 between pulses."""
@@ -133,6 +134,7 @@ def test_pulses(r):
     assert cycle.attracts
 
 
+@pytest.mark.slow
 def test_doubled_period():
     """At 13.4 the cycle of half the period repels; at 14 it has left that far behind."""
     doubled = fc.delay.limit_cycle(BLOOD.at(tau=13.4), past=[0.5])
@@ -147,6 +149,7 @@ def test_doubled_period():
     assert 1.9 * single.period < doubled.period < 2.1 * single.period
 
 
+@pytest.mark.slow
 def test_a_doubling_not_yet_seen():
     """A run that begins on the cycle that repels stays near it for some periods: that is no cycle it ends on."""
     (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
@@ -158,6 +161,7 @@ def test_a_doubling_not_yet_seen():
         )
 
 
+@pytest.mark.slow
 def test_families():
     """Of equations that conserve something each cycle has others beside it, and none is found for sure."""
     prey = fc.delay.Equation(
@@ -167,6 +171,7 @@ def test_families():
         fc.delay.limit_cycle(prey, past=[0.5, 1.0], until=100.0)
 
 
+@pytest.mark.slow
 def test_periods_of_others():
     """Van der Pol's relaxation (mu = 6) and Ikeda's, by RK4 with 1000 steps in the lag, on a grid that has the lag."""
     assert fc.delay.limit_cycle(VALVE, past=[1.0, 0.0]).period == pytest.approx(7.06239393, rel=1e-8)
@@ -175,6 +180,7 @@ def test_periods_of_others():
     assert found.period == pytest.approx(7.6809861, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_states_of_other_sizes():
     """One of 1e7 that stands still, and one of 1e-7 that follows a sharp function, change nothing of the others."""
     equation = fc.delay.Equation(
@@ -193,6 +199,7 @@ def test_states_of_other_sizes():
     assert 1.8e-7 < cycle.amplitude["z"] < 1.9e-7
 
 
+@pytest.mark.slow
 def test_lags_that_depend_on_the_state():
     equation = fc.delay.Equation(
         lambda t, x, past, p: [-past[0][0] * (1 + x[0])], [lambda x, p: p.tau * (1 + 0.2 * x[0])], {"tau": 1.8}
@@ -205,6 +212,7 @@ def test_lags_that_depend_on_the_state():
         fc.delay.limit_cycle(equation.at(tau=0.0), past=[0.1])
 
 
+@pytest.mark.slow
 def test_from_a_hopf_point():
     """Near it amplitude grows as a square root, and the frequency is the root's; far from it a run says the same."""
     (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
@@ -271,6 +279,7 @@ def _joined(first, cycle):
     return xr.concat([first, later], "time")
 
 
+@pytest.mark.slow
 def test_no_cycle():
     with pytest.raises(fc.InputError, match="come to rest"):
         fc.delay.limit_cycle(BLOOD.at(tau=3.0), past=[0.9], until=2000.0)

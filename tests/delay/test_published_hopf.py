@@ -70,6 +70,7 @@ def test_nicholsons_blowflies():
     assert first(flies, "tau", (0, 20), at=[np.log(8.0 / 0.6)]).value == pytest.approx(expected, rel=EXACT)
 
 
+@pytest.mark.slow
 def test_delayed_duffing():
     """x'' + c x' + w0^2 x + e x^3 = k x(t - tau): (w0^2 - w^2)^2 + (c w)^2 = k^2 gives w, and arg the delays, which
     destabilise and stabilise in turn (Hsu and Bhatt, J. Appl. Mech. 1966)."""
@@ -94,6 +95,7 @@ def test_delayed_duffing():
     assert [each.unstable for each in found] == [way for _, _, way in expected]
 
 
+@pytest.mark.slow
 def test_predator_and_prey():
     """May's model: w from a quartic in closed form (Song and Wei, J. Math. Anal. Appl. 301, 2005)."""
     p = {"r1": 1.0, "a11": 0.5, "a12": 0.5, "r2": 0.5, "a21": 1.0, "a22": 0.25, "tau": 1.0}
@@ -118,6 +120,7 @@ def test_predator_and_prey():
     assert [c.value for c in found] == pytest.approx(sorted(t for t in expected if t < 10), rel=EXACT)
 
 
+@pytest.mark.slow
 def test_two_neurons():
     """Shayer and Campbell's neurons as in the manual of DDE-BIFTOOL 2 (its demo): a21 = 0.8071, omega = 0.7820."""
     neurons = fc.delay.Equation(
@@ -151,6 +154,7 @@ def test_two_state_dependent_lags():
     assert point.value == pytest.approx(least, abs=PUBLISHED)
 
 
+@pytest.mark.slow
 def test_what_shrinks_with_a_fold():
     """x' = p - x^2 (t - tau): at p = 0 a real root crosses as two equilibria meet; from there on there is none."""
     fold = fc.delay.Equation(lambda t, x, past, p: [p.p - past[0][0] ** 2], [0.1], {"p": 1.0})

@@ -40,6 +40,7 @@ def test_an_epidemic():
     assert (least.delay, least.state) == (np.inf, "never; left out: 2 roots at 0 for every lag")
 
 
+@pytest.mark.slow
 def test_an_exchange():
     """pi/2, and with 2 pi more: of the one root that moves."""
     found = fc.delay.crossings(exchange(), "tau", (0.1, 10), at=[0.0, 1.0], points=40)
@@ -54,6 +55,7 @@ def test_an_exchange():
     assert ((charted["root"] < 0) == (charted["tau"] < np.pi / 2)).all()
 
 
+@pytest.mark.slow
 def test_cars_on_a_ring():
     """Headways keep their sum; of each mode e^(i q), s^2 = a e^(-s tau) (e^(i q) - 1 - s) tells w, and then tau."""
     a = 1.5
