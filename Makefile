@@ -75,5 +75,5 @@ lock: ## requirements.lock anew from pyproject.toml
 	@! grep -nE '://|^-|@ ' requirements.lock || { echo "requirements.lock names a place: see the lines above" >&2; exit 1; }
 
 clean: ## remove caches and builds; keeps .venv and out/
-	rm -rf build dist docs/_build docs/jupyter_execute .pytest_cache .ruff_cache .hypothesis .coverage
+	rm -rf build dist docs/_build docs/generated docs/notebooks docs/reference docs/jupyter_execute .pytest_cache .ruff_cache .hypothesis .coverage
 	find fluidcc tests mutants benchmarks examples notebooks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

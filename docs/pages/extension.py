@@ -10,7 +10,8 @@ from docs.pages import commands, found, gallery, results
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-GENERATED = Path(__file__).resolve().parents[1] / "generated"
+DOCS = Path(__file__).resolve().parents[1]
+GENERATED, NOTEBOOKS = DOCS / "generated", DOCS / "notebooks"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -40,6 +41,18 @@ def write_pages(app: Sphinx) -> None:
         if path.stem not in pages:
             path.unlink()
     for name, text in pages.items():
-        path = GENERATED / f"{name}.md"
-        if not path.exists() or path.read_text(encoding="utf-8") != text:  # else Sphinx reads it again for nothing
-            path.write_text(text, encoding="utf-8")
+        _put(GENERATED / f"{name}.md", text)
+    # Copies, not a link to their folder: what a link leads to lies outside of the documentation for Sphinx, and
+    # notebooks could not refer to each other.
+    NOTEBOOKS.mkdir(exist_ok=True)
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        if not (results.NOTEBOOKS / path.name).exists():
+            path.unlink()
+    for path in results.NOTEBOOKS.glob("*.ipynb"):
+        _put(NOTEBOOKS / path.name, path.read_text(encoding="utf-8"))
+
+
+def _put(path: Path, text: str) -> None:
+    """Write it where it differs: else Sphinx would read it again for nothing."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
