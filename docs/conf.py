@@ -26,7 +26,8 @@ extensions = [
 ]
 
 # docs/notebooks is filled from notebooks/ by the build. They are committed with their outputs, stamped by
-# `make results`, and run by the tests. Widgets would need a kernel, and their scripts another host: pages leave them out.
+# `make results`, and run by the tests. Widgets would need a kernel, and their scripts another host: pages leave them
+# out.
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
