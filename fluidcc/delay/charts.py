@@ -12,6 +12,7 @@ import xarray as xr
 from fluidcc.delay.checks import check_lags, check_parameter, column, shown
 from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.fixed_points import equilibrium_near
+from fluidcc.delay.hopf import LOOSE
 from fluidcc.delay.linear import jacobians
 from fluidcc.delay.newton import followed
 from fluidcc.delay.zeros import size, structural, without
@@ -178,7 +179,8 @@ def _points(
     parts: list[tuple[Array, DelaySystem]] = []
     for first in range(0, count, _CHUNK):
         some = np.arange(first, min(first + _CHUNK, count))
-        found, good = followed(equation, begin, vectors[some])
+        found, good, loose = followed(equation, begin, vectors[some])
+        state[some[loose]] = f"the equilibrium moves, but {LOOSE}"
         x[some[good]] = found[good]
         A0, A, lags = jacobians(equation, found, vectors[some])
         check_lags(lags[good])

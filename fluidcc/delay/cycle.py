@@ -71,7 +71,8 @@ class Cycle(DatasetResult):
     @property
     def amplitude(self) -> dict[str, float]:
         """Largest less smallest value of each state."""
-        return {str(n): float(v.max() - v.min()) for n, v in self.dataset.data_vars.items()}
+        time = self.dataset["time"].values
+        return {str(n): _highest(time, v.values) + _highest(time, -v.values) for n, v in self.dataset.data_vars.items()}
 
     @property
     def attracts(self) -> bool:
@@ -111,6 +112,16 @@ class Cycle(DatasetResult):
         fluidcc.plotting.style.Picture
         """
         return draw("plot_solution", self, title=title)
+
+
+def _highest(time: Array, x: Array) -> float:
+    """The largest value of a period, between its nodes: of the parabola through the three about the largest of them."""
+    period, n = time[-1] - time[0], len(x) - 1  # the last node is the first
+    k = int(np.argmax(x[:n]))
+    around = np.array([k - 1, k, k + 1])
+    t = time[around % n] + (around // n) * period - time[k]
+    second, first, value = np.polyfit(t / (t[2] - t[0]), x[around % n], 2)
+    return float(value - first**2 / (4 * second)) if second < 0 else float(x[k])
 
 
 @public()

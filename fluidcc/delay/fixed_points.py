@@ -16,8 +16,10 @@ from fluidcc.errors import InputError
 from fluidcc.surface import public, refuse_unknown
 
 _MOST = 2**20  # starts
-_SAME = 1e-7  # relative to the box, or to each state: nearer than that two are one
-_STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)
+_SAME = 1e-7  # relative to each state: nearer than that two are one
+_TINY = 1e-280  # what falls towards 0 ends below that
+_STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
+_APART = 24  # and so many starts whose states differ, in sign and from 0.1 to 100
 _CONTINUUM = "equilibria lie next to each other (a symmetry, or a sum that the equation keeps)"
 
 
@@ -53,12 +55,12 @@ def equilibria(equation: Equation, between: Any, *, starts: int = 256) -> Array:
     check_autonomous(equation)
     places = qmc.Sobol(len(low), rng=0).random_base2(int(np.ceil(np.log2(starts))))
     found = newton(equation, low + places * (high - low), np.tile(equation.vector, (len(places), 1)))
-    room = _SAME * (high - low)
+    room = _SAME * (high - low)  # beyond the edges
     inside = found.good & (found.x >= low - room).all(axis=1) & (found.x <= high + room).all(axis=1)
     order = np.flatnonzero(inside)
     kept: list[int] = []
     for i in order[np.lexsort(found.x[order].T[::-1])]:
-        if not any((np.abs(found.x[i] - found.x[j]) <= room).all() for j in kept):
+        if not any(_alike(found, int(i), j) for j in kept):
             kept.append(int(i))
     rows = found.x[kept].reshape(-1, len(low))
     loose = rows[found.singular[kept]] if kept else rows
@@ -73,8 +75,8 @@ def equilibria(equation: Equation, between: Any, *, starts: int = 256) -> Array:
 def equilibrium_near(equation: Equation, at: Any = None) -> Array:
     """The equilibrium (n,) that Newton's method finds from a state.
 
-    If none is given, from 0, +-0.1, +-1, +-10 and +-100 for all states, as long as no two of these lead to different
-    ones.
+    If none is given, from 0, +-0.1, +-1, +-10 and +-100 for all states, and of several states from 24 more where they
+    differ, as long as no two of these lead to different ones.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def equilibrium_near(equation: Equation, at: Any = None) -> Array:
     """
     check_equation(equation)
     n = len(equation.states)
-    guesses = [np.full(n, v) for v in _STARTS] if at is None else [state_of(equation, at, "at")]
+    guesses = _starts(n) if at is None else [state_of(equation, at, "at")]
     check_autonomous(equation)
     found = newton(equation, np.array(guesses), np.tile(equation.vector, (len(guesses), 1)))
     if not found.good.any():
@@ -97,12 +99,27 @@ def equilibrium_near(equation: Equation, at: Any = None) -> Array:
         one, two = found.x[places[0]], found.x[other]
         what = _CONTINUUM if found.singular[[places[0], other]].all() else "there are several equilibria"
         raise InputError(f"at: {what}, {_told(one)} and {_told(two)} among them; say near which, at=[...]")
-    return found.x[places[0]]
+    x, blur = found.x[places[0]], found.blur[places[0]]
+    if at is not None and found.singular[places[0]] and (np.abs(x - guesses[0]) > _SAME * np.abs(x) + blur).any():
+        raise InputError(
+            f"at: {_CONTINUUM}; {_told(guesses[0])} is none itself, and {_told(x)} is only one near by; give one to "
+            "all digits, or leave out a state by what is kept"
+        )
+    return x
+
+
+def _starts(n: int) -> list[Array]:
+    """From where to look without being told: all states alike, and apart."""
+    alike = [np.full(n, v) for v in _STARTS]
+    if n == 1:
+        return alike
+    places = qmc.Sobol(2 * n, rng=0).random(_APART + 8)[:_APART]
+    return alike + list(np.where(places[:, n:] < 0.5, -1.0, 1.0) * 10 ** (3 * places[:, :n] - 1))
 
 
 def _alike(found: Found, i: int, j: int) -> bool:
     """Whether two starts have led to one equilibrium, each state in its own units."""
-    room = _SAME * np.maximum(np.abs(found.x[i]), np.abs(found.x[j])) + found.blur[i] + found.blur[j]
+    room = _SAME * np.maximum(np.abs(found.x[i]), np.abs(found.x[j])) + found.blur[i] + found.blur[j] + _TINY
     return bool((np.abs(found.x[i] - found.x[j]) <= room).all())
 
 

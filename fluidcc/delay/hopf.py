@@ -24,7 +24,9 @@ _COUNT = 8  # roots to begin with
 _MOST = 256
 _CHUNK = 256  # systems between two reports
 _ROUNDING = 4 * np.finfo(float).eps
-_ON_AXIS = 1e-9  # |Im s| / (1 + |s|): less is a real root
+_REAL = 1e-11  # |Im s| over |A0| + sum |A_k|: less is a real root
+_AT_AN_END = 1e-7  # the same of |Re s|: less may have been counted on the wrong side
+LOOSE = "others lie next to it (a symmetry, or a sum that is kept), and which it is elsewhere cannot be told"
 
 
 @constructor()
@@ -99,7 +101,9 @@ def crossings(
     values = np.linspace(low, high, points)
     vectors = np.tile(equation.vector, (points, 1))
     vectors[:, column] = values
-    x, good = followed(equation, equilibrium_near(equation, at), vectors)
+    x, good, loose = followed(equation, equilibrium_near(equation, at), vectors)
+    if loose.any():
+        raise InputError(f"at: the equilibrium moves with {parameter}, but {LOOSE}; leave out a state by what is kept")
     if not good.all():
         lost = values[np.argmin(good)]
         raise InputError(f"between: the equilibrium is lost by {parameter} = {lost:.6g}; give a narrower range")
@@ -108,6 +112,7 @@ def crossings(
     with Bar("counting roots", points, "points") as bar:
         right, width = _unstable(batch, zeros, bar)
     found: list[Crossing] = []
+    sizes = size(batch)
     steps = np.flatnonzero(np.diff(right))
     with Bar("finding crossings", len(steps), "") as bar:
         for k, i in enumerate(steps):
@@ -128,10 +133,10 @@ def crossings(
             slots = range(*sorted((int(right[i]), int(right[i + 1]))))
             sign, slot = int(np.sign(right[i + 1] - right[i])), slots.start
             while slot < slots.stop:
-                value = _zero(lambda v, k=slot: root(v, k).real, *bracket)
+                value = _zero(lambda v, k=slot: root(v, k).real, *bracket, _AT_AN_END * sizes[i])
                 s = root(value, slot)
-                pair = abs(s.imag) > _ON_AXIS * (1 + abs(s))
-                state, _ = _between(equation, x[i], vectors[i], column, value)
+                state, vector = _between(equation, x[i], vectors[i], column, value)
+                pair = abs(s.imag) > _REAL * float(size(systems(equation, state[None], vector[None]))[0])
                 frequency = abs(s.imag) if pair else 0.0
                 kind = "hopf" if pair else "zero"
                 found.append(Crossing(value, frequency, kind, sign * (1 + pair), state, parameter))
@@ -140,12 +145,16 @@ def crossings(
     return sorted(found, key=lambda each: each.value)
 
 
-def _zero(real: Callable[[float], float], low: float, high: float) -> float:
+def _zero(real: Callable[[float], float], low: float, high: float, small: float) -> float:
     """Where a real part changes its sign; an end, if rounding has taken it for another one there."""
     ends = real(low), real(high)
-    if ends[0] * ends[1] >= 0:
-        return low if abs(ends[0]) <= abs(ends[1]) else high
-    return float(root_scalar(real, bracket=(low, high), xtol=1e-300, rtol=_ROUNDING).root)
+    if ends[0] * ends[1] < 0:
+        return float(root_scalar(real, bracket=(low, high), xtol=1e-300, rtol=_ROUNDING).root)
+    if min(map(abs, ends)) > small:
+        raise InputError(
+            f"points: a root crosses between {low:.6g} and {high:.6g}, but not along one way; give more points there"
+        )
+    return low if abs(ends[0]) <= abs(ends[1]) else high
 
 
 def _unstable(batch: DelaySystem, zeros: int, report: Callable[[float], None]) -> tuple[Array, int]:
@@ -175,7 +184,10 @@ def _between(equation: Equation, x: Array, vector: Array, column: int, value: fl
     vector = vector.copy()
     vector[column] = value
     state, good, *_ = newton(equation, x[None], vector[None])
-    return (state[0] if good[0] else x), vector
+    if not good[0]:
+        name = list(equation.parameters)[column]
+        raise InputError(f"between: the equilibrium is lost at {name} = {value:.6g}; give a narrower range")
+    return state[0], vector
 
 
 def _range(equation: Equation, parameter: str, between: Any) -> tuple[float, float]:

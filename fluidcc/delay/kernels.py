@@ -84,6 +84,20 @@ class Kernels:
         _, used = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.jaxpr.outvars), instantiate=False)
         return bool(used[0])
 
+    def uses(self, name: str) -> bool:
+        """Whether the right-hand side, or a lag that is a function, uses a parameter."""
+
+        def all_of_it(x: Any, *values: Any) -> Any:
+            p = Named(**dict(zip(self._names, values, strict=True)))
+            rate = stacked(self._function(0.0, x, (x,) * len(self._lags), p), self.order, x.dtype)
+            return rate, [jnp.asarray(lag(x, p), x.dtype) for lag in self._lags if callable(lag)]
+
+        with our_settings():
+            x = jnp.zeros(self.order)
+            traced = jax.make_jaxpr(all_of_it)(x, *(jnp.zeros(()) for _ in self._names))
+        _, used = partial_eval.dce_jaxpr(traced.jaxpr, [True] * len(traced.jaxpr.outvars), instantiate=False)
+        return bool(used[1 + self._names.index(name)])
+
     def once(self, name: Any, make: Callable[[], Any]) -> Any:
         """A compiled function by what tells it from others, made when first asked for."""
         if name not in self.compiled:

@@ -158,6 +158,8 @@ def critical_delay(
     InputError
         If there is no such lag, ``start`` is no number of 0 or more, or as of `linearize`.
     """
+    if isinstance(equation, Equation) and isinstance(lag, str) and lag in equation.lags and equation.kernels.uses(lag):
+        raise InputError(f"lag: {lag} is in the function too, or in another lag; use fluidcc.delay.crossings")
     system, k = _merged(_system(equation, at), _lags(equation, lag))
     begin = number("start", start)
     if begin < 0:

@@ -23,7 +23,9 @@ _ROUNDING = 8 * float(np.finfo(float).eps)  # relative, of what is summed up to 
 _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an equilibrium
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
+_TINY = 1e-290  # what falls towards 0 ends below that
 _TOWARDS = 8  # steps from one set of parameters to another
+_BACK = 1e-6  # relative: how near to where it came from the way back must lead
 
 
 class Found(NamedTuple):
@@ -54,27 +56,41 @@ def newton(equation: Equation, x: Array, vectors: Array) -> Found:
     return Found(*_batched(solve, x, vectors))
 
 
-def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array]:
+def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
+
+    A step counts if the way back leads to where it came from: beyond a fold, Newton's method may find some other
+    equilibrium. One that has others next to it (`Found.singular`) counts while it stays where it is: nothing tells
+    which of them it would be elsewhere.
 
     Returns
     -------
-    x, good : ndarray
-        (batch, n), and whether it was found, (batch,).
+    x, good, loose : ndarray
+        (batch, n); whether it was found, (batch,); whether it was not because others lie next to it.
     """
     kernels = equation.kernels
 
     def follow(x: Any, end: Any, begin: Any) -> Any:
         def step(k: Any, carry: Any) -> Any:
-            share = (k + 1) / _TOWARDS
-            new, good, _, _ = _newton(kernels, carry[0], begin + share * (end - begin))
-            return jnp.where(good, new, carry[0]), good
+            old, good, loose = carry
+            before, after = (begin + share / _TOWARDS * (end - begin) for share in (k, k + 1))
+            new, found, blur, singular = _newton(kernels, old, after)
+            back, returned, _, _ = _newton(kernels, new, before)
+            same = _nearby(back, old, _BACK, blur)
+            moved = singular & ~_nearby(new, old, _NEAR, blur)
+            found = found & returned & same & ~moved
+            return jnp.where(good & found, new, old), good & found, loose | (good & moved)
 
-        return lax.fori_loop(0, _TOWARDS, step, (x, jnp.asarray(True)))
+        return lax.fori_loop(0, _TOWARDS, step, (x, jnp.asarray(True), jnp.asarray(False)))
 
     solve = kernels.once("followed", lambda: jax.jit(jax.vmap(follow)))
-    found, good = _batched(solve, np.tile(x, (len(vectors), 1)), vectors, np.tile(equation.vector, (len(vectors), 1)))
-    return found, good
+    own = np.tile(equation.vector, (len(vectors), 1))
+    found, good, loose = _batched(solve, np.tile(x, (len(vectors), 1)), vectors, own)
+    return found, good, loose
+
+
+def _nearby(one: Any, other: Any, share: float, blur: Any) -> Any:
+    return (jnp.abs(one - other) <= share * jnp.maximum(jnp.abs(one), jnp.abs(other)) + 2 * blur + _TINY).all()
 
 
 def _batched(solve: Any, *columns: Array) -> list[Array]:
@@ -136,7 +152,7 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
     def step(carry: Any) -> Any:
         count, x, *_ = carry
         at = _slope(kernels, x, vector)
-        rests = (jnp.abs(at.value) <= at.rounding).all() | (at.value == 0).all()
+        rounded = (jnp.abs(at.value) <= at.rounding).all()
 
         def size(x: Any) -> Any:
             found = jnp.abs(at.weights * kernels.still(x, vector)).max()  # whose square may be less than any number
@@ -147,7 +163,13 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
         after = jax.vmap(lambda share: size(x + share * at.move))(shares)
         best = jnp.argmax(after < before)
         small = ((jnp.abs(at.move) <= _NEAR * jnp.abs(x)) | (jnp.abs(at.move) <= at.blur)).all()
-        new = jnp.where((after < before).any() & ~rests, x + shares[best] * at.move, x)
+        # Among large numbers that cancel, rounding might be all of the residual, and is not: as long as steps help,
+        # they are taken. Where others lie next to it there is nothing to gain from one.
+        better = (after < before).any()
+        helps = better & (after[best] < before / 2)
+        rests = (rounded & (at.singular | ~helps)) | (at.value == 0).all()
+        new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
+        small = small & ~helps
         return count + 1, jnp.where(jnp.isfinite(new), new, x), (small & at.solves) | rests, at.blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
