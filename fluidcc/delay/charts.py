@@ -179,6 +179,7 @@ def _points(
     for first in range(0, count, _CHUNK):
         some = np.arange(first, min(first + _CHUNK, count))
         found, good = followed(equation, begin, vectors[some])
+        good = good & np.isfinite(vectors[some]).all(axis=1)  # a boundary's step can lead nowhere
         x[some[good]] = found[good]
         A0, A, lags = jacobians(equation, found, vectors[some])
         check_lags(lags[good])
