@@ -181,6 +181,7 @@ def _points(
         some = np.arange(first, min(first + _CHUNK, count))
         found, good, loose = followed(equation, begin, vectors[some])
         state[some[loose]] = f"the equilibrium moves, but {LOOSE}"
+        good = good & np.isfinite(vectors[some]).all(axis=1)  # a boundary's step can lead nowhere
         x[some[good]] = found[good]
         A0, A, lags = jacobians(equation, found, vectors[some])
         check_lags(lags[good])

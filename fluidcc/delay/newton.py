@@ -174,4 +174,5 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
+    x = jnp.where(jnp.abs(x) < _TINY, 0.0, x)
     return x, done & jnp.isfinite(x).all(), blur, singular

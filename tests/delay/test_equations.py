@@ -125,6 +125,18 @@ def test_margins_of_an_integrator():
     assert fc.delay.roots(equation.at(tau=np.pi / (2 * k)), 2, at=[0.0]).s.real == pytest.approx([0, 0], abs=1e-12)
 
 
+def test_chart_of_a_lag():
+    """Mackey and Glass: the boundary of a chart over a lag is traced, though its steps may lead nowhere (NaN)."""
+    blood = fc.delay.Equation(
+        lambda t, x, past, p: [0.2 * past[0][0] / (1 + past[0][0] ** p.n) - 0.1 * x[0]], ["tau"], {"n": 10, "tau": 6}
+    )
+    found = fc.delay.chart(blood, {"tau": np.linspace(1, 20, 5), "n": np.linspace(4, 14, 5)}, at=[1.0])
+    tau, n = found["boundary"].values.T
+    slope = 0.1 * (n / 2 - 1)  # x' = -slope x(t - tau) - 0.1 x
+    w = np.sqrt(slope**2 - 0.01)
+    assert tau == pytest.approx(np.arccos(-0.1 / slope) / w, rel=1e-6)
+
+
 def test_chart():
     """Of x' = -k x(t - tau): stable below k tau = pi / 2; the boundary is on it, and points alone agree."""
     equation = fc.delay.Equation(lag_alone, ["tau"], {"k": 1.0, "tau": 1.0})
