@@ -45,17 +45,13 @@ def settled(equation: Equation, past: Any, until: float | None, longest_lag: flo
         longest_lag = 4 * float(equation.lags_at(begin).max())
         if not longest_lag > 0:
             raise InputError("longest_lag: the lags at the begin of past= are 0; give a bound on them")
-    if until is not None:
-        return _period(equation, past, until, longest_lag)
     usual = _TIMES * _scale(equation, begin)
-    try:
-        return _period(equation, past, usual, longest_lag)
-    except _NotYetError:
-        return _period(equation, past, _LONGER * usual, longest_lag)
-
-
-class _NotYetError(InputError):
-    """What a longer run may mend."""
+    found, why = _period(equation, past, usual if until is None else until, longest_lag)
+    if found is None and until is None:
+        found, why = _period(equation, past, _LONGER * usual, longest_lag)
+    if found is None:
+        raise InputError(why)
+    return found
 
 
 def _begin(equation: Equation, past: Any) -> Array:
@@ -71,7 +67,10 @@ def _scale(equation: Equation, begin: Array) -> float:
     return max(float(found.tau.max()) * 4, 2 * np.pi / fastest)
 
 
-def _period(equation: Equation, past: Any, until: float, longest_lag: float | None) -> tuple[Course, float]:
+def _period(
+    equation: Equation, past: Any, until: float, longest_lag: float | None
+) -> tuple[tuple[Course, float] | None, str]:
+    """The last period of a run; or None, and in words why a longer one may have one."""
     samples = _SAMPLES
     while True:
         run = solve(equation, until, past=past, samples=samples, tolerance=_TOLERANCE, longest_lag=longest_lag)
@@ -85,7 +84,7 @@ def _period(equation: Equation, past: Any, until: float, longest_lag: float | No
         ups = _crossings(equation, times, x, max(_FLAT, 10 * run.error))
         found = _repeating(times, x, ups)
         if found is not None and found[1] >= _PER_PERIOD * until / samples and _resolved(times, x, found[1]):
-            return found
+            return found, ""
         if samples >= _MOST_SAMPLES:
             break
         if found is None and (len(ups) <= _PERIODS + 1 or _resolved(times, x, float(ups[-1] - ups[-2]))):
@@ -93,7 +92,7 @@ def _period(equation: Equation, past: Any, until: float, longest_lag: float | No
         samples *= 4
     if found is not None:
         raise InputError(f"limit_cycle: {samples} samples do not resolve a period of {found[1]:.6g}; end sooner")
-    raise _NotYetError(
+    return None, (
         f"limit_cycle: the run is not periodic by {until:g}: no {_PERIODS + 1} periods in a row are alike; give a "
         "longer until=, or other parameters"
     )

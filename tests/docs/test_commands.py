@@ -71,26 +71,45 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 
 
 # Figures and claims are run by their own tests; these pages' commands are those. `explore` serves until it is stopped.
-ELSEWHERE = ("reproduce", "verify", "explore")
-RUN = {
-    page: chosen
-    for page in PAGES
-    if (chosen := [one for one in OURS if one.page == page and one.block and one.words[1] not in ELSEWHERE])
+# A gigabyte on a thousand hosts is `benchmarks.collectives`'s.
+ELSEWHERE = re.compile(r"fluidcc (reproduce|verify|explore)\b|--hosts 1024 --bytes 1GB")
+# Of what takes minutes, less: what is given twice counts the second time.
+LESS = {
+    "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "1", "--sensitivity", "0"],
+    "fabric": ["--seeds", "1"],
+    "collective": ["--seeds", "1"],
 }
+LESS_OF = {"--hosts 64 --bytes 100MB": ["--bytes", "4MB"], "--pairs 20": ["--until", "15ms"]}
+FILES = Path(__file__).parent / "files"
+MEASURED = next(one.text for one in OURS if one.text.endswith("--out measured.nc"))  # which others read
+
+
+def to_run(page: Path) -> list[Printed]:
+    """What stands in its blocks and in no page's before it."""
+    before = {one.text for one in OURS if one.block and PAGES.index(one.page) < PAGES.index(page)}
+    own = [one for one in OURS if one.page == page and one.block and not ELSEWHERE.search(one.text)]
+    return [one for one in own if one.text not in before and one.text != MEASURED]
+
+
+def at_home(folder: Path) -> None:
+    """The files that pages name, in a folder of its own."""
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    shutil.copytree(FILES, folder, dirs_exist_ok=True)
+    for name in ("config_db.json", "nic.txt"):
+        shutil.copy(ROOT / "examples" / "leaf-100g" / name, folder)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if to_run(page)], ids=lambda page: page.stem)
 def test_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the page, in a folder with the files that it names; a difference between engines is an answer."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    for name in ("config_db.json", "nic.txt"):
-        shutil.copy(ROOT / "examples" / "leaf-100g" / name, tmp_path)
-    for path in (Path(__file__).parent / "files").iterdir():
-        (shutil.copytree if path.is_dir() else shutil.copy)(path, tmp_path / path.name)
+    at_home(tmp_path)
     monkeypatch.chdir(tmp_path)
-    for one in RUN[page]:
-        status = run(one.words[1:])
+    if any("measured.nc" in one.text for one in to_run(page)):
+        assert run(MEASURED.split()[1:]) == 0
+    for one in to_run(page):
+        less = [*LESS.get(one.words[1], []), *(word for part in LESS_OF if part in one.text for word in LESS_OF[part])]
+        status = run([*one.words[1:], *less])
         expected = (0, 1) if one.words[1] == "crosscheck" else (0, 3) if "--fail-on" in one.words else (0,)
         assert status in expected, one.text
 
@@ -102,8 +121,8 @@ def test_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     import matplotlib
 
     matplotlib.use("Agg")
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    at_home(tmp_path)
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "page"}
+    names: dict[str, Any] = {"__name__": "page", "fc": fc}
     for sample in samples(page):
         exec(compile(sample, page.name, "exec"), names)
