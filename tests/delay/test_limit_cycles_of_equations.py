@@ -122,7 +122,6 @@ def test_against_integration():
         assert cycle.amplitude["x"] == pytest.approx(amplitude, rel=INTEGRATED)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("r", [2.5, 5.0])
 def test_pulses(r):
     """In logarithms for the other integrator; at r = 5, x falls to 1e-60 between pulses."""
@@ -149,7 +148,6 @@ def test_doubled_period():
     assert 1.9 * single.period < doubled.period < 2.1 * single.period
 
 
-@pytest.mark.slow
 def test_a_doubling_not_yet_seen():
     """A run that begins on the cycle that repels stays near it for some periods: that is no cycle it ends on."""
     (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])

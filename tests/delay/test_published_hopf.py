@@ -70,7 +70,6 @@ def test_nicholsons_blowflies():
     assert first(flies, "tau", (0, 20), at=[np.log(8.0 / 0.6)]).value == pytest.approx(expected, rel=EXACT)
 
 
-@pytest.mark.slow
 def test_delayed_duffing():
     """x'' + c x' + w0^2 x + e x^3 = k x(t - tau): (w0^2 - w^2)^2 + (c w)^2 = k^2 gives w, and arg the delays, which
     destabilise and stabilise in turn (Hsu and Bhatt, J. Appl. Mech. 1966)."""
