@@ -21,6 +21,7 @@ _HALVINGS = 12  # of a step that makes things worse
 _NEAR = 1e-10  # of a Newton step, relative to each state: nearer than that it has converged
 _ROUNDING = 8 * float(np.finfo(float).eps)  # relative, of what is summed up to a derivative
 _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an equilibrium
+_SHARP = 1e-3  # of a state: what rounding moves by more is not known
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
 _TINY = 1e-290  # what falls towards 0 ends below that
@@ -162,15 +163,17 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
         shares = 0.5 ** jnp.arange(_HALVINGS)
         after = jax.vmap(lambda share: size(x + share * at.move))(shares)
         best = jnp.argmax(after < before)
-        small = ((jnp.abs(at.move) <= _NEAR * jnp.abs(x)) | (jnp.abs(at.move) <= at.blur)).all()
-        # Among large numbers that cancel, rounding might be all of the residual, and is not: as long as steps help,
-        # they are taken. Where others lie next to it there is nothing to gain from one.
         better = (after < before).any()
-        helps = better & (after[best] < before / 2)
-        rests = (rounded & (at.singular | ~helps)) | (at.value == 0).all()
+        # Among large numbers that cancel, rounding might be all of the residual, and is not: steps are taken as long as
+        # they help, and what rounding blurs altogether is no equilibrium unless the residual is 0. Where others lie
+        # next to it there is nothing to gain from a step.
+        sharp = at.singular | (at.blur <= _SHARP * jnp.abs(x)).all()
+        rests = (rounded & sharp & (at.singular | ~better)) | (at.value == 0).all()
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
-        small = small & ~helps
-        return count + 1, jnp.where(jnp.isfinite(new), new, x), (small & at.solves) | rests, at.blur, at.singular
+        near = (jnp.abs(at.move) <= _NEAR * jnp.abs(x)).all()
+        blurred = ((jnp.abs(at.move) <= _NEAR * jnp.abs(x)) | (jnp.abs(at.move) <= at.blur)).all() & sharp & ~better
+        done = ((near | blurred) & at.solves) | rests
+        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, at.blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
