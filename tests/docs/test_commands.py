@@ -114,13 +114,8 @@ def test_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert status in expected, one.text
 
 
-# Samples of these go on from something that the reader has: a measured queue, rows of flows, a scenario, a sweep.
-GO_ON = ("fitting", "flow_level", "hybrid", "noise")
-WHOLE = [page for page in PAGES if samples(page) and page.stem not in GO_ON]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("page", WHOLE, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if samples(page)], ids=lambda page: page.stem)
 def test_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of a page's in one namespace, as a reader types them."""
     import matplotlib
@@ -128,6 +123,6 @@ def test_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     matplotlib.use("Agg")
     at_home(tmp_path)
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"__name__": "page", "fc": fc}
+    names: dict[str, Any] = {"__name__": "page"}
     for sample in samples(page):
         exec(compile(sample, page.name, "exec"), names)
