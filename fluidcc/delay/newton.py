@@ -170,9 +170,9 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
         sharp = at.singular | (at.blur <= _SHARP * jnp.abs(x)).all()
         rests = (rounded & sharp & (at.singular | ~better)) | (at.value == 0).all()
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
-        near = (jnp.abs(at.move) <= _NEAR * jnp.abs(x)).all()
-        blurred = ((jnp.abs(at.move) <= _NEAR * jnp.abs(x)) | (jnp.abs(at.move) <= at.blur)).all() & sharp & ~better
-        done = ((near | blurred) & at.solves) | rests
+        near = jnp.abs(at.move) <= _NEAR * jnp.abs(x)
+        blurred = (near | (jnp.abs(at.move) <= at.blur)).all() & sharp & ~better
+        done = ((near.all() | blurred) & at.solves) | rests
         return count + 1, jnp.where(jnp.isfinite(new), new, x), done, at.blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)

@@ -120,3 +120,11 @@ def test_a_lag_that_is_elsewhere_too() -> None:
         fc.delay.critical_delay(both, "tau")
     # x' = -x(t - tau) - x(t - 2 tau): i w = -e^(-i w tau) (1 + e^(-i w tau)); w tau = pi / 3, w = 2 cos(pi / 6).
     assert fc.delay.crossings(both, "tau", (0.1, 1.0))[0].value == pytest.approx(np.pi / 3 / np.sqrt(3))
+
+
+def test_where_the_slope_vanishes_nothing_rests() -> None:
+    """1 + x^2 is least at 0, and never 0: a step of nothing is no sign of an equilibrium."""
+    rising = Equation(lambda t, x, past, p: [1 + past[0][0] ** 2], [1.0])
+    assert len(fc.delay.equilibria(rising, (-1, 1))) == 0
+    with pytest.raises(fc.InputError, match="no equilibrium found"):
+        fc.delay.linearize(rising, at=[0.0])

@@ -343,7 +343,8 @@ def _longest_wait(network: Network) -> float:
         windows[list(group.flows)] = np.nanmax(np.atleast_2d(largest.T).T, axis=-1, keepdims=True)
     per_window = np.nanmax(np.asarray(network.packet) / np.min(np.asarray(network.window_packet)))
     counts = np.asarray(network.multiplicity, float)
-    inflight = np.sum(windows * np.nanmax(counts.reshape(len(counts), -1), axis=-1, keepdims=True)) * per_window
+    with np.errstate(over="ignore"):  # beyond all measure is refused by the lag that follows
+        inflight = np.sum(windows * np.nanmax(counts.reshape(len(counts), -1), axis=-1, keepdims=True)) * per_window
     hops = max(len(path) for _, path in network.flows)
     return _MARGIN * hops * float(inflight / np.nanmin(np.asarray(network.capacity)))
 
