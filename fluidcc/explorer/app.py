@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from fluidcc.errors import InputError
 from fluidcc.explorer.answers import Answer, answers, chart_of, is_compiled
 from fluidcc.explorer.beside import Beside
-from fluidcc.explorer.board import NO_CHART_YET, Board
+from fluidcc.explorer.board import ASK_FOR_CHART, NO_CHART_YET, Board
 from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.controls import Controls
 from fluidcc.explorer.devices import Devices
@@ -69,6 +69,8 @@ class Explorer:
         board.keep_button.on_click(lambda event: self._beside.keep(self.setting, self._now))
         board.swap_button.on_click(lambda event: self._swap())
         board.drop_button.on_click(lambda event: self._beside.drop())
+        board.chart_button.visible = not self._place.draws_charts
+        board.chart_button.on_click(lambda event: self._ask_chart())
         board.packet_button.on_click(lambda event: self._packets.ask(self.setting))
 
     def _begin(self, kept: Setting | None, refused: str) -> None:
@@ -197,7 +199,7 @@ class Explorer:
         """The hand rests on a setting, or not any more."""
         if setting == self.setting:
             self._share()
-            self._ask_chart()
+            self._chart_by_itself()
 
     def _draw(self, *, runs: bool = True) -> None:
         """Draw what there is; without runs the roots alone, which come after them."""
@@ -212,6 +214,15 @@ class Explorer:
         self._board.verdict.object = verdict(self._now)
 
     # -- the chart -------------------------------------------------------------------------------------------------
+
+    def _chart_by_itself(self) -> None:
+        """Of what is shown now, where nobody waits for it."""
+        if self._place.draws_charts:
+            self._ask_chart()
+        else:
+            self._chart = None
+            self._board.map.clear()
+            self._board.why.object = ASK_FOR_CHART
 
     def _ask_chart(self) -> None:
         self._place.run(self._charting, (self.setting, self._controls.axes))
@@ -245,7 +256,7 @@ class Explorer:
         self._draw()
         self._share()
         if self._now is not None:
-            self._ask_chart()
+            self._chart_by_itself()
 
     def _show_program(self) -> None:
         if not self._board.code.collapsed:

@@ -19,6 +19,7 @@ from fluidcc.explorer.time_plots import QueuePlot, RatePlot
 
 _LEFT, _TALL, _LOW = 290, 235, 255  # pixels, for a page of 1280 by 800
 NO_CHART_YET = quiet("the chart follows; the first of its kind is compiled ...")
+ASK_FOR_CHART = quiet("drawn if you ask for it: nothing moves until it is there")
 _STARTING = '<div class="quiet" id="verdict">compiling, the first time a few seconds ...</div>'
 
 
@@ -52,6 +53,7 @@ class Board:
         self.swap_button = pn.widgets.Button(name="Swap", css_classes=["swap"], width=60, disabled=True, **small)
         self.drop_button = pn.widgets.Button(name="Drop", css_classes=["drop"], width=60, disabled=True, **small)
         self.packet_button = pn.widgets.Button(name="Run packets", css_classes=["packets"], width=100, **small)
+        self.chart_button = pn.widgets.Button(name="Draw chart", css_classes=["draw-chart"], width=90, **small)
         self.progress = pn.indicators.Progress(value=0, max=100, width=110, height=10, visible=False, margin=(9, 4))
         saved: dict[str, Any] = {"filename": "explore.py", "label": "Save explore.py", "width": 140}
         download = pn.widgets.FileDownload(callback=lambda: io.StringIO(program()), **saved, **small)
@@ -93,7 +95,7 @@ class Board:
         wide: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
         figures = (*self.over_time, self.roots, self.map)
         queue, rates, share, roots, chart = (pn.pane.Bokeh(figure.plot, **wide) for figure in figures)
-        over = pn.Row(text('<span class="quiet">over</span>'), self.x, self.y, margin=0)
+        over = pn.Row(text('<span class="quiet">over</span>'), self.x, self.y, self.chart_button, margin=0)
         right = pn.Column(
             pn.Row(*buttons, self.status, margin=0),
             self.error,

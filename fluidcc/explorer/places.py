@@ -20,6 +20,9 @@ _BACK = 'window.addEventListener("popstate", () => window.location.reload())'
 class Place(Protocol):
     """What an explorer asks of where it lives."""
 
+    # Whether a chart is drawn by itself: where all else waits for it, one asks for it.
+    draws_charts: bool
+
     def begin(self, act: Callable[[], None]) -> None:
         """Do something once there is somebody to see it."""
         ...
@@ -53,6 +56,8 @@ class Page:
     left : callable
         Called once nobody sees the page any more.
     """
+
+    draws_charts = True
 
     def __init__(self, left: Callable[[], None]) -> None:
         self._document, self._location, self._loop = pn.state.curdoc, pn.state.location, IOLoop.current()
@@ -105,6 +110,8 @@ class Cell:
     view : callable
         Gives what is seen there.
     """
+
+    draws_charts = False
 
     def __init__(self, view: Callable[[], Any]) -> None:
         self._view = view

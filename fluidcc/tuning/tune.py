@@ -162,7 +162,8 @@ def tune(
         notes.append("no setting keeps every bound: the best misses least")
     ends = [each.name for each in space.variables if best.point[each.name] in (each.low, each.high)]
     if ends:
-        notes.append(f"{', '.join(ends)} lie at the end of their range: a wider one may have better")
+        lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
+        notes.append(f"{', '.join(ends)} {lie}: a wider one may have better")
     found = None
     if sensitivity:
         found = sensitivity_of(space, goal, evaluator, best.point, sensitivity, seed)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.explorer.latest import Latest, OutdatedError
 from fluidcc.explorer.settings import Setting
@@ -163,6 +164,8 @@ def test_an_answer_is_not_lost_as_events_are_let_go(by_the_loop: bool, monkeypat
 class Still:
     """A place where nothing happens but by the test's hand."""
 
+    draws_charts = True
+
     def __init__(self, left: Callable[[], None]) -> None:
         self.left, self.jobs, self.watching = left, [], []
         self.rests: list[Callable[[], None]] = []
@@ -299,3 +302,18 @@ def test_a_thinned_line_covers_the_same_pixels() -> None:
 @pytest.mark.parametrize(("value", "top"), [(0, 1), (np.nan, 1), (1, 1), (1.01, 1.2), (99, 100), (240e3, 250e3)])
 def test_axes_end_at_round_values(value: float, top: float) -> None:
     assert picture.rounded_up(value) == pytest.approx(top)
+
+
+def test_a_notebook_draws_a_chart_when_asked() -> None:
+    """Nothing moves there until it is there, so it comes by its button alone, and goes as the setting moves on."""
+    made = app.Explorer(Setting.of(fc.incast(2, scheme="dcqcn")), threaded=False)
+    board = made._board
+    assert board.chart_button.visible
+    assert made._chart is None
+    assert "if you ask" in board.why.object
+    board.chart_button.clicks += 1
+    assert made._chart is not None
+    assert "if you ask" not in board.why.object
+    made._move("kmin", "7KB")
+    assert made._chart is None
+    assert "if you ask" in board.why.object
