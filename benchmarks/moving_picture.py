@@ -40,6 +40,14 @@ def _settle(page: Page) -> None:
     page.page.wait_for_timeout(150)
 
 
+def _opened(browser: Any, address: str) -> Page:
+    """The page of the setting, once all of it is there."""
+    page = Page(browser, f"{address}{QUERY}", wait=False)
+    page.page.locator("#kept-fluid-queue_mean").wait_for(timeout=120_000)
+    _settle(page)
+    return page
+
+
 def frames(page: Page) -> list[bytes]:
     """Pictures of the page, as PNG, as g moves."""
     taken = []
@@ -73,8 +81,8 @@ def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
     began = time.perf_counter()
     with serving() as (address, _), browsing() as browser:
-        page = Page(browser, f"{address}{QUERY}", wait=False)
-        page.page.locator("#kept-fluid-queue_mean").wait_for(timeout=120_000)
+        _opened(browser, address)  # compiles: the first picture is of an answer as all others are
+        page = _opened(browser, address)
         pictures = frames(page)
         if page.problems:
             raise SystemExit(f"the page reports: {page.problems}")

@@ -93,7 +93,8 @@ class Knob:
         """The slider's stop that is nearest to a value; the first if it is none."""
         if not self.stops or value is None or not math.isfinite(value):
             return 0
-        return int(np.argmin(np.abs(np.asarray(self.stops) - value)))
+        near = np.clip(value, self.stops[0], self.stops[-1])  # from far beyond, all stops would seem alike
+        return int(np.argmin(np.abs(np.asarray(self.stops) - near)))
 
 
 def _traffic(topology: str) -> dict[str, tuple[Spec, Any]]:

@@ -241,9 +241,10 @@ def test_it_listens_on_loopback_alone(address: str) -> None:
 
 @pytest.mark.slow
 def test_it_survives_500_random_moves(browser: Any, served: tuple[str, int], record_property: Any) -> None:
-    """No error, less than 200 MB more, half of the answers painted within 200 ms, by sliders and texts, good and bad.
+    """No error and less than 200 MB more, by sliders and texts, good and bad.
 
-    The median is asserted where the machine has nothing else to do; it is reported always.
+    How soon answers are painted is reported; 200 ms for half of them is the aim. It is no bound here: it says more of
+    the machine, and of what else runs on it, than of the code.
     """
     address, process = served
     page, draw = Page(browser, address), np.random.default_rng(21)
@@ -272,5 +273,3 @@ def test_it_survives_500_random_moves(browser: Any, served: tuple[str, int], rec
     assert page.problems == []
     assert grown < 200
     assert len(took) > 450
-    if load() < 1.0:
-        assert median < 0.2

@@ -134,3 +134,12 @@ def test_a_scenario_that_is_handed_in() -> None:
     mixed = [dataclasses.replace(scenario.flows[0], scheme=fc.DCQCN(g="1/16")), *scenario.flows[1:]]
     with pytest.raises(InputError, match="several"):
         Setting.of(dataclasses.replace(scenario, flows=tuple(mixed)))
+
+
+@pytest.mark.parametrize("name", ["timer", "kmin", "g"])
+def test_a_slider_stands_at_its_end_for_what_is_beyond(name: str) -> None:
+    """However far: from 1e99 the next key must not lead to the other end."""
+    knob = Setting().knobs[name]
+    assert [knob.nearest_stop(value) for value in (0.0, -1e99, 1e99, 1e300)] == [0, 0, *[len(knob.stops) - 1] * 2]
+    for place in (0, 3, len(knob.stops) - 1):
+        assert knob.nearest_stop(knob.stops[place]) == place
