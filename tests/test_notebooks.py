@@ -2,7 +2,6 @@
 
 import ast
 import re
-import time
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +14,8 @@ from docs.pages.stamps import stamp_of_notebook
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 QUICK = ("hpcc_pareto", "verify_lemma")  # those that every run of the tests executes
-LONGEST = 360.0  # s, all together, on two cores
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-seconds: dict[str, float] = {}
 
 
 @cache
@@ -42,19 +39,8 @@ def python(cell):
 )
 def test_runs_from_a_fresh_kernel_in_an_empty_folder(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
-    began = time.perf_counter()
     execute(notebook, tmp_path)
-    seconds[path.stem] = time.perf_counter() - began
     assert list(tmp_path.iterdir()) == []  # and leaves it so
-
-
-@pytest.mark.slow
-def test_all_together_take_less_than_six_minutes():
-    """Of the runs above: nothing is run twice for it."""
-    if len(seconds) < len(NOTEBOOKS):
-        pytest.skip("not all notebooks ran in this process")
-    print({name: round(value, 1) for name, value in seconds.items()}, f"together {sum(seconds.values()):.0f} s")
-    assert sum(seconds.values()) < LONGEST
 
 
 @each

@@ -24,6 +24,7 @@ _STEPS = 25
 _CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
 _DENSE = 200  # unknowns of an eigenproblem that is solved whole
 _MULTIPLIERS = 6
+_VECTORS, _MORE_VECTORS = 20, 4  # of an eigenproblem, and for each period of a lag: the longer, the closer its roots
 
 _GAUSS, _WEIGHTS = (each / 2 for each in legendre.leggauss(DEGREE))
 _GAUSS = _GAUSS + 0.5
@@ -261,7 +262,8 @@ def multipliers(equation: Equation, profile: Profile) -> Array:
         operator = LinearOperator((whole, whole), matvec=later, dtype=float)  # pyright: ignore[reportCallIssue]
         start = np.random.default_rng(0).normal(size=whole)
         try:
-            found = eigs(operator, _MULTIPLIERS, v0=start, maxiter=60, return_eigenvectors=False)
+            space = min(whole - 1, _VECTORS + _MORE_VECTORS * most)
+            found = eigs(operator, _MULTIPLIERS, ncv=space, v0=start, maxiter=60, return_eigenvectors=False)
         except ArpackNoConvergence as error:  # of those next to 0: all others have
             found = error.eigenvalues
         except ArpackError:

@@ -286,7 +286,10 @@ def _others(grow: Array) -> Array:
         If none is 1, as one must be.
     """
     if not len(grow) or np.abs(grow - 1).min() > _ONE:
-        raise InputError("limit_cycle: whether it attracts is not resolved; write the equation for logarithms")
+        raise InputError(
+            "limit_cycle: whether it attracts is not resolved, as no multiplier that is found is 1; where states get "
+            "close to 0, write the equation for logarithms; where lags are a hundred periods long, use solve()"
+        )
     return np.delete(grow, np.abs(grow - 1).argmin())
 
 

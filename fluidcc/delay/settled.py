@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax.numpy as jnp
@@ -73,7 +74,9 @@ def _period(
     """The last period of a run; or None, and in words why a longer one may have one."""
     samples = _SAMPLES
     while True:
-        run = solve(equation, until, past=past, samples=samples, tolerance=_TOLERANCE, longest_lag=longest_lag)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of the tolerance: what is missed is judged here
+            run = solve(equation, until, past=past, samples=samples, tolerance=_TOLERANCE, longest_lag=longest_lag)
         if not run.error <= _ACCURATE:
             raise InputError(
                 f"limit_cycle: the run is uncertain by {run.error:.1g} of the solution at its finest step, as where it "

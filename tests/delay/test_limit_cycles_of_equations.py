@@ -81,13 +81,17 @@ def hermite(s, a, b, da, db):
     return a * (1 + 2 * s) * (1 - s) ** 2 + da * s * (1 - s) ** 2 + b * s * s * (3 - 2 * s) + db * s * s * (s - 1)
 
 
-def test_rotating_wave():
+@pytest.mark.parametrize(
+    ("tau", "low", "high"), [(1.7, 0.5, 2.0), (40.0, 1.23, 1.29), (100.0, 1.31, 1.33)], ids=["quarter", "8", "21"]
+)
+def test_rotating_wave(tau, low, high):
     """z' = (a + i w0 - |z|^2) z + K z(t - tau) has z = R e^(i W t), W = w0 - K sin W tau, R^2 = a + K cos W tau.
 
-    In axes that turn with it, it stands still, and multipliers are e^(root 2 pi / W).
+    In axes that turn with it, it stands still, and multipliers are e^(root 2 pi / W). The lag is a quarter of the
+    period, and 8 and 21 of them; then there are many waves, of which the one next to its own frequency is taken.
     """
-    a, w0, K, tau = 0.5, 1.3, 0.4, 1.7
-    W = brentq(lambda W: w0 - K * np.sin(W * tau) - W, 0.5, 2.0)
+    a, w0, K = 0.5, 1.3, 0.4
+    W = brentq(lambda W: w0 - K * np.sin(W * tau) - W, low, high)
     R = np.sqrt(a + K * np.cos(W * tau))
 
     def wave(t, x, past, p):
@@ -97,7 +101,11 @@ def test_rotating_wave():
             (a - r) * x[1] + w0 * x[0] + K * past[0][1],
         ]
 
-    found = fc.delay.limit_cycle(fc.delay.Equation(wave, [tau], states=["re", "im"]), past=[0.3, 0.0])
+    def past(t):
+        return jnp.array([0.9 * R * jnp.cos(W * t), 0.9 * R * jnp.sin(W * t)])
+
+    equation = fc.delay.Equation(wave, [tau], states=["re", "im"])
+    found = fc.delay.limit_cycle(equation, past=past, until=max(10 * tau, 120))
     assert found.error <= EXACT
     assert found.period == pytest.approx(2 * np.pi / W, rel=EXACT)
     assert found.amplitude == pytest.approx({"re": 2 * R, "im": 2 * R}, rel=1e-6)
