@@ -9,6 +9,7 @@ python -m docs.pages.results --quick      with figures' fewer values, which thei
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import sys
@@ -120,7 +121,23 @@ def execute(notebook: Any, folder: str | Path) -> None:
     sources = Path(fluidcc.__file__).resolve().parents[1]
     path = os.pathsep.join(filter(None, (str(sources), os.environ.get("PYTHONPATH"))))
     client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(folder)}})
+    looking: list[asyncio.Future[None]] = []
+    client.on_notebook_start = lambda notebook: looking.append(asyncio.ensure_future(_look_for_replies(client)))
+    client.on_notebook_complete = lambda notebook: looking.pop().cancel()
     client.execute(env={**os.environ, "PYTHONPATH": path})
+
+
+async def _look_for_replies(client: Any) -> None:
+    """Have the shell's socket look once a second whether a reply has come.
+
+    What an Output widget sends goes out past asyncio, and takes the wake-up of a reply that comes at that moment with
+    it: the cell would end when its time is out (descriptors of ZeroMQ tell of changes alone).
+    """
+    import zmq
+
+    while client.kc is not None:
+        client.kc.shell_channel.socket.get(zmq.EVENTS)
+        await asyncio.sleep(1.0)
 
 
 def _finished_bar(output: Any) -> bool:
