@@ -34,5 +34,7 @@ def command(
         signal.signal(signal.SIGINT, before)  # Panel's would end the loop as if nothing had happened
         sys.stdout.write(f"{address}\n")
         sys.stdout.flush()
+        if sys.stderr.isatty():
+            sys.stderr.write("Ctrl-C ends it; nothing is sent to other machines\n")
 
     serve(port, tell, opened=opened)
