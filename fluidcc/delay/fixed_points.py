@@ -11,12 +11,13 @@ from scipy.stats import qmc
 from fluidcc.delay.autonomy import check_autonomous
 from fluidcc.delay.checks import shown, state_of, whole
 from fluidcc.delay.equation import Array, Equation, check_equation
-from fluidcc.delay.newton import Found, newton
+from fluidcc.delay.newton import Found, newton, same
 from fluidcc.errors import InputError
 from fluidcc.surface import public, refuse_unknown
 
 _MOST = 2**20  # starts
 _SAME = 1e-7  # relative to each state: nearer than that two are one
+_CLOSE = 1e-6  # of a box: where rounding may have made two of one
 _TINY = 1e-280  # what falls towards 0 ends below that
 _STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
 _APART = 24  # and so many starts whose states differ, in sign and from 0.1 to 100
@@ -60,7 +61,7 @@ def equilibria(equation: Equation, between: Any, *, starts: int = 256) -> Array:
     order = np.flatnonzero(inside)
     kept: list[int] = []
     for i in order[np.lexsort(found.x[order].T[::-1])]:
-        if not any(_alike(found, int(i), j) for j in kept):
+        if not _alike(equation, found, int(i), kept, high - low).any():
             kept.append(int(i))
     rows = found.x[kept].reshape(-1, len(low))
     loose = rows[found.singular[kept]] if kept else rows
@@ -94,8 +95,9 @@ def equilibrium_near(equation: Equation, at: Any = None) -> Array:
             f"at: no equilibrium found from {where}; give a state near one, or look with fluidcc.delay.equilibria"
         )
     places = np.flatnonzero(found.good)
-    other = next((int(i) for i in places[1:] if not _alike(found, int(places[0]), int(i))), None)
-    if other is not None:
+    apart = ~_alike(equation, found, int(places[0]), places, np.abs(guesses).max(axis=0))
+    if apart.any():
+        other = int(places[np.argmax(apart)])
         one, two = found.x[places[0]], found.x[other]
         what = _CONTINUUM if found.singular[[places[0], other]].all() else "there are several equilibria"
         raise InputError(f"at: {what}, {_told(one)} and {_told(two)} among them; say near which, at=[...]")
@@ -117,10 +119,16 @@ def _starts(n: int) -> list[Array]:
     return alike + list(np.where(places[:, n:] < 0.5, -1.0, 1.0) * 10 ** (3 * places[:, :n] - 1))
 
 
-def _alike(found: Found, i: int, j: int) -> bool:
-    """Whether two starts have led to one equilibrium, each state in its own units."""
-    room = _SAME * np.maximum(np.abs(found.x[i]), np.abs(found.x[j])) + found.blur[i] + found.blur[j] + _TINY
-    return bool((np.abs(found.x[i] - found.x[j]) <= room).all())
+def _alike(equation: Equation, found: Found, i: int, others: Any, scale: Array) -> Array:
+    """Whether a start has led to the equilibrium of others (count,): each state in its own units, or by the slope."""
+    x, y = found.x[i], found.x[others]
+    away = np.abs(x - y)
+    room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _TINY
+    alike = (away <= room).all(axis=-1)
+    rest = np.flatnonzero(~alike & (away <= _CLOSE * scale).all(axis=-1))
+    if len(rest):
+        alike[rest] = same(equation, x, y[rest])
+    return alike
 
 
 def _told(x: Array) -> str:

@@ -12,7 +12,7 @@ from fluidcc.delay.checks import check_parameter, shown, whole
 from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.linear import systems
-from fluidcc.delay.newton import followed, newton
+from fluidcc.delay.newton import followed
 from fluidcc.delay.zeros import size, structural, without
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
@@ -105,7 +105,8 @@ def crossings(
     if loose.any():
         raise InputError(f"at: the equilibrium moves with {parameter}, but {LOOSE}; leave out a state by what is kept")
     if not good.all():
-        lost = values[np.argmin(good)]
+        own = equation.vector[column]
+        lost = min(values[~good], key=lambda value: abs(value - own))
         raise InputError(f"between: the equilibrium is lost by {parameter} = {lost:.6g}; give a narrower range")
     batch = systems(equation, x, vectors)
     zeros = structural(batch)
@@ -131,7 +132,7 @@ def crossings(
 
             bracket = float(values[i]), float(values[i + 1])
             slots = range(*sorted((int(right[i]), int(right[i + 1]))))
-            sign, slot = int(np.sign(right[i + 1] - right[i])), slots.start
+            sign, slot, before = int(np.sign(right[i + 1] - right[i])), slots.start, len(found)
             while slot < slots.stop:
                 value = _zero(lambda v, k=slot: root(v, k).real, *bracket, _AT_AN_END * sizes[i])
                 s = root(value, slot)
@@ -141,6 +142,10 @@ def crossings(
                 kind = "hopf" if pair else "zero"
                 found.append(Crossing(value, frequency, kind, sign * (1 + pair), state, parameter))
                 slot += 1 + pair
+            if sum(each.unstable for each in found[before:]) != right[i + 1] - right[i]:
+                raise InputError(
+                    f"points: roots cross to and fro between {bracket[0]:.6g} and {bracket[1]:.6g}; give more points"
+                )
             bar((k + 1) / len(steps))
     return sorted(found, key=lambda each: each.value)
 
@@ -181,9 +186,9 @@ def _unstable(batch: DelaySystem, zeros: int, report: Callable[[float], None]) -
 
 
 def _between(equation: Equation, x: Array, vector: Array, column: int, value: float) -> tuple[Array, Array]:
-    vector = vector.copy()
+    begin, vector = vector, vector.copy()
     vector[column] = value
-    state, good, *_ = newton(equation, x[None], vector[None])
+    state, good, _ = followed(equation, x, vector[None], begin)
     if not good[0]:
         name = list(equation.parameters)[column]
         raise InputError(f"between: the equilibrium is lost at {name} = {value:.6g}; give a narrower range")

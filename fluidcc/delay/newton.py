@@ -25,7 +25,15 @@ _SHARP = 1e-3  # of a state: what rounding moves by more is not known
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
 _TINY = 1e-290  # what falls towards 0 ends below that
-_TOWARDS = 8  # steps from one set of parameters to another
+_STEADY = 0.1  # relative change of the slope over a step
+_HELPS = 0.3  # of the residual: where the slope is steady, a step leaves less
+_SHORT = 1e-10  # of what a state began with: a step that rounding may be all of
+_PLACES = np.array([0.25, 0.5, 0.75, 1.0])  # on the way between two equilibria
+_HALF = 0.5  # change of the slope there, relative
+_FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters to another, of its length
+_ATTEMPTS = 600
+_BENDS = 0.6  # how far a step may end from where the tangent leads, of the longer tangent
+_BESIDE = 0.01  # or of the state
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 
 
@@ -53,15 +61,38 @@ class Found(NamedTuple):
 def newton(equation: Equation, x: Array, vectors: Array) -> Found:
     """Equilibria (batch, n) from starts, for parameters (batch, m)."""
     kernels = equation.kernels
-    solve = kernels.once("newton", lambda: jax.jit(jax.vmap(lambda s, v: _newton(kernels, s, v))))
+    solve = kernels.once("newton", lambda: jax.jit(jax.vmap(lambda s, v: _newton(kernels, s, v, jnp.abs(s)))))
     return Found(*_batched(solve, x, vectors))
 
 
-def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
-    """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
+def same(equation: Equation, x: Array, others: Array) -> Array:
+    """Whether others (batch, n) are the equilibrium x (n,), and rounding alone lies between.
 
-    A step counts if the way back leads to where it came from: beyond a fold, Newton's method may find some other
-    equilibrium. One that has others next to it (`Found.singular`) counts while it stays where it is: nothing tells
+    Along the way from one equilibrium to another the slope, applied to the way, averages to 0 in every state; so if one
+    state's hardly changes, there is no other.
+    """
+    kernels = equation.kernels
+    solve = kernels.once("same", lambda: jax.jit(jax.vmap(lambda *given: _same(kernels, *given))))
+    count = len(others)
+    (found,) = _batched(
+        lambda *given: (solve(*given),), np.tile(x, (count, 1)), others, np.tile(equation.vector, (count, 1))
+    )
+    return found
+
+
+def _same(kernels: Kernels, x: Any, other: Any, vector: Any) -> Any:
+    at, way = _slope(kernels, x, vector), other - x
+    slope = jax.vmap(jax.jacfwd(lambda x: kernels.still(x, vector)))(x + _PLACES[:, None] * way)
+    changes = jnp.abs(slope @ way @ at.inverse.T - way).max(axis=0)
+    return (changes < _HALF * jnp.abs(way)).any() & ~at.singular
+
+
+def followed(equation: Equation, x: Array, vectors: Array, begin: Array | None = None) -> tuple[Array, Array, Array]:
+    """The equilibrium (n,) of some parameters (the equation's own), followed to others (batch, m) on straight ways.
+
+    Each step begins where the tangent leads. It counts if it ends near there, and if Newton's method leads from there
+    back to where it came from: beyond a fold, or near another equilibrium, it may find that one. Else the step is
+    halved. One that has others next to it all along (`Found.singular`) counts while it stays where it is: nothing tells
     which of them it would be elsewhere.
 
     Returns
@@ -70,24 +101,63 @@ def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array
         (batch, n); whether it was found, (batch,); whether it was not because others lie next to it.
     """
     kernels = equation.kernels
-
-    def follow(x: Any, end: Any, begin: Any) -> Any:
-        def step(k: Any, carry: Any) -> Any:
-            old, good, loose = carry
-            before, after = (begin + share / _TOWARDS * (end - begin) for share in (k, k + 1))
-            new, found, blur, singular = _newton(kernels, old, after)
-            back, returned, _, _ = _newton(kernels, new, before)
-            same = _nearby(back, old, _BACK, blur)
-            moved = singular & ~_nearby(new, old, _NEAR, blur)
-            found = found & returned & same & ~moved
-            return jnp.where(good & found, new, old), good & found, loose | (good & moved)
-
-        return lax.fori_loop(0, _TOWARDS, step, (x, jnp.asarray(True), jnp.asarray(False)))
-
-    solve = kernels.once("followed", lambda: jax.jit(jax.vmap(follow)))
-    own = np.tile(equation.vector, (len(vectors), 1))
+    solve = kernels.once("followed", lambda: jax.jit(jax.vmap(lambda *given: _followed(kernels, *given))))
+    own = np.tile(equation.vector if begin is None else begin, (len(vectors), 1))
     found, good, loose = _batched(solve, np.tile(x, (len(vectors), 1)), vectors, own)
     return found, good, loose
+
+
+class _Way(NamedTuple):
+    """How far one has got."""
+
+    attempts: Any
+    share: Any  # of the way
+    step: Any
+    x: Any
+    tangent: Any  # change of x over the whole way
+    scale: Any  # the largest |x| so far
+    loose: Any
+
+
+def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
+    first, direction = _slope(kernels, x, begin), end - begin
+
+    def tangent_at(x: Any, vector: Any, before: Any) -> Any:
+        at = _slope(kernels, x, vector)
+        tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(x, v))(vector) @ direction)
+        return jnp.where(at.singular | ~jnp.isfinite(tangent).all(), before, tangent)  # at a crossing of branches
+
+    def attempt(now: _Way) -> _Way:
+        share = jnp.minimum(now.share + now.step, 1.0)
+        step = share - now.share
+        before, after = begin + now.share * direction, begin + share * direction
+        ahead = now.x + step * now.tangent
+        scale = jnp.maximum(now.scale, jnp.abs(ahead))
+        new, found, blur, singular = _newton(kernels, ahead, after, scale)
+        back, returned, _, _ = _newton(kernels, new, before, scale)
+        tangent = tangent_at(new, after, now.tangent)
+        long = step * jnp.maximum(jnp.abs(tangent), jnp.abs(now.tangent))
+        room = _BENDS * long + _BESIDE * jnp.abs(new) + 2 * blur + _TINY
+        good = found & returned & _nearby(back, now.x, _BACK, blur) & (jnp.abs(new - ahead) <= room).all()
+        moved = good & first.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
+        good = good & ~moved
+        return _Way(
+            now.attempts + 1,
+            jnp.where(good, share, now.share),
+            jnp.where(good, 2 * step, jnp.where(moved, 0.0, step / 2)),
+            jnp.where(good, new, now.x),
+            jnp.where(good, tangent, now.tangent),
+            jnp.where(good, jnp.maximum(now.scale, jnp.abs(new)), now.scale),
+            now.loose | moved,
+        )
+
+    def goes_on(now: _Way) -> Any:
+        return (now.share < 1.0) & (now.step >= _LEAST) & (now.attempts < _ATTEMPTS)
+
+    still = jnp.zeros_like(x)
+    way = _Way(0, 0.0, _FIRST, x, tangent_at(x, begin, still), jnp.abs(x), jnp.asarray(False))
+    way = lax.while_loop(goes_on, attempt, jax.tree.map(jnp.asarray, way))
+    return way.x, way.share >= 1.0, way.loose
 
 
 def _nearby(one: Any, other: Any, share: float, blur: Any) -> Any:
@@ -107,8 +177,11 @@ class _Slope(NamedTuple):
     """The residual and its slope at a state, scaled; and what rounding makes of it."""
 
     value: Any
+    by_x: Any
+    inverse: Any
     move: Any
     weights: Any  # of residuals, that make them comparable
+    units: Any  # of states
     rounding: Any  # of the residual
     blur: Any
     solves: Any
@@ -142,13 +215,15 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     move = -inverse @ value
     left = jnp.abs(value + by_x @ move)
     solves = (left <= rounding) | (rows * left <= _SOLVES * (rows * jnp.abs(value)).max())
-    return _Slope(
-        value, move, rows, rounding, jnp.abs(inverse) @ rounding, solves.all() & finite, ~kept.all() | ~finite
-    )
+    blur, singular = jnp.abs(inverse) @ rounding, ~kept.all() | ~finite
+    return _Slope(value, by_x, inverse, move, rows, columns, rounding, blur, solves.all() & finite, singular)
 
 
-def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
-    """Newton's method with halved steps where a whole one makes things worse; the parts of `Found`."""
+def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
+    """Newton's method with halved steps where a whole one makes things worse; the parts of `Found`.
+
+    ``scale`` (n,) is what states are compared with where they are 0.
+    """
 
     def step(carry: Any) -> Any:
         count, x, *_ = carry
@@ -172,10 +247,22 @@ def _newton(kernels: Kernels, x: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
         near = jnp.abs(at.move) <= _NEAR * jnp.abs(x)
         blurred = (near | (jnp.abs(at.move) <= at.blur)).all() & sharp & ~better
-        done = ((near.all() | blurred) & at.solves) | rests
-        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, at.blur, at.singular
+        # Constants of the function that cancel, as in 1 - exp(x) at 0, are not in `rounding`. They are what is left
+        # where the slope hardly changes over a small step, and yet the step does not lead to a residual of nearly 0:
+        # then an equilibrium is no farther than that (Kantorovich).
+        length = jnp.abs(at.move)
+        changes = (jax.jacfwd(lambda x: kernels.still(x, vector))(x + at.move) - at.by_x) @ at.move
+        steady = jnp.abs(at.inverse @ changes / at.units).max() <= _STEADY * (length / at.units).max()
+        stalls = steady & ~at.singular & (after[0] > _HELPS * before) & (length <= _SHORT * scale).all()
+        done = ((near.all() | blurred | stalls) & at.solves) | rests
+        blur = jnp.where(stalls, jnp.maximum(at.blur, length), at.blur)
+        return count + 1, jnp.where(jnp.isfinite(new), new, x), done, blur, at.singular
 
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
     x = jnp.where(jnp.abs(x) < _TINY, 0.0, x)
+    # What rounding leaves of a 0.
+    rest = jnp.where(jnp.abs(x) <= _SHORT * scale, 0.0, x)
+    better = (jnp.abs(kernels.still(rest, vector)) <= jnp.abs(kernels.still(x, vector))).all()
+    x = jnp.where(better & _same(kernels, x, rest, vector), rest, x)
     return x, done & jnp.isfinite(x).all(), blur, singular

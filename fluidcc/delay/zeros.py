@@ -6,17 +6,18 @@ axis does.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fluidcc.delay.checks import Array
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
-from fluidcc.theory.delay_systems.roots import roots
 
 _SINGULAR = 1e-9  # least over largest singular value, scaled: a matrix without inverse, but for where it was taken
 _ZERO = 1e-7  # of |A0| + sum |A_k|: a double root that is 0 is found to the square root of rounding
 _SAMPLES = 16
 _SCALINGS = 8
-_MOST = 64
+_LONGEST = 4  # chains
 
 
 def size(batch: DelaySystem) -> Array:
@@ -27,30 +28,47 @@ def size(batch: DelaySystem) -> Array:
 
 
 def structural(batch: DelaySystem) -> int:
-    """How many roots are 0, as often as they count, in all systems (batch,)."""
+    """How many roots are 0, as often as they count, in all systems (batch,).
+
+    As many as there are chains v_0, v_1, ... with D(s) (v_0 + v_1 s + ...) = O(s^k), D the characteristic matrix: found
+    by rank, so that a slow root beside fast ones is not taken for 0.
+    """
     (count,) = batch.shape
-    if not count or not _singular(batch.A0 + batch.A.sum(axis=-3)).all():  # where s = 0 is a root
+    if not count or not _without_inverse(batch.A0 + batch.A.sum(axis=-3)).all():  # where s = 0 is a root
         return 0
     some = batch[np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(int))]
-    wanted = batch.order + 2
-    while True:
-        found = roots(some, wanted, threads=1)
-        near = np.abs(found.s) <= _ZERO * size(some)[:, None]
-        last = np.where(np.isfinite(found.s), found.s.real, np.inf).min(axis=-1, initial=np.inf)
-        if wanted >= _MOST or (last < -_ZERO * size(some)).all() or (found.number < wanted).all():
-            return int(near.sum(axis=-1).min())
-        wanted *= 2
+    unit = np.maximum(size(some), 1e-300)[:, None, None]  # of s, so that 1 is neither large nor small beside the rest
+    tau = some.tau[..., None, None]
+    n = some.order
+    terms = [-(some.A0 + some.A.sum(axis=-3)) / unit]  # of D by powers of s, over the unit
+    for k in range(1, _LONGEST):
+        power = (-1) ** k / math.factorial(k) * (some.A * (tau * unit[:, None]) ** k).sum(axis=-3) / unit
+        terms.append((np.eye(n) if k == 1 else 0.0) - power)
+    found = 0
+    for length in range(1, _LONGEST + 1):
+        rows = [np.concatenate([terms[i - j] if j <= i else np.zeros_like(terms[0]) for j in range(length)], axis=-1)
+                for i in range(length)]  # fmt: skip
+        lost = int((_singular(np.concatenate(rows, axis=-2)).sum(axis=-1)).min())
+        if lost == found:
+            break
+        found = lost
+    return found
+
+
+def _without_inverse(matrices: Array) -> Array:
+    return _singular(matrices).any(axis=-1)
 
 
 def _singular(matrices: Array) -> Array:
-    """Whether matrices (batch, n, n) have no inverse, their rows and columns scaled: a slow state is not a dead one."""
+    """Which singular values (batch, n) of matrices are 0, rows and columns scaled: a slow state is not a dead one."""
     scaled = np.array(matrices)
     for _ in range(_SCALINGS):
         for axis in (-1, -2):
             most = np.sqrt(np.abs(scaled).max(axis=axis, keepdims=True))
             scaled = scaled / np.where(most > 0, most, 1.0)
     sigma = np.linalg.svd(scaled, compute_uv=False)
-    return sigma[:, -1] <= _SINGULAR * np.maximum(sigma[:, 0], 1e-300)
+    least: Array = _SINGULAR * np.maximum(sigma[:, :1], 1e-300)
+    return np.asarray(sigma <= least)
 
 
 def without(s: Array, zeros: int, sizes: Array) -> Array:
