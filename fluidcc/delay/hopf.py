@@ -12,7 +12,7 @@ from fluidcc.delay.checks import check_parameter, shown, whole
 from fluidcc.delay.equation import Array, Equation, check_equation
 from fluidcc.delay.fixed_points import equilibrium_near
 from fluidcc.delay.linear import systems
-from fluidcc.delay.newton import followed
+from fluidcc.delay.newton import followed, newton
 from fluidcc.delay.zeros import size, structural, without
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
@@ -26,6 +26,7 @@ _CHUNK = 256  # systems between two reports
 _ROUNDING = 4 * np.finfo(float).eps
 _REAL = 1e-11  # |Im s| over |A0| + sum |A_k|: less is a real root
 _AT_AN_END = 1e-7  # the same of |Re s|: less may have been counted on the wrong side
+_BESIDE = 0.01  # of a state: how far off the line between two equilibria the next may be, beside their distance
 LOOSE = "others lie next to it (a symmetry, or a sum that is kept), and which it is elsewhere cannot be told"
 
 
@@ -107,7 +108,10 @@ def crossings(
     if not good.all():
         own = equation.vector[column]
         lost = min(values[~good], key=lambda value: abs(value - own))
-        raise InputError(f"between: the equilibrium is lost by {parameter} = {lost:.6g}; give a narrower range")
+        raise InputError(
+            f"between: the equilibrium is lost by {parameter} = {lost:.6g}: it ends there, or meets another; give "
+            "a range on one side of it"
+        )
     batch = systems(equation, x, vectors)
     zeros = structural(batch)
     with Bar("counting roots", points, "points") as bar:
@@ -123,7 +127,7 @@ def crossings(
 
                 One that is not there (yet: at a lag of 0 there are no more than states) is far left.
                 """
-                state, vector = _between(equation, x[i], vectors[i], column, value)
+                state, vector = _between(equation, x[i : i + 2], vectors[i : i + 2], column, value)
                 one = systems(equation, state[None], vector[None])
                 large = size(one)
                 s = without(roots(one, width, threads=1).s, zeros, large)[0]
@@ -136,7 +140,7 @@ def crossings(
             while slot < slots.stop:
                 value = _zero(lambda v, k=slot: root(v, k).real, *bracket, _AT_AN_END * sizes[i])
                 s = root(value, slot)
-                state, vector = _between(equation, x[i], vectors[i], column, value)
+                state, vector = _between(equation, x[i : i + 2], vectors[i : i + 2], column, value)
                 pair = abs(s.imag) > _REAL * float(size(systems(equation, state[None], vector[None]))[0])
                 frequency = abs(s.imag) if pair else 0.0
                 kind = "hopf" if pair else "zero"
@@ -185,14 +189,18 @@ def _unstable(batch: DelaySystem, zeros: int, report: Callable[[float], None]) -
     return np.concatenate(rights), count
 
 
-def _between(equation: Equation, x: Array, vector: Array, column: int, value: float) -> tuple[Array, Array]:
-    begin, vector = vector, vector.copy()
+def _between(equation: Equation, x: Array, vectors: Array, column: int, value: float) -> tuple[Array, Array]:
+    """The equilibrium between two that are known (2, n), and the parameters there."""
+    low, high = vectors[:, column]
+    vector = vectors[0].copy()
     vector[column] = value
-    state, good, _ = followed(equation, x, vector[None], begin)
-    if not good[0]:
+    begin = x[0] + (value - low) / (high - low) * (x[1] - x[0])
+    found = newton(equation, begin[None], vector[None])
+    state, room = found.x[0], np.abs(x[1] - x[0]) + _BESIDE * np.abs(begin) + found.blur[0]
+    if not found.good[0] or (np.abs(state - begin) > room).any():
         name = list(equation.parameters)[column]
         raise InputError(f"between: the equilibrium is lost at {name} = {value:.6g}; give a narrower range")
-    return state[0], vector
+    return state, vector
 
 
 def _range(equation: Equation, parameter: str, between: Any) -> tuple[float, float]:

@@ -21,7 +21,8 @@ _HALVINGS = 12  # of a step that makes things worse
 _NEAR = 1e-10  # of a Newton step, relative to each state: nearer than that it has converged
 _ROUNDING = 8 * float(np.finfo(float).eps)  # relative, of what is summed up to a derivative
 _SOLVES = 1e-6  # of the residual: more is left where a step does not lead to an equilibrium
-_SHARP = 1e-3  # of a state: what rounding moves by more is not known
+_SHARP, _SHARP_AT_0 = 1e-3, 1e-8  # of a state, or of its scale: what rounding moves by more is not known
+_OTHERS = 1e-4  # of other states, in units that make them comparable
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
 _TINY = 1e-290  # what falls towards 0 ends below that
@@ -88,7 +89,7 @@ def _same(kernels: Kernels, x: Any, other: Any, vector: Any) -> Any:
 
 
 def followed(equation: Equation, x: Array, vectors: Array, begin: Array | None = None) -> tuple[Array, Array, Array]:
-    """The equilibrium (n,) of some parameters (the equation's own), followed to others (batch, m) on straight ways.
+    """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
 
     Each step begins where the tangent leads. It counts if it ends near there, and if Newton's method leads from there
     back to where it came from: beyond a fold, or near another equilibrium, it may find that one. Else the step is
@@ -102,7 +103,7 @@ def followed(equation: Equation, x: Array, vectors: Array, begin: Array | None =
     """
     kernels = equation.kernels
     solve = kernels.once("followed", lambda: jax.jit(jax.vmap(lambda *given: _followed(kernels, *given))))
-    own = np.tile(equation.vector if begin is None else begin, (len(vectors), 1))
+    own = np.tile(equation.vector, (len(vectors), 1))
     found, good, loose = _batched(solve, np.tile(x, (len(vectors), 1)), vectors, own)
     return found, good, loose
 
@@ -155,7 +156,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         return (now.share < 1.0) & (now.step >= _LEAST) & (now.attempts < _ATTEMPTS)
 
     still = jnp.zeros_like(x)
-    way = _Way(0, 0.0, _FIRST, x, tangent_at(x, begin, still), jnp.abs(x), jnp.asarray(False))
+    way = _Way(0, 0.0, _FIRST, x, tangent_at(x, begin, still), _scale(x, first.units), jnp.asarray(False))
     way = lax.while_loop(goes_on, attempt, jax.tree.map(jnp.asarray, way))
     return way.x, way.share >= 1.0, way.loose
 
@@ -219,11 +220,17 @@ def _slope(kernels: Kernels, x: Any, vector: Any) -> _Slope:
     return _Slope(value, by_x, inverse, move, rows, columns, rounding, blur, solves.all() & finite, singular)
 
 
+def _scale(x: Any, units: Any) -> Any:
+    """Moduli (n,) of states; of one that is 0 a share of the others'."""
+    return jnp.where(x != 0, jnp.abs(x), _OTHERS * units * jnp.max(jnp.abs(x) / units))
+
+
 def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any, Any, Any]:
     """Newton's method with halved steps where a whole one makes things worse; the parts of `Found`.
 
     ``scale`` (n,) is what states are compared with where they are 0.
     """
+    scale = _scale(scale, _slope(kernels, x, vector).units)
 
     def step(carry: Any) -> Any:
         count, x, *_ = carry
@@ -242,7 +249,7 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         # Among large numbers that cancel, rounding might be all of the residual, and is not: steps are taken as long as
         # they help, and what rounding blurs altogether is no equilibrium unless the residual is 0. Where others lie
         # next to it there is nothing to gain from a step.
-        sharp = at.singular | (at.blur <= _SHARP * jnp.abs(x)).all()
+        sharp = at.singular | (at.blur <= jnp.maximum(_SHARP * jnp.abs(x), _SHARP_AT_0 * scale)).all()
         rests = (rounded & sharp & (at.singular | ~better)) | (at.value == 0).all()
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
         near = jnp.abs(at.move) <= _NEAR * jnp.abs(x)

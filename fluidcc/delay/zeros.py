@@ -7,6 +7,7 @@ axis does.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def structural(batch: DelaySystem) -> int:
     by rank, so that a slow root beside fast ones is not taken for 0.
     """
     (count,) = batch.shape
-    if not count or not _without_inverse(batch.A0 + batch.A.sum(axis=-3)).all():  # where s = 0 is a root
+    if not count or not _singular(batch.A0 + batch.A.sum(axis=-3)).any(axis=-1).all():  # where s = 0 is a root
         return 0
     some = batch[np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(int))]
     unit = np.maximum(size(some), 1e-300)[:, None, None]  # of s, so that 1 is neither large nor small beside the rest
@@ -55,11 +56,7 @@ def structural(batch: DelaySystem) -> int:
     return found
 
 
-def _without_inverse(matrices: Array) -> Array:
-    return _singular(matrices).any(axis=-1)
-
-
-def _singular(matrices: Array) -> Array:
+def _singular(matrices: Array) -> Any:
     """Which singular values (batch, n) of matrices are 0, rows and columns scaled: a slow state is not a dead one."""
     scaled = np.array(matrices)
     for _ in range(_SCALINGS):
@@ -67,8 +64,7 @@ def _singular(matrices: Array) -> Array:
             most = np.sqrt(np.abs(scaled).max(axis=axis, keepdims=True))
             scaled = scaled / np.where(most > 0, most, 1.0)
     sigma = np.linalg.svd(scaled, compute_uv=False)
-    least: Array = _SINGULAR * np.maximum(sigma[:, :1], 1e-300)
-    return np.asarray(sigma <= least)
+    return sigma <= _SINGULAR * np.maximum(sigma[:, :1], 1e-300)
 
 
 def without(s: Array, zeros: int, sizes: Array) -> Array:

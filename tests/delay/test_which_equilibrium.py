@@ -1,0 +1,151 @@
+"""Which equilibrium it is: one is followed and no other, is found once, and at 0 as well as elsewhere."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.delay import Equation
+
+EXACT = 1e-9
+
+# x = w is an equilibrium for each w, and so is w + 2 pi k. The gain grows with x: unstable from pi / 2 on.
+LOCKED = Equation(
+    lambda t, x, past, p: [-(1.3 + 0.6 * jnp.tanh(past[0][0] / 10)) * jnp.sin(past[0][0] - p.w)], [1.0], {"w": 0.0}
+)
+# Those who are not infected, infected cells, and the virus (Nelson and Perelson): all equilibria in closed form.
+VIRUS = Equation(
+    lambda t, x, past, p: [
+        p.s - p.d * x[0] - p.k * x[0] * x[2],
+        p.k * past[0][0] * past[0][2] - p.e * x[1],
+        p.p * x[1] - p.c * x[2],
+    ],
+    [1.0],
+    {"s": 1e4, "d": 0.01, "k": 2e-7, "e": 0.7, "p": 100.0, "c": 13.0},
+    states=["T", "I", "V"],
+)
+# Two species that compete: (0, M) is an equilibrium for each M, and loses its stability at M = K / a.
+RIVALS = Equation(
+    lambda t, x, past, p: [
+        x[0] * (1 - (x[0] + p.a * past[0][1]) / p.K),
+        p.s * x[1] * (1 - (x[1] + p.b * past[0][0]) / p.M),
+    ],
+    [1.0],
+    {"a": 0.7, "K": 100.0, "s": 0.3, "b": 0.4, "M": 46.0},
+    states=["x", "y"],
+)
+
+
+def test_no_other_is_taken_for_it() -> None:
+    """However far it is followed: each of 31 points, and the one crossing in closed form."""
+    w = np.linspace(0, 60, 31)
+    found = fc.delay.chart(LOCKED, {"w": w}, at=[0]).dataset
+    assert (found["reason"] == "ok").all()
+    assert found["state_x"].values == pytest.approx(w, abs=EXACT)
+    assert (found["stable"].values == (1.3 + 0.6 * np.tanh(w / 10) < np.pi / 2)).all()
+    wanted = 10 * np.arctanh((np.pi / 2 - 1.3) / 0.6)
+    for until in (12, 60):
+        (one,) = fc.delay.crossings(LOCKED, "w", (0, until), at=[0])
+        assert one.value == pytest.approx(wanted, rel=EXACT)
+        assert one.state == pytest.approx([wanted], rel=EXACT)
+    assert fc.delay.crossings(LOCKED, "w", (46, 55.5), at=[0]) == []
+
+
+def test_next_to_another_it_goes_on() -> None:
+    """Two branches that nearly meet: m x - x^2 + e."""
+    near = Equation(
+        lambda t, x, past, p: [past[0][0] * (p.m - past[0][0]) + p.e], ["tau"], {"m": 1, "e": 1, "tau": 0.1}
+    )
+    m = np.linspace(-2, 2, 9)
+    for e in (1e-3, 1e-10):
+        upper = fc.delay.chart(near.at(e=e), {"m": m}, at=[1.0]).dataset["state_x"].values
+        root = np.hypot(m, 2 * np.sqrt(e))
+        assert upper == pytest.approx(np.where(m < 0, 2 * e / (root - m), (m + root) / 2), rel=1e-6)
+    lost = fc.delay.chart(near.at(e=-1e-3), {"m": m}, at=[1.0]).dataset  # where they end in a fold
+    assert (lost["stable"].notnull().values == (m > 0)).all()
+    # With no gap they meet, and which is meant beyond cannot be told.
+    with pytest.raises(fc.InputError, match=r"the equilibrium is lost by m = -0\.01.*it ends there, or meets another"):
+        fc.delay.crossings(near.at(e=0), "m", (-2, 2), at=[1.0])
+    (one,) = fc.delay.crossings(near.at(e=0), "m", (-2, 2), at=[0.0])
+    assert (one.value, one.kind, one.unstable) == (pytest.approx(0, abs=1e-12), "zero", 1)
+
+
+def test_beyond_a_gap_it_is_lost() -> None:
+    gap = Equation(lambda t, x, past, p: [(p.a - 1) * (p.a - 1.2) - x[0] ** 2], [1.0], {"a": 0.0})
+    a = np.linspace(0, 3, 16)
+    found = fc.delay.chart(gap, {"a": a}, at=[1.1]).dataset
+    assert (found["stable"].notnull().values == (a < 0.99)).all()
+    assert found["state_x"].values[:5] == pytest.approx(np.sqrt((1 - a[:5]) * (1.2 - a[:5])), rel=EXACT)
+
+
+def test_constants_that_cancel_hide_no_equilibrium() -> None:
+    """Four states on their own, each of which stands still at 0, and only to rounding."""
+    rounded = Equation(
+        lambda t, x, past, p: [
+            1 - jnp.exp(past[0][0]),
+            -x[1] - 2 * (1 / (1 + jnp.exp(-past[0][1])) - 0.5),
+            1 / (1 + past[0][2] + past[0][2] ** 2) - 1 - x[2],
+            -jnp.log(1 + past[0][3]),
+        ],
+        [1.0],
+        states=["a", "b", "c", "d"],
+    )
+    assert fc.delay.equilibria(rounded, (-0.5, 0.9)).tolist() == [[0.0] * 4]
+    assert fc.delay.abscissa(rounded).value == pytest.approx(-0.3181315052047641, rel=EXACT)  # of s = -e^-s, W(-1)
+
+
+@pytest.mark.parametrize("k", [2e-7, 1e-8])
+def test_a_state_at_0_is_an_equilibrium_as_well(k: float) -> None:
+    virus = VIRUS.at(k=k)
+    T = 0.7 * 13 / (k * 100)
+    wanted = [[1e6, 0.0, 0.0], [T, (1e4 - 0.01 * T) / 0.7, (1e4 - 0.01 * T) / 0.7 * 100 / 13]]
+    found = fc.delay.equilibria(virus, {"T": (0, 1e7), "I": (-1e6, 1e6), "V": (-1e7, 1e7)})
+    assert found == pytest.approx(np.array(sorted(wanted)), rel=EXACT, abs=1e-6)
+    for at in ([1e6, 0, 0], [1.01e6, 0, 0], [1e6, 1.0, 1.0]):
+        right = fc.delay.roots(virus, 1, at=at).s[0].real > 0
+        assert right == (T < 1e6)  # more than one infected for each
+
+
+def test_one_at_0_is_followed() -> None:
+    M = np.linspace(10, 300, 30)
+    found = fc.delay.chart(RIVALS, {"M": M}, at=[0, 46]).dataset
+    assert found["state_x"].values == pytest.approx(0, abs=EXACT)
+    assert found["state_y"].values == pytest.approx(M, rel=EXACT)
+    assert (found["stable"].values == (M > 100 / 0.7)).all()
+    (one,) = fc.delay.crossings(RIVALS, "M", (10, 300), at=[0, 46])
+    assert one.value == pytest.approx(100 / 0.7, rel=EXACT)
+
+
+def test_a_slow_root_beside_a_kept_sum() -> None:
+    """Two states that exchange what they keep, a billion times a second, and one of its own."""
+    beside = Equation(
+        lambda t, x, past, p: [1e9 * (x[1] - x[0]), 1e9 * (x[0] - x[1]), p.p * x[2] - x[2] ** 3],
+        [1e-9],
+        {"p": 1.0},
+        states=["a", "b", "c"],
+    )
+    found = fc.delay.chart(beside, {"p": [-2.0, -1.0, 1.0, 2.0]}, at=[0, 0, 0]).dataset
+    assert found.attrs["roots_at_0"] == 1
+    assert found["root"].values == pytest.approx([-2, -1, 1, 2], abs=1e-5)
+    (one,) = fc.delay.crossings(beside, "p", (-2, 2), at=[0, 0, 0])
+    assert (one.value, one.unstable) == (pytest.approx(0, abs=1e-5), 1)
+
+
+def test_roots_that_cross_to_and_fro_are_refused() -> None:
+    """One leaves to the right at 1.0001, two come back at 1.0003: no sum of what is found may be wrong."""
+    three = Equation(
+        lambda t, x, past, p: [
+            (p.k - 1.0001) * x[0],
+            -(p.k - 1.0003) * x[1] + 2 * x[2],
+            -(p.k - 1.0003) * x[2] - 2 * x[1],
+        ],
+        [1.0],
+        {"k": 1.0},
+        states=["a", "b", "c"],
+    )
+    with pytest.raises(fc.InputError, match="cross to and fro between"):
+        fc.delay.crossings(three, "k", (0, 3), at=[0, 0, 0])
+    found = fc.delay.crossings(three, "k", (0.99, 1.01), at=[0, 0, 0], points=2001)
+    assert [(one.value, one.unstable) for one in found] == [(pytest.approx(1.0001), 1), (pytest.approx(1.0003), -2)]
