@@ -158,7 +158,8 @@ def _zero(real: Callable[[float], float], low: float, high: float, small: float)
     """Where a real part changes its sign; an end, if rounding has taken it for another one there."""
     ends = real(low), real(high)
     if ends[0] * ends[1] < 0:
-        return float(root_scalar(real, bracket=(low, high), xtol=1e-300, rtol=_ROUNDING).root)
+        found = root_scalar(real, bracket=(low, high), xtol=_ROUNDING * (high - low), rtol=_ROUNDING)
+        return float(found.root)
     if min(map(abs, ends)) > small:
         raise InputError(
             f"points: a root crosses between {low:.6g} and {high:.6g}, but not along one way; give more points there"
