@@ -14,8 +14,9 @@ import numpy as np
 from jax import lax
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.delay.equation import Array, Equation, Kernels, padded
+from fluidcc.delay.equation import Array, Equation, Kernels
 
+_AT_ONCE = 128  # one size, compiled once
 _STEPS = 60
 _HALVINGS = 12  # of a step that makes things worse
 _NEAR = 1e-10  # of a Newton step, relative to each state: nearer than that it has converged
@@ -62,8 +63,16 @@ class Found(NamedTuple):
 def newton(equation: Equation, x: Array, vectors: Array) -> Found:
     """Equilibria (batch, n) from starts, for parameters (batch, m)."""
     kernels = equation.kernels
-    solve = kernels.once("newton", lambda: jax.jit(jax.vmap(lambda s, v: _newton(kernels, s, v, jnp.abs(s)))))
+    solve = kernels.once("newton", lambda: jax.jit(jax.vmap(lambda *given: _from(kernels, *given))))
     return Found(*_batched(solve, x, vectors))
+
+
+def _from(kernels: Kernels, begin: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
+    """The parts of `Found`, and 0 where that is what it is but for rounding."""
+    x, *rest = _newton(kernels, begin, vector, jnp.abs(begin))
+    zero = jnp.where(jnp.abs(x) <= _SHORT * _scale(begin, jnp.ones_like(x)), 0.0, x)
+    better = (jnp.abs(kernels.still(zero, vector)) <= jnp.abs(kernels.still(x, vector))).all()
+    return jnp.where(better & _same(kernels, x, zero, vector), zero, x), *rest
 
 
 def same(equation: Equation, x: Array, others: Array) -> Array:
@@ -134,12 +143,17 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         before, after = begin + now.share * direction, begin + share * direction
         ahead = now.x + step * now.tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
-        new, found, blur, singular = _newton(kernels, ahead, after, scale)
-        back, returned, _, _ = _newton(kernels, new, before, scale)
+
+        def there_and_back(x: Any, vector: Any) -> Any:
+            found = _newton(kernels, x, vector, scale)
+            return found[0], found
+
+        _, (ends, found, blurs, singulars) = lax.scan(there_and_back, ahead, jnp.stack([after, before]))
+        (new, back), blur, singular = ends, blurs[0], singulars[0]
         tangent = tangent_at(new, after, now.tangent)
         long = step * jnp.maximum(jnp.abs(tangent), jnp.abs(now.tangent))
         room = _BENDS * long + _BESIDE * jnp.abs(new) + 2 * blur + _TINY
-        good = found & returned & _nearby(back, now.x, _BACK, blur) & (jnp.abs(new - ahead) <= room).all()
+        good = found.all() & _nearby(back, now.x, _BACK, blur) & (jnp.abs(new - ahead) <= room).all()
         moved = good & first.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
         good = good & ~moved
         return _Way(
@@ -168,10 +182,10 @@ def _nearby(one: Any, other: Any, share: float, blur: Any) -> Any:
 def _batched(solve: Any, *columns: Array) -> list[Array]:
     """What a compiled function of batches gives for these columns."""
     count = len(columns[0])
-    rows = padded(count)
+    rows = np.arange(-(-count // _AT_ONCE) * _AT_ONCE).clip(max=count - 1).reshape(-1, _AT_ONCE)
     with our_settings():
-        found = solve(*(jnp.asarray(column[rows]) for column in columns))
-        return [np.asarray(part)[:count] for part in found]
+        parts = [solve(*(jnp.asarray(column[some]) for column in columns)) for some in rows]
+        return [np.concatenate([np.asarray(part) for part in each])[:count] for each in zip(*parts, strict=True)]
 
 
 class _Slope(NamedTuple):
@@ -230,11 +244,11 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
 
     ``scale`` (n,) is what states are compared with where they are 0.
     """
-    scale = _scale(scale, _slope(kernels, x, vector).units)
 
     def step(carry: Any) -> Any:
         count, x, *_ = carry
         at = _slope(kernels, x, vector)
+        size_of = _scale(scale, at.units)
         rounded = (jnp.abs(at.value) <= at.rounding).all()
 
         def size(x: Any) -> Any:
@@ -249,7 +263,7 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         # Among large numbers that cancel, rounding might be all of the residual, and is not: steps are taken as long as
         # they help, and what rounding blurs altogether is no equilibrium unless the residual is 0. Where others lie
         # next to it there is nothing to gain from a step.
-        sharp = at.singular | (at.blur <= jnp.maximum(_SHARP * jnp.abs(x), _SHARP_AT_0 * scale)).all()
+        sharp = at.singular | (at.blur <= jnp.maximum(_SHARP * jnp.abs(x), _SHARP_AT_0 * size_of)).all()
         rests = (rounded & sharp & (at.singular | ~better)) | (at.value == 0).all()
         new = jnp.where(better & ~rests, x + shares[best] * at.move, x)
         near = jnp.abs(at.move) <= _NEAR * jnp.abs(x)
@@ -260,7 +274,7 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
         length = jnp.abs(at.move)
         changes = (jax.jacfwd(lambda x: kernels.still(x, vector))(x + at.move) - at.by_x) @ at.move
         steady = jnp.abs(at.inverse @ changes / at.units).max() <= _STEADY * (length / at.units).max()
-        stalls = steady & ~at.singular & (after[0] > _HELPS * before) & (length <= _SHORT * scale).all()
+        stalls = steady & ~at.singular & (after[0] > _HELPS * before) & (length <= _SHORT * size_of).all()
         done = ((near.all() | blurred | stalls) & at.solves) | rests
         blur = jnp.where(stalls, jnp.maximum(at.blur, length), at.blur)
         return count + 1, jnp.where(jnp.isfinite(new), new, x), done, blur, at.singular
@@ -268,8 +282,4 @@ def _newton(kernels: Kernels, x: Any, vector: Any, scale: Any) -> tuple[Any, Any
     first = 0, x, jnp.asarray(False), jnp.zeros_like(x), jnp.asarray(False)
     _, x, done, blur, singular = lax.while_loop(lambda carry: (carry[0] < _STEPS) & ~carry[2], step, first)
     x = jnp.where(jnp.abs(x) < _TINY, 0.0, x)
-    # What rounding leaves of a 0.
-    rest = jnp.where(jnp.abs(x) <= _SHORT * scale, 0.0, x)
-    better = (jnp.abs(kernels.still(rest, vector)) <= jnp.abs(kernels.still(x, vector))).all()
-    x = jnp.where(better & _same(kernels, x, rest, vector), rest, x)
     return x, done & jnp.isfinite(x).all(), blur, singular
