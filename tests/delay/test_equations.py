@@ -195,7 +195,7 @@ def test_pictures_have_labels():
         (lambda: fc.delay.linearize(may()), "there are several equilibria"),
         (lambda: fc.delay.linearize(may(), at=[np.nan, 1]), "at: .*give 2 finite numbers"),
         (lambda: fc.delay.equilibria(may(), (1, 0)), "between: .*give least and largest"),
-        (lambda: fc.delay.margins(may(), "tua", at=[1, 1]), "lag: 'tua'; write 0 to 0, or tau"),
+        (lambda: fc.delay.margins(may(), "tua", at=[1, 1]), "lag: 'tua' is no lag .*; write one of 0 .tau., 'tau'"),
         (lambda: fc.delay.margins(may(), at=[0, 0]), "nothing comes back through lag 0"),
         (lambda: fc.delay.crossings(may(), "tau", (-1, 3), at=[1, 1]), "tau is a lag; give 0 or more"),
         (lambda: fc.delay.chart(may(), {"a": [1]}, at=[1, 1]), "there is no 'a'"),
