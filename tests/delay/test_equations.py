@@ -219,6 +219,26 @@ def test_a_lag_shorter_than_the_step_is_seen():
         fc.delay.solve(shrinks, 5.0, past=[1.0])
 
 
+@pytest.mark.parametrize("samples", [2, 4])
+def test_a_lag_that_is_too_short_between_samples_is_seen(samples):
+    """1 + 1.2 sin t is -0.2 in between, and 1 at every sample."""
+
+    def turns(t, x, past, p):
+        return [x[1], -x[0], -past[0][2]]
+
+    swings = fc.delay.Equation(turns, [lambda x, p: 1 + 1.2 * x[0]], states=["x", "v", "y"])
+    with pytest.raises(fc.InputError, match="lags: one gets as short as -0"):
+        fc.delay.solve(swings, 4 * math.pi, past=[0.0, 1.0, 1.0], samples=samples, longest_lag=3.0)
+
+
+def test_few_samples_are_those_of_many():
+    """A lag that depends on the state is looked at more often than the solution is kept."""
+    slows = fc.delay.Equation(lambda t, x, past, p: [-past[0][0]], [lambda x, p: 0.5 + 0.1 * x[0] ** 2])
+    few, many = (fc.delay.solve(slows, 5.0, past=[1.0], longest_lag=1.0, samples=n) for n in (5, 640))
+    assert few["time"].values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert few["x"].values == pytest.approx(many["x"].values[::128], abs=10 * (few.error + many.error))
+
+
 def test_nothing_is_compiled_for_other_values():
     equation = may()
     fc.delay.solve(equation, 10.0, past=[1, 1], tolerance=1.0)
