@@ -30,9 +30,13 @@ def command(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values and coarser steps.")] = False,
     json: o.Json = False,
 ) -> int:
-    """Make a figure of a paper with its data, and say whether the numbers agree; exit status 1 if not."""
+    """Make a figure of a paper with its data, and say whether the numbers agree; exit status 1 if not.
+
+    What the runs cannot tell, with both answers in the interval, is not decided: status 1 too.
+    """
     from fluidcc.figures.registry import list_figures as known
     from fluidcc.figures.registry import reproduce
+    from fluidcc.figures.status import status
 
     if name == "list":
         figures = [{"name": f.name, "paper": f.paper, "figure": f.figure} for f in known().values()]
@@ -43,7 +47,7 @@ def command(
         return 0
     result = reproduce(name, out, quick=quick)
     if json:
-        output.print_json(result.as_dict())
+        output.print_json(result.as_dict() | {"status": status(result.as_dict())})
     else:
         _print(result)
     return 0 if result.agrees else 1
@@ -52,6 +56,8 @@ def command(
 def _print(result: Result) -> None:
     from rich.console import Console
     from rich.table import Table
+
+    from fluidcc.figures.status import AGREES, status, undecided
 
     console = Console()
     table = Table(
@@ -66,14 +72,16 @@ def _print(result: Result) -> None:
             table.add_row(text, _shown(value, dimension))
             continue
         within = _shown(check.tolerance, dimension, 2) if check.tolerance else ""
-        verdict = "ok" if check.holds(value) else "[bold red]differs"
+        differs = "[yellow]not decided" if undecided(result.values, name) else "[bold red]differs"
+        verdict = "ok" if check.holds(value) else differs
         table.add_row(text, _shown(value, dimension), _shown(check.value, dimension), within, verdict)
     console.print(table)
     for note in result.notes:
         console.print(f"note: {note}", highlight=False)
     for path in (each for each in result.files if each.exists()):  # not what no disk took
         console.print(f"wrote {path}", highlight=False, soft_wrap=True)
-    console.print("agrees" if result.agrees else "[bold red]does not agree")
+    said = status(result.as_dict())
+    console.print(said, style=None if said == AGREES else "bold red")
 
 
 def _named(name: str) -> tuple[str, str]:

@@ -26,6 +26,10 @@ _SMALLER = 8  # times a tenth of it, where that is too far already
 _STEPS = 300
 _LONGEST, _SHORTEST = 2.0, 1e-3  # a step, of the last one
 _BENT = 0.3  # of a step: how far from its end the solution may be
+_SHORT, _TURNED = (
+    0.125,
+    1.0,
+)  # steps of the last one, and how far then: it goes on as the last step, which may have bent
 _AWAY = 30.0  # of the way to go, beyond the value's own size: so far off a branch is given up
 _NEAREST = 1e-7  # of the parameter: less, and a cycle is not told from rounding
 _ON_AXIS = 1e-6  # of the equation's gains: less, and a root is there
@@ -156,7 +160,7 @@ class _Branch:
         away = length(
             found.profile.x - guess.x, found.profile.period - guess.period, found.value - new.value - share * value
         ) / length(share * x, share * period, share * value)
-        return None if away > _BENT else (found, away)
+        return None if away > (_TURNED if share <= _SHORT else _BENT) else (found, away)
 
     def _solved(self, guess: Profile, value: float, along: Direction | None) -> _Point | None:
         vector = self.equation.vector

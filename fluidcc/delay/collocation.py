@@ -23,7 +23,8 @@ _AT_ONCE = 512  # points: one size, compiled once
 _STEPS = 25
 _CONVERGED = 1e-8  # of a last step, after which Newton's method leaves rounding
 _DENSE = 200  # unknowns of an eigenproblem that is solved whole
-_MULTIPLIERS = 6
+_MULTIPLIERS, _MOST_MULTIPLIERS = 6, 96  # asked for at first, and where all of them exceed 1
+ONE = 1e-4  # from 1: the multiplier of a shift in time
 _VECTORS, _MORE_VECTORS = 20, 4  # of an eigenproblem, and for each period of a lag: the longer, the closer its roots
 
 _GAUSS, _WEIGHTS = (each / 2 for each in legendre.leggauss(DEGREE))
@@ -238,7 +239,8 @@ def _newton_step(at: _Linear, columns: list[Array], rows: list[Array], right: Ar
 def multipliers(equation: Equation, profile: Profile) -> Array:
     """Floquet multipliers of largest modulus, the largest first, complex (count,).
 
-    What a small disturbance grows by in a period; one is 1, of a shift in time.
+    What a small disturbance grows by in a period; one is 1, of a shift in time. So many that one is less than 1, unless
+    that takes more than `_MOST_MULTIPLIERS`.
     """
     at = _linear(equation.kernels, equation.vector, profile)
     size, most = profile.x.size, int(at.back.max())
@@ -257,16 +259,25 @@ def multipliers(equation: Equation, profile: Profile) -> Array:
 
     whole = size * most
     if whole <= _DENSE:
-        found = np.linalg.eigvals(np.stack([later(row) for row in np.eye(whole)], axis=1))
-    else:
-        operator = LinearOperator((whole, whole), matvec=later, dtype=float)  # pyright: ignore[reportCallIssue]
-        start = np.random.default_rng(0).normal(size=whole)
+        return _largest(np.linalg.eigvals(np.stack([later(row) for row in np.eye(whole)], axis=1)))
+    operator = LinearOperator((whole, whole), matvec=later, dtype=float)  # pyright: ignore[reportCallIssue]
+    start, count = np.random.default_rng(0).normal(size=whole), _MULTIPLIERS
+    found: Any
+    while True:
         try:
-            space = min(whole - 1, _VECTORS + _MORE_VECTORS * most)
-            found = eigs(operator, _MULTIPLIERS, ncv=space, v0=start, maxiter=60, return_eigenvectors=False)
+            space = min(whole - 1, _VECTORS + _MORE_VECTORS * most + 2 * (count - _MULTIPLIERS))
+            found = eigs(operator, count, ncv=space, v0=start, maxiter=60, return_eigenvectors=False)
         except ArpackNoConvergence as error:  # of those next to 0: all others have
             found = error.eigenvalues
         except ArpackError:
             found = np.empty(0)
+        if not len(found) or np.abs(found).min() < 1 - ONE or 2 * count > min(_MOST_MULTIPLIERS, whole // 4):
+            return _largest(found)
+        count *= 2
+
+
+def _largest(found: Array) -> Array:
+    """The largest few in order, and of more than these all down to the first that is less than 1."""
     found = np.asarray(found, complex)
-    return found[np.argsort(-np.abs(found))][:_MULTIPLIERS]
+    found = found[np.argsort(-np.abs(found))]
+    return found[: max(_MULTIPLIERS, int((np.abs(found) >= 1 - ONE).sum()) + 1)]

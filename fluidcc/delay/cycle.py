@@ -16,7 +16,7 @@ from scipy.interpolate import CubicSpline
 
 from fluidcc.delay.autonomy import check_autonomous
 from fluidcc.delay.branch import from_hopf
-from fluidcc.delay.collocation import lags_along, multipliers, residual, solved
+from fluidcc.delay.collocation import ONE, lags_along, multipliers, residual, solved
 from fluidcc.delay.equation import Array, Equation
 from fluidcc.delay.hopf import Crossing
 from fluidcc.delay.mesh import DEGREE, Course, Profile, apart, everywhere, mesh_for, refined, sampled
@@ -33,7 +33,6 @@ _WANTED = 1e-9  # of the error: no finer mesh is tried
 _ALLOWED = 1e-5
 _SHOWN = 2e-2  # of peak to peak: how far a cycle may be from the run that led to it
 _SAME_PERIOD = 1e-3
-_ONE = 1e-4  # from 1: the multiplier of a shift in time
 _NEUTRAL = 1e-5  # from 1: of a multiplier that decides nothing
 _REPEATS = 12  # parts of a period that may be alike
 _ALIKE = 1e-6
@@ -285,10 +284,11 @@ def _others(grow: Array) -> Array:
     InputError
         If none is 1, as one must be.
     """
-    if not len(grow) or np.abs(grow - 1).min() > _ONE:
+    if not len(grow) or np.abs(grow - 1).min() > ONE:
         raise InputError(
-            "limit_cycle: whether it attracts is not resolved, as no multiplier that is found is 1; where states get "
-            "close to 0, write the equation for logarithms; where lags are a hundred periods long, use solve()"
+            "limit_cycle: whether it attracts is not resolved, as no multiplier that is found is 1; where states that "
+            "are never negative get close to 0, write the equation for logarithms; where lags are a hundred periods "
+            "long, use solve()"
         )
     return np.delete(grow, np.abs(grow - 1).argmin())
 

@@ -34,7 +34,8 @@ def linearize(equation: Equation, at: Any = None) -> DelaySystem:
     ----------
     equation : Equation
     at : array_like or mapping, optional
-        A state (n,) near the equilibrium, in order or by names; needed where there are several.
+        A state (n,) near the equilibrium, in order or by names; needed where there are several. It need not be one
+        itself: Newton's method goes from there to the equilibrium, and the answer is about that.
 
     Returns
     -------
@@ -251,10 +252,24 @@ def _lags(equation: Equation | DelaySystem, lag: Any) -> list[int]:
         return [i for i, each in enumerate(equation.lags) if isinstance(each, str) and each == lag]
     count = equation.tau.shape[-1] if isinstance(equation, DelaySystem) else len(equation.lags)
     if isinstance(lag, bool) or not isinstance(lag, (int, np.integer)) or not 0 <= lag < count:
-        named = dict.fromkeys(each for each in getattr(equation, "lags", ()) if isinstance(each, str))
-        choices = f"0 to {count - 1}" + (f", or {', '.join(named)}" if named else "")
-        raise InputError(f"lag: {shown(lag)}; write {choices}")
+        raise InputError(_no_lag(equation, lag, count))
     return [int(lag)]
+
+
+def _no_lag(equation: Equation | DelaySystem, lag: Any, count: int) -> str:
+    """Why it is none, and which there are."""
+    if not isinstance(equation, Equation):
+        return f"lag: {shown(lag)}; write a place in the system's tau, {f'0 to {count - 1}' if count > 1 else 0}"
+    what = [
+        each if isinstance(each, str) else "a function" if callable(each) else f"{each:g}" for each in equation.lags
+    ]
+    named = dict.fromkeys(each for each in equation.lags if isinstance(each, str))
+    inside = isinstance(lag, str) and lag in equation.parameters
+    told = f"{lag} is a parameter, but no lag is that alone" if inside else f"{shown(lag)} is no lag of this equation"
+    choices = ", ".join([*(f"{k} ({each})" for k, each in enumerate(what)), *(f"'{each}'" for each in named)])
+    return f"lag: {told}; write {'one of ' if ', ' in choices else ''}{choices}" + (
+        f", or follow {lag} with fluidcc.delay.crossings" if inside else ""
+    )
 
 
 def _merged(system: DelaySystem, places: list[int]) -> tuple[DelaySystem, int]:

@@ -29,6 +29,7 @@ from fluidcc.surface import constructor, public
 
 _FIRST = 8  # steps in the shortest lag, to begin with
 _LEAST = 256  # steps in a run, to begin with
+_LOOKS = 256  # times at least at which lags that depend on the state are looked at, if there are as many steps
 _HALVINGS = 8
 _MOST_STEPS = 50_000_000
 _MOST_KEPT = 2**27  # numbers that are remembered
@@ -136,7 +137,8 @@ def solve(
     smooth. It is not at multiples of the lags after 0 if the past does not end as the equation goes on; steps are not
     placed there, so that the error falls more slowly at first. A pulse that is shorter than all steps that were tried
     may fall between them, in the past and in the right-hand side: it is missed, and the error does not tell. Give a
-    ``dt`` that is shorter than it.
+    ``dt`` that is shorter than it. Lags that depend on the state are looked at at the samples, and at 256 times at
+    least if there are as many steps: one that is too short or too long in between only is missed in the same way.
     """
     check_equation(equation)
     kernels = equation.kernels
@@ -156,6 +158,8 @@ def solve(
     if not max(steps, samples) <= _MOST_STEPS:
         raise InputError(f"until: {max(steps, samples):.3g} steps of {wanted:.2g}; end sooner, or give fewer samples")
     stride = max(1, math.ceil(steps / samples * (1 - 1e-9)))
+    looks = min(stride, math.ceil(_LOOKS / samples)) if equation.state_dependent else 1  # in each interval
+    samples, stride = samples * looks, math.ceil(stride / looks)
     halvings = _HALVINGS if dt is None else 1
     with Bar("solving", len(vectors), "") as bar, our_settings():
 
@@ -202,7 +206,8 @@ def solve(
         warnings.warn(text, UserWarning, stacklevel=3)
     step = until / (samples * stride)
     _check_lags(equation, vectors, states, step, bound)
-    return Solution(_dataset(equation, np.linspace(0.0, until, samples + 1), states, name, vectors), step, error)
+    times = np.linspace(0.0, until, samples + 1)
+    return Solution(_dataset(equation, times[::looks], states[::looks], name, vectors), step, error)
 
 
 def _compiled(

@@ -87,7 +87,8 @@ class Proof:
             smooth = smoothed(self.goal, self._places, found, seeds, order)
             ranks = {k: _rank(self.goal, one) for k, one in zip(order, smooth, strict=True)}
             chosen = sorted(order, key=ranks.__getitem__)[:count]
-            for k, one in zip(chosen, checker([points[k] for k in chosen]), strict=True):
+            ran = checker([points[k] for k in chosen], label=f"checking finalists, {len(checker.seeds) or 1} seeds")
+            for k, one in zip(chosen, ran, strict=True):
                 found[k], seeds[k] = one, max(1, len(checker.seeds) / self.searched)
         best = min(chosen, key=lambda k: _rank(self.goal, found[k]))
         return candidate_of(self.goal, points[best], found[best])

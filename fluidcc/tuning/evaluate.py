@@ -88,13 +88,15 @@ class Evaluator:
         self.runs = 0
         self._known: dict[tuple[float, ...], Measured] = {}
 
-    def __call__(self, points: Sequence[Point], report: Callable[[int], None] | None = None) -> list[Measured]:
+    def __call__(
+        self, points: Sequence[Point], report: Callable[[int], None] | None = None, *, label: str = "running settings"
+    ) -> list[Measured]:
         """What points do, in their order; ``report`` hears how many runs have ended so far, else a bar shows them."""
         keys = [tuple(point.values()) for point in points]
         new = {key: point for key, point in zip(keys, points, strict=True) if key not in self._known}
         if report is None and new:
             before = self.runs
-            with Bar("running settings that were found", len(new), "points") as bar:
+            with Bar(label, len(new), "points") as bar:
                 return self(points, lambda runs: bar((runs - before) / len(new)))
         if self.draws.engine == "fluid" and not self.settles:
             self._in_batches(new)

@@ -165,7 +165,9 @@ def order_of(goal: Goal, costs: np.ndarray) -> tuple[float, ...]:
 
 def better(goal: Goal, one: Score, than: Score) -> bool:
     """Whether one point is better than another: fewer violations first, then the objectives in order (Deb's rule)."""
-    missed, other = float(one[1].sum()), float(than[1].sum())
-    if missed != other:
-        return missed < other
-    return order_of(goal, one[0]) < order_of(goal, than[0])
+    return rank_of(goal, one) < rank_of(goal, than)
+
+
+def rank_of(goal: Goal, score: Score) -> tuple[float, ...]:
+    """What scores are sorted by, the best first."""
+    return float(score[1].sum()), *order_of(goal, score[0])

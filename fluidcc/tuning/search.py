@@ -9,7 +9,6 @@ differences (R. Storn, K. Price, "Differential evolution", J. Global Optimizatio
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from fluidcc.tuning.evaluate import Evaluator, Measured
-from fluidcc.tuning.goal import Goal, Score, better
+from fluidcc.tuning.goal import Goal, Score, better, rank_of
 from fluidcc.tuning.smoothing import smoothed
 from fluidcc.tuning.space import Point, Space
 
@@ -99,7 +98,9 @@ def _evolve(
         return Recorder().eval(StaticProblem(problem, F=costs, G=missed), population)
 
     everything = scored(Population.new("X", start))
-    chosen = RankAndCrowdingSurvival().do(problem, everything, n_survive=min(_POPULATION, len(everything)))
+    chosen = RankAndCrowdingSurvival().do(
+        problem, everything, n_survive=min(_POPULATION, len(everything)), random_state=np.random.default_rng(seed)
+    )
     algorithm = NSGA2(pop_size=len(chosen), n_offsprings=_POPULATION // 2, sampling=chosen, repair=Settable())
     algorithm.setup(problem, termination=("n_gen", 10_000), seed=seed, verbose=False)
     stuck = 0
@@ -131,10 +132,7 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         return [(places[first[k]], scores[k]) for k in ranked(scores)[:count]]
 
     def ranked(scores: Sequence[Score]) -> list[int]:
-        def order(one: int, other: int) -> int:
-            return better(goal, scores[other], scores[one]) - better(goal, scores[one], scores[other])
-
-        return sorted(range(len(scores)), key=functools.cmp_to_key(order))
+        return sorted(range(len(scores)), key=lambda k: rank_of(goal, scores[k]))
 
     [(at, here)] = best_known(1)
     size = _STEP
@@ -155,11 +153,13 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
             at, here = further[0], score
     rng = np.random.default_rng(seed)
     began, stuck = evaluator.runs, 0
+    elite, of = np.empty((0, len(space.variables))), -1
     while evaluator.runs < until and stuck < 20:
         before = evaluator.runs
+        if of != before:  # ranking them takes longer than a look at points of which none is new
+            elite, of = np.stack([place for place, _ in best_known(_ELITE)]), before
         share = (before - began) / max(1, until - began)
         width = _CLOUD * (_LEAST_STEP / _CLOUD) ** share
-        elite = np.stack([place for place, _ in best_known(_ELITE)])
         count = min(_POPULATION // 2, until - before)
         chosen = elite[rng.integers(min(_CENTRES, len(elite)), size=count)]
         # Half of them along differences of good points (differential evolution), which follow a ridge.

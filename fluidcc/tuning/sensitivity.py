@@ -65,7 +65,7 @@ def sensitivity(space: Space, goal: Goal, evaluator: Evaluator, best: Point, siz
     places = sampling.sample(problem, size, calc_second_order=False, seed=seed)
 
     def objective(points: list[Point]) -> np.ndarray:
-        rows = [row.metrics for row in evaluator(points)]
+        rows = [row.metrics for row in evaluator(points, label="running points for Sobol's indices")]
         first = goal.objectives[0]
         return np.array([goal.reduced(row, first.metric, maximise=first.maximise) for row in rows])
 

@@ -140,7 +140,7 @@ def tune(
     chosen_by = list(range(1, seeds + 1)) if engine != "fluid" else []
     evaluator = Evaluator(make_scenario, cases, draws, chosen_by, goal.metrics, workers)
     known = [point for point in ([present] if present else []) + list(others.values())]
-    with Bar(f"tuning {', '.join(space.names)}", evaluations, "points") as bar:
+    with Bar(f"searching {', '.join(space.names)}", evaluations, "points") as bar:
         search(
             space, goal, evaluator, evaluations=evaluations, seed=seed, known=known,
             report=lambda done: bar(min(done / evaluations, 1.0)),

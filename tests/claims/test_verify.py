@@ -42,7 +42,7 @@ REACHED = {
     "hpcc-a3-max-min": "holds",
     "hpcc-a3-alpha-fair": "holds-with-conditions",
     "hpcc-a4-window": "holds",
-    "hpcc-a4-sees-peak": "false-as-printed",
+    "hpcc-a4-sees-peak": "holds-with-conditions",
     "hpcc-53-slower": "holds",
     "hpcc-53-residual": "false-as-printed",
     "hpcc-43-inequality": "false-as-printed",
@@ -276,9 +276,25 @@ def test_feedback_that_never_ends_is_counted():
     assert "as with 2 flows, and does not with 1000" in found.conditions
 
 
+def test_what_the_last_packet_saw_is_read_in_both_ways():
+    """It met the peak as it joined; its INT, stamped as it leaves, shows what came behind it: not false under both."""
+    found = CLAIMS["hpcc-a4-sees-peak"].check()
+    assert list(found.readings.values()) == [True, False]
+    met, shown = (found.evidence[f"{name}_over_bdp"] for name in ("ahead_when_it_joined", "seen_at_emission"))
+    assert met > 0.9 * found.evidence["peak_over_bdp"] > 50 * shown
+    assert f"{shown:.2f} BDP" in found.conditions
+
+
+def test_the_increase_that_is_claimed_is_computed_in_two_ways():
+    found = CLAIMS["vai-default-ai"].check()
+    assert any(way.first == found.evidence["mbps"] for way in found.ways)
+    assert CLAIMS["vai-default-ai"].check(w_ai=84.0).verdict == "false-as-printed"
+
+
 @pytest.mark.parametrize(
     ("name", "helper", "wrong"),
     [
+        ("vai-default-ai", "_load_at_equilibrium", lambda flows, increase: 0.95 + 1.001 * flows * increase),
         ("dcqcn-4-pfc", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
         ("dcqcn-4-static", "shared", lambda: Fraction(12_000_000 - 8 * 32 * 22_401)),
         ("dcqcn-33-packets", "LINE", Fraction(5_050_000_000)),

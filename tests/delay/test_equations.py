@@ -195,7 +195,7 @@ def test_pictures_have_labels():
         (lambda: fc.delay.linearize(may()), "there are several equilibria"),
         (lambda: fc.delay.linearize(may(), at=[np.nan, 1]), "at: .*give 2 finite numbers"),
         (lambda: fc.delay.equilibria(may(), (1, 0)), "between: .*give least and largest"),
-        (lambda: fc.delay.margins(may(), "tua", at=[1, 1]), "lag: 'tua'; write 0 to 0, or tau"),
+        (lambda: fc.delay.margins(may(), "tua", at=[1, 1]), "lag: 'tua' is no lag .*; write one of 0 .tau., 'tau'"),
         (lambda: fc.delay.margins(may(), at=[0, 0]), "nothing comes back through lag 0"),
         (lambda: fc.delay.crossings(may(), "tau", (-1, 3), at=[1, 1]), "tau is a lag; give 0 or more"),
         (lambda: fc.delay.chart(may(), {"a": [1]}, at=[1, 1]), "there is no 'a'"),
@@ -217,6 +217,26 @@ def test_a_lag_shorter_than_the_step_is_seen():
         fc.delay.solve(shrinks, 5.0, past=[1.0], longest_lag=2.0, dt=0.5, samples=5)
     with pytest.raises(fc.InputError, match="longest_lag: needed"):
         fc.delay.solve(shrinks, 5.0, past=[1.0])
+
+
+@pytest.mark.parametrize("samples", [2, 4])
+def test_a_lag_that_is_too_short_between_samples_is_seen(samples):
+    """1 + 1.2 sin t is -0.2 in between, and 1 at every sample."""
+
+    def turns(t, x, past, p):
+        return [x[1], -x[0], -past[0][2]]
+
+    swings = fc.delay.Equation(turns, [lambda x, p: 1 + 1.2 * x[0]], states=["x", "v", "y"])
+    with pytest.raises(fc.InputError, match="lags: one gets as short as -0"):
+        fc.delay.solve(swings, 4 * math.pi, past=[0.0, 1.0, 1.0], samples=samples, longest_lag=3.0)
+
+
+def test_few_samples_are_those_of_many():
+    """A lag that depends on the state is looked at more often than the solution is kept."""
+    slows = fc.delay.Equation(lambda t, x, past, p: [-past[0][0]], [lambda x, p: 0.5 + 0.1 * x[0] ** 2])
+    few, many = (fc.delay.solve(slows, 5.0, past=[1.0], longest_lag=1.0, samples=n) for n in (5, 640))
+    assert few["time"].values.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert few["x"].values == pytest.approx(many["x"].values[::128], abs=10 * (few.error + many.error))
 
 
 def test_nothing_is_compiled_for_other_values():

@@ -37,6 +37,12 @@ def ikeda(t, x, past, p):
     return [-x[0] + 2 * jnp.sin(past[0][0] - jnp.pi / 3)]
 
 
+def polar(t, x, past, p):
+    square = x[0] ** 2 + x[1] ** 2
+    gain = p.mu + square - square**2
+    return [gain * x[0] - x[1], gain * x[1] + x[0]]
+
+
 BLOOD = fc.delay.Equation(mackey_glass, ["tau"], {"beta": 0.2, "gamma": 0.1, "n": 10.0, "tau": 6.0})
 PEOPLE = fc.delay.Equation(logistic, [1.0], {"r": 1.8})
 VALVE = fc.delay.Equation(oscillator, [1.0], {"mu": 1.0}, states=["x", "v"])
@@ -266,6 +272,28 @@ def test_a_branch_that_turns_back():
     assert (small.period, large.period) == pytest.approx((4.0, 4.0), rel=EXACT)
     assert small.amplitude["x"] < 0.7
     assert large.amplitude["x"] > 3
+
+
+def test_a_branch_that_turns_back_within_a_step():
+    """r' = (mu + r^2 - r^4) r: born at 0 towards mu < 0, it turns at -1/4, where a step ends that bent towards it."""
+    back = fc.delay.Equation(polar, [1.0], {"mu": 0.1}, states=["x", "y"])
+    hopf = fc.delay.crossings(back, "mu", (-1.0, 1.0), at=[0, 0])[0]
+    cycle = fc.delay.limit_cycle(back, near=hopf)
+    assert cycle.amplitude["x"] == pytest.approx(2 * math.sqrt((1 + math.sqrt(1.4)) / 2), rel=EXACT)
+    assert cycle.attracts
+
+
+def test_cycles_with_many_multipliers_beyond_1():
+    """x' = -k sin x(t - 1): of period 4/(4i + 1) from the i-th Hopf point, where i pairs of roots grow already."""
+    sine = fc.delay.Equation(lambda t, x, past, p: [-p.k * jnp.sin(past[0][0])], [1.0], {"k": 1.0})
+    crossings = fc.delay.crossings(sine, "k", (0.5, 35.0), at=[0])
+    for i in (3, 5):
+        cycle = fc.delay.limit_cycle(sine.at(k=crossings[i].value + 0.3), near=crossings[i])
+        assert cycle.period == pytest.approx(4 / (4 * i + 1), rel=EXACT)
+        sizes = np.abs(cycle.multipliers)
+        assert (sizes > 1).sum() == 2 * i
+        assert sizes[-1] < 1
+        assert (np.diff(sizes) <= 0).all()
 
 
 def test_least_period():

@@ -156,3 +156,18 @@ def test_crossings_report(monkeypatch):
     assert len(counted) >= 3
     assert counted[-1] > 0.99
     assert ("finding crossings", 1.0) in told
+
+
+@pytest.mark.parametrize(
+    ("lags", "named", "says"),
+    [
+        ([lambda x, p: p.d], "d", r"d is a parameter, but no lag is that alone; write 0 \(a function\), or follow d"),
+        ([lambda x, p: p.d], "e", r"'e' is no lag of this equation; write 0 \(a function\)$"),
+        ([0.5, "d"], 2, r"2 is no lag of this equation; write one of 0 \(0.5\), 1 \(d\), 'd'$"),
+    ],
+)
+def test_a_lag_that_cannot_be_named_is_told_with_those_that_can(lags, named, says):
+    equation = made(lags=lags, parameters={"k": 1.0, "d": 0.1})
+    for question in (fc.delay.critical_delay, fc.delay.margins):
+        with pytest.raises(fc.InputError, match=f"lag: {says}"):
+            question(equation, named)

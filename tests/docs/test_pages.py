@@ -7,6 +7,7 @@ from typing import Any
 
 from docs.pages import addresses, commands, found, gallery, results
 from docs.pages.words import escape
+from fluidcc.figures.status import status
 
 
 def test_every_claim_has_its_verdict_and_its_command() -> None:
@@ -58,9 +59,18 @@ def test_every_figure_is_in_the_gallery_with_its_command() -> None:
         card = text.split(f"/{name}.webp)](")[1].split(":::\n")[0]
         assert f"`fluidcc reproduce {name}{' --quick' if figure['quick'] else ''}`" in card
         assert ("`agrees`" in card) == (figure["agrees"] and bool(figure["expected"]))
+        assert ("`not decided`" in card) == (status(figure) == "not decided")
         above, below = card.split("```{dropdown} Numbers")
         assert f"**Sample**: {escape(figure.get('sample') or 'nothing is drawn')}." in above
         assert "**Sample**" not in below
+
+
+def test_the_gallery_is_in_the_papers_order() -> None:
+    titles = ["Figure 10: c", "Figure 11(b): e", "Figure 11(a): d", "Figure 2: a", "no figure: g", "Figure 9: b"]
+    ordered = [figure["figure"] for figure in gallery.in_order([{"figure": title} for title in titles])]
+    assert [title[-1] for title in ordered] == list("abcdeg")
+    text = gallery.page(results.load(results.FIGURES))
+    assert text.index("} Figure 2: a congested flow") < text.index("} Figure 10: ten flows")
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:

@@ -12,6 +12,7 @@ from fluidcc.cli.app import run
 from fluidcc.errors import InputError
 from fluidcc.figures.registry import list_figures, reproduce
 from fluidcc.figures.result import Check, Figure, Result, printed
+from fluidcc.figures.status import status as status_of
 
 PIXELS = {  # width and height of every picture
     "dcqcn-fig10.png": (1650, 1050),
@@ -140,6 +141,28 @@ def test_check_and_agreement():
     assert not Result(figure, *both, ()).agrees  # one that holds does not save another
     assert not Check(False, 0, "").holds(True)
     assert not Check(False, 0, "").holds(0.0)  # a number is no answer to yes or no
+
+
+@pytest.mark.parametrize(
+    ("holds", "fails", "other", "said"),
+    [
+        (True, False, 1.0, "agrees"),
+        (False, False, 1.0, "not decided"),
+        (False, True, 1.0, "does not agree"),
+        (False, False, 2.0, "does not agree"),
+        (True, False, 2.0, "does not agree"),
+    ],
+)
+def test_what_runs_cannot_tell_is_not_decided(holds, fails, other, said, monkeypatch, capsys):
+    expected = {"gain_holds": Check(True, 0, "why"), "other": Check(1.0, 0.1, "why")}
+    values = {"gain": math.nan, "gain_holds": holds, "gain_fails": fails, "other": other}
+    result = Result(list_figures()["dcqcn-fig12"], values, expected, ())
+    assert status_of(result.as_dict()) == said
+    monkeypatch.setattr("fluidcc.figures.registry.reproduce", lambda *_, **__: result)
+    assert run(["reproduce", "dcqcn-fig12"]) == (said != "agrees")
+    assert capsys.readouterr().out.splitlines()[-1].strip() == said
+    run(["reproduce", "dcqcn-fig12", "--json"])
+    assert json.loads(capsys.readouterr().out)["status"] == said
 
 
 def test_list(capsys):

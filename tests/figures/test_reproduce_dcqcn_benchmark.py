@@ -8,8 +8,13 @@ import xarray as xr
 
 from fluidcc.figures.dcqcn import benchmark
 from fluidcc.figures.registry import reproduce
+from fluidcc.figures.status import status
 
 NAMES = ("dcqcn-fig15", "dcqcn-fig16", "dcqcn-fig17", "dcqcn-fig18")
+NOT_DECIDED = {
+    "dcqcn-fig16": {"user_p50_dcqcn_gains_holds"},
+    "dcqcn-fig17": {"user_p50_dcqcn_80_matches_pfc_5_holds"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +71,9 @@ CHECKS = dict(zip(NAMES, (check_15, check_16, check_17, check_18), strict=True))
 def test_figure(name, folder):
     result = reproduce(name, folder, quick=True)
     failing = {key: (result.values[key], c) for key, c in result.expected.items() if not c.holds(result.values[key])}
-    assert not failing
+    # So few draws do not tell what the paper says of users' transfers; what they do not tell is not said to agree.
+    assert set(failing) == NOT_DECIDED.get(name, set())
+    assert status(result.as_dict()) == ("not decided" if failing else "agrees")
     assert result.expected
     assert all(isinstance(value, bool | float) for value in result.values.values())
     # In so short a run pairs that PFC holds up may finish no transfer: then, and only then, a number is lacking.

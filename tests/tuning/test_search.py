@@ -16,6 +16,7 @@ from fluidcc.tuning.front import front_of, knee_of
 from fluidcc.tuning.goal import TUNED, Goal, Objective, better, goal_of
 from fluidcc.tuning.search import search
 from fluidcc.tuning.sensitivity import sensitivity
+from fluidcc.tuning.smoothing import smoothed
 from fluidcc.tuning.space import space_of
 
 DCQCN = {"kmin": ("1KB", "400KB"), "kmax": ("20KB", "2MB"), "pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}
@@ -31,7 +32,7 @@ class Formula:
     def runs(self) -> int:
         return len(self.table)
 
-    def __call__(self, points, report=None):
+    def __call__(self, points, report=None, *, label=""):
         found = []
         for point in points:
             key = tuple(point.values())
@@ -171,6 +172,35 @@ def test_a_small_grid_is_searched_whole_and_the_search_ends() -> None:
     assert evaluator.runs <= 25
     best = min(evaluator.known(), key=lambda each: goal.costs(each[1].metrics)[0])[0]
     assert best == pytest.approx((0.03, 12e-6))
+
+
+def test_the_best_are_ranked_again_only_when_a_point_is_new(monkeypatch) -> None:
+    """Near its end a search draws what it knows, time after time: that took longer than all runs before."""
+    space = space_of({"kmin": ("2KB", "40KB"), "pmax": ("1%", "30%")})
+    goal = goal_of("queue_bytes.p99", None, (), True, 1.0)
+    evaluator = Formula(lambda p: {"queue_bytes.p99": 1e3 * p["pmax"] + p["kmin"], "utilisation": 1.0}, space)
+    ranked_at = []
+
+    def counting(*arguments):
+        ranked_at.append(evaluator.runs)
+        return smoothed(*arguments)
+
+    monkeypatch.setattr("fluidcc.tuning.search.smoothed", counting)
+    search(space, goal, evaluator, evaluations=300, seed=1, known=[])
+    assert ranked_at
+    assert len(ranked_at) <= len(set(ranked_at)) + 1  # once where the pattern search begins
+
+
+def test_a_search_of_the_same_seed_runs_the_same_points() -> None:
+    space = space_of({"kmin": ("2KB", "100KB"), "pmax": ("1%", "100%")})
+    goal = goal_of("queue_bytes.p99", None, (), True, 1.0)
+    tried = []
+    for seed in (1, 1, 2):
+        evaluator = Formula(lambda p: {"queue_bytes.p99": p["kmin"], "utilisation": round(p["pmax"], 1)}, space)
+        search(space, goal, evaluator, evaluations=150, seed=seed, known=[])
+        tried.append([values for values, _ in evaluator.known()])
+    assert tried[0] == tried[1]
+    assert tried[0] != tried[2]
 
 
 def test_sobols_indices_are_those_of_ishigamis_function() -> None:

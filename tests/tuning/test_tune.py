@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
+from fluidcc.progress import Bar
 from fluidcc.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.tuning.goal import SETTLING, goal_of
 from fluidcc.tuning.proof import Packets, contradictions, within_errors
@@ -53,6 +55,21 @@ def test_its_numbers_are_those_of_a_sweep_and_the_best_is_the_best() -> None:
     assert found.start is not None
     assert found.start.point == {"kmin": 5e3, "kmax": 2e5}
     json.dumps(found.as_dict(), allow_nan=False)
+
+
+def test_each_stage_has_a_bar_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels: list[str] = []
+
+    class Named(Bar):
+        def __init__(self, label: str, total: int, unit: str) -> None:
+            labels.append(label)
+            super().__init__(label, total, unit)
+
+    for module in ("tune", "evaluate"):
+        monkeypatch.setattr(importlib.import_module(f"fluidcc.tuning.{module}"), "Bar", Named)
+    small(subject_to=())
+    assert labels[0] == "searching kmin, kmax"
+    assert labels[1:3] == ["checking finalists, 8 seeds", "checking finalists, 32 seeds"]
 
 
 def test_threads_change_nothing() -> None:

@@ -132,8 +132,9 @@ def queue() -> Finding:
         {"as printed": all(value == 0 for value in printed.values())},
         printed,
         ways,
-        correction=f"ended at 0, where (3) and (7) go on to {listed(sorted(printed.values()))} C T; and R_i = 0 until "
-        "the queue is empty: with (3)'s R_i = phi_i C it would not drain",
+        correction=f"the queue is the larger of (7) and 0: as printed, (3) and (7) end a cycle below it, at "
+        f"{listed(sorted(printed.values()))} C T. And R_i = 0 until the queue is empty: with (3)'s R_i = phi_i C it "
+        "would not drain",
         corrected=all(corrected),
     )
 

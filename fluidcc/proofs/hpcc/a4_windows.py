@@ -88,8 +88,12 @@ def round_trip(sources: int = SOURCES) -> Finding:
 @claim("hpcc-a4-sees-peak", HPCC, "A.4, 4.1", "the burst's last packet has observed approximately the peak queue")
 def sees_peak() -> Finding:
     expected, found = fluid(), packets()
+    least = (1 - ABOUT) * found.peak
     return Finding(
-        {"INT stamped when a packet is emitted (4.1)": found.at_emission >= (1 - ABOUT) * found.peak},
+        {
+            "what was ahead of it as it joined, and made its round trip": found.at_arrival >= least,
+            "what its INT shows, stamped when a packet is emitted (4.1)": found.at_emission >= least,
+        },
         {
             "peak_over_bdp": found.peak,
             "seen_at_emission_over_bdp": found.at_emission,
@@ -98,14 +102,17 @@ def sees_peak() -> Finding:
         },
         [
             Way("peak queue: fluid, packets", expected.peak, found.peak, 0.01),
+            Way("ahead of the last as it joined: fluid, packets", expected.at_arrival, found.at_arrival, 0.01),
             Way("queue after one round trip: fluid, packets", expected.peak, found.by_emitted_after_one_trip, 0.01),
         ],
         # The windows of the existing flows bound what can be behind it; some are on their way.
-        correction=f"it sees what came behind it, {found.at_emission:.2f} BDP, at most the existing flows' windows; "
-        f"packets emitted one RTT after the start see {found.by_emitted_after_one_trip:.1f} BDP, the peak being "
-        f"{found.peak:.1f}",
-        corrected=found.at_emission <= expected.at_emission
-        and found.by_emitted_after_one_trip >= (1 - ABOUT) * found.peak,
+        restricted=found.at_arrival >= least
+        and found.at_emission <= expected.at_emission
+        and found.by_emitted_after_one_trip >= least,
+        conditions=f"as what was ahead of it when it joined, {found.at_arrival:.1f} BDP of a peak of {found.peak:.1f}; "
+        f"its INT, stamped at emission, shows what came behind it, {found.at_emission:.2f} BDP, at most the existing "
+        f"flows' windows, and the peak is in that of packets emitted one RTT after the start, "
+        f"{found.by_emitted_after_one_trip:.1f} BDP",
         sample=COUNTED,
     )
 
