@@ -27,6 +27,7 @@ ROOTS = 6  # of each mode
 # One length of the history for nearly all settings, so that they share what was compiled; it costs 64 KB a row.
 _DEPTH = 1 << 13
 _MOST_STEPS = 400_000  # of a run that a hand waits for
+_MOST_EVENTS = 5e6  # likewise, some seconds of each seed
 _BINS = 60
 _SAMPLES = 500  # of a run of seeds
 SHOWN = ("mean", "p99", "max")  # of the queue, in the table
@@ -137,10 +138,10 @@ def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | 
     from fluidcc.engines.hybrid.run import sampled_rates, summary_of, times_in_seconds
 
     # As `fluidcc.ensemble`, but laid out once for all seeds and without datasets, which take longer than the runs.
-    prepared = prepare(scenario, times_in_seconds(scenario, until, None, until / _SAMPLES))
+    prepared = prepare(scenario, times_in_seconds(scenario, until, None, until / _SAMPLES), _MOST_EVENTS)
     queues, rates, summaries = [], [], []
     for seed in range(1, (seeds or seeds_of(scenario)) + 1):
-        sim, wall = run(prepared, seed)
+        sim, wall = run(prepared, seed, most=_MOST_EVENTS)
         queues.append(sim.link_samples[:, :, 0])
         rates.append(sampled_rates(prepared, sim).T)
         summaries.append(summary_of(scenario, prepared, sim, {"seed": seed, "compile_s": 0.0, "wall_s": wall}))

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.followers import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
 from fluidcc.engines.hybrid.tree import leaves
+from fluidcc.engines.packet.bounds import check_bounds, check_packet_size
 from fluidcc.engines.packet.build import ack_size
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.switch import CONTROL_BYTES
@@ -21,8 +23,6 @@ from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import hybrid_of
-
-_MOST_FLOWS = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,15 +54,23 @@ def _copy(part: Any) -> Any:
     return type(part)(*map(_copy, part)) if isinstance(part, tuple) else part.copy()
 
 
-def prepare(scenario: Scenario, times: Times) -> Prepared:
+def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) -> Prepared:
     """Lay out a resolved scenario in memory.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    times : Times
+    most_events : float
+        That are waited for, as far as they are known beforehand.
 
     Raises
     ------
     InputError
-        If it has what this engine does not model.
+        If it has what this engine does not model, or cannot count to.
     """
     members = check(scenario)
+    check_events(scenario, times.until, most_events)
     single = single_flows(scenario)
     topology = topology_of(single)
     flows = records(layout.FLOW, len(members))
@@ -140,8 +148,11 @@ def check(scenario: Scenario) -> list[int]:
     Raises
     ------
     InputError
-        If it has what this engine does not model.
+        If it has what this engine does not model, or cannot count to.
     """
+    check_bounds(scenario, "hybrid", MOST_FLOWS)
+    check_packet_size(scenario)
+    check_periods(scenario)
     members: list[int] = []
     for i, flow in enumerate(scenario.flows):
         if flow.multiplicity != round(flow.multiplicity):
@@ -157,8 +168,6 @@ def check(scenario: Scenario) -> list[int]:
                 )
         members += [i] * round(flow.multiplicity)
     _refuse(scenario)
-    if len(members) > _MOST_FLOWS:
-        raise InputError(f"flows: {len(members)} are more than the hybrid engine takes ({_MOST_FLOWS})")
     return members
 
 
