@@ -56,7 +56,7 @@ def test_numbers_of_a_scheme(name: str, value: Any, says: str) -> None:
 
 def test_a_schedule_that_repeats_too_often() -> None:
     script = fc.NoControl(schedule="0:1Gbps", repeat="1ps")
-    with pytest.raises(InputError, match="^flow 0 repeat: 0.001ns makes more events by 40ms"):
+    with pytest.raises(InputError, match=r"^flow 0 repeat: 0\.001ns makes more events by 40ms"):
         fc.simulate(fc.incast(2, scheme=script), "40ms", engine="hybrid")
 
 
@@ -70,7 +70,7 @@ def test_what_takes_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """Be it many events, or time that stands still: the explorer's threads would wait for ever."""
     prepared = hybrid.prepare(dcqcn(), hybrid.unsampled("40ms", None))
     monkeypatch.setattr(hybrid, "_AT_ONCE", 500)
-    with pytest.raises(InputError, match="after 1e.03 events .* of 40ms, and takes too many to wait for"):
+    with pytest.raises(InputError, match=r"after 1e\+03 events .* of 40ms, and takes too many to wait for"):
         hybrid.execute(prepared, 1, most=600)
 
     def stuck(sim: layout.Sim, most: int) -> int:
