@@ -16,8 +16,9 @@ from fluidcc.errors import InputError
 from fluidcc.results.metrics import most_loaded
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes import registry
+from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.linearize import linearize
-from fluidcc.theory.control.states import NoEquilibriumError
+from fluidcc.theory.control.states import NoEquilibriumError, smooth_side
 from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.delay_systems.roots import roots
 from fluidcc.units import TIME, show
@@ -211,9 +212,23 @@ class RootMap(NamedTuple):
     why: str
 
 
+def no_equilibrium(scenario: Scenario) -> str:
+    """Why a scheme has nothing to linearise, whatever its values; else an empty text."""
+    for flow in scenario.flows:
+        if equilibrium_of(flow.scheme) is None:
+            return f"no roots: there is no analysis of an equilibrium for {flow.scheme.name}"
+        try:
+            smooth_side(flow.scheme)
+        except NoEquilibriumError as error:
+            return str(error).removeprefix("linearize: ")
+    return ""
+
+
 def root_map(scenario: Scenario, count: int = ROOTS) -> RootMap:
     """Rightmost roots, or why there are none; an equilibrium that does not exist is an answer."""
     nothing = np.empty(0, complex)
+    if why := no_equilibrium(scenario):
+        return RootMap(nothing, nothing, None, why)
     try:
         found = linearize(scenario)
     except NoEquilibriumError as error:
