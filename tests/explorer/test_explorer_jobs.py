@@ -24,7 +24,7 @@ from bokeh.document import Document
 from bokeh.document.events import SessionCallbackAdded
 from bokeh.server.callbacks import NextTickCallback
 
-from fluidcc.explorer import app, picture, places
+from fluidcc.explorer import app, page, picture, places
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -290,6 +290,38 @@ def test_packets_end_as_the_visitor_leaves(explorer: app.Explorer) -> None:
     job.at_once(what)
     assert explorer._packets.found is None
     assert not explorer._board.progress.visible
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("search", "flows", "kept", "said"),
+    [
+        ("?flows=16&kept=bogus%3D1", "16", 0, "kept: bogus: there is no such value"),
+        ("?flows=0&kept=flows%3D4", "8", 1, "flows: 0 is too small"),
+        ("?flows=16&kept=flows%3D4", "16", 1, ""),
+        ("?scheme=hpcc-rx", "8", 0, "scheme: &#x27;hpcc-rx&#x27; has no fluid"),
+    ],
+)
+def test_a_bad_part_of_an_address_leaves_the_other(
+    search: str, flows: str, kept: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "Page", Still)
+    made: list[app.Explorer] = []
+
+    def make(*given: Any, **options: Any) -> app.Explorer:
+        made.append(app.Explorer(*given, **options))
+        return made[0]
+
+    monkeypatch.setattr(page, "Explorer", make)
+    monkeypatch.setattr(page.pn.state, "_location", SimpleNamespace(search=search))
+    page.page()
+    place: Any = made[0]._place
+    assert made[0].setting.text("flows") == flows
+    assert sum(job is made[0]._beside._answering for job, _ in place.jobs) == kept
+    assert said in made[0]._board.error.object
+    assert bool(said) == ("class" in made[0]._board.error.object)
 
 
 # -- lines as pixels ---------------------------------------------------------------------------------------------------
