@@ -67,7 +67,7 @@ class Devices:
         button.on_click(lambda event: self._load())
         self._found = text("")
         for chosen in (self._switch, self._nic):
-            chosen.param.watch(lambda event: self._say_chosen(), ["value", "filename"])
+            chosen.param.watch(lambda *events: self._say_chosen(), ["value", "filename"])
         label = ("<b>switch</b>, config_db.json", "<b>NIC</b>, its settings as text", "<b>port</b>")
         parts = zip(label, (self._switch, self._nic, self._port), strict=True)
         self.view = pn.Column(

@@ -135,6 +135,7 @@ def test_another_scheme_has_its_own_values(page: Page) -> None:
     page.pick("scheme", "hpcc")
     assert page.typed("w_ai") == "80B"
     assert page.page.locator(".knob-g").count() == 0
+    page.whole()
     assert "in jumps" in page.page.locator("#verdict").inner_text()
     page.slide("w_ai")
     assert page.error == ""

@@ -21,7 +21,8 @@ def load(**files: tuple[str, bytes | None]) -> tuple[str, list[Setting]]:
     made = devices.Devices(taken.append)
     for which, (name, content) in files.items():
         widget = getattr(made, f"_{which}")
-        widget.filename, widget.value = name, content  # Panel has None for an empty file
+        widget.param.update(filename=name, value=content)  # Panel has None for an empty file
+        assert name in str(made._found.object)
     made._load()
     return str(made._found.object), taken
 

@@ -109,7 +109,7 @@ def execute(
             how = "takes too many to wait for" if events > most else "stands still"
             raise InputError(
                 f"values: after {events:.2g} events the hybrid is at {show(now, TIME)} of "
-                f"{show(prepared.times.until, TIME)}, and {how}; move the last value back, or write a shorter until"
+                f"{show(prepared.times.until, TIME)}, and {how}; write values nearer to a network's, or a shorter until"
             )
         if report is not None:
             report(min(now / prepared.times.until, 1.0))

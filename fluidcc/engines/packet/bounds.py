@@ -17,7 +17,7 @@ from fluidcc.units import COUNT, RATE, SIZE, TIME, show
 MOST_TIME = 1e6  # s
 MOST_FLOWS = 1 << 20
 LARGEST_PACKET = 1 << 16  # bytes
-_MOST = {TIME: MOST_TIME, SIZE: 1e18, COUNT: 1e18, RATE: 1e15}  # at that rate a kilobyte takes a picosecond
+_MOST = {TIME: MOST_TIME, SIZE: 1e18, COUNT: 1e18, RATE: 1e19}
 
 
 def check_bounds(scenario: Scenario, engine: str = "packet", most_flows: int = MOST_FLOWS) -> None:
