@@ -69,8 +69,7 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     InputError
         If it has what this engine does not model, or cannot count to.
     """
-    members = check(scenario)
-    check_events(scenario, times.until, most_events)
+    members = check(scenario, times.until, most_events)
     single = single_flows(scenario)
     topology = topology_of(single)
     flows = records(layout.FLOW, len(members))
@@ -142,8 +141,8 @@ def _unrolled(ring: Any, head: int) -> Any:
     return np.concatenate([np.roll(ring, -int(head), axis=0), np.zeros_like(ring)])
 
 
-def check(scenario: Scenario) -> list[int]:
-    """Flow class of each single flow of a scenario that this engine models.
+def check(scenario: Scenario, until: float = 0.0, most_events: float = MOST_EVENTS) -> list[int]:
+    """Flow class of each single flow of a scenario that this engine models, and that it runs to a horizon [s].
 
     Raises
     ------
@@ -168,6 +167,7 @@ def check(scenario: Scenario) -> list[int]:
                 )
         members += [i] * round(flow.multiplicity)
     _refuse(scenario)
+    check_events(scenario, until, most_events)
     return members
 
 
