@@ -64,7 +64,7 @@ def answers(setting: Setting) -> Iterator[Answer]:
     yield dataclasses.replace(runs, roots=roots, seconds=time.perf_counter() - began)
 
 
-def chart_of(setting: Setting, axes: tuple[str, str]) -> Chart:
+def chart_of(setting: Setting, axes: tuple[str, ...]) -> Chart:
     """The chart about a setting; as `Charts.of`."""
     return _charts.of(setting, axes)
 

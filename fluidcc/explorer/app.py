@@ -45,7 +45,7 @@ class Explorer:
     def __init__(
         self, setting: Setting, kept: Setting | None = None, *, refused: str = "", threaded: bool = True
     ) -> None:
-        self.setting = setting
+        self.setting = setting  # where the controls stand; what is shown is `shown`
         self._place = Page(self._leave) if threaded else Cell(lambda: self.view)
         self._serial = self._answered = 0  # numbers of the last move, and of the last that was answered or refused
         self._now: Answer | None = None
@@ -61,6 +61,11 @@ class Explorer:
         self._wire()
         self._controls.take(setting)
         self._place.begin(lambda: self._begin(kept, refused))
+
+    @property
+    def shown(self) -> Setting:
+        """The setting that was answered last, whose picture this is; before there is any, the first."""
+        return self.setting if self._now is None else self._now.setting
 
     def _wire(self) -> None:
         """Have the buttons do something."""
@@ -176,13 +181,16 @@ class Explorer:
     def _on_answer(self, what: tuple[int, Setting], found: Answer | None, failed: Exception | None) -> None:
         def show() -> None:
             with self._saying():
-                self._show(what[0], found, failed)
+                self._show(what, found, failed)
 
         self._place.show(show)
 
-    def _show(self, serial: int, found: Answer | None, failed: Exception | None) -> None:
+    def _show(self, what: tuple[int, Setting], found: Answer | None, failed: Exception | None) -> None:
+        serial, asked = what
         if found is None:
             self._answered = max(serial, self._answered)
+            if asked == self.setting:  # else a later one is on its way
+                self._go_back()
             self._board.error.object = error(words_of(failed))
             self._board.status.object = status("refused", self._answered)
             return
@@ -195,10 +203,27 @@ class Explorer:
         if whole:
             self._place.rested(_REST, lambda: self._rest(found.setting))
 
+    def _go_back(self) -> None:
+        """To what was answered last, or before there is any to the default: no control keeps what was refused."""
+        good = Setting() if self._now is None and self.setting.given is None else self.shown
+        if good == self.setting:
+            return
+        if self._now is None:
+            self._take(good)
+            return
+        before, self.setting = self.setting, good
+        if (before.scheme, before.preset, before.topology) == (good.scheme, good.preset, good.topology):
+            self._controls.show(good, self._unshown | {name for name, _ in {*before.values} ^ {*good.values}})
+        else:
+            self._controls.take(good)
+        self._unshown.clear()
+        self._place.rested(_REST, lambda: self._rest(good))
+
     def _rest(self, setting: Setting) -> None:
         """The hand rests on a setting, or not any more."""
         if setting == self.setting:
             self._share()
+            self._show_program()
             self._chart_by_itself()
 
     def _draw(self, *, runs: bool = True) -> None:
@@ -227,10 +252,10 @@ class Explorer:
     def _ask_chart(self) -> None:
         self._place.run(self._charting, (self.setting, self._controls.axes))
 
-    def _work_out_chart(self, what: tuple[Setting, tuple[str, str]]) -> Iterator[Chart]:
+    def _work_out_chart(self, what: tuple[Setting, tuple[str, ...]]) -> Iterator[Chart]:
         yield chart_of(*what)
 
-    def _on_chart(self, what: tuple[Setting, tuple[str, str]], found: Chart | None, failed: Exception | None) -> None:
+    def _on_chart(self, what: tuple[Setting, tuple[str, ...]], found: Chart | None, failed: Exception | None) -> None:
         def show() -> None:
             with self._saying():
                 self._show_chart(what[0], found, failed)
@@ -264,11 +289,11 @@ class Explorer:
 
     def _program(self) -> str:
         hybrid = self._now is not None and self._now.hybrid is not None
-        return python_of(self.setting, self._chart, hybrid=hybrid)
+        return python_of(self.shown, self._chart if self.shown == self.setting else None, hybrid=hybrid)
 
     def _share(self) -> None:
-        """Put the setting into the page's address; the browser's history grows by each."""
-        if self.setting.given is None:
+        """Put what was answered last into the page's address; the browser's history grows by each."""
+        if self.shown.given is None and self._now is not None:
             kept = self._beside.kept
             beside = "" if kept is None else "&" + urlencode({"kept": kept.setting.query()})
-            self._place.share(f"{self.setting.query()}{beside}")
+            self._place.share(f"{self.shown.query()}{beside}")

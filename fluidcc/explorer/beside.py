@@ -53,8 +53,10 @@ class Beside:
         def put() -> None:
             if setting != self._wanted:
                 return
-            if failed is not None:
+            if failed is not None:  # what was kept stays so
                 self._board.error.object = error(f"kept: {words_of(failed)}")
+                self._wanted = None if self.kept is None else self.kept.setting
+                return
             self._put(found)
 
         self._place.show(put)

@@ -11,8 +11,8 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.explorer.knobs import TRAFFIC, Knob
 from fluidcc.explorer.settings import Setting
+from fluidcc.explorer.views import no_equilibrium
 from fluidcc.sweeps.chart import RootFinder
-from fluidcc.theory.control.states import NoEquilibriumError, smooth_side
 from fluidcc.theory.delay_systems.delay_system import Array
 
 SIDE = 22  # points along each axis: 484 at once
@@ -35,7 +35,7 @@ class Chart(NamedTuple):
         Why there is no chart; else empty.
     """
 
-    names: tuple[str, str]
+    names: tuple[str, ...]
     x: Array
     y: Array
     root: Array
@@ -48,12 +48,12 @@ def axes_of(setting: Setting) -> list[str]:
     return [name for name in movable if (setting.value(name) or 0.0) > 0]
 
 
-def default_axes(setting: Setting) -> tuple[str, str]:
-    """The plane that papers draw: flows and delay; without these the first two that there are."""
+def default_axes(setting: Setting) -> tuple[str, ...]:
+    """The plane that papers draw: flows and delay; without these the first two that there are, or fewer."""
     names = axes_of(setting)
     wanted = [name for name in ("flows", "feedback_delay", "delay") if name in names]
     chosen = [*wanted[:2], *(name for name in reversed(names) if name not in wanted[:2])]
-    return chosen[0], chosen[1]
+    return tuple(chosen[:2])
 
 
 def _axis(knob: Knob, value: float) -> Array:
@@ -74,26 +74,25 @@ class Charts:
         self._last: tuple[Any, Chart] | None = None
         self._lock = threading.Lock()
 
-    def of(self, setting: Setting, axes: tuple[str, str]) -> Chart:
-        """A chart about a setting; where the scheme cannot be linearised it is empty, and says why.
+    def of(self, setting: Setting, axes: tuple[str, ...]) -> Chart:
+        """A chart about a setting; where the scheme cannot be linearised, or lacks axes, it is empty and says why.
 
         Raises
         ------
         InputError
             If the setting makes no sense, or an axis is none of its values.
         """
+        empty = np.empty(0)
+        why = no_equilibrium(setting.scenario())
+        if why or len(axes) != 2:
+            why = why or "no chart: it has two axes, and fewer values here have a range"
+            return Chart(axes, empty, empty, np.empty((0, 0)), why)
         for name in axes:
             if name not in axes_of(setting):
                 raise InputError(f"axis: {name[:40]!r} has no range here; write one of {', '.join(axes_of(setting))}")
         if axes[0] == axes[1]:
             raise InputError(f"axis: {axes[0]} is on both; choose another for one of them")
-        empty = np.empty(0)
         numbers = setting.numbers() | ({"late": 0.0} if "late" in setting.knobs else {})  # all count as active
-        try:
-            for flow in setting.scenario().flows:
-                smooth_side(flow.scheme)
-        except NoEquilibriumError as error:
-            return Chart(axes, empty, empty, np.empty((0, 0)), str(error).removeprefix("linearize: "))
         x, y = (_axis(setting.knobs[name], numbers[name]) for name in axes)
         rest = tuple((name, value) for name, value in numbers.items() if name not in (*axes, *_NO_AXES))
         names = (setting.scheme, setting.preset, setting.topology, id(setting.given), *axes)

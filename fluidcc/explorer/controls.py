@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -58,9 +59,9 @@ class Controls:
             self._following = False
 
     @property
-    def axes(self) -> tuple[str, str]:
-        """Names of the chart's axes, across and up."""
-        return self._board.x.value, self._board.y.value
+    def axes(self) -> tuple[str, ...]:
+        """Names of the chart's axes, across and up; fewer where nothing has a range."""
+        return tuple(name for name in (self._board.x.value, self._board.y.value) if name)
 
     def take(self, setting: Setting) -> None:
         """Follow another setting altogether."""
@@ -82,12 +83,13 @@ class Controls:
 
     def _take_axes(self, setting: Setting) -> None:
         names, axes = axes_of(setting), default_axes(setting)
-        kept = [before if before in names else axis for before, axis in zip(self.axes, axes, strict=True)]
-        if kept[0] == kept[1]:
+        widgets = (self._board.x, self._board.y)
+        kept = [each.value if each.value in names else axis for each, axis in zip(widgets, axes, strict=False)]
+        if len({*kept}) < len(kept):
             kept = list(axes)
         with self._follows():
-            for widget, name in zip((self._board.x, self._board.y), kept, strict=True):
-                widget.options = names
+            for widget, name in itertools.zip_longest(widgets, kept):
+                widget.options = names if name else []
                 widget.value = name
 
     def _unfold(self) -> None:

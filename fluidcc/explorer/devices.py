@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,8 @@ from fluidcc.explorer.pieces import text
 from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic, read_sonic
 from fluidcc.scenario.parameters import specs
+
+_LONGEST_NAME = 100  # characters of a file's name
 
 
 def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str] | None, port: str | None) -> Setting:
@@ -64,7 +67,7 @@ class Devices:
         button.on_click(lambda event: self._load())
         self._found = text("")
         for chosen in (self._switch, self._nic):
-            chosen.param.watch(lambda event: self._say_chosen(), "value")
+            chosen.param.watch(lambda *events: self._say_chosen(), ["value", "filename"])
         label = ("<b>switch</b>, config_db.json", "<b>NIC</b>, its settings as text", "<b>port</b>")
         parts = zip(label, (self._switch, self._nic, self._port), strict=True)
         self.view = pn.Column(
@@ -73,28 +76,33 @@ class Devices:
 
     def _say_chosen(self) -> None:
         """Say which files have arrived."""
-        names = [str(each.filename) for each in (self._switch, self._nic) if each.value]
+        names = [str(each.filename) for each in (self._switch, self._nic) if each.filename]
         self._found.object = f'<div class="quiet" id="chosen">chosen: {html.escape(", ".join(names))}</div>'
 
     def _load(self) -> None:
-        try:
-            with tempfile.TemporaryDirectory() as folder:
-                switch = _written(folder, "config_db.json", self._switch.value)
-                nic = _written(folder, "nic.txt", self._nic.value)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                switch, nic = (_written(folder, each) for each in (self._switch, self._nic))
                 setting = setting_of(switch, nic, self._port.value.strip() or None)
                 self._take(setting)
-                self._found.object = _findings(switch, nic, self._port.value.strip() or None, setting)
-        except InputError as refused:
-            self._found.object = f'<div class="error" id="devices-error">{html.escape(str(refused))}</div>'
+                found = _findings(switch, nic, self._port.value.strip() or None, setting)
+            except InputError as refused:
+                found = f'<div class="error" id="devices-error">{html.escape(str(refused))}</div>'
+        self._found.object = _without(folder, found)
 
 
-def _written(folder: str, name: str, content: bytes | None) -> str | None:
-    """A file with what was chosen, under a name that errors can show."""
-    if not content:
+def _written(folder: str, chosen: Any) -> str | None:
+    """A file with what was chosen, be it nothing, under its own name, by which errors call it; two may have one."""
+    if not chosen.filename:
         return None
-    path = Path(folder) / name
-    path.write_bytes(content)
+    path = Path(tempfile.mkdtemp(dir=folder)) / (Path(chosen.filename).name[-_LONGEST_NAME:] or "file")
+    path.write_bytes(chosen.value or b"")
     return str(path)
+
+
+def _without(folder: str, words: str) -> str:
+    """Words without the folder, which is none of the user's."""
+    return re.sub(rf"{re.escape(folder)}/[^/]*/", "", words)
 
 
 def _findings(switch: str | None, nic: str | None, port: str | None, setting: Setting) -> str:

@@ -20,14 +20,19 @@ def load() -> None:
 def page() -> Any:
     """The page of an address; one that makes no sense shows the default setting, and why."""
     search = (pn.state.location.search if pn.state.location is not None else "").lstrip("?")
-    refused, setting, kept = "", Setting(), None
+    beside = parse_qs(search).get("kept")
+    own = "&".join(part for part in search.split("&") if part and not part.startswith("kept="))
+    setting, refused = _read(own)
+    kept, refused_too = _read(beside[0]) if beside else (None, "")
+    why = "; ".join([*filter(None, [refused]), *(f"kept: {words}" for words in filter(None, [refused_too]))])
+    return Explorer(setting or Setting(), kept, refused=why).view
+
+
+def _read(query: str) -> tuple[Setting | None, str]:
+    """The setting of an address, or why it is none."""
     try:
-        beside = parse_qs(search).get("kept")
-        own = "&".join(part for part in search.split("&") if part and not part.startswith("kept="))
-        found = Setting.of_query(own)
+        found = Setting.of_query(query)
         found.scenario()
-        kept = Setting.of_query(beside[0]) if beside else None
-        setting = found
     except InputError as problem:
-        refused = str(problem)
-    return Explorer(setting, kept, refused=refused).view
+        return None, str(problem)
+    return found, ""

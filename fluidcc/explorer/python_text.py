@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.knobs import MARKING, NETWORK, SCHEME
 from fluidcc.explorer.settings import Setting
@@ -43,7 +45,12 @@ def python_of(setting: Setting, chart: Chart | None = None, *, hybrid: bool = Fa
 def _changes(setting: Setting, home: str) -> str:
     """``name="text"`` of what was moved, with commas before each."""
     names = [name for name, _ in setting.values if setting.knobs[name].home == home]
-    return "".join(f', {name}="{setting.text(name)}"' for name in names)
+    return "".join(f", {name}={_literal(setting, name)}" for name in names)
+
+
+def _literal(setting: Setting, name: str) -> str:
+    """A value as Python: its text, but for what constructors read as no text."""
+    return 'float("inf")' if setting.value(name) == math.inf else f'"{setting.text(name)}"'
 
 
 def _given(setting: Setting) -> list[str]:
@@ -70,9 +77,8 @@ def _built(setting: Setting) -> list[str]:
     scheme, marking = _changes(setting, SCHEME), _changes(setting, MARKING)
     lines = [f'preset = fc.preset("{setting.scheme}", "{setting.preset}")']
     lines.append(f"scheme = dataclasses.replace(preset.scheme{scheme})" if scheme else "scheme = preset.scheme")
-    found = setting.scenario().links[0].marking
     options = ["scheme=scheme"]
-    if found is not None:
+    if _marks(setting):
         rate = setting.knobs["rate"]
         base = f'preset.marking_at("{rate.text(rate.default)}")'
         if setting.knobs["kmin"].default is None:
@@ -80,8 +86,7 @@ def _built(setting: Setting) -> list[str]:
         else:
             lines.append(f"marking = dataclasses.replace({base}{marking})" if marking else f"marking = {base}")
         options.append("marking=marking")
-    network = [f'"{name}": "{setting.text(name)}"' for name, _ in setting.values if setting.knobs[name].home == NETWORK]
-    options.append(f"**{{**preset.network, {', '.join(network)}}}" if network else "**preset.network")
+    options.append(_network(setting))
     common = f'rate="{setting.text("rate")}", delay="{setting.text("delay")}"'
     if setting.topology == "parking-lot":
         builder, first = "parking_lot", f"{setting.value('links') + 1:.0f}, multiplicity={setting.value('flows'):g}"
@@ -95,6 +100,19 @@ def _built(setting: Setting) -> list[str]:
     return [*lines, f"scenario = fc.{builder}(", f"    {first},", f"    {common},", f"    {', '.join(options)},", ")"]
 
 
+def _marks(setting: Setting) -> bool:
+    """Whether marking is given: what a builder adds for a scheme that needs some, it adds here too."""
+    return setting.knobs["kmin"].default is not None or "kmin" in dict(setting.values)
+
+
+def _network(setting: Setting) -> str:
+    """The preset's packets, with what was moved of them."""
+    moved = [
+        f'"{name}": {_literal(setting, name)}' for name, _ in setting.values if setting.knobs[name].home == NETWORK
+    ]
+    return f"**{{**preset.network, {', '.join(moved)}}}" if moved else "**preset.network"
+
+
 def _roots(setting: Setting, chart: Chart) -> list[str]:
     """Lines that draw the roots, and a chart over its two axes where these are the scheme's or marking's."""
     lines = ['fc.linearize(scenario).plot().write("roots.png")']
@@ -106,13 +124,13 @@ def _roots(setting: Setting, chart: Chart) -> list[str]:
     flows = "flows" if "flows" in chart.names else f"{setting.value('flows'):g}"
     moved = ", ".join(f"{name}={name}" for name in chart.names if name != "flows")
     parts = ["scheme=dataclasses.replace(scheme" + (f", {moved}" if moved else "") + ")"]
-    parts += ["marking=marking"] if setting.scenario().links[0].marking is not None else []
+    parts += ["marking=marking"] if _marks(setting) else []
     return [
         *lines,
         "chart = fc.stability_chart(",
         f"    lambda {', '.join(chart.names)}: fc.incast(",
         f'        1, multiplicity={flows}, rate="{setting.text("rate")}", delay="{setting.text("delay")}",',
-        f"        {', '.join(parts)}, **preset.network,",
+        f"        {', '.join(parts)}, {_network(setting)},",
         "    ),",
         "    over={",
         *(f'        "{name}": {values},' for name, values in over.items()),

@@ -69,6 +69,7 @@ def server(port: int = 0) -> Server:
             )  # fmt: skip
         except OSError:
             continue
+        _refuse_long(made)
         _refuse_others(made, number)
         _stay_here(made, number)
         return made
@@ -83,13 +84,41 @@ def _free_port() -> int:
         return found.getsockname()[1]
 
 
+def _refuse_long(made: Server) -> None:
+    """Answer 414 where a value in an address is longer than any: Panel fails on a number of some thousand digits."""
+    from urllib.parse import parse_qsl
+
+    from tornado.routing import Matcher
+
+    from fluidcc.explorer.settings import LONGEST
+
+    class Long(Matcher):
+        def match(self, request: Any) -> dict[str, Any] | None:
+            return {} if any(len(value) > LONGEST for _, value in parse_qsl(request.query)) else None
+
+    _refuse(made, Long(), 414, f"address: has a value of more than {LONGEST} characters; give a shorter one\n")
+
+
+def _refuse(made: Server, which: Any, code: int, words: str) -> None:
+    """Answer some requests with a word, before Bokeh's own handlers see them."""
+    from tornado.routing import Rule
+    from tornado.web import RequestHandler
+
+    class Refuse(RequestHandler):
+        def prepare(self) -> None:
+            self.set_status(code)
+            self.finish(words)
+
+    router: Any = made._tornado.default_router  # the one place that sees every request
+    router.rules.insert(0, router.process_rule(Rule(which, Refuse)))
+
+
 def _refuse_others(made: Server, port: int) -> None:
     """Answer 403 where a request names another host or comes from a page of another origin.
 
     A page elsewhere can have its own name lead here (DNS rebinding); Bokeh checks origins of websockets alone.
     """
-    from tornado.routing import Matcher, Rule
-    from tornado.web import RequestHandler
+    from tornado.routing import Matcher
 
     hosts = {f"{name}:{port}" for name in _NAMES}
     origins = {f"http://{host}" for host in hosts}
@@ -99,13 +128,7 @@ def _refuse_others(made: Server, port: int) -> None:
             origin = request.headers.get("Origin")
             return None if request.host in hosts and origin in (None, *origins) else {}
 
-    class Refuse(RequestHandler):
-        def prepare(self) -> None:
-            self.set_status(403)
-            self.finish("this is for pages of this machine alone\n")
-
-    router: Any = made._tornado.default_router  # the one place that sees every request before Bokeh's own handlers
-    router.rules.insert(0, router.process_rule(Rule(Foreign(), Refuse)))
+    _refuse(made, Foreign(), 403, "this is for pages of this machine alone\n")
 
 
 def _stay_here(made: Server, port: int) -> None:

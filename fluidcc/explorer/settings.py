@@ -23,21 +23,49 @@ from fluidcc.explorer.knobs import (
 from fluidcc.results.comparison import horizon
 from fluidcc.scenario.builders import incast, parking_lot
 from fluidcc.scenario.model import RED, Scenario, resolve
+from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.schemes import registry
 from fluidcc.schemes.preset import Preset
 from fluidcc.schemes.presets import preset as preset_named
 from fluidcc.schemes.presets import presets
+from fluidcc.surface import nearest
 from fluidcc.units import RATE, TIME, is_concrete, quantity, show
 
 _SHARE = 1 / 5  # of the horizon of a comparison with packets
 _UNTIL = 5e-3  # s, where no comparison is stated
 _NAMES = ("scheme", "preset", "topology")  # of an address, before the values
-_LONGEST = 4096  # characters of an address
+LONGEST = 4096  # characters of an address
 
 
 def schemes() -> tuple[str, ...]:
     """Schemes that have a fluid side."""
     return tuple(name for name in registry.names() if registry.scheme(name).module("fluid") is not None)
+
+
+def preset_names(scheme: str) -> list[str]:
+    """Names of those presets of a scheme whose equations its fluid side has.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheme, or it has no fluid side.
+    """
+    _refuse_unknown_scheme(scheme)
+    side = registry.scheme(scheme).fluid
+    only = {} if side is None else side.ONLY
+    found = {name: resolve_fields(each.scheme) for name, each in presets(scheme).items()}
+    return [name for name, each in found.items() if all(getattr(each, switch) == only[switch] for switch in only)]
+
+
+def _refuse_unknown_scheme(scheme: str) -> None:
+    """Refuse what has no fluid side, and recommend only what has one."""
+    known = schemes()
+    if scheme in known:
+        return
+    near = "" if scheme in registry.names() else nearest(scheme, known)
+    what = "has no fluid, with which this begins" if scheme in registry.names() else "is unknown"
+    hint = f"did you mean {near}? Else " if near else ""
+    raise InputError(f"scheme: {scheme[:40]!r} {what}; {hint}write one of {', '.join(known)}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +99,7 @@ class Setting:
         scenario = resolve(scenario)
         if len({flow.scheme for flow in scenario.flows}) > 1:
             raise InputError("explore: the flows run several parameter sets; give a scenario whose flows run one")
+        _refuse_unknown_scheme(scenario.flows[0].scheme.name)
         return cls(scenario.flows[0].scheme.name, "", GIVEN, (), scenario)
 
     # -- what can be moved -----------------------------------------------------------------------------------------
@@ -82,6 +111,12 @@ class Setting:
             return Preset(self.given.flows[0].scheme, markings.pop() if len(markings) == 1 else None)
         if self.topology not in TOPOLOGIES:
             raise InputError(f"topology: {self.topology[:40]!r} is unknown; write one of {', '.join(TOPOLOGIES)}")
+        known = preset_names(self.scheme)
+        if self.preset not in known and self.preset in presets(self.scheme):
+            raise InputError(
+                f"preset: {self.preset} of {self.scheme} has no fluid, with which this begins; "
+                f"write one of {', '.join(known)}"
+            )
         return preset_named(self.scheme, self.preset)
 
     @cached_property
@@ -181,6 +216,9 @@ class Setting:
 
     def _marking(self, values: Mapping[str, Any]) -> RED | None:
         """RED with these values; None where nothing is marked and none is given."""
+        # What was switched off is said: left out, the builder would fill in what the scheme needs.
+        words = {name: knob.spec.none_word for name, knob in self.knobs.items() if knob.default is not None}
+        values = {name: words.get(name) or None if value is None else value for name, value in values.items()}
         given = {name: value for name, value in values.items() if value is not None}
         if self._preset.marking is None and not {"kmin", "kmax", "pmax"} & given.keys():
             return None
@@ -217,12 +255,11 @@ class Setting:
         InputError
             If a name or a value in it makes no sense.
         """
-        if len(text) > _LONGEST:
-            raise InputError(f"address: has {len(text)} characters; give one of at most {_LONGEST}")
+        if len(text) > LONGEST:
+            raise InputError(f"address: has {len(text)} characters; give one of at most {LONGEST}")
         pairs = parse_qsl(text.lstrip("?"))
         names = {name: value for name, value in pairs if name in _NAMES}
         setting = dataclasses.replace(cls(), **names)
-        registry.scheme(setting.scheme)
         for name, value in pairs:
             if name not in _NAMES:
                 setting = setting.moved(name, value)
@@ -233,8 +270,3 @@ class Setting:
         moved = ", ".join(f"{name} {text}" for name, text in self.values)
         where = f"{self.scheme} {self.preset}, {self.topology}" if self.given is None else f"{self.scheme}, as given"
         return f"{where}: {moved or 'as in the preset'}"
-
-
-def preset_names(scheme: str) -> list[str]:
-    """Names of a scheme's presets."""
-    return list(presets(scheme))

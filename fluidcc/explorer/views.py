@@ -16,8 +16,9 @@ from fluidcc.errors import InputError
 from fluidcc.results.metrics import most_loaded
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes import registry
+from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.linearize import linearize
-from fluidcc.theory.control.states import NoEquilibriumError
+from fluidcc.theory.control.states import NoEquilibriumError, smooth_side
 from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.delay_systems.roots import roots
 from fluidcc.units import TIME, show
@@ -27,6 +28,7 @@ ROOTS = 6  # of each mode
 # One length of the history for nearly all settings, so that they share what was compiled; it costs 64 KB a row.
 _DEPTH = 1 << 13
 _MOST_STEPS = 400_000  # of a run that a hand waits for
+_MOST_EVENTS = 5e6  # likewise, some seconds of each seed
 _BINS = 60
 _SAMPLES = 500  # of a run of seeds
 SHOWN = ("mean", "p99", "max")  # of the queue, in the table
@@ -137,10 +139,10 @@ def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | 
     from fluidcc.engines.hybrid.run import sampled_rates, summary_of, times_in_seconds
 
     # As `fluidcc.ensemble`, but laid out once for all seeds and without datasets, which take longer than the runs.
-    prepared = prepare(scenario, times_in_seconds(scenario, until, None, until / _SAMPLES))
+    prepared = prepare(scenario, times_in_seconds(scenario, until, None, until / _SAMPLES), _MOST_EVENTS)
     queues, rates, summaries = [], [], []
     for seed in range(1, (seeds or seeds_of(scenario)) + 1):
-        sim, wall = run(prepared, seed)
+        sim, wall = run(prepared, seed, most=_MOST_EVENTS)
         queues.append(sim.link_samples[:, :, 0])
         rates.append(sampled_rates(prepared, sim).T)
         summaries.append(summary_of(scenario, prepared, sim, {"seed": seed, "compile_s": 0.0, "wall_s": wall}))
@@ -210,9 +212,23 @@ class RootMap(NamedTuple):
     why: str
 
 
+def no_equilibrium(scenario: Scenario) -> str:
+    """Why a scheme has nothing to linearise, whatever its values; else an empty text."""
+    for flow in scenario.flows:
+        if equilibrium_of(flow.scheme) is None:
+            return f"no roots: there is no analysis of an equilibrium for {flow.scheme.name}"
+        try:
+            smooth_side(flow.scheme)
+        except NoEquilibriumError as error:
+            return str(error).removeprefix("linearize: ")
+    return ""
+
+
 def root_map(scenario: Scenario, count: int = ROOTS) -> RootMap:
     """Rightmost roots, or why there are none; an equilibrium that does not exist is an answer."""
     nothing = np.empty(0, complex)
+    if why := no_equilibrium(scenario):
+        return RootMap(nothing, nothing, None, why)
     try:
         found = linearize(scenario)
     except NoEquilibriumError as error:

@@ -19,6 +19,7 @@ CONSTANTS: Mapping[str, str] = MappingProxyType(
         "OBSERVABLES": 'OBSERVABLES = {} or {"alpha": ("1", "what it is")}',
         "NEEDS": 'NEEDS = frozenset({"telemetry"})',
         "ONLY": 'ONLY = {"a_parameter": "its value"}',
+        "PACED_BY": 'PACED_BY = ("timer",)',
         "STATE": 'STATE = np.dtype([("rate", np.float64)], align=True)',
         "MOVES": 'MOVES = ("rate",)',
         "UNTIL": 'UNTIL = "40ms"',
@@ -28,7 +29,14 @@ CONSTANTS: Mapping[str, str] = MappingProxyType(
 )
 NEEDS = ("telemetry", "delay", "inflight", "undetermined")  # of `fluidcc.schemes.signals`
 TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
-    {"OBSERVABLES": (Mapping,), "ONLY": (Mapping,), "NEEDS": (frozenset, set), "MOVES": (tuple,), "UNTIL": (str,)}
+    {
+        "OBSERVABLES": (Mapping,),
+        "ONLY": (Mapping,),
+        "PACED_BY": (tuple,),
+        "NEEDS": (frozenset, set),
+        "MOVES": (tuple,),
+        "UNTIL": (str,),
+    }
 )
 # Which protocols say what the functions of a side take.
 CONTRACTS: Mapping[str, tuple[type, ...]] = MappingProxyType(

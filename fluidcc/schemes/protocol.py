@@ -241,7 +241,8 @@ class HybridSide(Protocol[P_contra]):
 
     They set ``flow.rate`` [bytes/s], and ``flow.timer`` and ``flow.counter``, which are infinite at first and must come
     to lie ahead. ``fill`` sets ``flow.cnp_interval`` [s] if the receiver is to send CNPs. A rule that is left out does
-    nothing; ``ONLY`` is that of a fluid side.
+    nothing; ``ONLY`` is that of a fluid side, and ``PACED_BY`` names the parameters, times or bytes, after which again
+    and again something happens: from them follows how many events a run takes.
     """
 
     @property

@@ -91,6 +91,7 @@ class Hybrid:
     OBSERVABLES: Observables
     fill: Callable[..., None]
     ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    PACED_BY: tuple[str, ...] = ()
     rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
 
 
@@ -265,9 +266,12 @@ class Scheme:
             missing = [other for other in others if name in given and other not in given]
             if missing:
                 raise self._lacks(side, missing[0], f", which goes with {name}")
-        alien = sorted(set(given.get("ONLY", ())) - {field.name for field in dataclasses.fields(self.Parameters)})
-        if alien:
-            raise self._refused(side, f"ONLY has {alien[0]!r}, which is no parameter; `fluidcc show` lists them")
+        for constant in ("ONLY", "PACED_BY"):
+            alien = sorted(set(given.get(constant, ())) - {each.name for each in dataclasses.fields(self.Parameters)})
+            if alien:
+                raise self._refused(
+                    side, f"{constant} has {alien[0]!r}, which is no parameter; `fluidcc show` lists them"
+                )
         return cls(**given)
 
     def _lacks(self, side: str, name: str, more: str = "") -> InputError:

@@ -97,7 +97,7 @@ class Points:
         return next(scenario for scenario in self.scenarios if scenario is not None)
 
 
-def points_of(make_scenario: Callable[..., Scenario], grid: Grid, engine: str) -> Points:
+def points_of(make_scenario: Callable[..., Scenario], grid: Grid, draws: Draws) -> Points:
     """Call ``make_scenario`` for every point of a grid.
 
     Raises
@@ -113,8 +113,8 @@ def points_of(make_scenario: Callable[..., Scenario], grid: Grid, engine: str) -
         try:
             given = {name: Rate(value) for name, value in zip(grid.axes, values, strict=True)}
             scenario = resolve(make_scenario(**given))
-            if engine == "hybrid":
-                check_hybrid(scenario)
+            if draws.engine == "hybrid":
+                check_hybrid(scenario, draws.until)
             scenarios.append(scenario)
             reasons.append(0)
         except InputError as error:
@@ -129,7 +129,7 @@ def points_of(make_scenario: Callable[..., Scenario], grid: Grid, engine: str) -
         raise InputError("over: points differ in their number of flows; sweep the multiplicity of a class")
     if len({tuple(flow.scheme.feedback_delay for flow in scenario.flows) for scenario in valid}) > 1:
         raise InputError(
-            f"over: a fixed feedback_delay is swept, which the {engine} engine does not read; "
+            f"over: a fixed feedback_delay is swept, which the {draws.engine} engine does not read; "
             "sweep the path's delays, or write engine='fluid'"
         )
     return Points(scenarios, np.array(reasons, np.int32), words)
@@ -147,7 +147,7 @@ def sweep_drawn(
 ) -> xr.Dataset:
     """The dataset of a sweep; see `fluidcc.sweep` for the parameters."""
     began = time.perf_counter()
-    points = points_of(make_scenario, grid, draws.engine)
+    points = points_of(make_scenario, grid, draws)
     _warm_up(points.example, draws)
     compile_s = time.perf_counter() - began
     threads = workers or cores()

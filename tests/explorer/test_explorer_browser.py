@@ -118,10 +118,24 @@ def test_a_bad_address_shows_the_default_and_says_why(browser: Any, address: str
     bad.page.close()
 
 
+def test_what_an_answer_refuses_leaves_no_trace(page: Page) -> None:
+    """Neither in the controls nor in the address, which a reload shows."""
+    page.type("kmin", "7KB")
+    page.page.wait_for_url("**kmin=7KB**")
+    page.type("until", "10s")
+    assert "too many to wait for" in page.error
+    assert page.typed("until") == "40ms"
+    page.type("kmin", "9KB")
+    assert page.error == ""
+    page.page.wait_for_url("**kmin=9KB**")
+    assert "until" not in page.page.url
+
+
 def test_another_scheme_has_its_own_values(page: Page) -> None:
     page.pick("scheme", "hpcc")
     assert page.typed("w_ai") == "80B"
     assert page.page.locator(".knob-g").count() == 0
+    page.whole()
     assert "in jumps" in page.page.locator("#verdict").inner_text()
     page.slide("w_ai")
     assert page.error == ""
@@ -215,6 +229,12 @@ def test_other_hosts_and_origins_are_refused(address: str) -> None:
         assert status_of(address, Host=host) == 403
     assert status_of(address, Origin="http://example.com") == 403
     assert status_of(address, "/static/js/bokeh.min.js", Host="example.com") == 403
+
+
+def test_a_value_of_thousands_of_digits_is_refused(address: str) -> None:
+    """Panel makes numbers of what an address has, and Python makes none of so many digits."""
+    assert status_of(address, "/?kmin=" + "9" * 4096) == 200
+    assert status_of(address, "/?kmin=" + "9" * 5000) == 414
 
 
 def test_websockets_of_other_origins_are_refused(address: str) -> None:

@@ -24,7 +24,7 @@ from bokeh.document import Document
 from bokeh.document.events import SessionCallbackAdded
 from bokeh.server.callbacks import NextTickCallback
 
-from fluidcc.explorer import app, picture, places
+from fluidcc.explorer import app, page, picture, places
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -272,6 +272,15 @@ def test_a_refused_choice_goes_back(explorer: app.Explorer, monkeypatch: pytest.
     assert "not today" in explorer._board.error.object
 
 
+@pytest.mark.parametrize("scheme", ["none", "hpcc-multiq"])
+def test_a_scheme_without_a_chart_is_shown(scheme: str) -> None:
+    made = app.Explorer(Setting.of(fc.incast(4, scheme=scheme)), threaded=False)
+    assert "fluid-queue_mean" in made._board.numbers.object
+    made._board.chart_button.clicks += 1
+    assert f"no analysis of an equilibrium for {scheme}" in made._board.why.object
+    assert made._board.error.object == '<div id="error"></div>'
+
+
 def test_packets_end_as_the_visitor_leaves(explorer: app.Explorer) -> None:
     place: Any = explorer._place
     explorer._packets.ask(explorer.setting)
@@ -281,6 +290,38 @@ def test_packets_end_as_the_visitor_leaves(explorer: app.Explorer) -> None:
     job.at_once(what)
     assert explorer._packets.found is None
     assert not explorer._board.progress.visible
+
+
+# -- addresses --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("search", "flows", "kept", "said"),
+    [
+        ("?flows=16&kept=bogus%3D1", "16", 0, "kept: bogus: there is no such value"),
+        ("?flows=0&kept=flows%3D4", "8", 1, "flows: 0 is too small"),
+        ("?flows=16&kept=flows%3D4", "16", 1, ""),
+        ("?scheme=hpcc-rx", "8", 0, "scheme: &#x27;hpcc-rx&#x27; has no fluid"),
+    ],
+)
+def test_a_bad_part_of_an_address_leaves_the_other(
+    search: str, flows: str, kept: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "Page", Still)
+    made: list[app.Explorer] = []
+
+    def make(*given: Any, **options: Any) -> app.Explorer:
+        made.append(app.Explorer(*given, **options))
+        return made[0]
+
+    monkeypatch.setattr(page, "Explorer", make)
+    monkeypatch.setattr(page.pn.state, "_location", SimpleNamespace(search=search))
+    page.page()
+    place: Any = made[0]._place
+    assert made[0].setting.text("flows") == flows
+    assert sum(job is made[0]._beside._answering for job, _ in place.jobs) == kept
+    assert said in made[0]._board.error.object
+    assert bool(said) == ("class" in made[0]._board.error.object)
 
 
 # -- lines as pixels ---------------------------------------------------------------------------------------------------
@@ -317,3 +358,95 @@ def test_a_notebook_draws_a_chart_when_asked() -> None:
     made._move("kmin", "7KB")
     assert made._chart is None
     assert "if you ask" in board.why.object
+
+
+# -- back to what was answered -----------------------------------------------------------------------------------------
+
+
+def answer(explorer: app.Explorer) -> None:
+    """Have the last job done."""
+    place: Any = explorer._place
+    job, what = place.jobs[-1]
+    job.at_once(what)
+
+
+def rest(explorer: app.Explorer) -> None:
+    """The hand rests: what is to be done then is."""
+    place: Any = explorer._place
+    while place.rests:
+        place.rests.pop()()
+
+
+@pytest.fixture
+def answered(explorer: app.Explorer) -> app.Explorer:
+    answer(explorer)
+    rest(explorer)
+    return explorer
+
+
+def test_a_value_that_no_answer_takes_goes_back(answered: app.Explorer) -> None:
+    """Controls, address and Python are of the picture; the next move is answered."""
+    before, place = answered._board.numbers.object, answered._place
+    answered._move("until", "10s")
+    assert place.query == Setting().query()  # type: ignore[attr-defined]
+    assert 'until="40ms"' in answered._program()  # what one sees, until there is another answer
+    answer(answered)
+    assert "too many to wait for" in answered._board.error.object
+    assert "refused" in status(answered)
+    assert answered.setting == Setting()
+    assert answered._controls._rows["until"]._text.value == "40ms"
+    assert answered._board.numbers.object == before
+    rest(answered)
+    assert place.jobs[-1][0] is answered._charting  # type: ignore[attr-defined]
+    answered._move("kmin", "20KB")
+    answer(answered)
+    assert answered._board.error.object == '<div id="error"></div>'
+    assert answered.setting == Setting().moved("kmin", "20KB")
+    rest(answered)
+    assert place.query == answered.setting.query()  # type: ignore[attr-defined]
+
+
+def test_a_choice_that_no_answer_takes_goes_back(answered: app.Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(setting: Setting) -> Iterator[Any]:
+        raise InputError("scheme: not today")
+        yield
+
+    answered._switch(scheme="hpcc")
+    assert "w_ai" in answered._controls._rows
+    monkeypatch.setattr(app, "answers", refuse)
+    answer(answered)
+    assert answered._board.scheme.value == "dcqcn"
+    assert "kmin" in answered._controls._rows
+    assert "not today" in answered._board.error.object
+
+
+def test_a_refusal_that_comes_late_moves_nothing_back(answered: app.Explorer) -> None:
+    """What was asked since may be answered."""
+    place: Any = answered._place
+    answered._move("until", "10s")
+    job, what = place.jobs[-1]
+    answered._move("until", "20ms")
+    job.at_once(what)
+    assert answered.setting == Setting().moved("until", "20ms")
+
+
+def test_an_address_that_no_answer_takes_shows_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "Page", Still)
+    explorer = app.Explorer(Setting().moved("until", "10s"))
+    answer(explorer)
+    assert explorer.setting == Setting()
+    answer(explorer)
+    assert "fluid-queue_mean" in explorer._board.numbers.object
+    assert "too many to wait for" in explorer._board.error.object
+
+
+def test_what_is_kept_stays_as_another_is_refused(answered: app.Explorer) -> None:
+    answered._beside.keep(answered.setting, answered._now)
+    assert answered._beside.kept is not None
+    answered._move("until", "10s")
+    answered._beside.keep(answered.setting, answered._now)
+    answer(answered)
+    assert "kept: until" in answered._board.error.object
+    assert answered._beside.kept.setting == Setting()
+    answered._share()
+    assert "10s" not in answered._place.query  # type: ignore[attr-defined]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
+from fluidcc.explorer.chart import Chart, Charts, default_axes
 from fluidcc.explorer.knobs import MARKING, SCHEME
 from fluidcc.explorer.python_text import python_of
 from fluidcc.explorer.settings import Setting, preset_names, schemes
@@ -91,6 +93,8 @@ def test_bad_values_are_refused(name: str, text: str, said: str) -> None:
         ("flows=4&late=4", "late"),
         ("g=1/0", "divides by zero"),
         ("colour=red", "no such value"),
+        ("scheme=hpcc-rx", r"'hpcc-rx' has no fluid.*; write one of acc, dcqcn, dctcp, hpcc, hpcc-multiq, none"),
+        ("preset=hpcc-sim", "hpcc-sim of dcqcn has no fluid.*; write one of paper, strawman, vendor, hpcc-eval$"),
         ("kmin=" + "1" * 5000, "characters"),
     ],
 )
@@ -114,6 +118,38 @@ def test_addresses_and_python_hold_the_setting(data: st.DataObject) -> None:
     except InputError:  # values that exclude each other
         return
     assert run(setting) == scenario
+
+
+@pytest.mark.parametrize(
+    ("scheme", "name", "text"),
+    [
+        ("nscc", "qa_threshold", "unlimited"),
+        ("acc", "max_on", "off"),
+        ("timely", "tcd", "on"),
+        ("timely", "max_on", "24us"),
+        ("dcqcn", "feedback_delay", "path"),
+    ],
+)
+def test_python_holds_what_is_no_number(scheme: str, name: str, text: str) -> None:
+    """What is switched off, unlimited or left to the builder: the program's scenario is the page's."""
+    setting = Setting(scheme).moved(name, text)
+    assert run(setting) == resolve(setting.scenario())
+    assert run(setting) != run(Setting(scheme)) or (scheme, name) == ("timely", "max_on")  # which marks nothing
+
+
+def test_the_charts_python_holds_the_packets() -> None:
+    """Every point of the exported chart's grid has the packets that were moved."""
+    setting = Setting().moved("packet_size", "4KB").moved("flows", "20")
+    x, y = np.array([2.0, 20.0]), np.array([1e-5, 1e-4])
+    chart = Chart(("flows", "feedback_delay"), x, y, np.zeros((2, 2)))
+    lines = python_of(setting, chart)
+    made: list[fc.Scenario] = []
+    names: dict[str, Any] = {"make": made.append}
+    head, function = lines.split("\ntrace = ")[0], lines[lines.index("    lambda") : lines.index(",\n    over=")]
+    exec(f"{head}\nmake(({function})(20.0, 5e-5))", names)
+    found, wanted = resolve(made[0]), setting.moved("late", "0").scenario()
+    assert found.packet_size == 4000
+    assert found == resolve(wanted)
 
 
 def test_another_scheme_keeps_the_traffic() -> None:
@@ -143,3 +179,18 @@ def test_a_slider_stands_at_its_end_for_what_is_beyond(name: str) -> None:
     assert [knob.nearest_stop(value) for value in (0.0, -1e99, 1e99, 1e300)] == [0, 0, *[len(knob.stops) - 1] * 2]
     for place in (0, 3, len(knob.stops) - 1):
         assert knob.nearest_stop(knob.stops[place]) == place
+
+
+def test_a_scheme_without_values_in_front_has_no_chart() -> None:
+    """Nothing of it has a range, and it has no equilibrium: that is said in words for who reads a page."""
+    setting = Setting.of(fc.incast(4, scheme="none"))
+    assert default_axes(setting) == ()
+    chart = Charts().of(setting, default_axes(setting))
+    assert chart.root.size == 0
+    assert chart.why == "no roots: there is no analysis of an equilibrium for none"
+    assert "chart" not in python_of(setting, chart)
+
+
+def test_a_scheme_without_a_fluid_cannot_be_handed_in() -> None:
+    with pytest.raises(InputError, match="'hpcc-rx' has no fluid, with which this begins; write one of"):
+        Setting.of(fc.incast(4, scheme="hpcc-rx"))

@@ -120,6 +120,19 @@ def test_a_delay_that_is_not_read_is_not_swept() -> None:
         fc.sweep(delayed, {"delay": ["10us", "50us"]}, until="1ms", engine="hybrid", seeds=1)
 
 
+def test_a_point_that_nobody_waits_for_is_refused_alone() -> None:
+    """A timer of a picosecond makes 4e10 events: its neighbour is run all the same."""
+    found = fc.sweep(
+        lambda timer: fc.incast(2, scheme=fc.DCQCN(timer=timer)),
+        {"timer": ["55us", "1ps"]},
+        until="20ms",
+        engine="hybrid",
+        seeds=1,
+    )
+    assert "timer: 0.001ns makes more events by 20ms" in next(iter(found.reasons))
+    assert np.isfinite(found["queue_bytes.mean"].values).tolist() == [True, False]
+
+
 def test_a_refused_point_has_no_runs_stored_or_not(tmp_path: Path) -> None:
     def make(kmin: float) -> fc.Scenario:
         return fc.incast(2, marking=fc.RED(kmin, "200KB", "1%"))

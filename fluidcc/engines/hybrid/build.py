@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.followers import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
 from fluidcc.engines.hybrid.tree import leaves
+from fluidcc.engines.packet.bounds import check_bounds, check_packet_size
 from fluidcc.engines.packet.build import ack_size
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.switch import CONTROL_BYTES
@@ -21,8 +23,6 @@ from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import hybrid_of
-
-_MOST_FLOWS = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,15 +54,22 @@ def _copy(part: Any) -> Any:
     return type(part)(*map(_copy, part)) if isinstance(part, tuple) else part.copy()
 
 
-def prepare(scenario: Scenario, times: Times) -> Prepared:
+def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) -> Prepared:
     """Lay out a resolved scenario in memory.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    times : Times
+    most_events : float
+        That are waited for, as far as they are known beforehand.
 
     Raises
     ------
     InputError
-        If it has what this engine does not model.
+        If it has what this engine does not model, or cannot count to.
     """
-    members = check(scenario)
+    members = check(scenario, times.until, most_events)
     single = single_flows(scenario)
     topology = topology_of(single)
     flows = records(layout.FLOW, len(members))
@@ -134,14 +141,17 @@ def _unrolled(ring: Any, head: int) -> Any:
     return np.concatenate([np.roll(ring, -int(head), axis=0), np.zeros_like(ring)])
 
 
-def check(scenario: Scenario) -> list[int]:
-    """Flow class of each single flow of a scenario that this engine models.
+def check(scenario: Scenario, until: float = 0.0, most_events: float = MOST_EVENTS) -> list[int]:
+    """Flow class of each single flow of a scenario that this engine models, and that it runs to a horizon [s].
 
     Raises
     ------
     InputError
-        If it has what this engine does not model.
+        If it has what this engine does not model, or cannot count to.
     """
+    check_bounds(scenario, "hybrid", MOST_FLOWS)
+    check_packet_size(scenario)
+    check_periods(scenario)
     members: list[int] = []
     for i, flow in enumerate(scenario.flows):
         if flow.multiplicity != round(flow.multiplicity):
@@ -157,8 +167,7 @@ def check(scenario: Scenario) -> list[int]:
                 )
         members += [i] * round(flow.multiplicity)
     _refuse(scenario)
-    if len(members) > _MOST_FLOWS:
-        raise InputError(f"flows: {len(members)} are more than the hybrid engine takes ({_MOST_FLOWS})")
+    check_events(scenario, until, most_events)
     return members
 
 

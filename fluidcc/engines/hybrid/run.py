@@ -18,6 +18,7 @@ from fluidcc.engines.hybrid.layout import Sim
 from fluidcc.engines.hybrid.statistics import distribution
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.run import horizon_and_window, seed_of, times_of
+from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema
 from fluidcc.results.metrics import jain, rate_gap
@@ -26,6 +27,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, show
 
 _AT_ONCE = 1 << 19  # events between reports
+_STILL = 1 << 22  # events at one instant: flows are at most `MOST_FLOWS`, and each does a few things at once
 
 
 def simulate(
@@ -80,9 +82,18 @@ def unsampled(until: Any, window: Any) -> Times:
     return Times(seconds, opens, closes, math.inf)
 
 
-def execute(prepared: Prepared, seed: int, *, report: Callable[[float], None] | None = None) -> tuple[Sim, float]:
-    """Run to the horizon; the memory at the end, and the seconds that the loop took."""
+def execute(
+    prepared: Prepared, seed: int, *, report: Callable[[float], None] | None = None, most: float = math.inf
+) -> tuple[Sim, float]:
+    """Run to the horizon; the memory at the end, and the seconds that the loop took.
+
+    Raises
+    ------
+    InputError
+        If it takes more than ``most`` events, or time stands still: what cannot go on must not go on for ever.
+    """
     sim, wall = prepared.seeded(seed), 0.0
+    last, then = -1.0, 0  # an instant, and how many events there had been as it came
     while True:
         began = time.perf_counter()
         status = run(sim, _AT_ONCE)
@@ -91,8 +102,17 @@ def execute(prepared: Prepared, seed: int, *, report: Callable[[float], None] | 
             return sim, wall
         if status != layout.RUNNING:
             sim = grown(sim, status)
+        now, events = float(sim.core[0].now), int(sim.core[0].events)
+        if now > last:
+            last, then = now, events
+        if events > most or events - then > _STILL:
+            how = "takes too many to wait for" if events > most else "stands still"
+            raise InputError(
+                f"values: after {events:.2g} events the hybrid is at {show(now, TIME)} of "
+                f"{show(prepared.times.until, TIME)}, and {how}; write values nearer to a network's, or a shorter until"
+            )
         if report is not None:
-            report(min(float(sim.core[0].now) / prepared.times.until, 1.0))
+            report(min(now / prepared.times.until, 1.0))
 
 
 def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:

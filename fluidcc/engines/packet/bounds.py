@@ -1,4 +1,7 @@
-"""How far the packet engine counts: picoseconds, bytes and numbers are int64, with room for sums."""
+"""How far the packet engine counts: picoseconds, bytes and numbers are int64, with room for sums.
+
+The hybrid counts as far, in doubles: beyond, they do not tell the times of two packets apart.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,18 @@ from fluidcc.units import COUNT, RATE, SIZE, TIME, show
 MOST_TIME = 1e6  # s
 MOST_FLOWS = 1 << 20
 LARGEST_PACKET = 1 << 16  # bytes
-_MOST = {TIME: MOST_TIME, SIZE: 1e18, COUNT: 1e18}
+_MOST = {TIME: MOST_TIME, SIZE: 1e18, COUNT: 1e18, RATE: 1e19}
 
 
-def check_bounds(scenario: Scenario) -> None:
-    """Refuse a scenario with a number that the engine cannot count to; infinity has a meaning of its own.
+def check_bounds(scenario: Scenario, engine: str = "packet", most_flows: int = MOST_FLOWS) -> None:
+    """Refuse a scenario with a number that an engine cannot count to; infinity has a meaning of its own.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    engine : {"packet", "hybrid"}
+    most_flows : int
+        That the engine takes.
 
     Raises
     ------
@@ -32,18 +42,36 @@ def check_bounds(scenario: Scenario) -> None:
             most, value = _MOST.get(spec.dimension), getattr(part, name)
             if most is not None and isinstance(value, (int, float)) and most < abs(value) < math.inf:
                 raise InputError(
-                    f"{where}{name}: {show(value, spec.dimension)} is more than the packet engine counts to "
+                    f"{where}{name}: {show(value, spec.dimension)} is more than the {engine} engine counts to "
                     f"({show(most, spec.dimension)}); write less, or engine='fluid'"
                 )
     for i, link in enumerate(scenario.links):
         if LARGEST_PACKET / link.rate > MOST_TIME:
             raise InputError(
-                f"link {i} rate: {show(link.rate, RATE)} is too slow for the packet engine, which counts to "
+                f"link {i} rate: {show(link.rate, RATE)} is too slow for the {engine} engine, which counts to "
                 f"{show(MOST_TIME, TIME)}; write more, or engine='fluid'"
             )
     count = sum(flow.multiplicity for flow in scenario.flows)
-    if count > MOST_FLOWS:
-        raise InputError(f"flows: {count:.7g} are more than the packet engine takes ({MOST_FLOWS})")
+    if count > most_flows:
+        raise InputError(f"flows: {count:.7g} are more than the {engine} engine takes ({most_flows})")
+
+
+def check_packet_size(scenario: Scenario) -> None:
+    """Refuse a packet that is none.
+
+    Raises
+    ------
+    InputError
+    """
+    if not 1 <= scenario.packet_size <= LARGEST_PACKET or scenario.packet_size != round(scenario.packet_size):
+        raise InputError(
+            f"packet_size: {show(scenario.packet_size, SIZE)} is no packet; write a whole number of bytes from 1 B to "
+            f"{LARGEST_PACKET} B"
+        )
+    if scenario.header_bytes > LARGEST_PACKET:
+        raise InputError(
+            f"header_bytes: {show(scenario.header_bytes, SIZE)} are no header; write at most {LARGEST_PACKET} B"
+        )
 
 
 def _within(flows: Sequence[Flow]) -> bool:

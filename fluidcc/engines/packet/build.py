@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.packet import dispatch, layout, loop
-from fluidcc.engines.packet.bounds import LARGEST_PACKET, check_bounds
+from fluidcc.engines.packet.bounds import check_bounds, check_packet_size
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.followers import followers_of
@@ -228,11 +228,7 @@ def ack_size(scenario: Scenario, flow: Flow) -> int:
 
 
 def _check_sizes(scenario: Scenario) -> None:
-    if not 1 <= scenario.packet_size <= LARGEST_PACKET or scenario.packet_size != round(scenario.packet_size):
-        raise InputError(
-            f"packet_size: {show(scenario.packet_size, SIZE)} is no packet; write a whole number of bytes from 1 B to "
-            f"{LARGEST_PACKET} B"
-        )
+    check_packet_size(scenario)
     largest = max(_sizes(scenario))
     if scenario.buffer < largest:
         raise InputError(

@@ -20,6 +20,7 @@ _SAME = 1e-9  # of a period: rounding of times that are equal
 _TIE = 1e-12  # s; times add up rounding over a run
 
 ONLY = {"variant": "paper", "win": False, "tcd": False}
+PACED_BY = ("timer", "byte_counter")
 
 STATE = np.dtype(
     [

@@ -24,6 +24,7 @@ STATE = np.dtype(
 )
 
 OBSERVABLES: dict[str, tuple[str, str]] = {}
+PACED_BY = ("repeat",)
 
 
 def fill(parameters: NoControl, flow: Any, me: Any) -> None:

@@ -1,0 +1,52 @@
+"""Files that are chosen on the page: what is refused is called by the file's own name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fluidcc.explorer.settings import Setting
+
+pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+
+from fluidcc.explorer import devices
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+
+
+def load(**files: tuple[str, bytes | None]) -> tuple[str, list[Setting]]:
+    """What the page says of some files, and the setting that it takes."""
+    taken: list[Setting] = []
+    made = devices.Devices(taken.append)
+    for which, (name, content) in files.items():
+        widget = getattr(made, f"_{which}")
+        widget.param.update(filename=name, value=content)  # Panel has None for an empty file
+        assert name in str(made._found.object)
+    made._load()
+    return str(made._found.object), taken
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"switch": ("my_leaf.json", b"{")}, "my_leaf.json"),
+        ({"switch": ("my_leaf.json", None)}, "my_leaf.json"),
+        ({"nic": ("my_nic.txt", b"rpg_gd = many")}, "my_nic.txt"),
+        ({"nic": ("my_nic.txt", None)}, "my_nic.txt"),
+        ({}, "none is chosen"),
+    ],
+)
+def test_files_are_refused_by_their_own_names(files: dict[str, tuple[str, bytes | None]], says: str) -> None:
+    said, taken = load(**files)
+    assert "devices-error" in said
+    assert f'id="devices-error">{says}' in said or f"files: {says}" in said
+    assert taken == []
+
+
+def test_two_files_may_have_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "_findings", lambda *given: '<div id="findings">audited</div>')  # takes its time
+    switch, nic = ((SAMPLE / name).read_bytes() for name in ("config_db.json", "nic.txt"))
+    said, taken = load(switch=("same", switch), nic=("same", nic))
+    assert 'id="findings"' in said
+    assert taken[0].preset == "vendor"
