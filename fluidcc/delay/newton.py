@@ -70,9 +70,14 @@ def newton(equation: Equation, x: Array, vectors: Array) -> Found:
 def _from(kernels: Kernels, begin: Any, vector: Any) -> tuple[Any, Any, Any, Any]:
     """The parts of `Found`, and 0 where that is what it is but for rounding."""
     x, *rest = _newton(kernels, begin, vector, jnp.abs(begin))
-    zero = jnp.where(jnp.abs(x) <= _SHORT * _scale(begin, jnp.ones_like(x)), 0.0, x)
+    return _with_zeros(kernels, x, vector, _scale(begin, jnp.ones_like(x))), *rest
+
+
+def _with_zeros(kernels: Kernels, x: Any, vector: Any, scale: Any) -> Any:
+    """An equilibrium with 0 where it is that, and something else by rounding alone."""
+    zero = jnp.where(jnp.abs(x) <= _SHORT * scale, 0.0, x)
     better = (jnp.abs(kernels.still(zero, vector)) <= jnp.abs(kernels.still(x, vector))).all()
-    return jnp.where(better & _same(kernels, x, zero, vector), zero, x), *rest
+    return jnp.where(better & _same(kernels, x, zero, vector), zero, x)
 
 
 def same(equation: Equation, x: Array, others: Array) -> Array:
@@ -172,7 +177,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
     still = jnp.zeros_like(x)
     way = _Way(0, 0.0, _FIRST, x, tangent_at(x, begin, still), _scale(x, first.units), jnp.asarray(False))
     way = lax.while_loop(goes_on, attempt, jax.tree.map(jnp.asarray, way))
-    return way.x, way.share >= 1.0, way.loose
+    return _with_zeros(kernels, way.x, end, way.scale), way.share >= 1.0, way.loose
 
 
 def _nearby(one: Any, other: Any, share: float, blur: Any) -> Any:
