@@ -26,10 +26,8 @@ _SMALLER = 8  # times a tenth of it, where that is too far already
 _STEPS = 300
 _LONGEST, _SHORTEST = 2.0, 1e-3  # a step, of the last one
 _BENT = 0.3  # of a step: how far from its end the solution may be
-_SHORT, _TURNED = (
-    0.125,
-    1.0,
-)  # steps of the last one, and how far then: it goes on as the last step, which may have bent
+_SHORT = 0.125  # of the last step; a shorter one begins as the last one ended, which may have bent:
+_TURNED = 1.0  # of such a step
 _AWAY = 30.0  # of the way to go, beyond the value's own size: so far off a branch is given up
 _NEAREST = 1e-7  # of the parameter: less, and a cycle is not told from rounding
 _ON_AXIS = 1e-6  # of the equation's gains: less, and a root is there
