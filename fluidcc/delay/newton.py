@@ -29,13 +29,14 @@ _SCALINGS = 8
 _TINY = 1e-290  # what falls towards 0 ends below that
 _STEADY = 0.1  # relative change of the slope over a step
 _HELPS = 0.3  # of the residual: where the slope is steady, a step leaves less
-_SHORT = 1e-10  # of what a state began with: a step that rounding may be all of
+_SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
 _PLACES = np.array([0.25, 0.5, 0.75, 1.0])  # on the way between two equilibria
 _HALF = 0.5  # change of the slope there, relative
 _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters to another, of its length
-_ATTEMPTS = 600
-_BENDS = 0.6  # how far a step may end from where the tangent leads, of the longer tangent
-_BESIDE = 0.01  # or of the state
+_ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: a kink of the function
+_ATTEMPTS = 10_000
+_ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
+_CORRECTIONS = np.array([0.0, 1.0, 2.0])  # and so many corrections off the tangent
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 
 
@@ -83,8 +84,8 @@ def _with_zeros(kernels: Kernels, x: Any, vector: Any, scale: Any) -> Any:
 def same(equation: Equation, x: Array, others: Array) -> Array:
     """Whether others (batch, n) are the equilibrium x (n,), and rounding alone lies between.
 
-    Along the way from one equilibrium to another the slope, applied to the way, averages to 0 in every state; so if one
-    state's hardly changes, there is no other.
+    Along the way from one equilibrium to another the slope, applied to the way, averages to 0; so if it hardly changes,
+    there is no other.
     """
     kernels = equation.kernels
     solve = kernels.once("same", lambda: jax.jit(jax.vmap(lambda *given: _same(kernels, *given))))
@@ -98,17 +99,17 @@ def same(equation: Equation, x: Array, others: Array) -> Array:
 def _same(kernels: Kernels, x: Any, other: Any, vector: Any) -> Any:
     at, way = _slope(kernels, x, vector), other - x
     slope = jax.vmap(jax.jacfwd(lambda x: kernels.still(x, vector)))(x + _PLACES[:, None] * way)
-    changes = jnp.abs(slope @ way @ at.inverse.T - way).max(axis=0)
-    return (changes < _HALF * jnp.abs(way)).any() & ~at.singular
+    changes = jnp.abs((slope @ way @ at.inverse.T - way) / at.units).max()
+    return (changes < _HALF * jnp.abs(way / at.units).max()) & ~at.singular
 
 
-def followed(equation: Equation, x: Array, vectors: Array, begin: Array | None = None) -> tuple[Array, Array, Array]:
+def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """The equilibrium (n,) of the equation's own parameters, followed to others (batch, m) on straight ways.
 
-    Each step begins where the tangent leads. It counts if it ends near there, and if Newton's method leads from there
-    back to where it came from: beyond a fold, or near another equilibrium, it may find that one. Else the step is
-    halved. One that has others next to it all along (`Found.singular`) counts while it stays where it is: nothing tells
-    which of them it would be elsewhere.
+    Each step begins where the tangent leads. It counts if the slope hardly changes along it and about it, so that there
+    is one equilibrium to be found (Kantorovich), and if Newton's method leads from there back to where it came from.
+    Else the step is halved. One that has others next to it all along (`Found.singular`) counts while it stays where it
+    is: nothing tells which of them it would be elsewhere.
 
     Returns
     -------
@@ -130,6 +131,7 @@ class _Way(NamedTuple):
     step: Any
     x: Any
     tangent: Any  # change of x over the whole way
+    inverse: Any  # of the slope
     scale: Any  # the largest |x| so far
     loose: Any
 
@@ -137,10 +139,32 @@ class _Way(NamedTuple):
 def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
     first, direction = _slope(kernels, x, begin), end - begin
 
-    def tangent_at(x: Any, vector: Any, before: Any) -> Any:
+    def tangent_at(x: Any, vector: Any, before: Any) -> tuple[Any, Any]:
         at = _slope(kernels, x, vector)
         tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(x, v))(vector) @ direction)
-        return jnp.where(at.singular | ~jnp.isfinite(tangent).all(), before, tangent)  # at a crossing of branches
+        size = jnp.abs(tangent / at.units)
+        tangent = jnp.where(size <= _SHORT * size.max(), 0.0, tangent)  # rounding would lead away from a state of 0
+        crossed = at.singular | ~jnp.isfinite(tangent).all()  # branches cross here
+        return jnp.where(crossed, before, tangent), at.inverse
+
+    def is_steady(now: _Way, step: Any) -> tuple[Any, Any]:
+        """Whether the slope is, along the tangent and about it; and how long a correction is at its end, in units."""
+        vectors = begin + (now.share + _ALONG * step)[:, None] * direction
+        ahead = now.x + (_ALONG * step)[:, None] * now.tangent
+        off = -jax.vmap(kernels.still)(ahead, vectors) @ now.inverse.T
+        slopes = jax.vmap(jax.jacfwd(kernels.still))
+        own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
+
+        def change(times: Any) -> Any:
+            return (
+                jnp.abs(
+                    (now.inverse @ (slopes(ahead + times * off, vectors) - own)) * first.units / first.units[:, None]
+                )
+                .sum(axis=-1)
+                .max()
+            )
+
+        return jax.vmap(change)(_CORRECTIONS).max() <= _HALF, jnp.abs(off[-1] / first.units).max()
 
     def attempt(now: _Way) -> _Way:
         share = jnp.minimum(now.share + now.step, 1.0)
@@ -149,16 +173,20 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         ahead = now.x + step * now.tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
+        steady, correction = is_steady(now, step)
+        # Where the slope tells nothing, the way back must be found without the tangent's help.
+        tangents_back = jnp.where(steady, step, 0.0) * now.tangent
+
         def there_and_back(x: Any, vector: Any) -> Any:
             found = _newton(kernels, x, vector, scale)
-            return found[0], found
+            return found[0] - tangents_back, found
 
         _, (ends, found, blurs, singulars) = lax.scan(there_and_back, ahead, jnp.stack([after, before]))
         (new, back), blur, singular = ends, blurs[0], singulars[0]
-        tangent = tangent_at(new, after, now.tangent)
-        long = step * jnp.maximum(jnp.abs(tangent), jnp.abs(now.tangent))
-        room = _BENDS * long + _BESIDE * jnp.abs(new) + 2 * blur + _TINY
-        good = found.all() & _nearby(back, now.x, _BACK, blur) & (jnp.abs(new - ahead) <= room).all()
+        tangent, inverse = tangent_at(new, after, now.tangent)
+        off = jnp.abs((new - ahead) / first.units).max()
+        close = (off <= 2 * correction) | _nearby(new, ahead, _NEAR, blur)
+        good = found.all() & _nearby(back, now.x, _BACK, blur + _SHORT * scale) & ((close & steady) | (step <= _ABRUPT))
         moved = good & first.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
         good = good & ~moved
         return _Way(
@@ -167,6 +195,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
             jnp.where(good, 2 * step, jnp.where(moved, 0.0, step / 2)),
             jnp.where(good, new, now.x),
             jnp.where(good, tangent, now.tangent),
+            jnp.where(good, inverse, now.inverse),
             jnp.where(good, jnp.maximum(now.scale, jnp.abs(new)), now.scale),
             now.loose | moved,
         )
@@ -175,7 +204,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         return (now.share < 1.0) & (now.step >= _LEAST) & (now.attempts < _ATTEMPTS)
 
     still = jnp.zeros_like(x)
-    way = _Way(0, 0.0, _FIRST, x, tangent_at(x, begin, still), _scale(x, first.units), jnp.asarray(False))
+    way = _Way(0, 0.0, _FIRST, x, *tangent_at(x, begin, still), _scale(x, first.units), jnp.asarray(False))
     way = lax.while_loop(goes_on, attempt, jax.tree.map(jnp.asarray, way))
     return _with_zeros(kernels, way.x, end, way.scale), way.share >= 1.0, way.loose
 

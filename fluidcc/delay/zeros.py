@@ -14,7 +14,7 @@ import numpy as np
 from fluidcc.delay.checks import Array
 from fluidcc.theory.delay_systems.delay_system import DelaySystem
 
-_SINGULAR = 1e-9  # least over largest singular value, scaled: a matrix without inverse, but for where it was taken
+_SINGULAR = 1e-12  # least over largest singular value, scaled: a matrix without inverse, but for where it was taken
 _ZERO = 1e-7  # of |A0| + sum |A_k|: a double root that is 0 is found to the square root of rounding
 _SAMPLES = 16
 _SCALINGS = 8
@@ -74,7 +74,8 @@ def without(s: Array, zeros: int, sizes: Array) -> Array:
     modulus = np.where(np.isfinite(s), np.abs(s), np.inf)
     order = np.argsort(modulus, axis=-1, kind="stable")[:, :zeros]
     rows = np.arange(len(s))[:, None]
+    near = max(_ZERO, 10 * float(np.finfo(float).eps) ** (1 / zeros))  # what rounding makes of so many at one place
     gone = np.zeros(s.shape, bool)
-    gone[rows, order] = modulus[rows, order] <= _ZERO * np.maximum(sizes, 1e-300)[:, None]
+    gone[rows, order] = modulus[rows, order] <= near * np.maximum(sizes, 1e-300)[:, None]
     kept = np.where(gone, complex(np.nan, np.nan), s)
     return np.take_along_axis(kept, np.argsort(gone, axis=-1, kind="stable"), axis=-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import lambertw
 
 import fluidcc as fc
 from fluidcc.delay import Equation
@@ -36,6 +37,10 @@ RIVALS = Equation(
     {"a": 0.7, "K": 100.0, "s": 0.3, "b": 0.4, "M": 46.0},
     states=["x", "y"],
 )
+# Two equilibria on parabolas, one beside the other.
+PARALLEL = Equation(
+    lambda t, x, past, p: [-(past[0][0] - p.q**2) * (past[0][0] - p.q**2 + p.g)], [1.0], {"q": 0.0, "g": 0.1}
+)
 
 
 def test_no_other_is_taken_for_it() -> None:
@@ -51,6 +56,24 @@ def test_no_other_is_taken_for_it() -> None:
         assert one.value == pytest.approx(wanted, rel=EXACT)
         assert one.state == pytest.approx([wanted], rel=EXACT)
     assert fc.delay.crossings(LOCKED, "w", (46, 55.5), at=[0]) == []
+
+
+@pytest.mark.parametrize("gap", [0.1, 1e-4])
+def test_two_that_turn_together_are_told_apart(gap: float) -> None:
+    """Parallel parabolas: the upper one is stable, the lower one is not."""
+    q = np.linspace(0, 1, 101)
+    found = fc.delay.chart(PARALLEL.at(g=gap), {"q": q}, at=[0.0]).dataset
+    assert (found["reason"] == "ok").all()
+    assert found["state_x"].values == pytest.approx(q**2, abs=1e-3 * gap)
+    assert found["root"].values == pytest.approx(float(lambertw(-gap).real), rel=1e-3)  # s = -g e^-s
+
+
+def test_a_way_that_turns_back_and_forth() -> None:
+    """15 sin w, and all of its neighbours 2 pi apart."""
+    swings = Equation(lambda t, x, past, p: [-jnp.sin(past[0][0] - 15 * jnp.sin(p.w))], [0.1], {"w": 0.0})
+    w = np.linspace(0, 20, 101)
+    found = fc.delay.chart(swings, {"w": w}, at=[0.0]).dataset
+    assert found["state_x"].values == pytest.approx(15 * np.sin(w), abs=1e-9)
 
 
 def test_next_to_another_it_goes_on() -> None:
@@ -131,6 +154,48 @@ def test_a_slow_root_beside_a_kept_sum() -> None:
     assert found["root"].values == pytest.approx([-2, -1, 1, 2], abs=1e-5)
     (one,) = fc.delay.crossings(beside, "p", (-2, 2), at=[0, 0, 0])
     assert (one.value, one.unstable) == (pytest.approx(0, abs=1e-5), 1)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e9])
+def test_a_sum_that_is_nearly_kept_is_not_kept(rate: float) -> None:
+    """What is exchanged grows at p / 2."""
+    leaks = Equation(
+        lambda t, x, past, p: [p.K * (x[1] - x[0]) + p.p * past[0][0], p.K * (x[0] - x[1])],
+        ["lag"],
+        {"p": -1.0, "K": rate, "lag": 1 / rate},
+        states=["a", "b"],
+    )
+    found = fc.delay.chart(leaks, {"p": [-1.0, 1.0]}, at=[0, 0]).dataset
+    assert found.attrs["roots_at_0"] == 0
+    assert found["root"].values == pytest.approx([-0.5, 0.5], abs=1e-3)
+
+
+def test_three_roots_at_0_are_left_out() -> None:
+    """A chain of three that keeps its last state, mixed, and one state of its own."""
+    mix = np.array([[1, 0.3, 0.2], [0.1, 1, 0.7], [0.5, 0.2, 1]])
+    chain = mix @ np.diag([1.0, 1.0], 1) @ np.linalg.inv(mix)
+    four = Equation(
+        lambda t, x, past, p: [*(chain @ jnp.stack([x[0], x[1], x[2]])), p.r * past[0][3]],
+        [0.01],
+        {"r": -1.0},
+        states=["a", "b", "c", "d"],
+    )
+    found = fc.delay.chart(four, {"r": [-1.0, -0.1, 0.1]}, at=[0] * 4).dataset
+    assert found.attrs["roots_at_0"] == 3
+    assert found["root"].values == pytest.approx([-1.0101527, -0.1001002, 0.0999002], rel=1e-6)
+
+
+def test_two_in_one_state_and_rounding_in_another_are_two() -> None:
+    two = Equation(
+        lambda t, x, past, p: [p.a - x[0] / (1 + x[0]) + 0 * past[0][0], x[1] * (p.g - x[1]) / p.g],
+        [1.0],
+        {"a": 0.5, "g": 1e-6},
+        states=["x", "y"],
+    )
+    for a in np.linspace(0.3, 0.9, 12):
+        found = fc.delay.equilibria(two.at(a=a), {"x": (0, 20), "y": (-2, 2)}, starts=64)
+        wanted = np.array([[a / (1 - a), 0], [a / (1 - a), 1e-6]])
+        assert found[np.argsort(found[:, 1])] == pytest.approx(wanted, rel=1e-9, abs=1e-15)
 
 
 def test_roots_that_cross_to_and_fro_are_refused() -> None:
