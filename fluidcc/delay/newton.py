@@ -204,7 +204,16 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         return (now.share < 1.0) & (now.step >= _LEAST) & (now.attempts < _ATTEMPTS)
 
     still = jnp.zeros_like(x)
-    way = _Way(0, 0.0, _FIRST, x, *tangent_at(x, begin, still), _scale(x, first.units), jnp.asarray(False))
+    leads = jnp.isfinite(direction).all()  # what traces a boundary may ask for what is no number
+    way = _Way(
+        0,
+        0.0,
+        jnp.where(leads, _FIRST, 0.0),
+        x,
+        *tangent_at(x, begin, still),
+        _scale(x, first.units),
+        jnp.asarray(False),
+    )
     way = lax.while_loop(goes_on, attempt, jax.tree.map(jnp.asarray, way))
     return _with_zeros(kernels, way.x, end, way.scale), way.share >= 1.0, way.loose
 
