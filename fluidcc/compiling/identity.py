@@ -1,9 +1,9 @@
 """What a compiled function depends on, as one digest: its code as it is now, and the shapes of its arguments.
 
-The name of the folder holds the versions and a hash of all sources. That is not enough: who replaces a function or a
-constant of fluidcc in a running process must neither be given what the sources say, nor leave behind what others would
-then be given. So the digest is of the objects themselves: the bytecode of the function and of all that it names, and
-the constants there.
+A hash of the sources would not do: who replaces a function or a constant of fluidcc in a running process must neither
+be given what the sources say, nor leave behind what others would then be given; and an edit in a room that a function
+does not use must leave its file valid. So the digest is of the objects themselves: the bytecode of the function and of
+all that it names, and the constants there. Of a module that is imported within a function it is the source.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import hashlib
 import sys
 import types
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 from jax.core import Tracer
 
+from fluidcc.compiling.dependencies import file_of
 from fluidcc.schemes import registry
 
 # Of these, whose versions are in the folder's name, the names alone.
@@ -45,25 +47,29 @@ def digest_of(*parts: str) -> str:
 
 
 def code_of(functions: Iterable[Any], classes: Iterable[type], rooms: tuple[str, ...] = ("fluid",)) -> str:
-    """Digest of functions and of all that they name, of classes, and of the schemes' modules that go with these.
+    """Digest of functions and of all that they name, of classes, and of the schemes' modules that go with these."""
+    return reader_of(functions, classes, rooms).digest.hexdigest()
 
-    Modules that are imported within a function are not followed.
-    """
+
+def reader_of(functions: Iterable[Any], classes: Iterable[type], rooms: tuple[str, ...] = ("fluid",)) -> Reader:
+    """As `code_of`, with the code that was read."""
     classes = sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))
     known = {*registry.built_in(), *(each.name for each in registry.outside())}
     names = sorted({str(name) for cls in classes if (name := getattr(cls, "name", None)) in known})
     modules = [registry.scheme(name).module(room) for name in names for room in rooms]
-    reader = _Reader()
+    reader = Reader()
     for each in (*functions, *classes, *modules):
         reader.read(each)
-    return reader.digest.hexdigest()
+    return reader
 
 
-class _Reader:
+class Reader:
     """Goes through objects, each once, in an order that is the same in every process."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
+        self.codes: set[types.CodeType] = set()
+        self.files: set[str] = set()  # read as text
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that no other object gets the same id
 
@@ -107,6 +113,7 @@ class _Reader:
             self.read(each)
 
     def _code(self, code: types.CodeType) -> None:
+        self.codes.add(code)
         self._note("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
         self._note(code.co_argcount, code.co_kwonlyargcount, code.co_flags)
         self._several("constants", code.co_consts)
@@ -126,6 +133,9 @@ class _Reader:
             if name in function.__globals__:
                 self._note("global", name)
                 self.read(function.__globals__[name])
+        for path in _imported(function.__code__):
+            self.files.add(str(path))
+            self._note("imports", path.name, path.read_bytes())
 
     def _module(self, module: types.ModuleType) -> None:
         self._note("module", module.__name__)
@@ -172,6 +182,14 @@ def _names(code: types.CodeType) -> list[str]:
         if isinstance(each, types.CodeType):
             found += _names(each)
     return list(dict.fromkeys(found))
+
+
+def _imported(code: types.CodeType) -> list[Path]:
+    """Sources of what code imports of fluidcc as it runs; of a package, those of its modules that the code names."""
+    names = _names(code)
+    wanted = [name for name in names if name.partition(".")[0] == "fluidcc"]
+    files = [file_of(each) for name in wanted for each in (name, *(f"{name}.{other}" for other in names))]
+    return [file for file in files if file is not None]
 
 
 def _outside(module: str | None) -> bool:

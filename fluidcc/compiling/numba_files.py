@@ -7,6 +7,8 @@ and one that somebody planted is executed.
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import functools
 import hashlib
 import os
 import pickle
@@ -108,3 +110,18 @@ def keep(dispatcher: Any, place: Path) -> None:
         cache = _Cache(dispatcher.py_func)
         os.chmod(cache.cache_path, 0o700)  # Numba makes it as the umask says
         dispatcher._cache = cache
+        dispatcher.compile = _in_turn(dispatcher.compile, Path(cache.cache_path) / f"{dispatcher.__name__}.lock")
+
+
+def _in_turn(compile: Callable[..., Any], lock: Path) -> Callable[..., Any]:
+    """Let one process at a time compile or load a function: a minute of work, which the others then find done."""
+
+    @functools.wraps(compile)
+    def alone(*arguments: Any) -> Any:
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # the folder is gone or full: each for itself
+                file = held.enter_context(open(lock, "wb"))
+                fcntl.flock(file, fcntl.LOCK_EX)
+            return compile(*arguments)
+
+    return alone

@@ -44,7 +44,7 @@ def place() -> Path | None:
 
 @functools.cache
 def _version() -> str:
-    """Digest of all that no key of a function holds: our sources, versions, the processor."""
+    """Digest of all that no key of a function holds: versions and the processor. Its sources are in the key."""
     versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")]
     parts = (
         fluidcc.__version__,
@@ -52,7 +52,6 @@ def _version() -> str:
         platform.python_version(),
         *folder.processor(),
         str(_cores()),
-        sources(),
     )
     return digest_of(*parts)[:16]
 

@@ -1,8 +1,9 @@
-"""Compiling the engine, and keeping what was compiled.
+"""Compiling an engine, and keeping what was compiled.
 
 Numba notices an edit of the function that it cached, but not one of a function in another file that it calls:
-it would run stale physics. The cache folder is therefore named after a hash of all sources of the engine and of
-the schemes' packet sides, and of the versions and switches that change the machine code.
+it would run stale physics. The folder of a compiled loop is therefore named after a hash of the files that the loop is
+made of: those that its module imports of engines and schemes, the sides of schemes if it calls them, and of the
+versions and switches that change the machine code. An edit in one engine leaves the others' files valid.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numba
 from numba.core import config as _numba_config
 
 from fluidcc.compiling import folder, numba_files
-from fluidcc.engines.packet.sources import sources_of
+from fluidcc.compiling.dependencies import files_behind
 from fluidcc.schemes import registry
 
 config: Any = _numba_config  # its attributes are made at import
@@ -27,33 +28,35 @@ _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 # What Python never calls needs no code that takes a whole `Sim` apart: half the time to compile.
 _NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _F = TypeVar("_F", bound=Callable[..., Any])
+# Modules of a scheme's package that an engine calls, by its folder.
+_SIDES = {"packet": ("packet",), "hybrid": ("hybrid",), "flow_level": ("flow_level", "hybrid")}
+_ENGINES = "fluidcc.engines"
 
 
-def sources() -> list[Path]:
-    """Files that the machine code depends on."""
-    here = Path(__file__).parent
+def sources(*modules: str) -> list[Path]:
+    """Files that the machine code of modules of engines depends on; of all engines if none is named."""
+    modules = modules or tuple(f"{_ENGINES}.{engine}.run" for engine in _SIDES)
     schemes = [*map(registry.scheme, registry.built_in()), *registry.outside()]
-    engines = [
-        *sorted(here.glob("*.py")),
-        *sorted((here.parent / "hybrid").glob("*.py")),
-        *sorted((here.parent / "compiled").glob("*.py")),
-        *sorted((here.parent / "flow_level").glob("*.py")),
-    ]
-    return [*engines, *sources_of([scheme.package for scheme in schemes])]
+    packages = [scheme.package for scheme in schemes]
+    roots = (_ENGINES, "fluidcc.schemes", *packages)
+    found = files_behind(modules, roots)
+    dispatching = {path.parent.name for path in found if path.name == "dispatch.py"}
+    sides = [f"{p}.{side}" for p in packages for engine in sorted(dispatching) for side in _SIDES[engine]]
+    return files_behind([*modules, *sides], roots)
 
 
-def cache_folder() -> str:
-    """Where the compiled engine is kept, or an empty text if nothing can be written or trusted (`compiling.folder`).
+def cache_folder(module: str = f"{_ENGINES}.packet.engine") -> str:
+    """Where a compiled loop of a module is kept, or an empty text if nothing can be written or trusted.
 
-    Another for other schemes.
+    Another for other schemes. See `fluidcc.compiling.folder`.
     """
-    return _folder(tuple(scheme.name for scheme in registry.outside()))
+    return _folder(module, tuple(scheme.name for scheme in registry.outside()))
 
 
 @cache
-def _folder(outside: tuple[str, ...]) -> str:
+def _folder(module: str, outside: tuple[str, ...]) -> str:
     digest = hashlib.sha256(repr(outside).encode())
-    for path in sources():
+    for path in sources(module):
         digest.update(path.name.encode() + path.read_bytes())
     switches = (numba.__version__, platform.python_version(), config.BOUNDSCHECK, config.OPT, folder.processor())
     digest.update(repr(switches).encode())
@@ -61,10 +64,10 @@ def _folder(outside: tuple[str, ...]) -> str:
 
 
 @contextmanager
-def _cache_here() -> Any:
+def _cache_in(place: str) -> Any:
     """Numba reads its cache folder when a function is decorated; others' setting is put back."""
     before = config.CACHE_DIR
-    config.CACHE_DIR = cache_folder()
+    config.CACHE_DIR = place
     try:
         yield
     finally:
@@ -88,9 +91,10 @@ def inlined(function: _F) -> _F:
 def entry(function: _F) -> _F:
     """Compile what Python calls, and keep it in the cache folder; it runs without Python's lock, so in threads."""
     made = numba.njit(**_OPTIONS, nogil=True)(function)
-    if cache_folder() and not config.DISABLE_JIT:
-        with _cache_here():
-            numba_files.keep(made, Path(cache_folder()))
+    place = "" if config.DISABLE_JIT else cache_folder(function.__module__)
+    if place:
+        with _cache_in(place):
+            numba_files.keep(made, Path(place))
     return made  # type: ignore[return-value]
 
 
