@@ -2,6 +2,7 @@
 
 import gc
 import math
+import os
 import signal
 
 import pytest
@@ -36,4 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("markexpr") == "not slow":
+        # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run.
+        os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")

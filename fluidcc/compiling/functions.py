@@ -20,6 +20,7 @@ from jax.core import Tracer
 
 from fluidcc.compiling import store
 from fluidcc.compiling.identity import UnknownError, code_of, digest_of, plain, shape_of, structure_of
+from fluidcc.compiling.settings import XLA_OPTIONS
 
 MOST = 200  # compiled functions that a process holds; a shape of a run needs two
 
@@ -100,7 +101,7 @@ class PerShape:
             return self.function(*values, **switches)
 
         call.__name__ = call.__qualname__ = self.function.__name__
-        found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile()
+        found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile(XLA_OPTIONS)
         if digest is not None:
             store.save(self.name, digest, found)
         return found
@@ -116,7 +117,9 @@ class PerShape:
             return None
         code = code_of([self.function], classes, self.rooms)
         shapes = repr([shape_of(leaf) for leaf in leaves])
-        return digest_of(self.name, repr(self.donate), structure, values, shapes, code, store.context())[:32]
+        return digest_of(
+            self.name, repr(self.donate), structure, values, shapes, code, str(XLA_OPTIONS), store.context()
+        )[:32]
 
 
 def per_shape(
