@@ -27,6 +27,7 @@ import fluidcc
 from fluidcc.compiling import folder
 from fluidcc.compiling.identity import digest_of
 from fluidcc.compiling.loop_flag import ours
+from fluidcc.compiling.settings import XLA_OPTIONS
 
 _CHECK = 32  # bytes of a file that tell whether the rest is whole
 _CALLED = re.compile(r'custom_call_target="([^"]*)"')
@@ -77,7 +78,8 @@ def context() -> str:
     settings = {name: value for name, value in jax.config.values.items() if "cache" not in name and "log" not in name}
     flags = os.environ.get("XLA_FLAGS", "")
     backend = jax.devices()[0].client
-    return repr((sorted(settings.items(), key=repr), flags, backend.platform_version, str(jax.devices()[0])))
+    known = sorted(settings.items(), key=repr)
+    return repr((known, flags, XLA_OPTIONS, backend.platform_version, str(jax.devices()[0])))
 
 
 def load(name: str, digest: str, in_tree: Any) -> Any | None:
