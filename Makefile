@@ -7,6 +7,8 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Workers take whole files, in the order that tests/conftest.py gives them.
+SHARED := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
@@ -35,10 +37,10 @@ demo: venv ## audit a switch's and a NIC's settings, sweep around them, write ou
 	@$(BIN)/python examples/demo.py $(ARGS)
 
 test: venv ## the tests, without the slow ones
-	@$(BIN)/pytest -n $(WORKERS) $(ARGS)
+	@$(BIN)/pytest $(SHARED) $(ARGS)
 
 test-slow: venv ## only the tests marked slow
-	@$(BIN)/pytest -n $(WORKERS) -m slow $(ARGS)
+	@$(BIN)/pytest $(SHARED) -m slow $(ARGS)
 
 mutants: venv ## small mistakes in a copy of the sources: do the tests notice? ARGS="--only NAME", --list, --jobs K
 	@$(BIN)/python -m mutants $(ARGS)

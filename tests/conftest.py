@@ -41,3 +41,30 @@ def pytest_configure(config: pytest.Config) -> None:
         # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run.
         os.environ["XLA_FLAGS"] += " --xla_backend_optimization_level=0"
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
+
+
+# Workers take file after file in this order. One compiles the packet engine at once, a minute's work that it keeps for
+# both, while the other does what needs no packets; then the other engines, and what asks for most shapes before the rest.
+_FIRST = (
+    "engines/packet/test_small_cases",
+    "theory",
+    "delay",
+    "engines/fluid",
+    "engines/hybrid",
+    "engines/flow_level",
+    "claims",
+    "figures",
+    "cli",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    budget = compilations.read()
+
+    def turn(item: pytest.Item) -> tuple[int, int, str]:
+        file = item.nodeid.partition("::")[0]
+        ranks = (rank for rank, start in enumerate(_FIRST) if file.startswith(f"tests/{start}"))
+        return next(ranks, len(_FIRST)), -budget.get(file, 0), file
+
+    items.sort(key=turn)
