@@ -414,6 +414,7 @@ def table(chosen: list[Mutation] | list[Drawn], outcomes: dict[str, Outcome]) ->
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the copies are removed, what runs is ended
     try:
         main()
     except KeyboardInterrupt:
