@@ -105,7 +105,9 @@ class Copy:
                 text=True,
                 start_new_session=True,
             )
-            self.running.stdout.readline()  # type: ignore[union-attr]  # it is ready
+            ready = self.running.stdout.readline()  # type: ignore[union-attr]
+            if '"forks": true' not in ready:
+                print("mutants: forking is not safe here; each run of tests starts Python afresh", file=sys.stderr)
         return self.running
 
     def pytest(

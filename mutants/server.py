@@ -46,7 +46,6 @@ MODULES = [
     "h5py",
     "typer",
     "typer.testing",
-    "diffrax",
     "pymoo",
     "SALib",
     "z3",
