@@ -309,8 +309,9 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="judge what has an outcome too")
     options = parser.parse_args()
     known: list[Mutation] | list[Drawn]
-    known = mutations() if options.drawn is None else draw(ROOT, options.drawn, options.seed)
     wanted = set(options.only or [])
+    rooms = list(wanted) if wanted and wanted <= set(ROOMS) else None
+    known = mutations() if options.drawn is None else draw(ROOT, options.drawn, options.seed, rooms)
     chosen = [m for m in known if not wanted or {m.name, m.room} & wanted]
     unknown = [n for n in options.only or [] if not any(n in (m.name, m.room) for m in known)]
     if unknown:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from mutants import Mutation, Refused, changed_statements, drawing, mutated, mutations, nearest_tests
-from mutants.__main__ import KILLED, REFUSED, SURVIVED, Copy, ordered
-from mutants.drawing import KINDS, Equivalent, draw, is_equivalent, places
+from mutants.__main__ import KILLED, REFUSED, SURVIVED, Copy, Stage, ordered, table
+from mutants.drawing import KINDS, Drawn, Equivalent, draw, is_equivalent, places
 from mutants.keeping import Kept, Outcome
 from mutants.rooms import ROOMS, files_of
 
@@ -102,6 +102,33 @@ def test_what_has_no_end_is_killed(checkout: Copy) -> None:
     endless = dataclasses.replace(PLAIN, before="return 1 if x > 0 else -1", after="while True: pass")
     found = checkout.judge(endless, 3.0, {})
     assert (found.result, "3 s" in found.text) == (KILLED, True)
+
+
+SLOW = """
+import os
+
+def test_slow():
+    while True:
+        pass
+
+def test_quick():
+    assert os.environ["NUMBA_DISABLE_JIT"] == "1"
+
+def test_fails():
+    assert False
+"""
+
+
+def test_what_is_slow_without_machine_code_is_ended_and_the_rest_goes_on(checkout: Copy) -> None:
+    name = "tests/room/test_slow.py"
+    (checkout.place / name).write_text(SLOW)
+    done = checkout.pytest(Stage([name], plain=True), 60.0, each=0.3, go_on=True)
+    assert set(done.seconds) - done.failures == {f"{name}::test_quick"}
+    assert not done.endless
+    done = checkout.pytest(Stage([name], only=[f"{name}::test_slow"]), 60.0, each=0.3)
+    assert (done.failed, done.endless, done.passed) == (f"{name}::test_slow", True, False)
+    done = checkout.pytest(Stage([name], True, without=(f"{name}::test_slow", f"{name}::test_fails")), 60.0)
+    assert done.passed
 
 
 def test_two_modules_of_a_name_are_refused(checkout: Copy) -> None:
@@ -235,3 +262,18 @@ def test_an_outcome_is_kept_until_a_file_that_it_rests_on_changes(tmp_path: Path
     assert again.find("two", "law.py", tests) is None
     (tmp_path / "law.py").write_text("5")
     assert Kept(keep, tmp_path).find("one", "law.py", tests) is None
+
+
+def test_scores_are_by_room_and_survivors_show_their_place_and_change() -> None:
+    drawn = [
+        Drawn(room, f"{room}.py", 7, 0, 1, "a < b", "a <= b", "boundary", "f", f"{room}{k}{'0' * 8}")
+        for room, number in (("one", 3), ("two", 1))
+        for k in range(number)
+    ]
+    results = [KILLED, SURVIVED, REFUSED, KILLED]
+    outcomes = {each.name: Outcome(result, "", 1.0) for each, result in zip(drawn, results, strict=True)}
+    said = "\n".join(table(drawn, outcomes))
+    assert re.search(r"^one +1 of 2 .*\(50 %\); 1 refused$", said, re.MULTILINE)
+    assert re.search(r"^two +1 of 1 .*\(100 %\); 0 refused$", said, re.MULTILINE)
+    assert re.search(r"^2 of 3 .*\(67 %\); 1 refused$", said, re.MULTILINE)
+    assert said.splitlines()[-1].endswith("one.py:7  a < b  ->  a <= b")
