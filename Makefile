@@ -42,7 +42,7 @@ test: venv ## the tests, without the slow ones
 test-slow: venv ## only the tests marked slow
 	@$(BIN)/pytest $(SHARED) -m slow $(ARGS)
 
-mutants: venv ## small mistakes in a copy of the sources: do the tests notice? ARGS="--only NAME", --list, --jobs K
+mutants: venv ## small mistakes in a copy of the sources: do the tests notice? ARGS="--drawn 240 --seed 1", --only NAME, --list, --jobs K
 	@$(BIN)/python -m mutants $(ARGS)
 
 lint: venv ## ruff (rules and format) and pyright

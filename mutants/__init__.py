@@ -66,7 +66,7 @@ class Mutation:
 def mutations() -> list[Mutation]:
     """All of them, table by table."""
     found = []
-    for path in sorted(TABLES.glob("*.toml")):
+    for path in sorted(set(TABLES.glob("*.toml")) - {TABLES / "equivalent.toml"}):
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]:
             tests = tuple(entry.pop("tests"))
             found.append(Mutation(**entry, tests=tests, room=path.stem))
@@ -82,12 +82,7 @@ def source_of(mutation: Mutation, root: Path) -> Path:
         If no module has that name, or several do.
     """
     wanted = RENAMED.get(mutation.module, mutation.module).split(".")
-    found = []
-    for path in sorted((root / "fluidcc").rglob("*.py")):
-        parts = path.relative_to(root).with_suffix("").parts
-        parts = parts[:-1] if parts[-1] == "__init__" else parts
-        if list(parts[-len(wanted) :]) == wanted:
-            found.append(path)
+    found = [path for parts, path in _modules(root) if parts[-len(wanted) :] == wanted]
     if len(found) != 1:
         places = ", ".join(str(path.relative_to(root)) for path in found) or "none"
         raise Refused(f"module {mutation.module} should name one file, and names {places}")
@@ -103,7 +98,7 @@ def mutated(mutation: Mutation, root: Path) -> str:
         If the text before is not there exactly once, or nothing would change.
     """
     path = source_of(mutation, root)
-    text = path.read_text(encoding="utf-8")
+    text = _text(path, path.stat().st_mtime_ns)
     count = text.count(mutation.before)
     if count != 1:
         raise Refused(f"its text occurs {count} times in {path.relative_to(root)}, not once")
@@ -124,15 +119,64 @@ def nearest_tests(mutation: Mutation, root: Path) -> list[str]:
     found = []
     for test in mutation.tests:
         name, colons, function = test.partition("::")
-        paths = sorted((root / "tests").rglob(name))
+        paths = [path for path in _tests(root) if path.as_posix().endswith(f"/{name}")]
         if len(paths) != 1:
             raise Refused(f"tests: {len(paths)} files are named {name}, not one")
-        if function and function not in _functions(paths[0].read_text(encoding="utf-8")):
+        if function and function not in _functions(_text(paths[0], paths[0].stat().st_mtime_ns)):
             raise Refused(f"tests: {name} has no function {function}")
         found.append(f"{paths[0].relative_to(root)}{colons}{function}")
     if not found:
         raise Refused("tests: there are none")
     return found
+
+
+def changed_statements(mutation: Mutation, root: Path) -> str:
+    """Statements of the module that a mutation changes, whole, as they are then: Python if and only if the file is."""
+    path = source_of(mutation, root)
+    text, changed = _text(path, path.stat().st_mtime_ns), mutated(mutation, root)
+    at = text.index(mutation.before)
+    begin, end = _around(text, at, at + len(mutation.before))
+    return changed[begin : end + len(changed) - len(text)]
+
+
+@functools.cache
+def _statement_lines(text: str) -> list[tuple[int, int]]:
+    """First and last line of each statement of a module, decorators among them."""
+    return [
+        (min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]), node.end_lineno or 0)
+        for node in ast.parse(text).body
+    ]
+
+
+def _around(text: str, begin: int, end: int) -> tuple[int, int]:
+    """The part of a text between two positions, extended to whole statements."""
+    lines = text.splitlines(keepends=True)
+    first, last = text.count("\n", 0, begin) + 1, text.count("\n", 0, end) + 1
+    for low, high in _statement_lines(text):
+        if low <= last and high >= first:
+            first, last = min(first, low), max(last, high)
+    return sum(map(len, lines[: first - 1])), sum(map(len, lines[:last]))
+
+
+@functools.cache
+def _modules(root: Path) -> list[tuple[list[str], Path]]:
+    """Parts of each module's dotted name, and its file. Listed once for each checkout, as tests are."""
+    found = []
+    for path in sorted((root / "fluidcc").rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found.append((list(parts[:-1] if parts[-1] == "__init__" else parts), path))
+    return found
+
+
+@functools.cache
+def _tests(root: Path) -> list[Path]:
+    return sorted(path for path in (root / "tests").rglob("*.py"))
+
+
+@functools.cache
+def _text(path: Path, changed: int) -> str:
+    """The text of a file that was changed at that time, read once."""
+    return path.read_text(encoding="utf-8")
 
 
 @functools.cache
