@@ -117,9 +117,6 @@ def run(job: dict[str, Any]) -> int:
         update("jax_compilation_cache_dir", job["kept"])
         update("jax_persistent_cache_min_compile_time_secs", 0.1)
         update("jax_persistent_cache_enable_xla_caches", "none")
-        with contextlib.suppress(Exception):  # a mistake may be there
-            # Kept under a digest of all sources, which a mistake changes; JAX's own files are under what is compiled.
-            importlib.import_module("fluidcc.compiling.store").place = lambda: None
     signal.signal(signal.SIGPROF, _too_long if job.get("go_on") else signal.SIG_DFL)
     import pytest
 
