@@ -43,8 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
 
 
-# Workers take file after file in this order. One compiles the packet engine at once, a minute's work that it keeps for
-# both, while the other does what needs no packets; then the other engines, and what asks for most shapes before the rest.
+# Workers take file after file in this order. One compiles the packet engine at once, a minute's work that is kept for
+# both, while the other does what needs no packets; then the other engines; what asks for most shapes before the rest.
 _FIRST = (
     "engines/packet/test_small_cases",
     "theory",

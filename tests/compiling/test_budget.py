@@ -55,10 +55,18 @@ def test_more_than_the_budget_fails_the_run_and_says_where(project: pytest.Pytes
     done.stdout.fnmatch_lines(["*test_shapes.py asks for 3 compiled shapes, of a budget of 2*"])
 
 
-def test_what_was_counted_can_be_written_and_others_stay(project: pytest.Pytester) -> None:
-    (project.path / "budget.toml").write_text('"test_other.py" = 7\n')
-    assert project.runpytest_subprocess("--compilations-write").ret == 0
-    assert 'test_other.py" = 7\n"test_shapes.py" = 5' in (project.path / "budget.toml").read_text()
+def test_budgets_of_files_that_exist_only_fall(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Counted are 9, 2 and 4 shapes; the last file is new."""
+    (tmp_path / "tests").mkdir()
+    monkeypatch.setattr(compilations, "BUDGET", tmp_path / "tests" / "budget.toml")
+    for name in ("grown", "shrunk", "new", "other"):
+        (tmp_path / f"{name}.py").touch()
+    compilations.BUDGET.write_text('"grown.py" = 7\n"gone.py" = 7\n"other.py" = 3\n"shrunk.py" = 7\n')
+    count = compilations.Count()
+    for name, shapes in (("grown", 9), ("shrunk", 2), ("new", 4)):
+        count.shapes[f"{name}.py"] = set(map(str, range(shapes)))
+    compilations.BUDGET.write_text(count.budget())
+    assert compilations.read() == {"grown.py": 7, "new.py": 6, "other.py": 3, "shrunk.py": 4}
 
 
 def test_every_budget_is_of_a_file_that_exists() -> None:
