@@ -87,7 +87,7 @@ class Count:
         for file, digests in self.shapes.items():
             known[file] = min(known.get(file, 10**9), len(digests) + _SPARE)
         total = sum(known.values())
-        head = f"# Distinct shapes that a file may ask fluidcc's compiled functions for. They only fall: {total} in all.\n"
+        head = f"# Distinct shapes that a file may ask compiled functions for. They only fall: {total} in all.\n"
         return head + "".join(f'"{file}" = {most}\n' for file, most in sorted(known.items()))
 
 
