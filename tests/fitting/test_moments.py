@@ -41,6 +41,20 @@ def test_a_linear_model_gives_generalised_least_squares() -> None:
     np.testing.assert_allclose(width / (1.96 * deviation), 1.1, atol=0.2)
 
 
+def test_slopes_are_central_differences() -> None:
+    """A square's slope is twice its root; over a box off the middle. Of a quadratic they are exact, up to rounding."""
+    random, step = np.random.default_rng(3), 1e-3
+    points = random.uniform([0.1, 0.5, 0.0], [0.3, 0.9, 0.4], (60, 3))
+    squares = points**2 @ random.normal(size=(3, NUMBERS)) + np.prod(points[:, :2], axis=1)[:, None] + points[:, 2:]
+    model = moments._regress(points, squares, np.zeros(NUMBERS), np.full(NUMBERS, 0.1))
+    at = np.array([0.15, 0.8, 0.1])
+    moved = [(model.misfit((at + side)[None]) - model.misfit((at - side)[None]))[0] for side in step * np.eye(3)]
+    np.testing.assert_allclose(model.jacobian(at), np.transpose(moved) / 2 / step, rtol=1e-8, atol=1e-8)
+    terms = [(moments._terms((at + side)[None]) - moments._terms((at - side)[None]))[0] for side in step * np.eye(3)]
+    np.testing.assert_allclose(moments._slopes(at), np.transpose(terms) / 2 / step, rtol=1e-9, atol=1e-12)
+    assert moments._terms(np.array([[2.0, 3.0]])).tolist() == [[1, 2, 3, 4, 6, 9]]
+
+
 def test_intervals_hold_as_often_as_they_say() -> None:
     truth, held = np.array([0.4, 0.55]), 0
     for k in range(60):
