@@ -37,3 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
+
+
+def pytest_keyboard_interrupt() -> None:
+    """End within seconds: a worker that compiles hears of Ctrl-C only afterwards, and xdist gives it ten to do so."""
+    from xdist.workermanage import NodeManager
+
+    NodeManager.EXIT_TIMEOUT = 1

@@ -154,13 +154,12 @@ def test_packets_contradict_beyond_two_standard_errors() -> None:
     missed = contradictions(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]), present)
     assert len(missed) == 1
     assert "utilisation>=0.99 is missed: 0.97" in missed[0]
-    assert within_errors(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880])) == [
-        "utilisation>=0.99 is missed by packets' mean, 0.9897, by less than two standard errors"
-    ]
+    (said,) = within_errors(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880]))
+    assert all(word in said for word in ("utilisation>=0.99", "0.9897", "less than two standard errors"))
     assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]))  # contradicted
     assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.992, 0.991, 0.993]))
-    worse = contradictions(goal, _packets([150.0, 160.0, 155.0], [0.995, 0.995, 0.995]), present)
-    assert worse == ["queue_bytes.p99 is worse than the present setting's"]
+    (worse,) = contradictions(goal, _packets([150.0, 160.0, 155.0], [0.995, 0.995, 0.995]), present)
+    assert "queue_bytes.p99 is worse" in worse
     # A present setting that leaves the link idle has a short queue for that: nothing to be held to.
     idle = _packets([10.0, 11.0, 12.0], [0.5, 0.5, 0.5])
     assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995]), idle)
@@ -217,6 +216,8 @@ def test_more_is_by_two_standard_errors_of_the_difference_seed_by_seed(worst: bo
     few.metrics["utilisation"] = many.metrics["utilisation"] = np.zeros(3)
     assert contradictions(used, few, many)
     assert not contradictions(used, many, few)
+    ours[0][:, 4] = math.nan  # a seed without a value is no proof that it is as good
+    assert contradictions(goal, of(ours[0] - 9), of(theirs[0]))
 
 
 def test_a_settling_time_is_that_of_the_mean_rates_in_packets_too() -> None:
@@ -244,9 +245,9 @@ def test_more_pauses_than_now_speak_against_a_setting() -> None:
             each=quiet.each | {"pfc_pauses": np.array([counts])},
         )
 
-    assert contradictions(goal, pausing([120.0, 130.0, 140.0]), pausing([2.0, 3.0, 3.0])) == [
-        "more PAUSEs than with the present setting: 130 a run"
-    ]
+    (said,) = contradictions(goal, pausing([120.0, 130.0, 140.0]), pausing([2.0, 3.0, 3.0]))
+    assert "more PAUSEs" in said
+    assert "130 a run" in said
     assert not contradictions(goal, pausing([2.0, 3.0, 4.0]), pausing([120.0, 130.0, 140.0]))
     assert not contradictions(goal, pausing([0.0, 9.0, 0.0]), pausing([2.0, 3.0, 3.0]))  # within two errors
 
