@@ -47,8 +47,18 @@ def proof(rows: list[tuple[float, Measured]], *checkers: Checker, goal: Goal = U
     return Proof(goal, SPACE, checkers, [({"eta": at}, one) for at, one in rows], searched, [1, 2, 3], 1)
 
 
-def test_the_lucky_are_found_out_by_other_seeds() -> None:
-    """True utilisation 0.9 - |eta - 0.6|; the search has 1 of the worst. 24 finalists are run again, and the best 8."""
+def test_the_lucky_are_found_out_by_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """True utilisation 0.9 - |eta - 0.6|; the search has 1 of the worst. 24 finalists are run again, and the best 8.
+
+    Those 24 then weigh 8/2, as the search had two seeds.
+    """
+    weights: list[np.ndarray] = []
+
+    def watched(goal: Goal, places: np.ndarray, found: Any, seeds: np.ndarray, at: Any) -> list[Measured]:
+        weights.append(seeds.copy())
+        return smoothed(goal, places, found, seeds, at)
+
+    monkeypatch.setattr(choice, "smoothed", watched)
     places = np.linspace(0.4, 0.8, 41)
     found = [(at, measured(0.9 - abs(at - 0.6) if at > 0.405 else 1.0)) for at in places]
     first, second = (Checker(lambda at: 0.9 - abs(at - 0.61), seeds) for seeds in (8, 32))
@@ -60,6 +70,8 @@ def test_the_lucky_are_found_out_by_other_seeds() -> None:
         ("checking finalists, 32 seeds", 8),
     ]
     assert 0.4 in first.asked[0][1]
+    assert [np.unique(each, return_counts=True)[1].tolist() for each in weights] == [[41], [17, 24]]
+    assert weights[1].max() == 4.0
     assert sorted(second.asked[0][1]) == pytest.approx(np.linspace(0.57, 0.64, 8), abs=0.011)
 
 
