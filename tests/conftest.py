@@ -68,3 +68,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(ranks, len(_FIRST)), -budget.get(file, 0), file
 
     items.sort(key=turn)
+
+
+def pytest_keyboard_interrupt() -> None:
+    """End within seconds: a worker that compiles hears of Ctrl-C only afterwards, and xdist gives it ten to do so."""
+    from xdist.workermanage import NodeManager
+
+    NodeManager.EXIT_TIMEOUT = 1

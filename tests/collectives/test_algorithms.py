@@ -90,3 +90,33 @@ def test_half_of_a_tree_is_in_each() -> None:
         sent = np.bincount(graph.source, graph.size, ranks) / 1e6
         assert sent.max() <= 2.0 + 1e-6
         assert all(a != b for a, b, size in zip(graph.source, graph.target, graph.size, strict=True) if size)
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind} {options}" for kind, options in CASES])
+@pytest.mark.parametrize("ranks", [2, 3, 8, 13])
+def test_steps_grow_along_all_that_waits(kind: str, options: dict[str, object], ranks: int) -> None:
+    """Mistakes in a step's label: each is beyond all it waits for, and so beyond the last of its connection."""
+    graph = built(kind, ranks, **options).graph
+    latest: list[int] = []  # step of an operation; of one that is no transfer, the latest it waits for
+    for i, step in enumerate(graph.step.tolist()):
+        before = max((latest[k] for k in graph.before(i)), default=-1)
+        assert step < 0 or step > before
+        latest.append(max(step, before))
+    rows = zip(graph.source, graph.target, graph.channel, graph.step, strict=True)
+    labels = [tuple(map(int, row)) for row in rows if row[3] >= 0]
+    assert len(set(labels)) == len(labels)  # none twice on a connection
+    assert min(label[3] for label in labels) == 0
+
+
+def test_steps_of_a_tree_by_hand() -> None:
+    """Three ranks: 1 under 2 under 0, and moved on by one 2 under 0 under 1. Up in two steps, down in two."""
+    graph = built("all-reduce", 3, algorithm="tree", chunks=2).graph
+    found = {
+        (int(a), int(b), int(c)): graph.step[(graph.source == a) & (graph.target == b) & (graph.channel == c)].tolist()
+        for a, b, c, step in zip(graph.source, graph.target, graph.channel, graph.step, strict=True)
+        if step >= 0
+    }
+    first = {(1, 2): 0, (2, 0): 1, (0, 2): 2, (2, 1): 3}
+    second = {((a + 1) % 3, (b + 1) % 3): step for (a, b), step in first.items()}
+    trees = enumerate([first, second])
+    assert found == {(a, b, c): [step, step + 1] for c, tree in trees for (a, b), step in tree.items()}

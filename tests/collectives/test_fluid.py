@@ -98,7 +98,8 @@ def test_swift_is_refused_where_its_target_is_below_the_round_trip() -> None:
 
 def test_what_packets_do_not_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     few = run("fluid", collectives=[Job("broadcast", "200KB", ranks=8, chunks=10)]).numbers["unchecked"]
-    assert few == ["transfers of less than 25KB were not compared with packets, and these have 20KB in the median"]
+    (said,) = few
+    assert all(word in said for word in ("less than 25KB", "not compared with packets", "20KB"))
     monkeypatch.setattr(validity, "MOST_RANKS", 6)
     assert run("packet", collectives="all-reduce").numbers["unchecked"] == []
     assert "jobs of more than 6 ranks" in run("fluid", collectives="all-reduce").numbers["unchecked"][0]

@@ -24,7 +24,7 @@ from bokeh.document import Document
 from bokeh.document.events import SessionCallbackAdded
 from bokeh.server.callbacks import NextTickCallback
 
-from fluidcc.explorer import app, page, picture, places
+from fluidcc.explorer import answers, app, page, picture, places
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -192,6 +192,7 @@ class Still:
 @pytest.fixture
 def explorer(monkeypatch: pytest.MonkeyPatch) -> app.Explorer:
     monkeypatch.setattr(app, "Page", Still)
+    monkeypatch.setattr(answers, "_seen", set())  # kinds that tests before have had compiled
     return app.Explorer(Setting())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,36 @@ def test_hpccs_tree() -> None:
     tiers = list(found.tiers.values())
     assert [tiers.count(tier) for tier in (1, 2, 3)] == [20, 20, 16]
     assert base_rtt(found, 0, 319) == pytest.approx(12e-6, rel=0.05)
+
+
+def test_hpccs_tree_has_the_cables_of_the_published_file() -> None:
+    """Other spines under an Agg: every cable of the simulator's ``topology.txt``, with its rate and delay."""
+    published = gzip.decompress((Path(__file__).parents[1] / "data" / "ns3_hpcc_fat_tree.txt.gz").read_bytes())
+    lines = published.decode().strip().splitlines()[2:]
+    speeds = {"100Gbps": 12.5e9, "400Gbps": 50e9}
+    wanted = [(int(a), int(b), speeds[rate], delay) for a, b, rate, delay, _ in map(str.split, lines)]
+    assert {row[3] for row in wanted} == {"1000ns"}
+    found = named_topology("fat-tree:320").cables
+    assert {cable.delay for cable in found} == {1e-6}
+    assert sorted((*sorted(cable.ends), cable.rate) for cable in found) == sorted(
+        (*sorted(row[:2]), row[2]) for row in wanted
+    )
+
+
+@pytest.mark.parametrize(("name", "pods", "times"), [("k-ary:4", 4, 1), ("k-ary:6", 6, 1), ("dcqcn-clos", 2, 2)])
+def test_pods_reach_every_spine(name: str, pods: int, times: int) -> None:
+    """Shares of spines that overlap or are left out: each pod has as many cables to each spine, on leaves in turn."""
+    found = named_topology(name)
+    numbers: list[int] = list(found.tiers.values())
+    tier = dict(zip(found.switches, numbers, strict=True))
+    cables = [sorted(cable.ends) for cable in found.cables if all(end in tier for end in cable.ends)]
+    leaves = [switch for switch in found.switches if tier[switch] == 2]
+    for spine in (switch for switch in found.switches if tier[switch] == 3):
+        at = [leaves.index(leaf) * pods // len(leaves) for leaf, upper in cables if upper == spine]
+        assert sorted(at) == sorted(list(range(pods)) * times)
+    for leaf in leaves:
+        mine = [lower for lower, upper in cables if upper == leaf]
+        assert len(mine) == len(set(mine)) == sum(tier[switch] == 1 for switch in found.switches) // pods
 
 
 def test_it_is_the_builders_tree() -> None:

@@ -11,6 +11,8 @@ import xarray as xr
 import fluidcc as fc
 from fluidcc import fabrics
 from fluidcc.fabrics import Cable, Topology
+from fluidcc.fabrics.evaluate import seeds_of
+from fluidcc.fabrics.slowdown import slowdown_of
 
 # Hosts 0 to 3 of two ToRs (4, 5) under one spine (6), the fourth behind a slow port.
 PODS = Topology(
@@ -37,6 +39,35 @@ def test_one_flow_alone_has_one(ends: tuple[int, int], scheme: str) -> None:
     found = fc.slowdown(scenario, fc.simulate(scenario, "20ms", engine="packet"))
     np.testing.assert_allclose(found["slowdown"].values, 1.0, rtol=0, atol=1e-7)
     assert found.unfinished == 0
+
+
+def test_slowdowns_are_times_over_times_alone() -> None:
+    """Of times that are written here; a long-lived flow has none, and one that has not ended is NaN."""
+    rows = [(0, 1, 1e-3, 2500), (0, 1, 0.0, np.inf), (2, 0, 0.0, 1000), (3, 1, 0.0, 1000)]
+    scenario = PODS.scenario(rows, scheme="none", header_bytes=48)
+    least = fabrics.alone(scenario)
+    found = slowdown_of(scenario, [3 * least[0], None, 1.5 * least[3]], "alone", [1e-3, 0.0, 2e-6, None])
+    np.testing.assert_allclose(found["slowdown"].values, [3, np.nan, 1.5], rtol=1e-12)
+    np.testing.assert_allclose(found["start"].values, [1e-3, 2e-6, np.nan])
+    np.testing.assert_allclose(found["alone"].values, least[[0, 2, 3]])
+    assert found["flow"].values.tolist() == ["flow 0", "flow 2", "flow 3"]
+    assert found.unfinished == 1
+    # Two full packets and 548 B: the second is through both hops after 3 x 1048 B, the last behind it; then its ACK.
+    through = (3 * 1048 + 548 + 2 * float(scenario.ack_bytes)) / 12.5e9
+    assert least[0] == pytest.approx(through + 4e-6, rel=1e-9)
+    with pytest.raises(fc.InputError, match="3 flows of finite size"):
+        slowdown_of(scenario, [None] * 4, "alone")
+
+
+@pytest.mark.parametrize(("seeds", "found"), [(3, [1, 2, 3]), (1, [1]), ([5, 0], [5, 0]), ([7], [7])])
+def test_seeds_as_given_or_so_many(seeds: Any, found: list[int]) -> None:
+    assert seeds_of(seeds) == found
+
+
+@pytest.mark.parametrize("seeds", [0, [], [1, 1], [-1]])
+def test_seeds_that_are_none(seeds: Any) -> None:
+    with pytest.raises(fc.InputError, match="seeds"):
+        seeds_of(seeds)
 
 
 def test_the_simulators_rule_is_its_formula() -> None:

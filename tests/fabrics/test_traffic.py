@@ -109,7 +109,7 @@ def test_an_incast_beside_it() -> None:
     rows = np.asarray(traffic.rows(SMALL))
     starts, counts = np.unique(rows[rows[:, 3] == 20e3][:, 2], return_counts=True)
     assert (counts == 5).mean() > 0.95  # but where a workload's flow is of 20 000 B
-    assert len(starts) * 1e5 == pytest.approx(0.1 * 8 * 12.5e9 * 5e-3, rel=0.5)
+    assert len(starts) * 1e5 == pytest.approx(0.1 * 8 * 12.5e9 * 5e-3, rel=0.18)  # 4 deviations of 500 at random
 
 
 def test_seeds_and_lists(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def check_incast(values, data):
     assert fixed_point.sel(senders=8).item() == pytest.approx(93.766e3, rel=1e-4)
     assert fixed_point.sel(senders=[15, 19]).isnull().all()
     few = data.sel(senders=[2, 3, 4])  # the rest is well damped
-    np.testing.assert_allclose(few["queue_mean"], few["queue_equilibrium"], rtol=0.25)
+    np.testing.assert_allclose(few["queue_mean"], few["queue_equilibrium"], rtol=0.25)  # 20 KB of whole packets
     assert (data["queue_max_whole_run"] >= data["queue_max"]).all()
     assert values["first_below_39gbps"] == 9
 

@@ -65,6 +65,28 @@ def test_mean_weighs_time_not_samples() -> None:
     assert float(time_mean(signal(UNEVEN, [0, 2, 8, 4]))) == pytest.approx(22 / 5, rel=EXACT)
 
 
+def test_a_mean_is_of_its_window() -> None:
+    """The time of the whole run in place of the window's, which begins late."""
+    times = np.array([3.0, 4.0, 7.0])
+    assert float(time_mean(signal(times, [5, 5, 5]))) == pytest.approx(5, rel=EXACT)
+    assert float(time_mean(signal(times, [2, 4, 0]))) == pytest.approx((3 + 6) / 4, rel=EXACT)
+    assert metrics.statistics(signal(times, [2, 4, 0]))["mean"] == pytest.approx(9 / 4, rel=EXACT)
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=40))
+def test_percentiles_of_bins_are_the_inverse_of_the_distribution(counts: list[int]) -> None:
+    """Where a percentile falls between two values, the lower one: as of samples one by one. Whole counts tie often."""
+    spent = np.array(counts, float)
+    values = 10.0 + 3 * np.arange(len(counts))
+    percents = [1, 5, 20, 25, 50, 75, 80, 95, 99, 100]
+    found = metrics.binned_percentiles(spent, spent * values, percents)
+    if not spent.any():
+        assert np.isnan(found).all()
+        return
+    one_by_one = np.repeat(values, counts)
+    assert found == pytest.approx(np.percentile(one_by_one, percents, method="inverted_cdf").tolist(), rel=EXACT)
+
+
 def test_percentiles_weigh_time_not_samples() -> None:
     # In order 0 2 4 8 with weights .5 2 .5 2: midpoints of the cumulated shares .25 1.5 2.75 4 of 5.
     values = signal(UNEVEN, [0, 2, 8, 4])
@@ -135,6 +157,34 @@ def test_utilisation_is_bytes_sent_over_capacity() -> None:
     trace = synthetic([0, 1, 4], [[0]] * 3, [[1]] * 3, sent=[[0], [100], [300]])
     assert metrics.utilisation(trace["sent"][:, 0]) == pytest.approx(300 / 400, rel=EXACT)
     assert metrics.utilisation(trace.between(1, 4)["sent"][:, 0]) == pytest.approx(200 / 300, rel=EXACT)
+
+
+def test_a_queue_drains_to_a_twentieth_of_its_peak() -> None:
+    """Peak 100 at t = 2; 5 half way between t = 5 (8) and t = 6 (2); what was less before the peak does not count."""
+    queue = signal([0, 1, 2, 3, 5, 6, 8], [0, 1, 100, 40, 8, 2, 9])
+    assert metrics.drain_time(queue) == pytest.approx(5.5, rel=EXACT)
+    assert metrics.drain_time(queue, between=False) == 6
+    assert metrics.drain_time(queue[:5]) is None
+    assert metrics.drain_time(signal([0, 1, 2], [0, 0, 0])) is None
+    assert metrics.drain_time(signal([0, 1, 2], [100, 5, 0]), between=False) == 1  # at or below
+
+
+def test_ends_of_flows_are_starts_and_times() -> None:
+    found = metrics.finish_times([1.0, 2.0, 3.0, 4.0], [10.0, math.inf, 20.0, 30.0], [0.5, None, 0.25])
+    assert found.tolist() == [1.5, math.inf, math.inf, 4.25]
+    assert metrics.completion_times([0.0, None]).tolist() == [0.0, math.inf]
+
+
+def test_the_most_loaded_link() -> None:
+    assert metrics.most_loaded([1.0, 3.0, 3.0, math.nan]) == 1
+    assert metrics.most_loaded([[0.0, math.nan], [math.nan, math.nan]]).tolist() == [0, 0]
+    assert metrics.most_loaded([math.nan, 0.0]) == 1
+
+
+def test_crossings_are_on_the_line_between_samples() -> None:
+    times, values = np.array([0.0, 1.0, 3.0, 4.0, 6.0]), np.array([0.0, 4.0, -2.0, 2.0, 2.0])
+    assert metrics.upward_crossings(times, values, 1.0) == pytest.approx([0.25, 3.75], rel=EXACT)
+    assert metrics.upward_crossings(times, values, 2.0) == pytest.approx([0.5, 4.0], rel=EXACT)  # reached, not passed
 
 
 def test_settling_time_is_interpolated() -> None:

@@ -81,6 +81,18 @@ def test_uneven_flows_fill_the_link_at_the_target():
     assert all(flow.initial_rate <= flow.line_rate for flow in eight.flows)
 
 
+@pytest.mark.parametrize(
+    ("nic", "each"),
+    [("40Gbps", 2), ("38Gbps", 2), ("37.9Gbps", 3), ("95Gbps", 1), ("76Gbps", 1), ("75.9Gbps", 2), ("10Gbps", 8)],
+)
+def test_as_many_nics_as_send_four_fifths_of_the_target(nic, each):
+    """Of 100 Gb/s at eta 0.95 that are 76 Gb/s: two NICs of 40 Gb/s, where three would be for all of the target."""
+    found = uneven_flows(fc.incast(16, rate="100Gbps", line_rate=nic, scheme=fc.HPCC(eta=0.95))).flows
+    assert [flow.multiplicity for flow in found] == [each, each]
+    assert [flow.initial_rate * each * 8e-9 for flow in found] == pytest.approx([76, 19])
+    assert [(flow.start, flow.size) for flow in found] == [(0.0, math.inf)] * 2
+
+
 def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
     """Eight flows of 25 Gb/s: eta/U holds for them too, within the 15 % of two."""
     scenario = fc.incast(16, rate="100Gbps", line_rate="25Gbps", scheme=fc.HPCC())

@@ -111,6 +111,30 @@ def test_the_worst_case_counts_or_the_mean() -> None:
     assert better(goal, (np.array([0.2, -0.99]), fine), (np.array([0.1, -0.98]), fine))  # the same queue, more used
 
 
+@pytest.mark.parametrize("worst", [True, False])
+@pytest.mark.parametrize(
+    ("bound", "value", "violation"),
+    [
+        ("utilisation>=0.8", 0.81, 0.01 / 0.8),  # above, but within its error: to be kept it needs 0.82
+        ("utilisation>=0.8", 0.79, 0.03 / 0.8),
+        ("utilisation>=0.8", 0.83, 0.0),
+        ("jain<=0.8", 0.79, 0.01 / 0.8),
+        ("jain<=0.8", 0.81, 0.03 / 0.8),
+        ("jain<=0.8", 0.77, 0.0),
+    ],
+)
+def test_a_bound_is_kept_with_an_error_to_spare(bound: str, value: float, violation: float, worst: bool) -> None:
+    """Its sign, both ways: of a point within an error of 0.02 of a bound; without errors 0.79 is 0.01 short."""
+    goal = goal_of("queue_bytes.p99", None, bound, worst, 1.0)
+    name = bound.partition("=")[0][:-1]
+    found = {name: np.array([value, value])}
+    assert goal.violations(found, {name: np.array([0.02, 0.02])}) == pytest.approx([violation])
+    assert goal.violations(found, {name: np.full(2, math.nan)}) == pytest.approx(goal.violations(found))
+    kept = value >= 0.8 if ">=" in bound else value <= 0.8
+    assert goal.violations(found) == pytest.approx([0.0 if kept else 0.01 / 0.8])
+    assert goal.violations(found, {"drops": np.ones(2)}) == pytest.approx(goal.violations(found))
+
+
 def test_a_metric_that_there_is_not_is_refused() -> None:
     for objective, bounds in (("queue", None), ("jain", "speed>=1"), ([], None), (["jain", "jain"], None)):
         with pytest.raises(InputError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -153,16 +154,70 @@ def test_packets_contradict_beyond_two_standard_errors() -> None:
     missed = contradictions(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]), present)
     assert len(missed) == 1
     assert "utilisation>=0.99 is missed: 0.97" in missed[0]
-    assert within_errors(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880])) == [
-        "utilisation>=0.99 is missed by packets' mean, 0.9897, by less than two standard errors"
-    ]
+    (said,) = within_errors(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880]))
+    assert all(word in said for word in ("utilisation>=0.99", "0.9897", "less than two standard errors"))
     assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]))  # contradicted
     assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.992, 0.991, 0.993]))
-    worse = contradictions(goal, _packets([150.0, 160.0, 155.0], [0.995, 0.995, 0.995]), present)
-    assert worse == ["queue_bytes.p99 is worse than the present setting's"]
+    (worse,) = contradictions(goal, _packets([150.0, 160.0, 155.0], [0.995, 0.995, 0.995]), present)
+    assert "queue_bytes.p99 is worse" in worse
     # A present setting that leaves the link idle has a short queue for that: nothing to be held to.
     idle = _packets([10.0, 11.0, 12.0], [0.5, 0.5, 0.5])
     assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995]), idle)
+
+
+def _cases(values: list[float], errors: list[float], name: str = "utilisation") -> Packets:
+    return Packets({name: np.array(values)}, {name: np.array(errors)}, {name: np.array(values)[:, None]}, [])
+
+
+@pytest.mark.parametrize("bound", ["utilisation>=0.9", "queue_bytes.p99<=0.9"])
+def test_the_error_of_a_mean_over_cases_is_that_of_draws(bound: str) -> None:
+    """Errors that are averaged, or not divided by the cases: the mean's is drawn here 100 000 times, so to 1 %."""
+    sizes = np.array([0.01, 0.002, 0.04, 0.0])
+    drawn = np.random.default_rng(1).normal(0.0, sizes, (100_000, 4)).mean(axis=1).std()
+    name, bad = ("utilisation", -1) if ">=" in bound else ("queue_bytes.p99", 1)
+    goal = goal_of(name, None, bound, False, 1.0)
+    for times, contradicted in ((0.1, False), (1.95, False), (2.05, True)):
+        shifts = np.array([0.3, -0.1, -0.2, 0.0]) + bad * times * drawn  # of the mean, whatever the cases do
+        found = _cases((0.9 + shifts).tolist(), sizes.tolist(), name)
+        assert bool(contradictions(goal, found, None)) is contradicted
+        assert bool(within_errors(goal, found)) is not contradicted
+    kept = _cases((0.9 - bad * np.array([0.3, -0.1, -0.1, 0.0])).tolist(), sizes.tolist(), name)
+    assert not contradictions(goal, kept, None) + within_errors(goal, kept)
+
+
+@pytest.mark.parametrize(("value", "missed"), [(0.8981, 0), (0.8979, 1), (0.9, 0), (0.95, 0), (math.nan, 1)])
+def test_of_the_worst_case_its_own_error_counts(value: float, missed: int) -> None:
+    """The large error of another case excuses nothing."""
+    goal = goal_of("utilisation", None, "utilisation>=0.9", True, 1.0)
+    assert len(contradictions(goal, _cases([value, 0.99], [0.001, 1.0]), None)) == missed
+    assert len(within_errors(goal, _cases([value, 0.99], [0.001, 1.0]))) == (value == 0.8981)
+
+
+@pytest.mark.parametrize("worst", [True, False])
+def test_more_is_by_two_standard_errors_of_the_difference_seed_by_seed(worst: bool) -> None:
+    """Of 4000 settings that are alike with 16 seeds, 3.2 % seem worse: beyond 2 of Student's t with 15 degrees.
+
+    Three deviations of the binomial are 0.8 %. What both have in common in a seed is no chance.
+    """
+    goal = goal_of("queue_bytes.p99", None, (), worst, 1.0)
+    random = np.random.default_rng(2)
+    common = 50 * random.normal(size=(4000, 1, 16))
+    ours, theirs = (common + random.normal(size=(4000, 3, 16)) for _ in range(2))
+
+    def of(each: np.ndarray) -> Packets:
+        return Packets({"queue_bytes.p99": each.mean(axis=1)}, {}, {"queue_bytes.p99": each}, [])
+
+    alike = np.mean([bool(contradictions(goal, of(a), of(b))) for a, b in zip(ours, theirs, strict=True)])
+    assert alike == pytest.approx(0.032, abs=0.009)
+    assert all(contradictions(goal, of(a + 2), of(b)) for a, b in zip(ours[:50], theirs, strict=False))
+    assert not any(contradictions(goal, of(a - 2), of(b)) for a, b in zip(ours[:50], theirs, strict=False))
+    used = goal_of("utilisation", None, (), worst, 1.0)
+    few, many = (Packets({}, {}, {"utilisation": level + 0.001 * ours[0]}, []) for level in (0.90, 0.95))
+    few.metrics["utilisation"] = many.metrics["utilisation"] = np.zeros(3)
+    assert contradictions(used, few, many)
+    assert not contradictions(used, many, few)
+    ours[0][:, 4] = math.nan  # a seed without a value is no proof that it is as good
+    assert contradictions(goal, of(ours[0] - 9), of(theirs[0]))
 
 
 def test_a_settling_time_is_that_of_the_mean_rates_in_packets_too() -> None:
@@ -190,9 +245,9 @@ def test_more_pauses_than_now_speak_against_a_setting() -> None:
             each=quiet.each | {"pfc_pauses": np.array([counts])},
         )
 
-    assert contradictions(goal, pausing([120.0, 130.0, 140.0]), pausing([2.0, 3.0, 3.0])) == [
-        "more PAUSEs than with the present setting: 130 a run"
-    ]
+    (said,) = contradictions(goal, pausing([120.0, 130.0, 140.0]), pausing([2.0, 3.0, 3.0]))
+    assert "more PAUSEs" in said
+    assert "130 a run" in said
     assert not contradictions(goal, pausing([2.0, 3.0, 4.0]), pausing([120.0, 130.0, 140.0]))
     assert not contradictions(goal, pausing([0.0, 9.0, 0.0]), pausing([2.0, 3.0, 3.0]))  # within two errors
 

@@ -158,7 +158,8 @@ def test_scripted_senders_fill_and_empty_a_queue_on_straight_lines() -> None:
     assert found["queue_bytes"]["std"] == pytest.approx(math.sqrt(square - mean**2), rel=1e-6)
     # Lengths are uniform over the 5/9 of the time in which there is a queue.
     assert found["queue_bytes"]["p95"] == pytest.approx(2.5e6 * (0.95 - 4 / 9) / (5 / 9), rel=5e-3)
-    assert found["utilisation"] == pytest.approx(25 / 40 * 1.0 + 0.0, rel=0.25)
+    # Full for 1 ms and the 2/3 ms in which the queue empties, half and a quarter so for the rest: 3/4.
+    assert found["utilisation"] == pytest.approx((1 + 2 / 3 + 0.5 + 0.25 / 3) / 3, rel=1e-3)
     assert sum(found["goodput_bytes_per_s"]) == pytest.approx(30 * GBPS, rel=1e-3)
 
 

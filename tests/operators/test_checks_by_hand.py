@@ -1,0 +1,210 @@
+"""Checks one by one, of a port and a NIC whose numbers are set here, on both sides of each bound."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.operators import checks
+from fluidcc.operators.behaviour import behaviour
+from fluidcc.operators.finding import Change, Finding
+from fluidcc.operators.headroom import needed
+from fluidcc.operators.last_word import last_word
+from fluidcc.operators.nvidia import NicSettings
+from fluidcc.operators.pfc_watchdog import Watchdog
+from fluidcc.operators.sonic import SwitchPort, read_sonic
+from fluidcc.scenario.parameters import resolve
+from fluidcc.schemes.dcqcn import DCQCN, PRESETS
+
+SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g" / "config_db.json"
+SCHEME: DCQCN = resolve(PRESETS["vendor"].scheme)
+
+
+def port(**changes: Any) -> SwitchPort:
+    return dataclasses.replace(read_sonic(SAMPLE, "Ethernet0"), **changes)
+
+
+def words(found: Any) -> dict[str, Finding]:
+    return {each.what: each for each in found}
+
+
+def test_pfc_before_ecn_is_judged_by_section_4() -> None:
+    """beta (B - 8 n t)/(8 n (beta + 1)): B 12 MB, 4 ports, t 25 KB, beta 2 give 2 x 11.2 MB/96 = 233 333 B."""
+    made = port(buffer_size=12e6, headroom=25e3, ports=4, dynamic_th=1.0)
+    assert words(checks.buffers(dataclasses.replace(made, kmin=233_333.0)))["ECN marks before PFC pauses"]
+    found = words(checks.buffers(dataclasses.replace(made, kmin=233_334.0)))["PFC can pause before ECN marks"]
+    assert found.severity == "warn"
+    assert "lower green_min_threshold to 233333 or less" in found.suggest
+    assert "raise dynamic_th to 2" in found.suggest  # beta 4: 4 x 11.2 MB/160 = 280 000 B
+    assert [change.value for change in found.apply] == ["233333"]
+    two = 2 * (12e6 - 2 * 4 * 25e3) / (2 * 4 * 3)
+    assert fc.units.show(two, fc.units.SIZE) in found.why  # of the two priorities in use
+    none = words(checks.buffers(dataclasses.replace(made, headroom=375_000.0, kmin=1e5)))
+    (said,) = none.values()
+    wanted = 32 * (1e5 * 1.5 + 375_000)
+    assert f"enlarge the pool to {math.floor(wanted) + 1}" in said.suggest
+    assert said.apply == ()
+    assert "raise dynamic_th" not in said.suggest
+
+
+@pytest.mark.parametrize("missing", ["buffer_size", "headroom", "dynamic_th"])
+def test_what_section_4_needs_is_named(missing: str) -> None:
+    (found,) = checks.buffers(port(**{missing: None}))
+    said = {"buffer_size": "BUFFER_POOL", "headroom": "xoff", "dynamic_th": "dynamic_th"}
+    assert found.what == "PFC before ECN not checked"
+    assert [word in found.why for word in said.values()] == [name == missing for name in said]
+    assert found.suggest.startswith("give BUFFER_PG|Ethernet0|3")
+    (switched,) = checks.buffers(port(**{missing: None}, dynamic_buffers=True))
+    assert "show buffer information" in switched.suggest
+    assert not list(checks.buffers(port(lossless=False))) + list(checks.buffers(port(kmin=None)))
+    (every,) = checks.buffers(port(buffer_size=None, headroom=None, dynamic_th=None))
+    assert every.suggest.startswith("add BUFFER_PG")
+
+
+def test_thresholds_are_compared_in_proportion_to_speed() -> None:
+    """The paper's at 40 Gb/s, 5 and 200 KB, are 12.5 and 500 KB at 100: from a quarter to four times."""
+    for kmax, what in ((2_000_001.0, "not scaled"), (2e6, "scaled"), (125e3, "scaled"), (124_999.0, "lower than")):
+        found = list(checks.scaling(port(kmin=12.5e3, kmax=kmax), SAMPLE, 10e-6))
+        assert what in found[0].what, kmax
+        assert ("not" in found[0].what) == (kmax > 2e6)
+    changes = next(checks.scaling(port(), SAMPLE, 10e-6)).apply
+    assert {change.path.rpartition("/")[2]: change.value for change in changes} == {
+        "green_min_threshold": "12500",
+        "green_max_threshold": "500000",
+    }
+    found = next(checks.scaling(port(), SAMPLE, 10e-6))
+    assert "250KB to 375KB" in found.why  # 2 and 3 times 100 Gb/s x 10 us
+    assert "Kmin 400KB, Kmax 1.6MB, Pmax 20 %" in found.why  # four times Alibaba's at 25 Gb/s
+
+
+def test_the_nics_times_among_themselves() -> None:
+    """Each bound from both sides: alpha's period and the timer against CNPs' 4 us, bytes at 40 Gb/s against it."""
+    base = dataclasses.replace(SCHEME, cnp_interval=4e-6, alpha_timer=4e-6, timer=4e-6, byte_counter=20e3)
+    slow = port(rate=fc.units.Rate(5e9))
+    assert not list(checks.nic(slow, None, base))
+    alpha = words(checks.nic(slow, None, dataclasses.replace(base, alpha_timer=3.9e-6)))
+    assert [*alpha] == ["alpha's period is shorter than the CNP interval"]
+    timer = words(checks.nic(slow, None, dataclasses.replace(base, timer=3e-6)))["rates rise between CNPs"]
+    assert timer.suggest == "raise it above 4"
+    assert timer.apply == (Change("nic", "RPG_TIME_RESET", 5),)
+    odd = dataclasses.replace(base, timer=3e-6, cnp_interval=4.5e-6, alpha_timer=5e-6)
+    assert words(checks.nic(slow, None, odd))["rates rise between CNPs"].apply[0].value == 5
+    fast = dataclasses.replace(base, byte_counter=19_999.0)
+    (found,) = checks.nic(slow, None, fast)
+    assert "byte counter dominates" in found.what
+    assert found.apply == (Change("nic", "RPG_BYTE_RESET", 20_000),)
+    (found,) = checks.nic(slow, None, dataclasses.replace(base, timer=1.0))
+    assert found.apply == (Change("nic", "RPG_BYTE_RESET", 0),)  # 5 GB are more than the field holds
+
+
+def test_the_nics_switches() -> None:
+    """Priority 3 is bit 3; the mask that is missing has those of both lossless ones, 3 and 4, too."""
+    quiet = dataclasses.replace(SCHEME, cnp_interval=4e-6, alpha_timer=4e-6, timer=4e-6, byte_counter=1e9)
+    for mask, wanted in ((8, None), (255, None), (7, 31), (0, 24), (16, 24)):
+        found = words(checks.nic(port(), NicSettings({"roce_cc_prio_mask": mask}, "nic"), quiet))
+        assert [each.apply[0].value for each in found.values()] == ([] if wanted is None else [wanted])
+    (shared,) = checks.nic(port(), NicSettings({"roce_cc_cnp_moderation": 1}, "nic"), quiet)
+    assert "share their CNPs" in shared.what
+    assert not list(checks.nic(port(), NicSettings({"roce_cc_cnp_moderation": 0}, "nic"), quiet))
+    assert [each.what for each in checks.algorithm(None)] == ["no NIC settings"]
+    assert not list(checks.algorithm(NicSettings({}, "nic")))
+    (other,) = checks.algorithm(NicSettings({"roce_cc_algorithm": 1}, "nic"))
+    assert other.severity == "bad"
+    for legacy, programmable, what in ((0, 1, ["the NIC may not run DCQCN"]), (1, 1, []), (0, 0, [])):
+        given = {"roce_cc_legacy_dcqcn": legacy, "user_programmable_cc": programmable}
+        assert [each.what for each in checks.algorithm(NicSettings(given, "nic"))] == what
+        del given["roce_cc_legacy_dcqcn"]
+        assert len(list(checks.algorithm(NicSettings(given, "nic")))) == programmable
+    assert not list(checks.next_boot(None)) + list(checks.next_boot(NicSettings({}, "nic")))
+    (boot,) = checks.next_boot(NicSettings({}, "nic", pending={"rpg_gd": (11.0, 7.0)}))
+    assert "rpg_gd 11 -> 7" in boot.why
+    for name, most in (("rpg_byte_reset", 2**15 - 1), ("rpg_ai_rate", 2**17 - 1)):
+        assert not list(checks.nic(port(), NicSettings({name: float(most)}, "nic"), quiet))
+        (wide,) = checks.nic(port(), NicSettings({name: most + 1.0}, "nic"), quiet)
+        assert wide.apply == (Change("nic", name.upper(), 0 if name == "rpg_byte_reset" else most),)
+
+
+def test_least_rates_that_overload_a_port() -> None:
+    """0.999 of 100 Gb/s: 9990 flows at 10 Mb/s fill it, 9989 do not. Then 9 are low enough; of 100 000, none is."""
+    slow = dataclasses.replace(SCHEME, min_rate=fc.units.Rate(1.25e6))
+    assert not list(checks.least_rates(port(), slow, 9989))
+    (found,) = checks.least_rates(port(), slow, 9990)
+    assert found.apply == (Change("nic", "RPG_MIN_RATE", 10),)
+    (found,) = checks.least_rates(port(), slow, 10_000)
+    assert found.apply == (Change("nic", "RPG_MIN_RATE", 9),)
+    (found,) = checks.least_rates(port(), slow, 100_000)
+    assert found.apply == ()
+    assert "99900 flows or fewer" in found.suggest
+
+
+def ran(used: float | None, low: float, high: float, **more: Any) -> dict[str, Any]:
+    queue = {"mean": None if used is None else (low + high) / 2, "p5": low, "p95": high}
+    base = {"utilisation": used, "utilisation_se": 0.005, "queue_bytes": queue, "seeds": 8, "above_xoff": 0.0}
+    return base | {"window_s": [0.05, 0.1]} | more
+
+
+def test_how_flows_behave() -> None:
+    """Less than 0.98 by more than two errors; below Kmin and in the upper half of the ramp in turn; beyond XOFF."""
+    red = fc.RED(10e3, 30e3, 0.1)
+
+    def said(found: dict[str, Any]) -> list[str]:
+        return [each.what for each in behaviour(found, 8, red)]
+
+    settle, idle, swing = "the flows settle", "the link is left idle", "the queue keeps oscillating"
+    pause = "PFC pauses the senders"
+    for used, low, high, what in (
+        (1.0, 10e3, 40e3, settle), (1.0, 9e3, 20e3, settle), (1.0, 9e3, 20.1e3, swing),
+        (0.971, 12e3, 20e3, settle), (0.969, 12e3, 20e3, idle), (0.9, 9e3, 40e3, idle),
+    ):  # fmt: skip
+        assert said(ran(used, low, high)) == [what]
+    assert said(ran(0.979, 12e3, 20e3, utilisation_se=None)) == [idle]
+    assert said(ran(0.981, 12e3, 20e3, utilisation_se=None)) == [settle]
+    assert said(ran(1.0, 12e3, 20e3, above_xoff=0.0011)) == [settle, pause]
+    assert said(ran(1.0, 12e3, 20e3, above_xoff=0.001)) == [settle]
+    assert said(ran(1.0, 12e3, 20e3, above_xoff=None)) == [settle]
+    assert said(ran(1.0, 12e3, 20e3, window_s=[0.0025, 0.005])) == [pause]
+    assert "not stay finite" in said(ran(None, 0, 0))[0]
+
+
+def test_packets_have_the_last_word() -> None:
+    """Utilisation within 0.03 and two errors, high queues within half as much again and ten packets, either way."""
+    hybrid = ran(0.95, 5e3, 100e3)
+
+    def said(used: float | None, high: float, drops: float = 0.0) -> list[str]:
+        found = ran(used, 5e3, high, drops=drops, pfc_pauses=0.0)
+        return [each.what for each in last_word(hybrid, found, 1e3)]
+
+    agree, differ = ["packets say so too"], ["packets say otherwise"]
+    for used, high, what in (
+        (0.989, 100e3, agree), (0.911, 100e3, agree), (0.991, 100e3, differ), (0.909, 100e3, differ),
+        (0.95, 160e3, agree), (0.95, 160.1e3, differ), (0.95, 60.1e3, agree), (0.95, 59.9e3, differ),
+    ):  # fmt: skip
+        assert said(used, high) == what, (used, high)
+    assert said(0.95, 100e3, drops=0.1) == ["packets are lost"]
+    assert said(None, 100e3) == []
+    assert [each.severity for each in last_word(hybrid, {"reason": "no"}, 1e3)] == ["ok"]
+
+
+def test_a_watchdogs_times() -> None:
+    """From the ends of what SONiC takes, and not below the interval at which it looks."""
+    assert Watchdog("drop", "200", "200", "200").faults == ()
+    assert len(Watchdog("drop", "199", "200", "200").faults) == 1
+    for given in (
+        ("drop", "99", "200", ""),
+        ("drop", "200", "x", ""),
+        ("stop", "200", "200", ""),
+        ("drop", "5001", "200", ""),
+    ):
+        assert len(Watchdog(*given).faults) == 1, given
+
+
+def test_headroom_by_hand() -> None:
+    """100 Gb/s, 5 m, 9100 B: 1024 B, a packet, 631 B on the cable, 819.2 B in the chip, 394 quanta of 64 B."""
+    way = 9100 + 2 * 5 / 1.98e8 * 12.5e9 + 819.2 + 394 * 64
+    assert needed(12.5e9, 5.0, 9100.0) == pytest.approx((1024 + way, 1024 + way * 144 / 64))
+    assert needed(11e9, 0.0, 0.0)[0] == pytest.approx(1024 + 819.2 + 394 * 64)  # 88 Gb/s: the nearest that is known
