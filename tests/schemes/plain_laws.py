@@ -24,6 +24,8 @@ import fluidcc as fc
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Progress
+from fluidcc.schemes.vai_sf import fluid as vai_sf
+from fluidcc.schemes.vai_sf import packet as vai_sf_packet
 
 FLOWS, POINTS = 2, 400
 SHAPE = (FLOWS, POINTS)
@@ -100,17 +102,21 @@ class Draws:
 def bound(scheme: Any, **values: Any) -> Any:
     """A scheme's parameters bound to a path of 100 Gb/s, some of them replaced by numbers or arrays."""
     scenario = resolve(fc.incast(1, rate="100Gbps", scheme=scheme))
-    made = copy.copy(bind(scenario, scenario.flows[0]))
+    return replaced(bind(scenario, scenario.flows[0]), **values)
+
+
+def replaced(parameters: Any, **values: Any) -> Any:
+    """The same parameters with some values that no constructor checks."""
+    made = copy.copy(parameters)
     made.__dict__.update(values)
     return made
 
 
-def progress(**values: Any) -> Progress:
+def progress(own: Any = 1.0, **values: Any) -> Progress:
     """Bytes of a step; sizes of packets, line rate and the rest have defaults."""
-    known = {"packet": 1000.0, "wire_packet": 1000.0, "line_rate": 12.5e9, "own": 1.0, "rtt": 1e-5, "dt": 1e-6}
-    arrays = {name: np.broadcast_to(np.asarray(value, float), SHAPE) for name, value in (known | values).items()}
-    own = np.asarray(values.get("own", 1.0), float)
-    return Progress(**arrays | {"own": own if own.ndim == 3 else np.broadcast_to(own, (1, *SHAPE))})
+    known = {"packet": 1000.0, "wire_packet": 1000.0, "line_rate": 12.5e9, "rtt": 1e-5, "dt": 1e-6} | values
+    arrays = {name: np.broadcast_to(np.asarray(value, float), SHAPE) for name, value in known.items()}
+    return Progress(**arrays, own=np.broadcast_to(own, (*np.shape(own)[:-2], *SHAPE) if np.ndim(own) else (1, *SHAPE)))
 
 
 def rows(*trees: Any) -> Iterator[tuple[Any, ...]]:
@@ -149,3 +155,62 @@ def check_compiled(law: Callable[..., Any], module: ModuleType, *arguments: Any,
     for one, other in zip(jax.tree.leaves(mine), jax.tree.leaves(theirs), strict=True):
         assert other.dtype in (np.float64, bool)
         np.testing.assert_allclose(one, other, rel, rel * np.abs(np.asarray(other)).max())
+
+
+# -- Variable AI, Sampling Frequency and probabilistic feedback ----------------------------------------------------
+
+
+MECHANISMS = plain(vai_sf_packet)
+
+
+def mechanisms(draw: Draws, thresh: Any, div: float, **switches: Any) -> dict[str, Any]:
+    """Values of their parameters, with what is on."""
+    values = {"ai_cap": draw(0.0, 10.0, 100.0), "bank_cap": draw(15.0, 1000.0), "dampener_constant": draw(1.0, 8.0)}
+    sampling = {"sampling": draw(1.0, 3.0, 7.0)} if switches.pop("sampling", False) else {}
+    return switches | values | sampling | {"ai_div": div * draw(1.0, 2.0), "token_thresh": thresh}
+
+
+def tokens(draw: Draws, p: Any, acked: Any, step: Any) -> vai_sf.Tokens | None:
+    """Their state, with round trips that end before, with and after what is acknowledged; None if they are off."""
+    if not p.mechanisms:
+        return None
+    trip_end = np.maximum(np.where(draw(0, 1, 1) > 0, acked + step * draw(-1, 0, 1), 0.0), 0.0)
+    factor = draw(1.0, (1.0, 20.0)) if p.vai else draw(1.0)
+    measured = p.token_thresh * draw(0.0, 0.5, 1.0, 3.0)
+    bank, dampener, acks = draw(0.0, 0.0, (0.0, 30.0)), draw(0.0, 0.5, 1.0, (0.0, 9.0)), np.floor(draw(0, 1, (0, 9)))
+    return vai_sf.Tokens(bank, dampener, measured, draw(0.0, 1.0), trip_end, acks, draw(0.0, (0.0, 1.5)), factor)
+
+
+class Chance:
+    """III-D's random number for packets, and the sum of shares in its place in the fluid: both ignore, or neither.
+
+    An update is ignored until the shares of the ACKs, or of the periods, that would decrease add up to 1.
+    """
+
+    def __init__(self, p: Any, drawn: float, share: float, acks: float) -> None:
+        self.period, self.drawn, self.asked = p.ignored_costs == "period", drawn, False
+        self.sum = drawn + share * (1.0 if self.period else acks)
+
+    def __getitem__(self, _: int) -> float:
+        self.asked = True
+        return np.inf if self.sum < 1.0 else -np.inf
+
+    def left(self, adjusted: bool) -> float:
+        """The sum afterwards; ``adjusted``: the reference was."""
+        if not self.period:
+            return 0.0 if adjusted else self.sum if self.asked else self.drawn
+        return self.drawn if not self.asked else self.sum - 1.0 if self.sum >= 1.0 else self.sum
+
+
+def fill(p: Any, t: vai_sf.Tokens | None, me: Any, per: float) -> None:
+    """Write them to a packet side's record; ``per`` are its bytes for each of the fluid's."""
+    MECHANISMS.fill(p, me, p.token_thresh)
+    if t is not None:
+        me.bank, me.dampener, me.measured, me.congested = t.bank, t.dampener, t.measured, t.congested
+        me.trip_end, me.acks = t.trip_end * per, t.acks
+
+
+def filled(me: Any, per: float, drawn: float) -> vai_sf.Tokens:
+    """What a packet side's record has become, as the fluid's state."""
+    factor, congested = MECHANISMS.increases(me), float(me.congested)
+    return vai_sf.Tokens(me.bank, me.dampener, me.measured, congested, me.trip_end / per, me.acks, drawn, factor)
