@@ -257,7 +257,7 @@ def reports(seed: int, p: Any) -> Telemetry:
 def measured(p: Any, seen: Telemetry, share: float) -> tuple[list[float], float]:
     """u of each link alone by lines 1 to 7, and the deepest queue that the packets' Variable AI looks at."""
     rule, found = plain(packet), []
-    me = record(packet, L=np.zeros((8, COLUMNS)))
+    me = record(packet, U_link=[1.0] * 8, L=np.zeros((8, COLUMNS)))
     rule.fill(p, SimpleNamespace(), me)
     me.share = share
     ack = SimpleNamespace(telemetry=np.zeros((8, COLUMNS), object), hops=1)
