@@ -37,7 +37,7 @@ LINE, PAYLOAD, PS = 12.5e9, 1000.0, 1e-12
 def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
     """Windows from far below a packet on, delays below, at and above the target."""
     draw = Draws(seed)
-    ps = np.floor(draw((4e6, 30e6)))
+    ps = np.floor(draw((4e6, 30e6), (4e6, 30e6), (4e4, 2e5)))
     rtt = ps * PS
     wire = PAYLOAD * draw(1.0, 2.0)
     packet = np.where(draw(0, 1) > 0, wire, PAYLOAD)
@@ -62,7 +62,7 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
     sent = acked + np.floor(draw(0, 3, (0, 40)))
     cut_end = acked + draw(-2, -1, 0, 1)
     t = tokens(draw, p, acked * wire, wire)
-    last = np.where(draw(0, 1, 1) > 0, (acked + draw(-1, 0, 1)) * wire, -1.0)
+    last = np.where(draw(0, 1, 1) > 0, (acked + draw(-1, 0, 1)) * wire, draw(-1.0, -1.0, 0.0))
     m = None if t is None else fluid.Mechanisms(t, packet * draw(5.0, (0.5, 60.0)), last, draw(1.0, (1.0, 5.0)))
     rate = draw(LINE, 0.5 * LINE)
     state = fluid.State(rate, window * packet, rtt + 1e-6, target + 1e-6, np.maximum(cut_end, 0) * wire, m)
@@ -136,6 +136,8 @@ def test_nothing_moves_without_acks(switches: dict[str, Any]) -> None:
     before = LAW.jump(p, state, nothing._replace(acked=0.0 * now.acked), 0.0)
     for name in ("rate", "window", "cut_end"):
         assert getattr(before, name) == pytest.approx(getattr(state, name))
+    if before.mechanisms is not None:
+        assert (before.mechanisms.last_update == state.mechanisms.last_update).all()
     later = LAW.jump(p, state, nothing, 0.0)
     limited = np.clip(state.window / now.packet, p.min_cwnd, p.max_window / now.packet) * now.packet
     falls = later.rtt >= later.target
@@ -152,9 +154,10 @@ def test_the_rest() -> None:
         begun = LAW.start(p, initial * one, (1, 1), 1)
         assert [leaf.item() for leaf in begun[:5]] == pytest.approx([initial, window, 0.0, p.base_target, 0.0])
         assert begun.mechanisms is None
-    m = LAW.start(bound(fc.Swift(vai=True), base_rtt=1e-5, initial_window=5e4), LINE * one, (1, 1), 1).mechanisms
-    assert [leaf.item() for leaf in m[1:]] == [5e4, -1.0, 1.0]
-    assert [leaf.item() for leaf in m.tokens] == [0.0] * 7 + [1.0]
+    m = LAW.start(bound(fc.Swift(vai=True), base_rtt=1e-5, initial_window=5e4), LINE * one, (2, 3), 1).mechanisms
+    leaves = (*m[1:], *m.tokens)
+    assert [leaf[0, 0] for leaf in leaves] == [5e4, -1.0, 1.0, *[0.0] * 7, 1.0]
+    assert {leaf.shape for leaf in leaves} == {(2, 3)}
     p, state, now = drawn(2, vai=True)
     assert LAW.rate(state) is state.rate
     assert LAW.window(p, state) is state.window
@@ -172,7 +175,7 @@ def test_the_rest() -> None:
     assert LAW.time_scale(bound(fc.Swift(), base_rtt=1e-5), LINE) == pytest.approx(1e-6)
     assert not np.any(LAW.feedback(p, Signals(one, one, one)))
     assert all(not leaf.any() for leaf in LAW.derivative(p, state, one)[:5])
-    assert np.isnan(LAW.target_delay(bound(fc.Swift(), fs_min=one, fs_max=one), one))
+    assert np.isnan(LAW.target_delay(bound(fc.Swift(), fs_min=2 * one, fs_max=one), one))
 
 
 def test_numpy_s_law_is_the_compiled_one() -> None:

@@ -74,6 +74,7 @@ def test_a_completion_is_that_of_packets(thresholds: str, patched: bool) -> None
     p, state, signals = drawn(1, thresholds=thresholds, patched=patched)
     assert signals.waits is not None
     moved = LAW.derivative(p, state, LAW.feedback(p, signals))
+    assert not moved.streak[state.gradient > 0].any()
     tau = np.maximum(p.segment / state.rate, p.min_rtt)
     assert LAW.interval(p, state) == pytest.approx(tau)
     after = fluid.State(*(leaf + tau * slope for leaf, slope in zip(state, moved, strict=True)))
@@ -89,7 +90,7 @@ def test_limits_and_intervals() -> None:
     state = fluid.State(np.array([[0.0, 12.5e6, 25e6, 2e9]]), 0.25 * one, 3 * one)
     assert LAW.interval(p, state) == pytest.approx(np.array([[16e3 / 12.5e6, 16e3 / 12.5e6, 16e3 / 25e6, 20e-6]]))
     assert LAW.longest_interval(p) == pytest.approx(16e3 / 12.5e6)
-    slow = bound(fc.TIMELY(), min_rate=2e9, segment=16e3, min_rtt=20e-6)
+    slow = bound(fc.TIMELY(), min_rate=2e9, segment=16e3, min_rtt=20e-6, own_rtt=40e-6)
     assert LAW.interval(slow, state._replace(rate=0 * one)) == pytest.approx(20e-6 * one)
     assert LAW.longest_interval(slow) == pytest.approx(20e-6)
     assert LAW.project(p, state, 1e9 * one).rate.tolist() == [[12.5e6, 12.5e6, 25e6, 1e9]]
