@@ -27,7 +27,7 @@ from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 from fluidcc.schemes.vai_sf import packet as vai_sf_packet
 
-FLOWS, POINTS = 2, 400
+FLOWS, POINTS = 2, 200
 SHAPE = (FLOWS, POINTS)
 SAME = 1e-12  # two forms of the same sum of a few terms in double precision
 _PLAIN = ("fluidcc.schemes", "fluidcc.engines.fluid.special", "fluidcc.engines.packet")
@@ -73,9 +73,7 @@ def _without_compiling(value: Any, module: ModuleType, names: dict[str, Any]) ->
     if not home.startswith(_PLAIN):
         return value
     around = names if home == module.__name__ else vars(_plain(sys.modules[home]))
-    made = FunctionType(
-        function.__code__, around, function.__name__, function.__defaults__, function.__closure__
-    )
+    made = FunctionType(function.__code__, around, function.__name__, function.__defaults__, function.__closure__)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
 

@@ -159,7 +159,11 @@ def test_the_rest() -> None:
     assert LAW.sending(p, halts, 0.5e-6).tolist() == [[8e9, 4e9, 0.0]]
     shown = LAW.observables(state)
     assert list(shown) == list(fluid.OBSERVABLES)
-    assert (shown["halt_time"], shown["ack_rate"], shown["inflight"]) == (state.halt_time, state.ack_rate, state.inflight)
+    assert (shown["halt_time"], shown["ack_rate"], shown["inflight"]) == (
+        state.halt_time,
+        state.ack_rate,
+        state.inflight,
+    )
     assert (shown["halting"] == (state.halt > 0)).all()
     assert LAW.feedback(p, Signals(one, one, one, undetermined=2 * one)) == (one, 2 * one)
     assert LAW.feedback(p, Signals(one, one, one)) == (one, 0 * one)

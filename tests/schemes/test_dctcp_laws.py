@@ -26,7 +26,10 @@ def drawn(seed: int, *shares: Any, **switches: Any) -> tuple[Any, fluid.State, P
     wire = PAYLOAD * draw(1.0, 2.0)
     size = np.where(draw(0, 1) > 0, wire, PAYLOAD)
     p = bound(
-        fc.DCTCP(**switches), g=draw(1 / 16, (0.1, 1.0)), increase=draw(1.0, (0.1, 3.0)), base_rtt=T * np.ones_like(wire)
+        fc.DCTCP(**switches),
+        g=draw(1 / 16, (0.1, 1.0)),
+        increase=draw(1.0, (0.1, 3.0)),
+        base_rtt=T * np.ones_like(wire),
     )
     newly, acked = np.floor(draw(1, 1, 2, 3)), np.floor(draw((5, 30)))
     sent = acked + np.floor(draw(0, 3, (0, 40)))

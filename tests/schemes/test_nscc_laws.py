@@ -64,7 +64,9 @@ def drawn(seed: int, *shares: Any, **switches: Any) -> tuple[Any, fluid.State, P
     state = state._replace(qa_left=np.where(draw(0, 1, 1, 1) > 0, state.qa_left, -1.0))
     if not p.quick_adapt:
         state = state._replace(to_ignore=0.0 * one)
-    now = progress(sent=sent * wire, acked=acked * wire, newly=newly * wire, packet=mtu, wire_packet=wire, rtt=rtt, dt=DT)
+    now = progress(
+        sent=sent * wire, acked=acked * wire, newly=newly * wire, packet=mtu, wire_packet=wire, rtt=rtt, dt=DT
+    )
     return p, state, now, draw(*shares)
 
 
@@ -82,7 +84,12 @@ def by_packets(p: Any, s: fluid.State, now: Progress, marks: float) -> fluid.Sta
     me.adjust_bytes = 0.0
     me.W, me.base_rtt, me.average, me.clear, me.fast_mode = s.window, s.base_rtt, s.average, s.clear, s.fast
     me.sampled = 0 if first else before(0.0)
-    me.adjusted, me.decreased, me.achieved, me.to_ignore = before(s.since_adjust), before(s.since_cut), s.achieved, s.to_ignore
+    me.adjusted, me.decreased, me.achieved, me.to_ignore = (
+        before(s.since_adjust),
+        before(s.since_cut),
+        s.achieved,
+        s.to_ignore,
+    )
     end = me.qa_end = 0 if first else NOW + round((s.qa_left - now.dt) / PS)
     ack = SimpleNamespace(covers=covers, marks=marks * covers, sent=NOW - round(now.rtt / PS))
     RULE.acknowledged(core, flow, me, ack)
