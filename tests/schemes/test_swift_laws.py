@@ -158,7 +158,7 @@ def test_the_rest() -> None:
     leaves = (*m[1:], *m.tokens)
     assert [leaf[0, 0] for leaf in leaves] == [5e4, -1.0, 1.0, *[0.0] * 7, 1.0]
     assert {leaf.shape for leaf in leaves} == {(2, 3)}
-    p, state, now = drawn(2, vai=True)
+    p, state, _ = drawn(2, vai=True)
     assert LAW.rate(state) is state.rate
     assert LAW.window(p, state) is state.window
     for first, most in ((1.0, 2.0), (3.0, 2.0)):
@@ -169,8 +169,8 @@ def test_the_rest() -> None:
     assert shown["rtt"] is state.rtt
     assert shown["target_delay"] is state.target
     t = state.mechanisms.tokens
-    assert [shown[name] is leaf for name, leaf in
-            (("token_bank", t.bank), ("dampener", t.dampener), ("increase_factor", t.factor))] == [True] * 3  # fmt: skip
+    for name, leaf in (("token_bank", t.bank), ("dampener", t.dampener), ("increase_factor", t.factor)):
+        assert shown[name] is leaf
     assert list(LAW.observables(state._replace(mechanisms=None))) == ["window", "rtt", "target_delay"]
     assert LAW.time_scale(bound(fc.Swift(), base_rtt=1e-5), LINE) == pytest.approx(1e-6)
     assert not np.any(LAW.feedback(p, Signals(one, one, one)))
