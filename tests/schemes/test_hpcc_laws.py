@@ -241,7 +241,7 @@ def test_u_follows_the_telemetry(tokens: bool) -> None:
 
 
 def test_a_step_without_acks_notes_no_congestion() -> None:
-    """Of Variable AI's round trip: neither the most congestion, nor that there was some."""
+    """Variable AI keeps the most congestion of its round trip, and whether there was some."""
     p, state, now, observed = drawn(6, vai=True)
     t = state.tokens
     assert t is not None
