@@ -49,7 +49,7 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
         fc.Swift(flow_scaling=flow_scaling),
         **on,
         **scaling,
-        ai=draw(1.0, (0.1, 3.0)),
+        ai=draw(1.0, 0.0, (0.1, 3.0)),
         beta=draw(0.8, (0.1, 1.0)),
         max_mdf=draw(0.5, 0.9),
         base_target=target,
@@ -58,7 +58,7 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
         initial_window=packet * draw(50.0, 10.0),
     )
     newly, acked = np.floor(draw(1, 1, 2, 3)), np.floor(draw((5, 30)))
-    window = draw(1.0, (0.01, 1.5), 5.0, (1.0, 60.0))
+    window = draw(1.0, (0.01, 1.5), (0.5, 0.99), 5.0, (1.0, 60.0))
     sent = acked + np.floor(draw(0, 3, (0, 40)))
     cut_end = acked + draw(-2, -1, 0, 1)
     t = tokens(draw, p, acked * wire, wire)
