@@ -59,7 +59,7 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
     )
     newly, acked = np.floor(draw(1, 1, 2, 3)), np.floor(draw((5, 30)))
     window = draw(1.0, (0.01, 1.5), (0.5, 0.99), 5.0, (1.0, 60.0))
-    sent = acked + np.floor(draw(0, 3, (0, 40)))
+    sent = acked + np.floor(draw(2, 3, (2, 40)))
     cut_end = acked + draw(-2, -1, 0, 1)
     t = tokens(draw, p, acked * wire, wire)
     last = np.where(draw(0, 1, 1) > 0, (acked + draw(-1, 0, 1)) * wire, draw(-1.0, -1.0, 0.0))
@@ -96,7 +96,9 @@ def by_packets(p: Any, s: fluid.State, now: Progress) -> fluid.State:
     cut_end = now.sent if me.decreased == core.now else s.cut_end
     if m is not None:
         heeded = chance.asked and chance.sum >= 1.0
-        updated = p.sampling is not None and me.last_update == flow.sent and me.W_reference * now.packet != m.reference
+        moved = m.last_update >= 0 or me.W_reference * now.packet != m.reference  # the first ACK begins a round trip
+        ignored = chance.asked and not heeded
+        updated = p.sampling is not None and me.last_update == flow.sent and moved and not ignored
         t = filled(me, per, chance.left(heeded or updated))
         last = me.last_update / per if me.last_update >= 0 else -1.0
         m = fluid.Mechanisms(t, me.W_reference * now.packet, last, me.factor)
