@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -17,12 +15,13 @@ from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.acc import fluid as model
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Progress
+from tests.schemes.plain_laws import plain
 
 C = 12.5e9
 T = 4e-6 + 2 * (1000 + 64) / C  # of an incast: two links there and back, each packet stored twice
 DT = T / 100
-ONE = jnp.ones((1, 1))
-JUMP = jax.jit(model.jump)
+ONE = np.ones((1, 1))
+LAW = plain(model)
 
 
 def of(flows: int, options: dict[str, Any] | None = None, rate: str = "100Gbps", **network: Any) -> Any:
@@ -46,16 +45,16 @@ class Sender:
 
     def __init__(self, rate: float = C, packet: float = 1.0, **options: Any) -> None:
         self.p, self.packet = bound(**options), packet
-        self.state = model.start(self.p, rate * ONE, (1, 1), 1)
+        self.state = LAW.start(self.p, rate * ONE, (1, 1), 1)
         self.sent = self.acked = 0.0
 
     def step(self, acks: float, ce: float = 0.0, ue: float = 0.0, dt: float = DT) -> None:
         """Send as it would, and observe ACKs at a rate, of which shares are marked."""
-        self.sent += float(model.sending(self.p, self.state, jnp.asarray(dt))[0, 0]) * dt
+        self.sent += float(LAW.sending(self.p, self.state, np.asarray(dt))[0, 0]) * dt
         self.acked += acks * dt
         sent, acked, newly, packet, line = (x * ONE for x in (self.sent, self.acked, acks * dt, self.packet, C))
         progress = Progress(sent, acked, newly, packet, packet, line, ONE[None], T * ONE, dt)
-        self.state = JUMP(self.p, self.state, progress, model.Feedback(ce * ONE, ue * ONE))
+        self.state = LAW.jump(self.p, self.state, progress, model.Feedback(ce * ONE, ue * ONE))
 
     def steps(self, count: int, acks: float, **marks: float) -> None:
         for _ in range(count):

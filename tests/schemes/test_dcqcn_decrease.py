@@ -10,8 +10,6 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -19,6 +17,7 @@ from scipy.optimize import brentq
 import fluidcc as fc
 from fluidcc.schemes.dcqcn import fluid as model
 from fluidcc.schemes.signals import Signals
+from tests.schemes.plain_laws import plain
 
 SOLVED = 1e-9
 C, PACKET, KB = 40e9 / 8 / 1000, 1000, 1e3  # packets/s; bytes
@@ -57,16 +56,12 @@ def test_the_fluid_rests_where_the_equations_do(gain: float, flows: int) -> None
         assert solved["target_rate_bytes_per_s"] == pytest.approx(target * PACKET, rel=SOLVED)
         assert solved["alpha"] == pytest.approx(alpha, rel=SOLVED)
     rate = C / flows * PACKET
-    with jax.enable_x64(True):
-
-        def column(value: float) -> jax.Array:
-            return jnp.full((1, 1), value)
-
-        scheme = scenario(flows, gain).flows[0].scheme
-        observed = model.feedback(scheme, Signals(column(p), column(rate), column(1000.0)))
-        state = model.State(column(rate), column(target * PACKET), column(alpha))
-        moved = [float(leaf[0, 0]) for leaf in model.derivative(scheme, state, observed)]
-        cuts = float(observed.cut[0, 0])
+    law, one = plain(model), np.ones((1, 1))
+    scheme = scenario(flows, gain).flows[0].scheme
+    observed = law.feedback(scheme, Signals(p * one, rate * one, 1000.0 * one))
+    state = model.State(rate * one, target * PACKET * one, alpha * one)
+    moved = [float(leaf[0, 0]) for leaf in law.derivative(scheme, state, observed)]
+    cuts = float(observed.cut[0, 0])
     terms = rate * gain * alpha * cuts, (target * PACKET - rate) * cuts, scheme.g / TAU_ALPHA * alpha
     assert np.abs(moved) / terms == pytest.approx(0, abs=SOLVED)
 

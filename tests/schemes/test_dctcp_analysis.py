@@ -7,7 +7,6 @@ windows of bytes in flight fill it at once. With that one change they agree, and
 
 from __future__ import annotations
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -19,7 +18,9 @@ from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp import fluid as model
+from tests.schemes.plain_laws import plain
 
+LAW = plain(model)
 MEAN, CYCLE = 0.05, 0.1
 STEP, PACKET = fc.RED("30KB", "30KB", 1.0), 1000.0
 
@@ -65,13 +66,13 @@ def test_equations_as_printed_where_the_docs_quote_them() -> None:
 
 def test_the_two_equations() -> None:
     """W = 20 packets, alpha = 1/2, RTT = 10 us: marked, +1 - 5 packets and g/2 in an RTT; without marks +1 and -g/2."""
-    one = jnp.ones((1, 1))
+    one = np.ones((1, 1))
     scheme = fc.DCTCP(form="analysis", base_rtt=1e-5, initial_window=2e4)
-    state = model.start(scheme, 2e9 * one, (1, 1), 1)
-    still = model.derivative(fc.DCTCP(), state, one)
+    state = LAW.start(scheme, 2e9 * one, (1, 1), 1)
+    still = LAW.derivative(fc.DCTCP(), state, one)
     state = state._replace(alpha=0.5 * one, round_trips=1e5 * one, growth=PACKET * 1e5 * one)
     for p, window, alpha in ((1.0, -4.0, 0.5 / 16), (0.0, 1.0, -0.5 / 16)):
-        moved = analysis.derivative(scheme, state, p * one, still)
+        moved = plain(analysis).derivative(scheme, state, p * one, still)
         assert moved.window.item() == pytest.approx(window * PACKET * 1e5, rel=1e-6)
         assert moved.alpha.item() == pytest.approx(alpha * 1e5, rel=1e-6)
 

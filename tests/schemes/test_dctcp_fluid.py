@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -12,7 +11,9 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.schemes.dctcp import fluid as model
 from fluidcc.schemes.signals import Progress
+from tests.schemes.plain_laws import plain
 
+LAW = plain(model)
 CAPACITY, PACKET, T = 12.5e9, 1000.0, 4e-6
 
 
@@ -34,16 +35,16 @@ def test_queue_as_in_packets(flows: int) -> None:
 
 def step(state: model.State, acked: float, sent: float, newly: float, marked: float) -> model.State:
     scheme = fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T)
-    one = jnp.ones((1, 1))
+    one = np.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
     observed = Progress(sent * one, acked * one, newly * one, *sizes, T * one)
-    new = model.jump(scheme, model.State(*(jnp.asarray(leaf) for leaf in state)), observed, marked * one)
+    new = LAW.jump(scheme, model.State(*(np.asarray(leaf) for leaf in state)), observed, marked * one)
     return model.State(*(np.asarray(leaf).item() for leaf in new))
 
 
 def test_section_31_step_by_step() -> None:
-    one = jnp.ones((1, 1))
-    state = model.start(fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T), CAPACITY * one, (1, 1), 1)
+    one = np.ones((1, 1))
+    state = LAW.start(fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T), CAPACITY * one, (1, 1), 1)
     first = step(state, 1000.0, 5e4, 1000.0, 0.0)
     assert first.window_end == 5e4
     assert first.window == pytest.approx(5e4 + PACKET * 1000.0 / 5e4)  # a packet in a window

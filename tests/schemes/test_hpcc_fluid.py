@@ -23,8 +23,10 @@ from fluidcc.schemes.hpcc import PRESETS
 from fluidcc.schemes.hpcc import fluid as model
 from fluidcc.schemes.hpcc.parameters import HPCC
 from fluidcc.schemes.signals import Progress
+from tests.schemes.plain_laws import plain
 
 NS3 = Path(__file__).parent.parent / "data" / "ns3"
+LAW = plain(model)
 CAPACITY = 12.5e9  # bytes/s, 100 Gbps
 PACKET = 1042.0  # 1000 B and 42 B of telemetry
 T = 4e-6 + 2 * (PACKET + 106.0) / CAPACITY  # two links of 1 us there and back, two packets and two ACKs stored
@@ -222,17 +224,17 @@ def numbers(state: model.State) -> model.State:
 
 
 def step_of(scheme: HPCC, state: model.State, acked: float, sent: float) -> model.State:
-    one = jnp.ones((1, 1))
+    one = np.ones((1, 1))
     observed = Progress(
         sent * one, acked * one, 0 * one, PACKET * one, PACKET * one, CAPACITY * one, one[None], T * one
     )
-    return numbers(model.jump(scheme, jax.tree.map(jnp.asarray, state), observed, one[None]))
+    return numbers(LAW.jump(scheme, jax.tree.map(np.asarray, state), observed, one[None]))
 
 
 def test_algorithm_1_step_by_step() -> None:
     scheme = HPCC(base_rtt=T, initial_window=W_INIT, w_ai=W_AI)
-    one = jnp.ones((1, 1))
-    state = model.start(scheme, CAPACITY * one, (1, 1), 1)
+    one = np.ones((1, 1))
+    state = LAW.start(scheme, CAPACITY * one, (1, 1), 1)
     silent = step_of(scheme, state, 0.0, 1e4)
     assert silent == numbers(state)
     first = step_of(scheme, silent, 100.0, 5e4)  # the first ACK only records

@@ -23,7 +23,9 @@ from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS
 from fluidcc.schemes.timely import fluid as model
 from tests.oracles.timely_reference import Constants, gradient, interval, rate
+from tests.schemes.plain_laws import plain
 
+LAW = plain(model)
 CAPACITY, GIGABIT = 10e9 / 8, 1e9 / 8
 PLAIN, PATCHED = PRESETS["fluid"].scheme, PRESETS["patched"].scheme
 
@@ -43,12 +45,11 @@ def moved(scheme: fc.TIMELY, state: tuple[float, ...], now: float, before: float
     """dR/dt, dg/dt and the streak's, of a flow whose packets waited for so long."""
     scenario = resolve(fc.incast(1, rate="10Gbps", scheme=scheme))
     p = bind(scenario, scenario.flows[0])
-    with jax.enable_x64(True):
-        one = jnp.ones((1, 1))
-        waits = Waits(now * one, before * one)
-        observed = model.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
-        found = model.derivative(p, model.State(*(value * one for value in state)), observed)
-        return tuple(float(leaf[0, 0]) for leaf in found)
+    one = np.ones((1, 1))
+    waits = Waits(now * one, before * one)
+    observed = LAW.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
+    found = LAW.derivative(p, model.State(*(value * one for value in state)), observed)
+    return tuple(float(leaf[0, 0]) for leaf in found)
 
 
 @pytest.mark.parametrize("R", [9.0, 3.0, 0.2])  # Gb/s: tau* = D_minRTT, then Seg/R
@@ -92,9 +93,9 @@ def test_hyperactive_increase() -> None:
         assert found[0] == pytest.approx(steps * delta / tau)
         assert found[2] == pytest.approx(1 / tau)  # one completion every tau*
     assert moved(scheme, (625e6, 0.1, 5.0), 1e-4, 1e-4)[2] == 0
-    one = jnp.ones((1, 1))
+    one = np.ones((1, 1))
     for g, R, want in ((0.1, 625e6, (625e6, 0.0)), (0.0, 2e9, (CAPACITY, 5.0)), (0.0, 1.0, (12.5e6, 5.0))):
-        state = model.project(scheme_of(scheme), model.State(R * one, g * one, 5 * one), CAPACITY * one)
+        state = LAW.project(scheme_of(scheme), model.State(R * one, g * one, 5 * one), CAPACITY * one)
         assert (float(state.rate[0, 0]), float(state.streak[0, 0])) == pytest.approx(want)
 
 
