@@ -73,7 +73,7 @@ def test_a_timer_looks_after_the_oldest_packet_of_which_nothing_is_known() -> No
     """Packets every 40 us, of which a wire loses the first and the fifth: each goes again a timeout after it was sent.
 
     A round trip takes 82 us. When the timer of the first is over, at 330 us, nothing is known either of the fifth, sent
-    at 160 us, and of those of 280 and 320 us, which are under way. So the first goes again in the next place, at 360 us,
+    at 160 us, and of those of 280 and 320 us, which are under way. So the first goes again in the next place, 360 us,
     and the fifth, known to be lost at 490 us, at 520 us. A timer after the youngest would look at 650 us.
     """
     link = fc.Link("100Gbps", "20us", name="a>b", source="a", target="b", loss=1e-12)
