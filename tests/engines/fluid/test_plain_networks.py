@@ -1,4 +1,4 @@
-"""Networks of the fluid as plain functions in NumPy: windows, classes, flow control and delays, by hand or by brute force."""
+"""Networks of the fluid as plain functions in NumPy: windows, classes, flow control and delays, by hand or by force."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_telemetry_of_paths_of_different_lengths() -> None:
     found = made._telemetry(observed, (0, 1, 2))
     assert found.queue[..., 0].tolist() == [[0, 2, 3], [1, 2, 3]]
     assert found.output[..., 0].tolist() == [[4, 6, 7], [5, 6, 7]]
-    assert found.arrivals[..., 0].tolist() == [[8, 10, 11], [9, 10, 11]]
+    assert found.arriving[..., 0].tolist() == [[8, 10, 11], [9, 10, 11]]
     np.testing.assert_allclose(found.capacity[..., 0] / GIGABIT, [[10, 10, 20], [20, 10, 20]])
     one = made._telemetry(observed, (1, 1))
     assert one.queue[..., 0].tolist() == [[2]]
