@@ -336,6 +336,73 @@ def test_classes_share_a_link() -> None:
     assert made.shown(y, z)["class_queue"].shape == (8, 1)
 
 
+def two_classes(size: Any = float("inf")) -> fc.Scenario:
+    """Three flows into 10 Gb/s: 4 of a class that goes first, and 6 and 3 of one at weights of 1 and 2 behind."""
+    classes = (fc.TrafficClass(priority=1), fc.TrafficClass(weight=1.0), fc.TrafficClass(weight=2.0))
+    made = fc.incast(
+        3, rate="10Gbps", delay="1us", line_rate="40Gbps", scheme=fc.NoControl(), marking=None, classes=classes
+    )
+    flows = tuple(
+        dataclasses.replace(flow, traffic_class=i, initial_rate=rate, size=size if i == 1 else float("inf"))
+        for i, (flow, rate) in enumerate(zip(made.flows, ("4Gbps", "6Gbps", "3Gbps"), strict=True))
+    )
+    return dataclasses.replace(made, flows=flows, header_bytes=0)
+
+
+def test_queues_of_classes_by_hand() -> None:
+    """The first has its 4 Gb/s; of the other 6 the second has 3, for 2 and 4 are their shares and the third wants 3."""
+    run = Run(two_classes(), 0.5e-6)
+    states = run.steps(80)
+    lag = float(np.ravel(run.network.arrival_lag)[0])
+    late = 0.5e-6 * 80 - lag
+    np.testing.assert_allclose(queues(states)[-1], [0.0, 3 * GIGABIT * late, 0.0], atol=1.0)
+    came = states[-1].y.came.ravel()
+    np.testing.assert_allclose(came, np.array([4, 6, 3]) * GIGABIT * late, rtol=1e-9)
+    np.testing.assert_allclose(run.carry.z.service.ravel(), np.array([4, 3, 3]) * GIGABIT, rtol=1e-9)
+    np.testing.assert_allclose(run.carry.z.idle.ravel(), [10 * GIGABIT * lag], rtol=1e-6)
+    kept = run.system.remembered(states[-1].y).ravel()
+    whole = [queues(states)[-1].sum(), 10 * GIGABIT, 13 * GIGABIT]  # of the link: queue, output, arrivals
+    np.testing.assert_allclose(kept[-3:], whole, rtol=1e-6)
+    np.testing.assert_allclose(kept[12:15], came - queues(states)[-1], rtol=1e-9)
+
+
+def test_the_last_byte_of_a_class_waits_for_its_own() -> None:
+    """30 KB at 6 Gb/s into 3 Gb/s: 40 us to send them, and 15 KB before the last byte, served in 40 us more."""
+    run = Run(two_classes(30e3), 0.5e-6)
+    run.steps(200)
+    z = run.carry.z
+    assert z.finish is not None
+    assert z.drain is not None
+    assert z.finish[1, 0] == pytest.approx(40e-6, rel=1e-9)
+    assert z.drain[1, 0] == pytest.approx(40e-6, rel=1e-6)
+    assert np.isnan(z.drain[[0, 2], 0]).all()
+    # Of a class that has all it wants nothing waits.
+    waits = queues([run.carry])[0] / (np.array([4, 3, 3]) * GIGABIT)
+    np.testing.assert_allclose(waits, 0.0, atol=1e-12)
+
+
+# -- steps of each point's own ----------------------------------------------------------------------------------
+
+
+def test_what_adaptive_steps_ask_of_queues() -> None:
+    """Empty queues are empty, waits grow as fast as before, and what a queue lacked to fall its link could have sent."""
+    made = system(lot(fc.DCQCN(feedback_delay=None)))
+    y, z = made.start(np.float64)
+    assert made.lags_move
+    assert not system(fc.incast(2, scheme=fc.DCQCN(feedback_delay="4us"))).lags_move
+    fast = y.schemes[0]._replace(rate=np.full((3, 1), 90 * GIGABIT)) if hasattr(y.schemes[0], "rate") else y.schemes[0]
+    found = made.bounded(y._replace(queue=column(-3.0, 5.0), schemes=(fast,)))
+    assert found.queue.ravel().tolist() == [0.0, 5.0]
+    assert float(np.max(made.rates(found))) <= 40 * GIGABIT * (1 + 1e-12)
+    paced = made.paced(z._replace(wait_growth=column(1.0, 2.0, 3.0, 4.0)), np.float64(0.5))
+    assert paced.wait_growth.ravel().tolist() == [0.5, 1.0, 1.5, 2.0]
+    queue = column(*[0.0] * 8)
+    clock = Clock(np.int32(3), np.float64(3e-6), np.float64(1e-6))
+    stopped = y._replace(queue=column(7.0, 9.0))
+    settled = made.settle(clock, z._replace(idle=column(1.0, 2.0)), stopped, Lagged((), None, queue))
+    assert settled.idle.ravel().tolist() == [8.0, 11.0]
+
+
 # -- flow control ----------------------------------------------------------------------------------------------------
 
 
@@ -404,3 +471,57 @@ def test_flow_control_keeps_all_bytes_and_stops_senders() -> None:
         paused.append(float(counts.paused[0, 0]))
     assert paused[-1] > 5e-6
     assert np.diff(paused).max() <= 0.5e-6 + 1e-15
+
+
+def test_pauses_of_links_without_detection_or_with_it() -> None:
+    np.testing.assert_array_equal(np.ravel(acc()._gate.max_on), [-1.0, -1.0])
+    scenario = lot(fc.ACC(), pfc=fc.PFC(xoff="100KB"), buffer="9MB")
+    bare = dataclasses.replace(scenario.links[0], marking=None)
+    aware = dataclasses.replace(
+        scenario.links[1], marking=fc.RED("20KB", "60KB", 0.6, mark_on="departure", max_on="9us")
+    )
+    made = system(dataclasses.replace(scenario, links=(bare, aware)))
+    np.testing.assert_allclose(np.ravel(made._gate.max_on), [-1.0, 9e-6])
+    assert made.network.kmin.ravel().tolist() == [np.inf, 20e3]
+
+
+def test_round_trips_and_marks_by_counts() -> None:
+    """Of the byte that is acknowledged as a step ends: when it was sent, read off the sums; and the shares of CE.
+
+    A queue that marks one of four from 2 KB on: of what was acknowledged since a step began, as many bytes are marked
+    as counts of CE grew. Times are those of lines between the sums, which both follow.
+    """
+    marking = fc.RED("2KB", "2.001KB", 0.25)
+    dt = 0.5e-6
+    scenario = fc.incast(
+        2, scheme=fc.ACC(), rate="10Gbps", line_rate="10Gbps", delay="1us", marking=lambda rate: marking, buffer="9MB",
+        pfc=fc.PFC(xoff="400KB", xon_gap="20KB"),
+    )  # fmt: skip
+    run = Run(scenario, dt)
+    states = run.steps(60)
+    times = dt * np.arange(61)
+    sent = np.array([s.y.sent[0, 0] for s in states])
+    acks = np.array([s.z.pauses.acks[:, 0] for s in states])
+    checked = marked = 0
+    longest = 0.0
+    for n in range(1, 61):
+        pauses = states[n].z.pauses
+        assert pauses is not None
+        trip = pauses.round_trip[0, 0]
+        longest = max(longest, *pauses.round_trip[:, 0].tolist())
+        assert pauses.longest[0] >= longest * (1 - 1e-12)
+        if acks[n, 0] > acks[n - 1, 0] and acks[n, 0] < sent[n]:
+            assert trip == pytest.approx(times[n] - np.interp(acks[n, 0], sent, times), abs=1e-12)
+            checked += 1
+        newly, ce = acks[n, 0] - acks[n - 1, 0], acks[n, 2] - acks[n - 1, 2]
+        assert pauses.shares[0, 0] == pytest.approx(ce / newly if newly > 1e-9 else 0.0, abs=1e-12)
+        assert pauses.shares[2, 0] == 0.0
+        marked += ce > 0
+        counts = states[n].y.counts
+        assert counts.left[2:4, 0].sum() <= counts.left[:2, 0].sum() * 1.0 + 1e-9
+    assert checked > 20
+    assert marked > 5
+    total = states[-1].y.counts
+    late = np.array([s.y.queue[0, 0] > 2001 for s in states])
+    assert total.left[2, 0] <= total.left[0, 0]
+    assert late.any()

@@ -447,6 +447,8 @@ def test_sums_are_those_of_the_window(ends: bool) -> None:
     rates[1] = (sent[7] - sent[3])[1] / 2.0 if ends else rates[1]
     np.testing.assert_allclose(found.rate_mean, rates)
     np.testing.assert_allclose(found.utilisation, 1 - (idle[7] - idle[3]) / (2.0 * column(3.0, 4.0)))
+    still = kept._replace(queue=3.0 * kept.weight + 0 * kept.queue, queue_squared=9.0 * kept.weight + 0 * kept.queue)
+    assert not running_statistics.summarise(system, still, dt).queue_std.any()
     again = running_statistics.cleared(kept)
     np.testing.assert_array_equal(again.queue_max_whole_run, kept.queue_max_whole_run)
     assert np.isinf(again.queue_min).all()
@@ -491,6 +493,7 @@ def test_verdicts_and_relative_differences() -> None:
     assert step_error.relative(ours, theirs, 0.0) == 0.25
     assert step_error.relative(ours, theirs, 10.0) == 0.1
     assert step_error.relative(np.zeros(2), np.zeros(2), 0.0) == 0.0
+    assert step_error.relative(np.array([0.75]), np.array([0.5]), 0.0) == 0.5
     assert step_error.relative(np.array([np.nan]), np.ones(1), 1.0) is None
 
 
