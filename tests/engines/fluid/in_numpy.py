@@ -57,7 +57,7 @@ def _stacked(parts: list[Any]) -> Any:
     return None if parts[0] is None else jax.tree.map(lambda *each: np.stack(each), *parts)
 
 
-class _Lax:
+class Lax:
     """`jax.lax` by NumPy."""
 
     @staticmethod
@@ -117,7 +117,7 @@ def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             if value is jnp:
                 monkeypatch.setattr(module, key, _Numpy())
             elif value is lax:
-                monkeypatch.setattr(module, key, _Lax())
+                monkeypatch.setattr(module, key, Lax())
             elif isinstance(value, jax.custom_jvp):
                 monkeypatch.setattr(module, key, value.fun)
     with np.errstate(all="ignore"):

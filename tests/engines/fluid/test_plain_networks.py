@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.engines.fluid import measure
 from fluidcc.engines.fluid.classes import ClassNetwork, system_of
 from fluidcc.engines.fluid.history import constant_past
 from fluidcc.engines.fluid.kernel import Clock, Loop, Read
 from fluidcc.engines.fluid.lossless import LosslessNetwork
 from fluidcc.engines.fluid.marking import TernaryState
 from fluidcc.engines.fluid.methods import METHODS
+from fluidcc.engines.fluid.network import columns_of
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.state import Counts, Lagged
 from fluidcc.engines.fluid.windows import WindowNetwork
+from tests.engines.fluid import in_numpy
 from tests.engines.fluid.in_numpy import Run, plain_network, queues
 
 GIGABIT = 1e9 / 8
@@ -209,6 +214,33 @@ def test_own_rates_and_sending() -> None:
     assert made.active(Clock(np.int32(5), 0.0, np.float64(1e-6)), z).ravel().tolist() == [True] * 3  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("method", ["heun", "rk4"])
+def test_measures_are_those_of_the_steps(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    """Trapezoids over the window, and Jain's index of all flows of all classes, each for itself."""
+    jax_by_numpy = SimpleNamespace(checkpoint=lambda function: function, lax=in_numpy.Lax(), tree=jax.tree)
+    monkeypatch.setattr(measure, "jax", jax_by_numpy)
+    monkeypatch.setattr(measure, "with_points", columns_of)
+    monkeypatch.setattr(measure, "_measured", measure._measured.function)
+    scenario = lot(fc.DCQCN(feedback_delay=None, initial_alpha=0.5))
+    dt, first, last = 1e-6, 30, 150
+    found = measure.measure(scenario, until="150us", window=("30us", "150us"), dt="1us", method=method)
+    run = Run(scenario, dt, method, depth=8192)
+    states = run.steps(last)
+    weights = np.array([0.5, *[1.0] * (last - first - 1), 0.5]) / (last - first)
+    queue = queues(states)[first:]
+    np.testing.assert_allclose(found["queue_mean"], weights @ queue, rtol=1e-9)
+    np.testing.assert_allclose(found["queue_std"], np.sqrt(weights @ (queue - weights @ queue) ** 2), rtol=1e-7)
+    np.testing.assert_array_equal(found["queue_max"], queue.max(axis=0))
+    rate = weights @ np.array([run.system.rates(s.y)[:, 0] for s in states[first:]])
+    np.testing.assert_allclose(found["rate_mean"], rate, rtol=1e-9)
+    idle = (states[last].z.idle - states[first].z.idle).ravel()
+    used = 1.0 - idle / (np.array([10, 20]) * GIGABIT * (last - first) * dt)
+    np.testing.assert_allclose(found["utilisation"], used, rtol=1e-9)
+    each = np.repeat(rate, [1, 2, 3])
+    assert found["jain"] == pytest.approx(each.sum() ** 2 / (6 * (each**2).sum()), rel=1e-9)
+    assert list(found) == ["queue_mean", "queue_std", "queue_max", "utilisation", "rate_mean", "jain"]
+
+
 # -- delays of two packets ---------------------------------------------------------------------------------------
 
 
@@ -385,12 +417,12 @@ def test_the_last_byte_of_a_class_waits_for_its_own() -> None:
 
 
 def test_what_adaptive_steps_ask_of_queues() -> None:
-    """Empty queues are empty, waits grow as fast as before, and what a queue lacked to fall its link could have sent."""
+    """Empty queues are empty, waits grow as before, and what a queue lacked to fall its link could have sent."""
     made = system(lot(fc.DCQCN(feedback_delay=None)))
     y, z = made.start(np.float64)
     assert made.lags_move
     assert not system(fc.incast(2, scheme=fc.DCQCN(feedback_delay="4us"))).lags_move
-    fast = y.schemes[0]._replace(rate=np.full((3, 1), 90 * GIGABIT)) if hasattr(y.schemes[0], "rate") else y.schemes[0]
+    fast = y.schemes[0]._replace(rate=np.full((3, 1), 90 * GIGABIT))
     found = made.bounded(y._replace(queue=column(-3.0, 5.0), schemes=(fast,)))
     assert found.queue.ravel().tolist() == [0.0, 5.0]
     assert float(np.max(made.rates(found))) <= 40 * GIGABIT * (1 + 1e-12)
