@@ -115,7 +115,7 @@ def test_marks_on_departure_are_those_of_what_is_left_behind() -> None:
 
 @pytest.mark.parametrize("scheme", [fc.HPCC(feedback_delay="12us"), fc.DCTCP(feedback_delay="12us")])
 def test_bytes_are_kept_where_nothing_travels(scheme: Any) -> None:
-    """Without ways to the queue, it holds what was sent and has not left; a link sends all that it did not stand idle."""
+    """Without ways to the queue, it holds what was sent and has not left; a link sends what it did not stand idle."""
     run = Run(fc.incast(3, scheme=scheme, rate="10Gbps", initial_rate="9Gbps", line_rate="10Gbps"), DT)
     assert run.network.arrival_lag is None
     states = run.steps(60)
