@@ -149,3 +149,20 @@ def test_ends_are_known_by_their_ways(what: str, rule: Any) -> None:
     assert made is not None
     assert (made.before, made.queues, made.waits) == ((1, 0), (True, True), ((), (), (0, 1)))
     np.testing.assert_allclose(made.way, [float(rule(scenario, scenario.flows[1]))] * 2, rtol=1e-12)
+
+
+def test_what_is_there_at_the_start() -> None:
+    """A row for each flow, and for each hop of each flow, also where flows share a view; nothing sent, none ended."""
+    base = lot(fc.DCQCN(feedback_delay=None), packet_size="1KB")
+    flows = tuple(dataclasses.replace(flow, size="10KB") for flow in (*base.flows, base.flows[0]))
+    made = system(dataclasses.replace(base, flows=flows))
+    y, z = made.start(np.float64)
+    assert len(made.network.paths) == 3
+    assert (y.queue.shape, y.sent.shape, y.arrived.shape) == ((2, 1), (4, 1), (6, 1))
+    assert (z.wait.shape, z.drain.shape, z.left.shape, z.due.shape) == ((4, 1), (6, 1), (4, 1), (6, 1))
+    assert np.isinf(z.finish).all()
+    assert np.isnan(z.drain).all()
+    assert not any(np.any(each) for each in (y.queue, y.sent, y.arrived, z.wait, z.wait_growth, z.idle))
+    sizes = made.network.size
+    np.testing.assert_array_equal(z.left, np.broadcast_to(sizes, (4, 1)))
+    np.testing.assert_array_equal(z.due, np.broadcast_to(sizes, (6, 1)))
