@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.engines.fluid.completion import sent_by
+from fluidcc.engines.fluid.kernel import Clock
 from fluidcc.engines.fluid.order import answer_delay, order_of, receipt_delay
+from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.scenario.model import resolve
 from tests.engines.fluid.in_numpy import Run, queues
@@ -166,3 +169,38 @@ def test_what_is_there_at_the_start() -> None:
     sizes = made.network.size
     np.testing.assert_array_equal(z.left, np.broadcast_to(sizes, (4, 1)))
     np.testing.assert_array_equal(z.due, np.broadcast_to(sizes, (6, 1)))
+
+
+def test_the_longest_wait_is_no_longer_than_the_run() -> None:
+    """Of flow control: what a queue's bytes wait, found by its counts, or a round trip, whichever is longer."""
+    scenario = fc.incast(
+        2, scheme=fc.ACC(), rate="10Gbps", line_rate="10Gbps", delay="1us", marking=None, buffer="9MB",
+        pfc=fc.PFC(xoff="400KB", xon_gap="20KB"),
+    )  # fmt: skip
+    longest = 0.0
+    for carry in Run(scenario, 0.5e-6).steps(40)[1:]:
+        pauses = carry.z.pauses
+        wait = (1.0 - pauses.at[0, 0]) * 0.5e-6 if carry.y.queue[0, 0] > 0 else 0.0
+        longest = max(longest, wait, pauses.round_trip.max())
+        assert pauses.longest[0] == pytest.approx(longest, rel=1e-12)
+        if wait:  # what stands there now came in it, at 20 Gb/s at most
+            assert carry.y.queue[0, 0] <= 20 * GIGABIT * wait * (1 + 1e-9)
+    assert 2e-6 < longest < 20e-6
+
+
+def test_an_empty_queue_makes_nobody_wait() -> None:
+    made = system(lot(fc.DCQCN(feedback_delay=None)))
+    _, z = made.start(np.float64)
+    seen = column(0.0, -1e3, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0)  # queues, some of which fell short of 0, and their slopes
+    found = made._waited(Clock(np.int32(3), np.float64(3e-6), np.float64(1e-6)), z, Lagged((), None, seen))
+    assert not found.wait.any()
+    assert not found.wait_growth.any()
+
+
+@pytest.mark.parametrize(("short", "ended"), [(6, True), (10, False)])
+def test_the_last_byte_is_sent_but_for_rounding(short: int, ended: bool) -> None:
+    """Eight units in the last place of the size."""
+    y = State(column(0.0), (), column(1e6 * (1 - short * 2.0**-52)))
+    z = Memory(column(0.0), column(np.inf), None, None, None, left=column(1.0))
+    found = sent_by(Clock(np.int32(1), np.float64(1.0), np.float64(1.0)), column(1e6), y, z, column(2.0))
+    assert found.item() == (0.5 if ended else np.inf)
