@@ -204,3 +204,16 @@ def test_the_last_byte_is_sent_but_for_rounding(short: int, ended: bool) -> None
     z = Memory(column(0.0), column(np.inf), None, None, None, left=column(1.0))
     found = sent_by(Clock(np.int32(1), np.float64(1.0), np.float64(1.0)), column(1e6), y, z, column(2.0))
     assert found.item() == (0.5 if ended else np.inf)
+
+
+def test_marks_go_on_with_their_bytes() -> None:
+    """A sender's bytes carry none; to the second link come those that left the first one a delay before."""
+    run = Run(lot(fc.ACC(), pfc=fc.PFC(xoff="400KB", xon_gap="20KB"), buffer="9MB"), DT)
+    states = run.steps(30)
+    lag = round(float(np.ravel(run.system._gate.hop_lag)[1]) / DT)  # type: ignore[attr-defined]
+    for before, carry in zip(states, states[lag:], strict=False):
+        came, left = (np.split(each[:, 0], 3) for each in (carry.y.counts.came, before.y.counts.left))
+        assert came[1][[0, 2, 3]].tolist() == came[2][[0, 2, 3]].tolist() == [0.0] * 3
+        for kind in range(3):
+            assert abs(came[kind][1] - left[kind][0]) <= 10 * GIGABIT * DT  # what leaves in a step
+    assert came[1][1] > 5 * GIGABIT * DT
