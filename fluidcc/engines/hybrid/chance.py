@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.packet.jit import kernel, wrapping
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -31,7 +31,7 @@ _SMALL = 1e-4  # p below which G is its series
 _NEAR = 1e-7  # a relative step of Newton's method after which the next one would be of the order of its square
 
 
-@kernel
+@wrapping
 def mixed(x: Any) -> Any:
     """SplitMix64's finaliser."""
     x = (x ^ (x >> _S30)) * _MIX_1
@@ -39,7 +39,7 @@ def mixed(x: Any) -> Any:
     return x ^ (x >> _S31)
 
 
-@kernel
+@wrapping
 def uniform(seed: Any, seat: Any, count: Any) -> Any:
     """A number in (0, 1] for each seed, seat and count."""
     stream = mixed(mixed(np.uint64(seed) + _GOLDEN) + np.uint64(seat + 1) * _GOLDEN)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 from numba.core import config as _numba_config
 
 from fluidcc.compiling import folder, numba_files
@@ -77,6 +78,11 @@ def _cache_in(place: str) -> Any:
 def kernel(function: _F) -> _F:
     """Compile a part of the engine; it is kept with the entry that calls it. No memory is ever allocated inside."""
     return numba.njit(**_OPTIONS, **_NO_WRAPPERS)(function)  # type: ignore[return-value]
+
+
+def wrapping(function: _F) -> _F:
+    """Like `kernel`, for integers that wrap on purpose: in plain Python NumPy does not warn of it."""
+    return np.errstate(over="ignore")(function) if config.DISABLE_JIT else kernel(function)
 
 
 def inlined(function: _F) -> _F:

@@ -13,7 +13,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 RUN = """
-import json
+import json, warnings
+warnings.simplefilter("error", RuntimeWarning)  # also of integers that wrap
 import fluidcc as fc
 from fluidcc.engines.flow_level.run import flow_times
 from fluidcc.fabrics import named_topology

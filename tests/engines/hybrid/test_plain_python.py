@@ -14,9 +14,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 # Two links, of which one marks on departure, senders of both kinds, late and finite flows; rings that grow.
 CODE = """
-import dataclasses, json
-import numpy as np
-np.seterr(over="ignore")  # SplitMix64 wraps
+import dataclasses, json, warnings
+warnings.simplefilter("error", RuntimeWarning)
 import fluidcc as fc
 scheme = fc.DCQCN(timer="10us", cnp_interval="5us", alpha_timer="7us", byte_counter="9KB", hyper_increase=True,
                   rate_ai="2Gbps", feedback_delay=None)
