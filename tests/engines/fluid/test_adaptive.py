@@ -18,7 +18,7 @@ import fluidcc as fc
 from fluidcc.engines.fluid import adaptive_run
 from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Steps, within
 from fluidcc.engines.fluid.equations import solve
-from fluidcc.engines.fluid.history import History, ring_depth
+from fluidcc.engines.fluid.history import History
 from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.network import Network, network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
@@ -31,6 +31,9 @@ FINE = 3e-4  # a fixed step of 1/16 us: of first order at the jump at Kmax, 7e-3
 SMOOTH = 1e-6  # ... and of order 4 where nothing jumps: far below what is compared
 MEAN = 2e-4  # of the metrics at rtol 1e-6, against that fixed step
 UNTIL = 0.01
+RECORDS = 1 << 12  # of the history of fixed steps, which all share
+
+pytestmark = pytest.mark.usefixtures("one_depth")
 
 
 class Decay:
@@ -140,12 +143,6 @@ def case(name: str) -> Scenario:
     return resolve(fc.incast(2, initial_rate=start[0], scheme=fc.DCQCN(initial_alpha=start[1])))
 
 
-@pytest.fixture(autouse=True)
-def one_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history that all steps fit in, so that they share what is compiled."""
-    monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", lambda longest, dt: max(1 << 12, ring_depth(longest, dt)))
-
-
 def simulated(scenario: Scenario, until: Any, **options: Any) -> fc.Trace:
     return fc.simulate(scenario, until, estimate_error=False, **options)
 
@@ -199,7 +196,7 @@ def long_past(monkeypatch: pytest.MonkeyPatch) -> None:
     """A history for queueing delays of milliseconds and small steps, so that none is made longer, and all share it."""
     monkeypatch.setattr("fluidcc.engines.fluid.plan.ADAPTIVE_DEPTH", 4096)
     monkeypatch.setattr("fluidcc.engines.fluid.plan._QUEUEING_ALLOWANCE", 1.5e-3)
-    monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", lambda longest, dt: max(1 << 17, ring_depth(longest, dt)))
+    monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", lambda longest, dt: 1 << 17)
     monkeypatch.setattr(adaptive_run, "_ATTEMPTS", 1_000_000)
 
 

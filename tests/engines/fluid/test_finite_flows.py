@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Scenario, base_rtt, resolve
 
@@ -20,6 +19,7 @@ SCHEMES = [fc.DCQCN(), fc.TIMELY(), fc.DCTCP()]  # HPCC, ACC and lags that move 
 MORE = [fc.DCQCN(feedback_delay=None), fc.HPCC(), fc.Swift(), fc.ACC()]
 # Sums of some 1e4 steps in double precision, of which each rounds by 1e-16 of what has been sent.
 ROUNDING = 1e-9
+RECORDS = 1 << 17  # of the history, where runs share one
 SINGLE = 1e-5  # of 24 bits, over the 200 steps of 1 MB
 
 
@@ -43,13 +43,6 @@ def assert_conserved(scenario: Scenario, trace: Trace, tolerance: float) -> None
     assert sent[-1] == pytest.approx(expected, rel=tolerance)
     assert (sent <= expected * (1 + tolerance)).all()
     assert trace["queue"].values[-1] == pytest.approx(0.0, abs=tolerance * expected.max())
-
-
-@pytest.fixture
-def one_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history that all steps fit in, so that they share what is compiled."""
-    deep = lambda longest, dt: max(1 << 17, ring_depth(longest, dt))  # noqa: E731
-    monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", deep)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.fluid.engine import Numbers, begin, numbers_of
-from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.kernel import Loop
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.methods import METHODS
@@ -40,13 +39,7 @@ FLOAT32 = 3e-4  # 24 bits over thousands of steps: 6e-8 times 5000
 DIFFERENCES = 1e-5  # central differences with relative steps of 1e-6: 1e-10 of rounding over 1e-6, with a margin
 
 PATH = DCQCN(feedback_delay=None)
-
-
-@pytest.fixture
-def one_depth(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history that all steps and delays fit in, so that they share what is compiled."""
-    deep = lambda longest, dt: max(1 << 13, ring_depth(longest, dt))  # noqa: E731
-    monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", deep)
+RECORDS = 1 << 13  # of the history, where runs share one
 
 
 def run(scenario: Scenario, until: Any, **options: Any) -> Trace:

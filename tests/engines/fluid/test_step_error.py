@@ -6,26 +6,18 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.cli.app import run
-from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.fluid.step_error import NEGLIGIBLE, shrinks
 from fluidcc.scenario.model import resolve
 
 UNTIL = "20ms"
+RECORDS = 1 << 10  # of the history, where runs share one
 # The true error is at most twice the reported difference where that shrinks by half each time, and the difference
 # itself may be off by the factor that `SLACK` allows.
 TRUSTED = 4.0
 STEP = fc.RED(kmin="40KB", kmax="40KB", pmax=0.1)
 STEEP = fc.RED(kmin="40KB", kmax="40.04KB", pmax=0.1)
-
-
-@pytest.fixture(autouse=True)
-def one_depth(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """A history that all steps fit in, so that they share what is compiled; not where its length is the subject."""
-    if "history" not in request.node.name:
-        deep = lambda longest, dt: max(1 << 10, ring_depth(longest, dt))  # noqa: E731
-        monkeypatch.setattr("fluidcc.engines.fluid.plan.ring_depth", deep)
 
 
 def off(scenario: fc.Scenario) -> tuple[float, object]:
@@ -41,6 +33,7 @@ def off(scenario: fc.Scenario) -> tuple[float, object]:
     return max(true[name] / max(error[name], NEGLIGIBLE) for name in true), error["as_expected"]
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize(("flows", "marking"), [(8, STEP), (2, STEEP)])
 def test_a_difference_that_is_small_by_chance_is_said_to_be(flows: int, marking: fc.RED) -> None:
     share, as_expected = off(fc.incast(1, multiplicity=flows, marking=marking))
@@ -48,6 +41,7 @@ def test_a_difference_that_is_small_by_chance_is_said_to_be(flows: int, marking:
     assert as_expected is False
 
 
+@pytest.mark.usefixtures("one_depth")
 def test_steps_that_lock_to_the_grid() -> None:
     """With twice the step and with half of it rates agree to 2e-6, and those with h/16 are off by 1.5e-3."""
     scenario = fc.incast(1, multiplicity=2, marking=fc.RED("400KB", "400KB", 0.01), scheme=fc.DCQCN(g=1 / 256))
@@ -58,6 +52,7 @@ def test_steps_that_lock_to_the_grid() -> None:
     assert fc.simulate(scenario, UNTIL, dt="1us").summary["discretisation_error"]["as_expected"] is False
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize("flows", [8, 10])
 def test_where_it_shrinks_as_expected_it_is_the_error(flows: int) -> None:
     share, as_expected = off(fc.incast(1, multiplicity=flows))
