@@ -192,7 +192,7 @@ def late(starts: list[str], multiplicity: float) -> Scenario:
 
 
 @pytest.fixture
-def long_past(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_past(one_depth: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A history for queueing delays of milliseconds and small steps, so that none is made longer, and all share it."""
     monkeypatch.setattr("fluidcc.engines.fluid.plan.ADAPTIVE_DEPTH", 1 << 16)
     monkeypatch.setattr("fluidcc.engines.fluid.plan._QUEUEING_ALLOWANCE", 1.5e-3)
@@ -343,7 +343,7 @@ def test_a_sweep_states_the_error_of_every_point() -> None:
 
     options: dict[str, Any] = {"over": {"kmin": [5e3, 2e4, 3e5]}, "until": "2ms", "window": ("0ms", "2ms")}
     found = fc.sweep(scenario, rtol=1e-4, **options).dataset
-    exact = fc.sweep(scenario, rtol=1e-8, **options).dataset
+    exact = fc.sweep(scenario, rtol=1e-7, **options).dataset
     assert found["reason"].values.tolist()[:2] == [0, 0]
     assert found["reason"].values[2] != 0
     assert np.isnan(found["queue_error_rel"].values[2])
@@ -352,7 +352,7 @@ def test_a_sweep_states_the_error_of_every_point() -> None:
     true = np.abs(mean[0] / mean[1] - 1.0)
     assert np.all(true <= 2.0 * errors + 1e-7)
     assert found.attrs["discretisation_error.queue_rel"] == errors.max()
-    assert "queue_error_rel" not in fc.sweep(scenario, **options).dataset
+    assert "queue_error_rel" not in fc.sweep(scenario, estimate_error=False, **options).dataset
 
 
 @pytest.mark.parametrize(

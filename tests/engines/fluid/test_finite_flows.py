@@ -121,7 +121,7 @@ def test_completion_times_converge_with_the_step() -> None:
         assert times(dt) == pytest.approx(exact, rel=1e-3 * dt / 1e-6, abs=dt)
 
 
-@pytest.mark.parametrize("other", [math.inf, 200.3e3])
+@pytest.mark.parametrize("other", [math.inf, pytest.param(200.3e3, marks=pytest.mark.slow)])
 def test_a_size_has_a_gradient(other: float) -> None:
     """What a flow sends in its last step is what it has left; it used to be whole steps, whose gradient is 0."""
 

@@ -126,8 +126,8 @@ def test_who_waits_in_vain_has_not_begun() -> None:
     assert float(trace["rate"][:, 1:3].max()) == 0.0
     assert fc.finish_times(trace).tolist()[1:3] == [np.inf, np.inf]
     # What is known to begin beyond the horizon has not begun either.
-    late = fluid(chain("none", [((0,), "sent", "1ms")]), "100us")
-    assert late.summary["began_s"] == [0.0, None]
+    scenario = chain("none", [((0,), "answer", "1ms"), ((1,), "answer", "1us"), ((), "known", "1us")])
+    assert fluid(scenario, "100us").summary["began_s"] == [0.0, None, None, 1e-6]
 
 
 # -- rings -----------------------------------------------------------------------------------------------------

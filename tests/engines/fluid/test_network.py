@@ -356,14 +356,15 @@ def test_finite_flows_leave_the_rest_to_others() -> None:
 
 
 @pytest.mark.usefixtures("one_depth")
-def test_path_delays_and_fixed_delay_have_one_equilibrium() -> None:
+@pytest.mark.parametrize("scheme", [PATH, pytest.param(DCQCN(), marks=pytest.mark.slow)], ids=["path", "fixed"])
+def test_path_delays_and_fixed_delay_have_one_equilibrium(scheme: DCQCN) -> None:
     fixed_point = fc.equilibrium(fc.incast(2)).as_dict()
-    for scheme in (DCQCN(), PATH):
-        last = run(fc.incast(2, scheme=scheme), "200ms").dataset.isel(time=-1)
-        assert float(last["queue"][0]) == pytest.approx(fixed_point["queue_bytes"], rel=1e-5)
-        assert last["rate"].values == pytest.approx(fixed_point["rate_bytes_per_s"], rel=1e-5)
+    last = run(fc.incast(2, scheme=scheme), "200ms").dataset.isel(time=-1)
+    assert float(last["queue"][0]) == pytest.approx(fixed_point["queue_bytes"], rel=1e-5)
+    assert last["rate"].values == pytest.approx(fixed_point["rate_bytes_per_s"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_marks_add_up_along_a_parking_lot() -> None:
     """Flow 0 crosses both queues: its probability is 1-(1-p)(1-p), and so are rates and queues."""
     scenario = fc.parking_lot(3, multiplicity=[1, 1, 2])
@@ -446,7 +447,7 @@ def inverted(time: np.ndarray, queue: np.ndarray, leaves: np.ndarray) -> np.ndar
     ("scenario", "steps"),
     [
         (fc.incast(2, scheme=PATH, start=["0", "1ms"]), (STEP, STEP / 4)),
-        (fc.incast(2, scheme=PATH, multiplicity=5), (STEP,)),
+        pytest.param(fc.incast(2, scheme=PATH, multiplicity=5), (STEP,), marks=pytest.mark.slow),
     ],
     ids=["two flows", "ten flows, then silence"],
 )
@@ -491,8 +492,8 @@ def responses(values: Any, byte_counter: Any, rates: Any) -> jax.Array:
 
 
 @functools.cache
-def compiled() -> tuple[Any, Any]:
-    """Derivatives of the responses forwards, with the responses, and in reverse; a compilation each for all cases."""
+def compiled(reverse: bool) -> Any:
+    """Derivatives of the responses forwards, with the responses, or in reverse; a compilation each for all cases."""
 
     def twice(*arguments: Any) -> tuple[Any, Any]:
         found = responses(*arguments)
@@ -500,9 +501,8 @@ def compiled() -> tuple[Any, Any]:
 
     with jax.enable_x64(True):
         arguments = (POINT, 1e7, np.array([C, C]))
-        return tuple(
-            jax.jit(f).lower(*arguments).compile() for f in (jax.jacfwd(twice, has_aux=True), jax.jacrev(responses))
-        )  # type: ignore[return-value]
+        derivative = jax.jacrev(responses) if reverse else jax.jacfwd(twice, has_aux=True)
+        return jax.jit(derivative).lower(*arguments).compile()
 
 
 CASES = {
@@ -516,26 +516,34 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_finite_differences(name: str) -> None:
     byte_counter, rates = CASES[name]
-    forwards, reverse = compiled()
+    forwards = compiled(reverse=False)
     with jax.enable_x64(True):
 
         def at(point: np.ndarray) -> np.ndarray:
             return np.asarray(forwards(point, byte_counter, np.array(rates) * GBPS)[1])
 
         gradient = np.asarray(forwards(POINT, byte_counter, np.array(rates) * GBPS)[0]) * POINT
-        backwards = np.asarray(reverse(POINT, byte_counter, np.array(rates) * GBPS)) * POINT
         scale = np.abs(at(POINT))[:, None]
         differences = np.zeros_like(gradient)
         for i, size in enumerate(POINT):
             shift = np.eye(len(POINT))[i] * size * 1e-6
             differences[:, i] = (at(POINT + shift) - at(POINT - shift)) / 2e-6
     assert np.isfinite(gradient).all()
-    assert backwards == pytest.approx(gradient, rel=1e-9, abs=1e-9)
     assert np.max(np.abs(differences - gradient) - DIFFERENCES * (np.abs(gradient) + scale)) <= 0
     if "all the time" in name:
         assert (gradient[:, :4] == 0).all()
     else:
         assert np.abs(gradient[0, :4]).min() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_in_reverse_are_those_forwards(name: str) -> None:
+    byte_counter, rates = CASES[name]
+    with jax.enable_x64(True):
+        arguments = (POINT, byte_counter, np.array(rates) * GBPS)
+        gradient, backwards = compiled(reverse=False)(*arguments)[0], compiled(reverse=True)(*arguments)
+    assert np.asarray(backwards) * POINT == pytest.approx(np.asarray(gradient) * POINT, rel=1e-9, abs=1e-9)
 
 
 # -- methods and precision ------------------------------------------------------------------------------------
@@ -567,7 +575,7 @@ def test_methods_agree_in_the_limit() -> None:
 
 
 @pytest.mark.usefixtures("one_depth")
-@pytest.mark.parametrize("method", ["heun", "rk4"])
+@pytest.mark.parametrize("method", ["heun", pytest.param("rk4", marks=pytest.mark.slow)])
 def test_a_limit_that_holds_costs_no_order(method: str) -> None:
     """A slow NIC beside fast ones: its R_T stays at its line rate, where stages would pass it by h dR_T/dt."""
     scenario = fc.incast(
@@ -589,6 +597,7 @@ def test_a_limit_that_holds_costs_no_order(method: str) -> None:
     assert errors[1] < errors[0] / 2  # better than first order; when the limit is reached is not located
 
 
+@pytest.mark.slow
 def test_single_precision_is_close() -> None:
     scenario = fc.incast(2, start=["0", "1ms"])
     double, single = (

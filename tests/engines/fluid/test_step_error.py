@@ -61,13 +61,16 @@ def test_where_it_shrinks_as_expected_it_is_the_error(flows: int) -> None:
 
 
 @pytest.mark.parametrize(("delay", "until", "doubles"), [("50us", UNTIL, True), ("49us", UNTIL, False)])
-def test_the_history_holds_the_third_step(delay: str, until: str, doubles: bool) -> None:
+def test_the_history_holds_the_third_step(
+    delay: str, until: str, doubles: bool, request: pytest.FixtureRequest
+) -> None:
     """Twice the step where the lag is an even number of steps, else a quarter, which must find its past as well."""
     scenario = resolve(fc.incast(1, multiplicity=8, marking=fc.RED("40KB", "60KB", 0.1), feedback_delay=delay))
     plan = plan_of(network_of(scenario), until=until, dt="1us", halving=True)
     assert plan.doubles is doubles
     assert plan_of(network_of(scenario), until=until, window=("1us", until), dt="1us").doubles is False
     found = fc.simulate(scenario, until, dt="1us").summary["discretisation_error"]
+    request.getfixturevalue("one_depth")
     steps = ("2us", "1us", "0.5us") if doubles else ("1us", "0.5us", "0.25us")
     means = [fc.simulate(scenario, until, dt=dt, estimate_error=False).summary["queue_bytes"]["mean"] for dt in steps]
     before, after = (abs(a - b) / b for a, b in itertools.pairwise(means))
@@ -95,6 +98,7 @@ def test_what_is_expected(before: float | None, after: float | None, method: str
     assert shrinks(before, after, method) is expected
 
 
+@pytest.mark.usefixtures("one_depth")
 def test_sweeps_say_it_of_their_sampled_points() -> None:
     def errors(marking: fc.RED, flows: list[int]) -> float:
         def make(n: float) -> fc.Scenario:
