@@ -73,7 +73,7 @@ def test_what_counts_is_what_the_host_comes_to_know(what: str, source: str, end:
 # -- one after the other ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", ["none", "dcqcn", "swift"])
+@pytest.mark.parametrize("scheme", ["none", "dcqcn", pytest.param("swift", marks=pytest.mark.slow)])
 def test_one_after_the_other_in_closed_form(scheme: str) -> None:
     """Pauses that lie on no grid of steps; ``sent``, ``receipt`` and ``answer`` differ by the way there and back."""
     scenario = chain(scheme, [((0,), "sent", "3.3us"), ((1,), "receipt", "0us"), ((2,), "answer", "1.77us")])
@@ -126,15 +126,21 @@ def test_who_waits_in_vain_has_not_begun() -> None:
     assert float(trace["rate"][:, 1:3].max()) == 0.0
     assert fc.finish_times(trace).tolist()[1:3] == [np.inf, np.inf]
     # What is known to begin beyond the horizon has not begun either.
-    late = fluid(chain("none", [((0,), "sent", "1ms")]), "100us")
-    assert late.summary["began_s"] == [0.0, None]
+    scenario = chain("none", [((0,), "answer", "1ms"), ((1,), "answer", "1us"), ((), "known", "1us")])
+    assert fluid(scenario, "100us").summary["began_s"] == [0.0, None, None, 1e-6]
 
 
 # -- rings -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hosts", [4, 8])
-@pytest.mark.parametrize("scheme", ["none", "dcqcn", "swift", "dctcp"])
+@pytest.mark.parametrize(
+    ("scheme", "hosts"),
+    [
+        ("none", 4),
+        ("dctcp", 4),
+        *(pytest.param(scheme, 8, marks=pytest.mark.slow) for scheme in ("none", "dcqcn", "swift", "dctcp")),
+    ],
+)
 def test_a_ring_takes_the_closed_form(scheme: str, hosts: int) -> None:
     """An all-reduce of 2(N-1) steps in which each host passes on what it received as its own last went."""
     star = named_topology(f"leaf-spine:1x1x{hosts}")
@@ -184,7 +190,9 @@ KINDS: dict[str, tuple[str, dict[str, Any], int]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in ("one lag", "classes") else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
 def test_a_start_is_as_if_it_were_given(kind: str) -> None:
     """Every kind of network; flows that begin late begin in the same state, and take what they would take."""
     name, options, classes = KINDS[kind]
@@ -217,9 +225,9 @@ def paused(rate: Any = "40Gbps", pause: Any = "3us") -> Scenario:
 
 
 def test_points_of_a_sweep_begin_each_at_its_own_time() -> None:
-    rates, pauses = ["25Gbps", "40Gbps", "100Gbps"], ["0us", "10us"]
+    rates, pauses = ["25Gbps", "40Gbps", "100Gbps"], ["1us", "10us"]
     options: dict[str, Any] = {"until": "300us", "window": "0:300us", "dt": "0.5us"}
-    found = fc.sweep(paused, {"rate": rates, "pause": pauses}, **options)
+    found = fc.sweep(paused, {"rate": rates, "pause": pauses}, estimate_error=False, **options)
     starts = set()
     for i, rate in enumerate(rates):
         for k, pause in enumerate(pauses):
@@ -246,9 +254,10 @@ def test_a_start_has_a_gradient() -> None:
         return fc.measure(scenario, until="100us", window="60us:100us")["rate_mean"][1]
 
     with jax.enable_x64(True):
-        slope = jax.grad(sent)(400.3e3)
-        step = 1.0
-        assert float(slope) == pytest.approx(float(sent(400.3e3 + step) - sent(400.3e3 - step)) / (2 * step), rel=1e-5)
+        found = jax.jit(jax.value_and_grad(sent))
+        slope, step = found(400.3e3)[1], 1.0
+        sides = [float(found(400.3e3 + by)[0]) for by in (step, -step)]
+        assert float(slope) == pytest.approx((sides[0] - sides[1]) / (2 * step), rel=1e-5)
         # At the line rate from then on: a byte more of the first is a byte less in the window (no headers).
         assert float(slope) == pytest.approx(-1.0 / 40e-6, rel=1e-5)
 

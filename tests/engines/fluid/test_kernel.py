@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import functools
 import itertools
 import math
 import shutil
@@ -16,7 +17,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from fluidcc.engines.fluid.equations import solve
+from fluidcc.engines.fluid.equations import integrate, solve
+from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.errors import InputError
 
 # Tolerances, each with its reason; set before anything was measured.
@@ -40,9 +42,15 @@ def double() -> Iterator[None]:
         yield
 
 
-def decay(dt: float, lag: float = 1.0, until: float = 3.0) -> Any:
-    """x'(t) = -x(t - lag) from a constant 1."""
-    return solve(lambda t, x, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[lag], until=until, dt=dt)
+@functools.partial(jax.jit, static_argnames=("samples", "depth", "method"))
+def decay(dt: Any, lag: Any = 1.0, *, samples: int = 240, depth: int = 128, method: str = "rk4") -> Any:
+    """x'(t) = -x(t - lag) from a constant 1, at every step; one compilation for any step and lag."""
+    past = lambda t: jnp.ones((1, 1))  # noqa: E731
+    found = integrate(
+        lambda t, x, lagged: -lagged[0], past, lambda y: [jnp.atleast_1d(lag)], jnp.asarray(dt),
+        samples=samples, stride=1, depth=depth, method=method,
+    )  # fmt: skip
+    return found[:, 0, 0]
 
 
 def decay_exact(time: np.ndarray, lag: float = 1.0) -> np.ndarray:
@@ -58,50 +66,64 @@ def decay_exact(time: np.ndarray, lag: float = 1.0) -> np.ndarray:
 
 @pytest.mark.parametrize("steps", [10, 20, 40, 80])
 def test_piecewise_cubic_is_exact(steps: int) -> None:
-    solution = jax.jit(lambda: decay(1 / steps))()
-    assert np.max(np.abs(solution.state[:, 0] - decay_exact(np.arange(3 * steps + 1) / steps))) < EXACT
+    found = decay(1 / steps)[: 3 * steps + 1]  # beyond, the solution is no cubic
+    assert np.max(np.abs(found - decay_exact(np.arange(3 * steps + 1) / steps))) < EXACT
 
 
-@pytest.mark.parametrize("steps", [10, 20])
-def test_piecewise_cubic_is_exact_without_jit(steps: int) -> None:
-    with jax.disable_jit():
-        solution = decay(1 / steps)
-    assert np.max(np.abs(solution.state[:, 0] - decay_exact(np.arange(3 * steps + 1) / steps))) < EXACT
+@pytest.mark.parametrize("steps", [10])
+def test_piecewise_cubic_is_exact_as_it_is_asked_for(steps: int) -> None:
+    """By `solve`."""
+
+    def run() -> Any:
+        return solve(
+            lambda t, x, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[1.0], until=3.0, dt=1 / steps
+        )  # fmt: skip
+
+    solution = jax.jit(run)()
+    time = np.arange(3 * steps + 1) / steps
+    assert np.max(np.abs(solution.time - time)) < EXACT
+    assert np.max(np.abs(solution.state[:, 0] - decay_exact(time))) < EXACT
 
 
 @pytest.mark.parametrize(("dt", "lag"), [(0.1, 0.3), (0.1, 0.7), (0.01, 0.29), (0.05, 0.15), (1e-3, 0.019)])
 def test_lag_that_is_a_whole_number_of_steps_but_for_rounding(dt: float, lag: float) -> None:
     """0.3/0.1 is 2.9999999999999996: read as 2 steps and a fraction near 1, kinks would be smeared."""
-    until = 3 * lag  # beyond, the solution is no cubic
-    solution = decay(dt, lag, until)
-    assert np.max(np.abs(solution.state[:, 0] - decay_exact(np.asarray(solution.time), lag))) < EXACT
+    time = np.arange(round(3 * lag / dt) + 1) * dt  # beyond, the solution is no cubic
+    assert np.max(np.abs(decay(dt, lag)[: len(time)] - decay_exact(time, lag))) < EXACT
 
 
-@pytest.mark.parametrize("lag", [1 / 3, 0.7071067811865476, 0.123456789, 0.9999999])
-@pytest.mark.parametrize("method", ["rk4", "heun"])
+@functools.partial(jax.jit, static_argnames="method")
+def wavy(lag: Any, method: str) -> Any:
+    return solve(
+        lambda t, x, lagged: -lagged[0] * (1 + 0.1 * x),
+        past=lambda t: jnp.cos(t) * jnp.ones(1),
+        lags=[jnp.asarray(lag)],
+        until=2.0,
+        dt=0.1,
+        method=method,
+        longest_lag=1.0,
+    ).state
+
+
+@pytest.mark.parametrize(
+    ("lag", "method"),
+    [*((lag, "rk4") for lag in (1 / 3, 0.7071067811865476, 0.123456789, 0.9999999, 1.0)), (1 / 3, "heun")],
+)
 def test_jit_equals_no_jit_for_a_lag_between_steps(lag: float, method: str) -> None:
     """Index and fraction of a look-up that come from differently rounded times differ by 1e-5 and more."""
 
-    def run() -> Any:
-        return solve(
-            lambda t, x, lagged: -lagged[0] * (1 + 0.1 * x),
-            past=lambda t: jnp.cos(t) * jnp.ones(1),
-            lags=[lag],
-            until=2.0,
-            dt=0.1,
-            method=method,
-        ).state
-
     with jax.disable_jit():
-        plain = run()
-    assert np.max(np.abs(jax.jit(run)() - plain)) < JIT
+        plain = wavy(lag, method)
+    assert np.max(np.abs(wavy(lag, method) - plain)) < JIT
 
 
 def test_stride_only_thins_the_samples() -> None:
-    every, third = (
-        solve(lambda t, x, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[1.0], until=3, dt=0.1, stride=s)
-        for s in (1, 3)
-    )
+    def run(stride: int) -> Any:
+        return solve(
+            lambda t, x, lagged: -lagged[0], past=lambda t: jnp.ones(1), lags=[1.0], until=3, dt=0.1, stride=stride
+        )  # fmt: skip
+
+    every, third = (jax.jit(run, static_argnums=0)(stride) for stride in (1, 3))
     np.testing.assert_array_equal(every.state[::3], third.state)
     np.testing.assert_allclose(every.time[::3], third.time, rtol=1e-15)
 
@@ -115,34 +137,32 @@ def observed_order(error: Callable[[float], float]) -> float:
     return float(np.polyfit(np.log(steps), np.log([error(h) for h in steps]), 1)[0])
 
 
-@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("heun", 2), ("rk4", 4)])
-@pytest.mark.parametrize("lag", [1.0, 0.7071067811865476])
-def test_order_with_a_constant_lag(method: str, order: int, lag: float) -> None:
-    def function(t: Any, y: Any, lagged: Any) -> Any:
-        forcing = jnp.cos(t) + jnp.sin(t) * jnp.sin(t - lag)
-        return forcing - y * lagged[0]  # solved by sin(t)
+@functools.partial(jax.jit, static_argnames=("moving", "method"))
+def sine(dt: Any, stride: Any, lag: Any, moving: bool, method: str) -> Any:
+    """80 samples of an equation that is solved by sin(t), with a constant lag or one that moves with the state."""
 
-    def error(dt: float) -> float:
-        past = lambda t: jnp.sin(t) * jnp.ones(1)  # noqa: E731
-        solution = solve(function, past=past, lags=[lag], until=4.0, dt=dt, method=method)
-        return float(np.max(np.abs(solution.state[:, 0] - np.sin(solution.time))))
-
-    assert abs(observed_order(error) - order) < ORDER
-
-
-@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("heun", 2), ("rk4", 4)])
-def test_order_with_a_state_dependent_lag(method: str, order: int) -> None:
-    def lags(y: Any) -> list[Any]:
-        return [0.5 + 0.25 * y[0]]
+    def lag_of(x: Any) -> Any:
+        return jnp.atleast_1d(0.5 + 0.25 * x if moving else lag)
 
     def function(t: Any, y: Any, lagged: Any) -> Any:
-        known = jnp.sin(t - 0.5 - 0.25 * jnp.sin(t))
-        return jnp.cos(t) - (lagged[0] - known) - 0.5 * (y - jnp.sin(t))  # solved by sin(t)
+        if moving:
+            return jnp.cos(t) - (lagged[0] - jnp.sin(t - lag_of(jnp.sin(t)))) - 0.5 * (y - jnp.sin(t))
+        return jnp.cos(t) + jnp.sin(t) * jnp.sin(t - lag) - y * lagged[0]
+
+    options: dict[str, Any] = {"samples": 80, "stride": stride, "method": method, "state_dependent": moving}
+    past = lambda t: jnp.sin(t) * jnp.ones((1, 1))  # noqa: E731
+    return integrate(function, past, lambda y: [lag_of(y[0])], dt, depth=ring_depth(1.0, 1 / 160), **options)[:, 0, 0]
+
+
+@pytest.mark.parametrize(("method", "order"), [("euler", 1), ("heun", 2), ("rk4", 4)])
+@pytest.mark.parametrize("lag", [1.0, 0.7071067811865476, None])
+def test_order(method: str, order: int, lag: float | None) -> None:
+    """With a constant lag on and off the grid, and with one that depends on the state."""
 
     def error(dt: float) -> float:
-        past = lambda t: jnp.sin(t) * jnp.ones(1)  # noqa: E731
-        solution = solve(function, past=past, lags=lags, until=4.0, dt=dt, method=method, longest_lag=0.8)
-        return float(np.max(np.abs(solution.state[:, 0] - np.sin(solution.time))))
+        stride = np.int32(round(1 / 20 / dt))
+        found = sine(np.float64(dt), stride, np.float64(lag or 0.0), lag is None, method)
+        return float(np.max(np.abs(found - np.sin(np.arange(81) / 20))))
 
     assert abs(observed_order(error) - order) < ORDER
 
@@ -159,11 +179,15 @@ def two_delays(x0: Any, x1: Any, slow0: Any, fast1: Any) -> tuple[Any, Any]:
     return -1.2 * slow0 * (1 + x0) + 0.3 * fast1, x0 - 0.8 * fast1 - 0.2 * x1**3
 
 
+@functools.cache
 def solve_two_delays(dt: float = 0.01) -> Any:
     def function(t: Any, y: Any, lagged: Any) -> Any:
         return jnp.stack(two_delays(y[0], y[1], lagged[0][0], lagged[1][1]))
 
-    return solve(function, past=lambda t: jnp.asarray(TWO_START), lags=TWO_LAGS, until=TWO_UNTIL, dt=dt)
+    def run() -> Any:
+        return solve(function, past=lambda t: jnp.asarray(TWO_START), lags=TWO_LAGS, until=TWO_UNTIL, dt=dt)
+
+    return jax.jit(run)()
 
 
 def mackey_glass(dt: float, until: float) -> Any:
@@ -197,7 +221,7 @@ def test_mackey_glass_agrees_with_jitcdde(tmp_path: Path, monkeypatch: pytest.Mo
     times = [40.0, 70.0, 100.0, 150.0]
     equation = 0.2 * y(0, t - 15) / (1 + y(0, t - 15) ** 10) - 0.1 * y(0)
     theirs = jitcdde_solution([equation], (0.5,), [15.0], times)
-    ours = mackey_glass(0.05, times[-1])
+    ours = jax.jit(lambda: mackey_glass(0.05, times[-1]))()
     at = np.round(np.array(times) / 0.05).astype(int)
     assert np.max(np.abs(ours.state[at] - theirs)) < JITCDDE
 
@@ -247,7 +271,8 @@ LAGS = np.array([0.3, 0.41, 0.555, 0.7071, 1.0])
 GAINS = np.array([0.5, 0.9, 1.3, 1.7, 2.1])
 
 
-def oscillator(gain: Any, lag: Any, *, points: int | None = None, until: float = 2.0) -> Any:
+@functools.partial(jax.jit, static_argnames="points")
+def oscillator(gain: Any, lag: Any, *, points: int | None = None) -> Any:
     """A delayed pair, single or batched."""
 
     def past(t: Any) -> Any:
@@ -257,7 +282,7 @@ def oscillator(gain: Any, lag: Any, *, points: int | None = None, until: float =
     def function(t: Any, y: Any, lagged: Any) -> Any:
         return jnp.stack([y[1] - 0.1 * y[0] ** 3, -gain * jnp.sin(lagged[0][0])])
 
-    return solve(function, past=past, lags=[lag], until=until, dt=0.1, longest_lag=1.1).state
+    return solve(function, past=past, lags=[lag], until=2.0, dt=0.1, longest_lag=1.1).state
 
 
 def relative(value: Any, known: Any) -> float:
@@ -266,18 +291,19 @@ def relative(value: Any, known: Any) -> float:
 
 def test_batch_equals_loop() -> None:
     batch = oscillator(jnp.asarray(GAINS), jnp.asarray(LAGS), points=5)
-    loop = [oscillator(gain, float(lag)) for gain, lag in zip(GAINS, LAGS, strict=True)]
+    loop = [oscillator(gain, lag) for gain, lag in zip(GAINS, LAGS, strict=True)]
     assert relative(batch, np.stack(loop, axis=-1)) < LOOP
 
 
 @pytest.mark.slow
 def test_vmap_equals_loop() -> None:
-    mapped = jax.vmap(lambda gain, lag: oscillator(gain, lag))(jnp.asarray(GAINS), jnp.asarray(LAGS))
-    loop = [oscillator(gain, float(lag)) for gain, lag in zip(GAINS, LAGS, strict=True)]
+    mapped = jax.vmap(oscillator)(jnp.asarray(GAINS), jnp.asarray(LAGS))
+    loop = [oscillator(gain, lag) for gain, lag in zip(GAINS, LAGS, strict=True)]
     assert relative(mapped, np.stack(loop)) < LOOP
 
 
 def test_batch_with_state_dependent_lags_equals_loop() -> None:
+    @functools.partial(jax.jit, static_argnums=1)
     def run(scale: Any, points: int | None) -> Any:
         def past(t: Any) -> Any:
             return jnp.sin(t) * jnp.ones(1 if points is None else (1, points))
@@ -296,27 +322,29 @@ def test_batch_with_state_dependent_lags_equals_loop() -> None:
     assert relative(run(jnp.asarray(scales), 3), np.stack(loop, axis=-1)) < LOOP
 
 
+@jax.jit
 def sensitivity(gain: Any, lag: Any) -> Any:
     state = oscillator(gain, lag)
     return jnp.sum(state[-1] ** 2) + state[10, 1]
 
 
+slopes_of = jax.jit(jax.grad(sensitivity, argnums=(0, 1)))
+
+
 @pytest.mark.parametrize("lag", [0.4321, 0.97])
 def test_gradient_equals_finite_differences(lag: float) -> None:
-    compiled = jax.jit(sensitivity)
     gain, by = 1.3, 1e-5
-    slopes = jax.grad(sensitivity, argnums=(0, 1))(jnp.float64(gain), jnp.float64(lag))
-    by_gain = (compiled(gain + by, lag) - compiled(gain - by, lag)) / (2 * by)
-    by_lag = (compiled(gain, lag + by) - compiled(gain, lag - by)) / (2 * by)
+    slopes = slopes_of(gain, lag)
+    by_gain = (sensitivity(gain + by, lag) - sensitivity(gain - by, lag)) / (2 * by)
+    by_lag = (sensitivity(gain, lag + by) - sensitivity(gain, lag - by)) / (2 * by)
     np.testing.assert_allclose(slopes, (by_gain, by_lag), rtol=DIFFERENCES)
 
 
 def test_gradient_by_a_lag_that_is_a_whole_number_of_steps() -> None:
     """There the look-up passes from one interval to the next: the slope is that of one of the two sides."""
-    compiled = jax.jit(sensitivity)
     by = 1e-6
-    slope = jax.grad(sensitivity, argnums=1)(1.3, jnp.float64(0.5))
-    sides = [(compiled(1.3, 0.5 + d) - compiled(1.3, 0.5)) / d for d in (by, -by)]
+    slope = slopes_of(1.3, 0.5)[1]
+    sides = [(sensitivity(1.3, 0.5 + d) - sensitivity(1.3, 0.5)) / d for d in (by, -by)]
     assert min(abs(slope - side) for side in sides) < ONE_SIDED * abs(slope)
 
 

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
-from fluidcc.engines.fluid.engine import begin, numbers_of
+from fluidcc.engines.fluid.engine import Numbers, begin, numbers_of
 from fluidcc.engines.fluid.kernel import Loop
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.methods import METHODS
-from fluidcc.engines.fluid.network import network_of, with_points
+from fluidcc.engines.fluid.network import Network, network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.results.trace import Trace
@@ -39,6 +39,7 @@ FLOAT32 = 3e-4  # 24 bits over thousands of steps: 6e-8 times 5000
 DIFFERENCES = 1e-5  # central differences with relative steps of 1e-6: 1e-10 of rounding over 1e-6, with a margin
 
 PATH = DCQCN(feedback_delay=None)
+RECORDS = 1 << 16  # of the history, where runs share one
 
 
 def run(scenario: Scenario, until: Any, **options: Any) -> Trace:
@@ -60,6 +61,7 @@ def assert_same(one: Trace, other: Trace, tolerance: float) -> None:
 BUILDERS = {"incast": fc.incast, "parking lot": fc.parking_lot}
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize(
     ("name", "delay"),
     [
@@ -244,7 +246,7 @@ def test_results_do_not_depend_on_the_output_grid() -> None:
 
 def test_summary_is_that_of_every_step() -> None:
     """Means weigh every step of the window alike and its ends by one half, whatever is sampled."""
-    trace = run(fc.incast(2), "5ms", window=("300us", "2345us"), sample_interval=STEP)
+    trace = run(fc.incast(2), "10ms", window=("300us", "2345us"), sample_interval=STEP)
     inside, summary = trace.dataset.isel(time=slice(300, 2346)), trace.summary
     queue, seconds = inside["queue"].values[:, 0], 2045 * STEP
     mean = cumulated(queue, STEP)[-1] / seconds
@@ -265,6 +267,7 @@ def test_samples_are_as_far_apart_as_asked(interval: float) -> None:
     assert np.diff(trace.dataset.time.values) == pytest.approx(interval, abs=STEP / 2)
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize("steps", [100, 1999, 2001, 5000, 20000])
 def test_a_run_ends_at_its_horizon(steps: int) -> None:
     """However few its steps are: two flows without control fill their queue until then, at the rate of the link."""
@@ -310,6 +313,7 @@ def completion(flows: int, size: float, scheme: DCQCN, delay: str) -> tuple[list
     return run(scenario, "5ms").summary["fct_s"], fixed_point
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize("size", [1e6, 1.0021e6, 123.0])
 @pytest.mark.parametrize(("scheme", "delay"), [(DCQCN(), "1us"), (PATH, "1us"), (PATH, "100us")])
 def test_a_flow_alone_takes_its_size_over_its_rate(size: float, scheme: DCQCN, delay: str) -> None:
@@ -328,6 +332,7 @@ def test_sizes_that_end_within_a_step() -> None:
     assert times == pytest.approx([2.0042e6 / C + rtt] * 2, rel=1e-9)
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize("delay", ["1us", "100us"])
 def test_the_last_byte_waits_in_the_queue_it_finds(delay: str) -> None:
     times, rtt = completion(2, 1e6, PATH, delay)
@@ -336,7 +341,7 @@ def test_the_last_byte_waits_in_the_queue_it_finds(delay: str) -> None:
 
 def test_finite_flows_leave_the_rest_to_others() -> None:
     scenario = fc.incast(3, size=["2MB", math.inf, "1GB"], start=["0", "0", "100ms"])
-    trace = run(scenario, "20ms", sample_interval=STEP)
+    trace = run(scenario, "10ms", sample_interval=STEP)
     times = trace.summary["fct_s"]
     assert times[0] is not None
     assert times[1] is None  # started too late
@@ -350,14 +355,16 @@ def test_finite_flows_leave_the_rest_to_others() -> None:
 # -- delays ---------------------------------------------------------------------------------------------------
 
 
-def test_path_delays_and_fixed_delay_have_one_equilibrium() -> None:
+@pytest.mark.usefixtures("one_depth")
+@pytest.mark.parametrize("scheme", [PATH, pytest.param(DCQCN(), marks=pytest.mark.slow)], ids=["path", "fixed"])
+def test_path_delays_and_fixed_delay_have_one_equilibrium(scheme: DCQCN) -> None:
     fixed_point = fc.equilibrium(fc.incast(2)).as_dict()
-    for scheme in (DCQCN(), PATH):
-        last = run(fc.incast(2, scheme=scheme), "200ms").dataset.isel(time=-1)
-        assert float(last["queue"][0]) == pytest.approx(fixed_point["queue_bytes"], rel=1e-5)
-        assert last["rate"].values == pytest.approx(fixed_point["rate_bytes_per_s"], rel=1e-5)
+    last = run(fc.incast(2, scheme=scheme), "200ms").dataset.isel(time=-1)
+    assert float(last["queue"][0]) == pytest.approx(fixed_point["queue_bytes"], rel=1e-5)
+    assert last["rate"].values == pytest.approx(fixed_point["rate_bytes_per_s"], rel=1e-5)
 
 
+@pytest.mark.slow
 def test_marks_add_up_along_a_parking_lot() -> None:
     """Flow 0 crosses both queues: its probability is 1-(1-p)(1-p), and so are rates and queues."""
     scenario = fc.parking_lot(3, multiplicity=[1, 1, 2])
@@ -372,15 +379,16 @@ def test_marks_add_up_along_a_parking_lot() -> None:
 
 def test_marking_of_a_queue_and_of_a_path() -> None:
     with jax.enable_x64(True):
+        red_of, path_of = jax.jit(red), jax.jit(along_path)
         queues = jnp.asarray([0.0, 5e3, 102.5e3, 2e5, 2e5 + 1, 1e9])
-        found = red(queues, *(jnp.asarray(x) for x in (5e3, 2e5, 0.01)))
+        found = red_of(queues, *(jnp.asarray(x) for x in (5e3, 2e5, 0.01)))
         assert found.tolist() == pytest.approx([0, 0, 0.005, 0.01, 1, 1], rel=1e-15)
-        step_marking = red(queues, *(jnp.asarray(x) for x in (2e5, 2e5, 0.5)))
+        step_marking = red_of(queues, *(jnp.asarray(x) for x in (2e5, 2e5, 0.5)))
         assert step_marking.tolist() == [0, 0, 0, 0, 1, 1]
-        unmarked = red(queues, *(jnp.asarray(x) for x in (jnp.inf, jnp.inf, 1.0)))
+        unmarked = red_of(queues, *(jnp.asarray(x) for x in (jnp.inf, jnp.inf, 1.0)))
         assert unmarked.tolist() == [0] * 6
         hops = jnp.asarray([[0.5, 0.1], [0.0, 0.2], [0.5, 1.0]])
-        assert along_path(hops).tolist() == [pytest.approx([0.75, 1.0])]
+        assert path_of(hops).tolist() == [pytest.approx([0.75, 1.0])]
 
 
 def test_lags_along_a_path() -> None:
@@ -406,13 +414,17 @@ def waiting(scenario: Scenario, until: float, dt: float) -> tuple[np.ndarray, np
         network = with_points(network, np.float64)
         numbers = numbers_of(plan)
         options = {"depth": plan.depth, "method": plan.method, "aligned": plan.aligned, "full": False}
-        first = begin(network, numbers, points=1, **options).carry
-        loop = Loop(QueueNetwork(network, 1, numbers.limit), METHODS[plan.method], numbers.dt, plan.aligned)
 
-        def step(carry: Any, _: None) -> Any:
-            return loop.step(carry), (carry.y.queue[:, 0], carry.z.wait[:, 0])
+        def integrated(network: Network, numbers: Numbers) -> Any:
+            loop = Loop(QueueNetwork(network, 1, numbers.limit), METHODS[plan.method], numbers.dt, plan.aligned)
 
-        _, (queues, waits) = jax.jit(lambda c: jax.lax.scan(step, c, None, length=round(until / dt)))(first)
+            def step(carry: Any, _: None) -> Any:
+                return loop.step(carry), (carry.y.queue[:, 0], carry.z.wait[:, 0])
+
+            first = begin(network, numbers, points=1, **options).carry
+            return jax.lax.scan(step, first, None, length=round(until / dt))[1]
+
+        queues, waits = jax.jit(integrated)(network, numbers)
         return np.asarray(queues), np.asarray(waits), np.asarray(network.marking_lag[:, 0])
 
 
@@ -435,7 +447,7 @@ def inverted(time: np.ndarray, queue: np.ndarray, leaves: np.ndarray) -> np.ndar
     ("scenario", "steps"),
     [
         (fc.incast(2, scheme=PATH, start=["0", "1ms"]), (STEP, STEP / 4)),
-        (fc.incast(2, scheme=PATH, multiplicity=5), (STEP,)),
+        pytest.param(fc.incast(2, scheme=PATH, multiplicity=5), (STEP,), marks=pytest.mark.slow),
     ],
     ids=["two flows", "ten flows, then silence"],
 )
@@ -480,13 +492,17 @@ def responses(values: Any, byte_counter: Any, rates: Any) -> jax.Array:
 
 
 @functools.cache
-def compiled() -> tuple[Any, Any, Any]:
-    """The responses, and their derivatives forwards and in reverse; one compilation each for all cases."""
+def compiled(reverse: bool) -> Any:
+    """Derivatives of the responses forwards, with the responses, or in reverse; a compilation each for all cases."""
+
+    def twice(*arguments: Any) -> tuple[Any, Any]:
+        found = responses(*arguments)
+        return found, found
+
     with jax.enable_x64(True):
         arguments = (POINT, 1e7, np.array([C, C]))
-        return tuple(
-            jax.jit(f).lower(*arguments).compile() for f in (responses, jax.jacfwd(responses), jax.jacrev(responses))
-        )  # type: ignore[return-value]
+        derivative = jax.jacrev(responses) if reverse else jax.jacfwd(twice, has_aux=True)
+        return jax.jit(derivative).lower(*arguments).compile()
 
 
 CASES = {
@@ -500,26 +516,34 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_gradients_are_finite_differences(name: str) -> None:
     byte_counter, rates = CASES[name]
-    value, forwards, reverse = compiled()
+    forwards = compiled(reverse=False)
     with jax.enable_x64(True):
 
         def at(point: np.ndarray) -> np.ndarray:
-            return np.asarray(value(point, byte_counter, np.array(rates) * GBPS))
+            return np.asarray(forwards(point, byte_counter, np.array(rates) * GBPS)[1])
 
-        gradient = np.asarray(forwards(POINT, byte_counter, np.array(rates) * GBPS)) * POINT
-        backwards = np.asarray(reverse(POINT, byte_counter, np.array(rates) * GBPS)) * POINT
+        gradient = np.asarray(forwards(POINT, byte_counter, np.array(rates) * GBPS)[0]) * POINT
         scale = np.abs(at(POINT))[:, None]
         differences = np.zeros_like(gradient)
         for i, size in enumerate(POINT):
             shift = np.eye(len(POINT))[i] * size * 1e-6
             differences[:, i] = (at(POINT + shift) - at(POINT - shift)) / 2e-6
     assert np.isfinite(gradient).all()
-    assert backwards == pytest.approx(gradient, rel=1e-9, abs=1e-9)
     assert np.max(np.abs(differences - gradient) - DIFFERENCES * (np.abs(gradient) + scale)) <= 0
     if "all the time" in name:
         assert (gradient[:, :4] == 0).all()
     else:
         assert np.abs(gradient[0, :4]).min() > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_in_reverse_are_those_forwards(name: str) -> None:
+    byte_counter, rates = CASES[name]
+    with jax.enable_x64(True):
+        arguments = (POINT, byte_counter, np.array(rates) * GBPS)
+        gradient, backwards = compiled(reverse=False)(*arguments)[0], compiled(reverse=True)(*arguments)
+    assert np.asarray(backwards) * POINT == pytest.approx(np.asarray(gradient) * POINT, rel=1e-9, abs=1e-9)
 
 
 # -- methods and precision ------------------------------------------------------------------------------------
@@ -535,6 +559,7 @@ def means(method: str, dt: float) -> np.ndarray:
     return np.array([summary["queue_bytes"]["mean"] / KB, *rates])
 
 
+@pytest.mark.usefixtures("one_depth")
 def test_methods_agree_in_the_limit() -> None:
     limit = means("rk4", STEP / 2)
     assert limit[0] > 1
@@ -549,7 +574,8 @@ def test_methods_agree_in_the_limit() -> None:
     assert euler / error("euler", STEP / 2) == pytest.approx(2, abs=0.2)
 
 
-@pytest.mark.parametrize("method", ["heun", "rk4"])
+@pytest.mark.usefixtures("one_depth")
+@pytest.mark.parametrize("method", ["heun", pytest.param("rk4", marks=pytest.mark.slow)])
 def test_a_limit_that_holds_costs_no_order(method: str) -> None:
     """A slow NIC beside fast ones: its R_T stays at its line rate, where stages would pass it by h dR_T/dt."""
     scenario = fc.incast(
@@ -571,6 +597,7 @@ def test_a_limit_that_holds_costs_no_order(method: str) -> None:
     assert errors[1] < errors[0] / 2  # better than first order; when the limit is reached is not located
 
 
+@pytest.mark.slow
 def test_single_precision_is_close() -> None:
     scenario = fc.incast(2, start=["0", "1ms"])
     double, single = (
@@ -581,6 +608,7 @@ def test_single_precision_is_close() -> None:
     assert single["rate_bytes_per_s"] == pytest.approx(double["rate_bytes_per_s"], rel=FLOAT32)
 
 
+@pytest.mark.usefixtures("one_depth")
 def test_halving_estimates_the_error() -> None:
     scenario = fc.incast(2)
     coarse = fc.simulate(scenario, until="40ms", dt=STEP).summary

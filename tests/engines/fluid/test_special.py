@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal, localcontext
+from functools import partial
 from typing import Any
 
 import jax
@@ -88,6 +89,16 @@ OURS = {
 }
 
 
+@partial(jax.value_and_grad, argnums=(0, 1))
+def _events(p: Any, packets: Any) -> Any:
+    log, per_log = hazard(p)
+    return per_log * bernoulli(packets * log)
+
+
+EVENTS = jax.jit(_events)
+SINGLE = [jax.jit(f) for f in (saturation, bernoulli, hazard)]  # as they are, in single precision
+
+
 def compare(formula: str, value: float, absolute: float = SMALLEST) -> None:
     known, _ = exactly(formula, value)
     ours, slope = OURS[formula](jnp.float64(value))
@@ -155,11 +166,7 @@ def test_certain_marking_is_finite(p: float) -> None:
 def test_rate_of_events_and_its_slopes(p: float, packets: float) -> None:
     """p/((1-p)^-n - 1): 1/n where p = 0, 0 where p = 1, and at no packets the limit p/l times 1/n, n cancelled."""
 
-    def events(p: Any, packets: Any) -> Any:
-        log, per_log = hazard(p)
-        return per_log * bernoulli(packets * log)
-
-    value, slopes = jax.value_and_grad(events, argnums=(0, 1))(jnp.float64(p), jnp.float64(packets))
+    value, slopes = EVENTS(jnp.float64(p), jnp.float64(packets))
     assert np.isfinite(value)
     assert 0.0 <= value <= 1.0
     assert np.all(np.isfinite(slopes))
@@ -169,10 +176,11 @@ def test_rate_of_events_and_its_slopes(p: float, packets: float) -> None:
 def test_single_precision(value: float) -> None:
     value = float(np.float32(value))
     y = jnp.float32(value)
-    assert saturation(y).dtype == jnp.float32
-    assert abs(float(saturation(y)) - exactly("saturation", value)[0]) <= FLOAT32
-    assert abs(float(bernoulli(y)) - exactly("bernoulli", value)[0]) <= FLOAT32
+    saturated, events, logs = (f(y) for f in SINGLE)
+    assert saturated.dtype == jnp.float32
+    assert abs(float(saturated) - exactly("saturation", value)[0]) <= FLOAT32
+    assert abs(float(events) - exactly("bernoulli", value)[0]) <= FLOAT32
     if value < 1:
-        log, per_log = hazard(y)
+        log, per_log = logs
         assert abs(float(log) - exactly("log", value)[0]) <= FLOAT32
         assert abs(float(per_log) - exactly("per_log", value)[0]) <= FLOAT32

@@ -12,6 +12,7 @@ from fluidcc.engines.fluid.step_error import NEGLIGIBLE, shrinks
 from fluidcc.scenario.model import resolve
 
 UNTIL = "20ms"
+RECORDS = 1 << 10  # of the history, where runs share one
 # The true error is at most twice the reported difference where that shrinks by half each time, and the difference
 # itself may be off by the factor that `SLACK` allows.
 TRUSTED = 4.0
@@ -32,16 +33,18 @@ def off(scenario: fc.Scenario) -> tuple[float, object]:
     return max(true[name] / max(error[name], NEGLIGIBLE) for name in true), error["as_expected"]
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize(("flows", "marking"), [(8, STEP), (2, STEEP)])
 def test_a_difference_that_is_small_by_chance_is_said_to_be(flows: int, marking: fc.RED) -> None:
-    share, as_expected = off(fc.incast(flows, marking=marking))
+    share, as_expected = off(fc.incast(1, multiplicity=flows, marking=marking))
     assert share > TRUSTED
     assert as_expected is False
 
 
+@pytest.mark.usefixtures("one_depth")
 def test_steps_that_lock_to_the_grid() -> None:
     """With twice the step and with half of it rates agree to 2e-6, and those with h/16 are off by 1.5e-3."""
-    scenario = fc.incast(2, marking=fc.RED("400KB", "400KB", 0.01), scheme=fc.DCQCN(g=1 / 256))
+    scenario = fc.incast(1, multiplicity=2, marking=fc.RED("400KB", "400KB", 0.01), scheme=fc.DCQCN(g=1 / 256))
     steps = ("2us", "1us", "0.5us", "0.25us")
     rates = [fc.simulate(scenario, UNTIL, dt=dt, estimate_error=False).summary["rate_bytes_per_s"][0] for dt in steps]
     assert max(abs(a / b - 1) for a, b in itertools.pairwise(rates[:3])) < NEGLIGIBLE
@@ -49,21 +52,25 @@ def test_steps_that_lock_to_the_grid() -> None:
     assert fc.simulate(scenario, UNTIL, dt="1us").summary["discretisation_error"]["as_expected"] is False
 
 
+@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize("flows", [8, 10])
 def test_where_it_shrinks_as_expected_it_is_the_error(flows: int) -> None:
-    share, as_expected = off(fc.incast(flows))
+    share, as_expected = off(fc.incast(1, multiplicity=flows))
     assert as_expected is True
     assert share <= TRUSTED
 
 
 @pytest.mark.parametrize(("delay", "until", "doubles"), [("50us", UNTIL, True), ("49us", UNTIL, False)])
-def test_the_history_holds_the_third_step(delay: str, until: str, doubles: bool) -> None:
+def test_the_history_holds_the_third_step(
+    delay: str, until: str, doubles: bool, request: pytest.FixtureRequest
+) -> None:
     """Twice the step where the lag is an even number of steps, else a quarter, which must find its past as well."""
-    scenario = resolve(fc.incast(8, marking=fc.RED(kmin="40KB", kmax="60KB", pmax=0.1), feedback_delay=delay))
+    scenario = resolve(fc.incast(1, multiplicity=8, marking=fc.RED("40KB", "60KB", 0.1), feedback_delay=delay))
     plan = plan_of(network_of(scenario), until=until, dt="1us", halving=True)
     assert plan.doubles is doubles
     assert plan_of(network_of(scenario), until=until, window=("1us", until), dt="1us").doubles is False
     found = fc.simulate(scenario, until, dt="1us").summary["discretisation_error"]
+    request.getfixturevalue("one_depth")
     steps = ("2us", "1us", "0.5us") if doubles else ("1us", "0.5us", "0.25us")
     means = [fc.simulate(scenario, until, dt=dt, estimate_error=False).summary["queue_bytes"]["mean"] for dt in steps]
     before, after = (abs(a - b) / b for a, b in itertools.pairwise(means))
@@ -91,6 +98,7 @@ def test_what_is_expected(before: float | None, after: float | None, method: str
     assert shrinks(before, after, method) is expected
 
 
+@pytest.mark.usefixtures("one_depth")
 def test_sweeps_say_it_of_their_sampled_points() -> None:
     def errors(marking: fc.RED, flows: list[int]) -> float:
         def make(n: float) -> fc.Scenario:
