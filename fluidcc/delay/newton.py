@@ -130,50 +130,56 @@ class _Way(NamedTuple):
     share: Any  # of the way
     step: Any
     x: Any
-    tangent: Any  # change of x over the whole way
-    inverse: Any  # of the slope
+    tangent: Any  # change of x over the whole way, of the last step that counted
+    units: Any  # of states, where the way begins
+    singular: Any  # whether others lie next to it there
     scale: Any  # the largest |x| so far
     loose: Any
 
 
 def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any, Any]:
-    first, direction = _slope(kernels, x, begin), end - begin
+    direction = end - begin
 
-    def tangent_at(x: Any, vector: Any, before: Any) -> tuple[Any, Any]:
-        at = _slope(kernels, x, vector)
+    def tangent_at(at: _Slope, x: Any, vector: Any, before: Any) -> Any:
         tangent = -at.inverse @ (jax.jacfwd(lambda v: kernels.still(x, v))(vector) @ direction)
         size = jnp.abs(tangent / at.units)
         tangent = jnp.where(size <= _SHORT * size.max(), 0.0, tangent)  # rounding would lead away from a state of 0
         crossed = at.singular | ~jnp.isfinite(tangent).all()  # branches cross here
-        return jnp.where(crossed, before, tangent), at.inverse
+        return jnp.where(crossed, before, tangent)
 
-    def is_steady(now: _Way, step: Any) -> tuple[Any, Any]:
+    def is_steady(now: _Way, step: Any, inverse: Any) -> tuple[Any, Any]:
         """Whether the slope is, along the tangent and about it; and how long a correction is at its end, in units."""
         vectors = begin + (now.share + _ALONG * step)[:, None] * direction
         ahead = now.x + (_ALONG * step)[:, None] * now.tangent
-        off = -jax.vmap(kernels.still)(ahead, vectors) @ now.inverse.T
+        off = -jax.vmap(kernels.still)(ahead, vectors) @ inverse.T
         slopes = jax.vmap(jax.jacfwd(kernels.still))
         own = slopes(now.x[None], vectors[:1] - _ALONG[0] * step * direction)[0]
 
         def change(times: Any) -> Any:
             return (
-                jnp.abs(
-                    (now.inverse @ (slopes(ahead + times * off, vectors) - own)) * first.units / first.units[:, None]
-                )
+                jnp.abs((inverse @ (slopes(ahead + times * off, vectors) - own)) * now.units / now.units[:, None])
                 .sum(axis=-1)
                 .max()
             )
 
-        return jax.vmap(change)(_CORRECTIONS).max() <= _HALF, jnp.abs(off[-1] / first.units).max()
+        return jax.vmap(change)(_CORRECTIONS).max() <= _HALF, jnp.abs(off[-1] / now.units).max()
 
     def attempt(now: _Way) -> _Way:
         share = jnp.minimum(now.share + now.step, 1.0)
         step = share - now.share
         before, after = begin + now.share * direction, begin + share * direction
+        # Here alone, in the loop, for the first step too: each slope in the program takes long to compile.
+        at, begins = _slope(kernels, now.x, before), now.attempts == 0
+        now = now._replace(
+            tangent=tangent_at(at, now.x, before, now.tangent),
+            units=jnp.where(begins, at.units, now.units),
+            singular=jnp.where(begins, at.singular, now.singular),
+            scale=jnp.where(begins, _scale(x, at.units), now.scale),
+        )
         ahead = now.x + step * now.tangent
         scale = jnp.maximum(now.scale, jnp.abs(ahead))
 
-        steady, correction = is_steady(now, step)
+        steady, correction = is_steady(now, step, at.inverse)
         # Where the slope tells nothing, the way back must be found without the tangent's help.
         tangents_back = jnp.where(steady, step, 0.0) * now.tangent
 
@@ -183,19 +189,19 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
 
         _, (ends, found, blurs, singulars) = lax.scan(there_and_back, ahead, jnp.stack([after, before]))
         (new, back), blur, singular = ends, blurs[0], singulars[0]
-        tangent, inverse = tangent_at(new, after, now.tangent)
-        off = jnp.abs((new - ahead) / first.units).max()
+        off = jnp.abs((new - ahead) / now.units).max()
         close = (off <= 2 * correction) | _nearby(new, ahead, _NEAR, blur)
         good = found.all() & _nearby(back, now.x, _BACK, blur + _SHORT * scale) & ((close & steady) | (step <= _ABRUPT))
-        moved = good & first.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
+        moved = good & now.singular & singular & ~_nearby(new, now.x, _NEAR, blur)
         good = good & ~moved
         return _Way(
             now.attempts + 1,
             jnp.where(good, share, now.share),
             jnp.where(good, 2 * step, jnp.where(moved, 0.0, step / 2)),
             jnp.where(good, new, now.x),
-            jnp.where(good, tangent, now.tangent),
-            jnp.where(good, inverse, now.inverse),
+            now.tangent,
+            now.units,
+            now.singular,
             jnp.where(good, jnp.maximum(now.scale, jnp.abs(new)), now.scale),
             now.loose | moved,
         )
@@ -210,8 +216,10 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         0.0,
         jnp.where(leads, _FIRST, 0.0),
         x,
-        *tangent_at(x, begin, still),
-        _scale(x, first.units),
+        still,
+        still,
+        jnp.asarray(False),
+        still,
         jnp.asarray(False),
     )
     way = lax.while_loop(goes_on, attempt, jax.tree.map(jnp.asarray, way))

@@ -11,6 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import fluidcc as fc
+from tests.delay.equations import BLOOD, HAYES, NEAR
 
 STEPS = 1e-9  # of solutions in pieces that are polynomials, to which the method is exact
 ROUNDING = 1e-12
@@ -31,13 +32,16 @@ def predator(t, x, past, p):
 MAY = {"r1": 1.0, "a11": 0.5, "a12": 0.5, "r2": 0.5, "a21": 1.0, "a22": 0.25, "tau": 2.0}
 
 
+PREY = fc.delay.Equation(predator, ["tau"], MAY, states=["prey", "predator"])
+
+
 def may():
-    return fc.delay.Equation(predator, ["tau"], MAY, states=["prey", "predator"])
+    return PREY
 
 
 def test_by_the_method_of_steps():
     """x' = -x(t - 1) from 1: 1 - t, then 1 - t + (t-1)^2/2, then minus (t-2)^3/6."""
-    run = fc.delay.solve(fc.delay.Equation(lag_alone, [1.0], {"k": 1.0}), 3.0, past=[1.0], samples=300)
+    run = fc.delay.solve(HAYES, 3.0, past=[1.0], samples=300)
     t = run["time"].values
     exact = 1 - t + np.where(t > 1, (t - 1) ** 2 / 2, 0) - np.where(t > 2, (t - 2) ** 3 / 6, 0)
     assert np.abs(run["x"].values - exact).max() < STEPS
@@ -46,7 +50,7 @@ def test_by_the_method_of_steps():
 
 def test_values_side_by_side():
     """Of a parameter that is a lag, with a past that moves: each is what it is alone."""
-    equation = fc.delay.Equation(lag_alone, ["tau"], {"k": 1.0, "tau": 1.0})
+    equation = HAYES
 
     def past(t):
         return [jnp.cos(t)]
@@ -114,7 +118,7 @@ def test_equilibria_and_linear_part():
 def test_margins_of_an_integrator():
     """k e^(-s tau) / s: pi / (2 k tau), pi/2 - k tau, pi / (2 k) - tau."""
     k, tau = 0.8, 0.9
-    equation = fc.delay.Equation(lag_alone, ["tau"], {"k": k, "tau": tau})
+    equation = HAYES.at(k=k, tau=tau)
     found = fc.delay.margins(equation, "tau", at=[0.0])
     assert found.stable
     assert found.gain.value == pytest.approx(np.pi / (2 * k * tau), rel=1e-9)
@@ -127,10 +131,7 @@ def test_margins_of_an_integrator():
 
 def test_chart_of_a_lag():
     """Mackey and Glass: the boundary of a chart over a lag is traced, though its steps may lead nowhere (NaN)."""
-    blood = fc.delay.Equation(
-        lambda t, x, past, p: [0.2 * past[0][0] / (1 + past[0][0] ** p.n) - 0.1 * x[0]], ["tau"], {"n": 10, "tau": 6}
-    )
-    found = fc.delay.chart(blood, {"tau": np.linspace(1, 20, 5), "n": np.linspace(4, 14, 5)}, at=[1.0])
+    found = fc.delay.chart(BLOOD, {"tau": np.linspace(1, 20, 5), "n": np.linspace(4, 14, 5)}, at=[1.0])
     tau, n = found["boundary"].values.T
     slope = 0.1 * (n / 2 - 1)  # x' = -slope x(t - tau) - 0.1 x
     w = np.sqrt(slope**2 - 0.01)
@@ -139,7 +140,7 @@ def test_chart_of_a_lag():
 
 def test_chart():
     """Of x' = -k x(t - tau): stable below k tau = pi / 2; the boundary is on it, and points alone agree."""
-    equation = fc.delay.Equation(lag_alone, ["tau"], {"k": 1.0, "tau": 1.0})
+    equation = HAYES
     over = {"k": np.linspace(0.2, 3, 40), "tau": np.linspace(0.1, 3, 30)}
     found = fc.delay.chart(equation, over, at=[0.0])
     product = found["k"] * found["tau"]
@@ -156,12 +157,11 @@ def test_chart():
 
 
 def test_points_without_an_equilibrium_harm_no_other():
-    fold = fc.delay.Equation(lambda t, x, past, p: [p.p - past[0][0] ** 2], ["tau"], {"p": 1.0, "tau": 0.1})
-    found = fc.delay.chart(fold, {"p": [-1.0, 0.25, 1.0], "tau": [0.1, 2.0]}, at=[1.0])
-    assert (found["reason"].sel(p=-1.0) == "the equilibrium is lost on the way").all()
-    assert np.isnan(found["root"].sel(p=-1.0)).all()
-    assert found["state_x"].sel(p=0.25).values == pytest.approx([0.5, 0.5])
-    assert found["stable"].sel(p=1.0).values.tolist() == [1, 0]  # 2 tau against pi / 2
+    found = fc.delay.chart(NEAR, {"e": [-1.0, 0.25, 1.0], "tau": [0.1, 2.0]}, at=[1.0])
+    assert (found["reason"].sel(e=-1.0) == "the equilibrium is lost on the way").all()
+    assert np.isnan(found["root"].sel(e=-1.0)).all()
+    assert found["state_x"].sel(e=0.25).values == pytest.approx([0.5, 0.5])
+    assert found["stable"].sel(e=1.0).values.tolist() == [1, 0]  # 2 tau against pi / 2
 
 
 def test_pictures_have_labels():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from tests.delay.equations import NEAR
 
 Equation = fc.delay.Equation
 
@@ -67,9 +68,8 @@ def test_several_equilibria_are_told_apart():
 
 def test_no_equilibrium_is_none():
     """x^2 = -1e-12 has no root; x^2 = 1e-12 has two."""
-    fold = Equation(lambda t, x, past, p: [p.a - past[0][0] ** 2], [1.0], {"a": -1e-12})
-    assert len(fc.delay.equilibria(fold, (-1, 1))) == 0
-    assert fc.delay.equilibria(fold.at(a=1e-12), (-1, 1)).ravel() == pytest.approx([-1e-6, 1e-6])
+    assert len(fc.delay.equilibria(NEAR.at(e=-1e-12), (-1, 1))) == 0
+    assert fc.delay.equilibria(NEAR.at(e=1e-12), (-1, 1)).ravel() == pytest.approx([-1e-6, 1e-6])
 
 
 @pytest.mark.parametrize(

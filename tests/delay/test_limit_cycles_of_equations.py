@@ -11,18 +11,11 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from tests.delay.equations import BLOOD, PEOPLE
 
 EXACT = 1e-8  # relative, of cycles in closed form
 INTEGRATED = 1e-5  # of period and amplitude, relative: the integration's own error, which is asserted
 OWN = 1e-6  # of the period, relative: against the integrator below
-
-
-def mackey_glass(t, x, past, p):
-    return [p.beta * past[0][0] / (1 + past[0][0] ** p.n) - p.gamma * x[0]]
-
-
-def logistic(t, x, past, p):
-    return [p.r * x[0] * (1 - past[0][0])]
 
 
 def van_der_pol(t, x, past, p):
@@ -43,9 +36,22 @@ def polar(t, x, past, p):
     return [gain * x[0] - x[1], gain * x[1] + x[0]]
 
 
-BLOOD = fc.delay.Equation(mackey_glass, ["tau"], {"beta": 0.2, "gamma": 0.1, "n": 10.0, "tau": 6.0})
-PEOPLE = fc.delay.Equation(logistic, [1.0], {"r": 1.8})
 VALVE = fc.delay.Equation(oscillator, [1.0], {"mu": 1.0}, states=["x", "v"])
+HARD = fc.delay.Equation(
+    lambda t, x, past, p: [-p.a * past[0][0] - past[0][0] ** 3 + p.c * past[0][0] ** 5], [1.0], {"a": 1.5, "c": 0.0}
+)
+A, W0, K = 0.5, 1.3, 0.4
+
+
+def wave(t, x, past, p):
+    r = x[0] ** 2 + x[1] ** 2
+    return [
+        (A - r) * x[0] - W0 * x[1] + K * past[0][0],
+        (A - r) * x[1] + W0 * x[0] + K * past[0][1],
+    ]
+
+
+WAVE = fc.delay.Equation(wave, ["tau"], {"tau": 1.7}, states=["re", "im"])
 
 
 def integrated(equation, past, until, **options):
@@ -88,7 +94,9 @@ def hermite(s, a, b, da, db):
 
 
 @pytest.mark.parametrize(
-    ("tau", "low", "high"), [(1.7, 0.5, 2.0), (40.0, 1.23, 1.29), (100.0, 1.31, 1.33)], ids=["quarter", "8", "21"]
+    ("tau", "low", "high"),
+    [(1.7, 0.5, 2.0), (40.0, 1.23, 1.29), pytest.param(100.0, 1.31, 1.33, marks=pytest.mark.slow)],
+    ids=["quarter", "8", "21"],
 )
 def test_rotating_wave(tau, low, high):
     """z' = (a + i w0 - |z|^2) z + K z(t - tau) has z = R e^(i W t), W = w0 - K sin W tau, R^2 = a + K cos W tau.
@@ -96,22 +104,14 @@ def test_rotating_wave(tau, low, high):
     In axes that turn with it, it stands still, and multipliers are e^(root 2 pi / W). The lag is a quarter of the
     period, and 8 and 21 of them; then there are many waves, of which the one next to its own frequency is taken.
     """
-    a, w0, K = 0.5, 1.3, 0.4
+    a, w0 = A, W0
     W = brentq(lambda W: w0 - K * np.sin(W * tau) - W, low, high)
     R = np.sqrt(a + K * np.cos(W * tau))
-
-    def wave(t, x, past, p):
-        r = x[0] ** 2 + x[1] ** 2
-        return [
-            (a - r) * x[0] - w0 * x[1] + K * past[0][0],
-            (a - r) * x[1] + w0 * x[0] + K * past[0][1],
-        ]
 
     def past(t):
         return jnp.array([0.9 * R * jnp.cos(W * t), 0.9 * R * jnp.sin(W * t)])
 
-    equation = fc.delay.Equation(wave, [tau], states=["re", "im"])
-    found = fc.delay.limit_cycle(equation, past=past, until=max(10 * tau, 120))
+    found = fc.delay.limit_cycle(WAVE.at(tau=tau), past=past, until=max(10 * tau, 120))
     assert found.error <= EXACT
     assert found.period == pytest.approx(2 * np.pi / W, rel=EXACT)
     assert found.amplitude == pytest.approx({"re": 2 * R, "im": 2 * R}, rel=1e-6)
@@ -243,7 +243,7 @@ def test_from_a_hopf_point():
 
 def test_a_cycle_that_repels():
     """x' = -a x(t-1) - x(t-1)^3 with a below pi/2: within the cycle all dies out, beyond it grows."""
-    hard = fc.delay.Equation(lambda t, x, past, p: [-p.a * past[0][0] - past[0][0] ** 3], [1.0], {"a": 1.5})
+    hard = HARD
     (hopf,) = fc.delay.crossings(hard, "a", (1, 2), at=[0.0])
     cycle = fc.delay.limit_cycle(hard.at(a=1.5), near=hopf)
     half = cycle.amplitude["x"] / 2
@@ -264,9 +264,7 @@ def test_a_cycle_that_repels():
 
 def test_a_branch_that_turns_back():
     """x' = -a y - y^3 + y^5/2, y = x(t-1), begins below pi/2, and is back above it with a period of 4 as before."""
-    back = fc.delay.Equation(
-        lambda t, x, past, p: [-p.a * past[0][0] - past[0][0] ** 3 + past[0][0] ** 5 / 2], [1.0], {"a": 1.5}
-    )
+    back = HARD.at(c=0.5)
     (hopf,) = fc.delay.crossings(back, "a", (1, 2), at=[0.0])
     small, large = (fc.delay.limit_cycle(back.at(a=a), near=hopf) for a in (1.5, 1.6))
     assert (small.period, large.period) == pytest.approx((4.0, 4.0), rel=EXACT)

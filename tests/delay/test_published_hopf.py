@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from tests.delay.equations import BLOOD, HAYES, PEOPLE
 
 PUBLISHED = 1e-4  # the issue's
 EXACT = 1e-9  # of values in closed form, relative
@@ -20,32 +21,24 @@ def first(equation, parameter, between, at=None, place=0):
 
 def test_hayes():
     """x' = -x(t - tau): pi/2; and x' = a x - k x(t - 1), a = w cot w, k = w / sin w (Hayes 1950)."""
-    lag = fc.delay.Equation(lambda t, x, past, p: [-past[0][0]], ["tau"], {"tau": 1.0})
-    point = first(lag, "tau", (0.1, 3))
+    point = first(HAYES, "tau", (0.1, 3))
     assert point.value == pytest.approx(np.pi / 2, abs=1e-12)
     assert point.frequency == pytest.approx(1.0, abs=1e-12)
     assert point.unstable == 2
-    both = fc.delay.Equation(lambda t, x, past, p: [p.a * x[0] - p.k * past[0][0]], [1.0], {"a": 0.0, "k": 1.0})
     for w in (0.5, 1.0, 2.0, 2.8):
-        point = first(both.at(a=w / np.tan(w)), "k", (w / np.sin(w) * 0.9, w / np.sin(w) * 1.1))
+        point = first(HAYES.at(a=w / np.tan(w)), "k", (w / np.sin(w) * 0.9, w / np.sin(w) * 1.1))
         assert (point.value, point.frequency) == pytest.approx((w / np.sin(w), w), rel=EXACT)
 
 
 def test_delayed_logistic():
     """Hutchinson's equation: r tau = pi/2 (Wright, J. reine angew. Math. 194, 1955)."""
-    prey = fc.delay.Equation(lambda t, x, past, p: [p.r * x[0] * (1 - past[0][0])], [1.0], {"r": 1.0})
-    point = first(prey, "r", (0.5, 3), at=[1.0])
+    point = first(PEOPLE.at(r=1.0), "r", (0.5, 3), at=[1.0])
     assert (point.value, point.frequency) == pytest.approx((np.pi / 2, np.pi / 2), rel=EXACT)
-
-
-def mackey_glass(t, x, past, p):
-    return [p.beta * past[0][0] / (1 + past[0][0] ** p.n) - p.gamma * x[0]]
 
 
 def test_mackey_glass():
     """tau = arccos(gamma / b) / sqrt(b^2 - gamma^2), b the slope of the production (Mackey and Glass, Science 1977)."""
-    blood = fc.delay.Equation(mackey_glass, ["tau"], {"beta": 0.2, "gamma": 0.1, "n": 10.0, "tau": 1.0})
-    found = fc.delay.crossings(blood, "tau", (0, 40), at=[1.0])
+    found = fc.delay.crossings(BLOOD.at(tau=1.0), "tau", (0, 40), at=[1.0])
     b, g = -0.4, 0.1
     w = np.sqrt(b**2 - g**2)
     expected = (np.arccos(g / b) + 2 * np.pi * np.arange(3)) / w
@@ -53,7 +46,7 @@ def test_mackey_glass():
     assert [c.frequency for c in found] == pytest.approx([w] * 3, rel=EXACT)
     assert found[0].value == pytest.approx(4.7082, abs=PUBLISHED)
     # The same by n: 1 + x^n stays beta / gamma, so that b = gamma (1 - n (1 - gamma / beta)).
-    fast = fc.delay.Equation(mackey_glass, [2.0], {"beta": 2.0, "gamma": 1.0, "n": 3.0})
+    fast = BLOOD.at(beta=2.0, gamma=1.0, n=3.0, tau=2.0)
     slope = brentq(lambda s: np.arccos(1 / s) / np.sqrt(s**2 - 1) - 2.0, -20, -1.0001)
     assert first(fast, "n", (3, 9), at=[1.0]).value == pytest.approx((1 - slope) / 0.5, rel=EXACT)
 

@@ -8,6 +8,7 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from tests.delay.equations import HAYES
 
 Equation = fc.delay.Equation
 EXACT = 1e-9
@@ -100,14 +101,14 @@ def test_lags_that_are_one_parameter_move_together():
 
 def test_roots_that_come_from_far_left():
     """k tau = pi/2 + 2 pi j. At a lag of 0 there is one root, and the others cross all the same."""
-    equation = Equation(lambda t, x, past, p: [-200 * past[0][0]], ["tau"], {"tau": 0.001})
+    equation = HAYES.at(k=200, tau=0.001)
     found = fc.delay.crossings(equation, "tau", (0, 0.1), points=2)
     assert [c.value for c in found] == pytest.approx((np.pi / 2 + 2 * np.pi * np.arange(3)) / 200, rel=EXACT)
 
 
 def test_abscissa_and_count_of_an_equation():
     """Roots of s = -k e^(-s): at k = 5 the first pair is right of the axis."""
-    equation = Equation(lambda t, x, past, p: [-p.k * past[0][0]], [1.0], {"k": 5.0})
+    equation = HAYES.at(k=5.0)
     for given in (equation, fc.delay.linearize(equation)):
         found = fc.delay.abscissa(given)
         s = complex(found.value, found.frequency)

@@ -9,6 +9,7 @@ from scipy.special import lambertw
 
 import fluidcc as fc
 from fluidcc.delay import Equation
+from tests.delay.equations import NEAR
 
 EXACT = 1e-9
 
@@ -37,6 +38,13 @@ RIVALS = Equation(
     {"a": 0.7, "K": 100.0, "s": 0.3, "b": 0.4, "M": 46.0},
     states=["x", "y"],
 )
+# Two states that exchange what they hold, and one of them grows.
+LEAKS = Equation(
+    lambda t, x, past, p: [p.K * (x[1] - x[0]) + p.p * past[0][0], p.K * (x[0] - x[1])],
+    ["lag"],
+    {"p": -1.0, "K": 1.0, "lag": 1.0},
+    states=["a", "b"],
+)
 # Two equilibria on parabolas, one beside the other.
 PARALLEL = Equation(
     lambda t, x, past, p: [-(past[0][0] - p.q**2) * (past[0][0] - p.q**2 + p.g)], [1.0], {"q": 0.0, "g": 0.1}
@@ -61,7 +69,7 @@ def test_no_other_is_taken_for_it() -> None:
 @pytest.mark.parametrize("gap", [0.1, 1e-4])
 def test_two_that_turn_together_are_told_apart(gap: float) -> None:
     """Parallel parabolas: the upper one is stable, the lower one is not."""
-    q = np.linspace(0, 1, 101)
+    q = np.linspace(0, 1, 26)
     found = fc.delay.chart(PARALLEL.at(g=gap), {"q": q}, at=[0.0]).dataset
     assert (found["reason"] == "ok").all()
     assert found["state_x"].values == pytest.approx(q**2, abs=1e-3 * gap)
@@ -78,9 +86,7 @@ def test_a_way_that_turns_back_and_forth() -> None:
 
 def test_next_to_another_it_goes_on() -> None:
     """Two branches that nearly meet: m x - x^2 + e."""
-    near = Equation(
-        lambda t, x, past, p: [past[0][0] * (p.m - past[0][0]) + p.e], ["tau"], {"m": 1, "e": 1, "tau": 0.1}
-    )
+    near = NEAR.at(m=1.0)
     m = np.linspace(-2, 2, 9)
     for e in (1e-3, 1e-10):
         upper = fc.delay.chart(near.at(e=e), {"m": m}, at=[1.0]).dataset["state_x"].values
@@ -159,13 +165,7 @@ def test_a_slow_root_beside_a_kept_sum() -> None:
 @pytest.mark.parametrize("rate", [1e3, 1e9])
 def test_a_sum_that_is_nearly_kept_is_not_kept(rate: float) -> None:
     """What is exchanged grows at p / 2."""
-    leaks = Equation(
-        lambda t, x, past, p: [p.K * (x[1] - x[0]) + p.p * past[0][0], p.K * (x[0] - x[1])],
-        ["lag"],
-        {"p": -1.0, "K": rate, "lag": 1 / rate},
-        states=["a", "b"],
-    )
-    found = fc.delay.chart(leaks, {"p": [-1.0, 1.0]}, at=[0, 0]).dataset
+    found = fc.delay.chart(LEAKS.at(K=rate, lag=1 / rate), {"p": [-1.0, 1.0]}, at=[0, 0]).dataset
     assert found.attrs["roots_at_0"] == 0
     assert found["root"].values == pytest.approx([-0.5, 0.5], abs=1e-3)
 
