@@ -12,7 +12,6 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import brentq
@@ -22,10 +21,12 @@ from fluidcc.results.metrics import oscillation, rate_gap, time_mean
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
+from fluidcc.schemes.dcqcn import equilibrium as balance
 from fluidcc.schemes.dcqcn import fluid as model
 from fluidcc.schemes.signals import Signals
 from fluidcc.units import Rate
 from tests.oracles import dcqcn_reference as reference
+from tests.schemes.plain_laws import plain
 
 GBPS, KB, MS = Rate(1e9 / 8), 1e3, 1e-3
 PAPER, RED_ = PRESETS["paper"][:2]
@@ -121,13 +122,13 @@ def test_g_and_the_delay_do_not_enter(changes: dict[str, Any]) -> None:
     assert fixed_point(5, dataclasses.replace(PAPER, **changes)) == fixed_point(5)
 
 
-def column(value: Any) -> jax.Array:
-    return jnp.full((1, 1), value)
+def column(value: Any) -> np.ndarray:
+    return np.full((1, 1), value, float)
 
 
 VARIANTS = {
     "paper": {},
-    "hyper increase": {"hyper_increase": True},
+    "hyper increase": {"hyper_increase": True, "byte_counter": "20KB", "timer": "5us", "fast_recovery_steps": 1},
     "fast alpha": {"alpha_timer": 1e-6},
     "limited cut": {"decrease_gain": 1.0, "max_decrease": 0.03},
     "small counter": {"byte_counter": "300KB", "fast_recovery_steps": 1},
@@ -137,21 +138,33 @@ VARIANTS = {
 @pytest.mark.parametrize("flows", [1.5, 2, 8, 14, 40])
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_the_fluid_model_rests_at_the_fixed_point(flows: float, variant: str) -> None:
-    """The two are written apart: one in JAX for the run, one in plain floats for the root."""
+    """The two are written apart: one in JAX for the run, here by NumPy, one in plain floats for the root.
+
+    The public equilibrium ends on the fluid's own root, so the root is taken from the scheme's solution; both are one.
+    """
     scenario = fc.incast(1, multiplicity=flows, scheme=dataclasses.replace(PAPER, **VARIANTS[variant]))
-    scheme = scenario.flows[0].scheme
-    found = fc.equilibrium(scenario).as_dict()
-    rate, target, alpha = (found[k] for k in ("rate_bytes_per_s", "target_rate_bytes_per_s", "alpha"))
-    with jax.enable_x64(True):
-        parameters = jax.tree.map(column, scheme)
-        signals = Signals(column(found["marking_probability"]), column(rate), column(1000.0))
-        observed = model.feedback(parameters, signals)
-        move = model.derivative(parameters, model.State(column(rate), column(target), column(alpha)), observed)
-        # In units of the single terms that cancel.
-        terms = float(observed.cut[0, 0]) * np.array([rate * alpha / 2, target - rate]), scheme.g / scheme.alpha_timer
+    scheme, line = scenario.flows[0].scheme, 40 * GBPS
+    rate, packet = line / flows, 1000.0
+    p = float(balance.marking_at(scheme, rate, line, packet))
+    _, target, alpha = balance.fixed_point(scheme, rate, p, line, packet)
+    if flows == 2:
+        assert fc.equilibrium(scenario).as_dict()["marking_probability"] == pytest.approx(p, rel=1e-9)
+    law, parameters = plain(model), jax.tree.map(column, scheme)
+    observed = law.feedback(parameters, Signals(column(p), column(rate), column(packet)))
+    move = law.derivative(parameters, model.State(column(rate), column(target), column(alpha)), observed)
+    # In units of the single terms that cancel.
+    terms = float(observed.cut[0, 0]) * np.array([rate * alpha / 2, target - rate]), scheme.g / scheme.alpha_timer
     assert abs(float(move.rate[0, 0])) < RESIDUAL * terms[0][0]
     assert abs(float(move.target_rate[0, 0])) < RESIDUAL * terms[0][1]
     assert abs(float(move.alpha[0, 0])) < RESIDUAL * terms[1] * alpha
+
+
+@pytest.mark.parametrize("flows", [2, 8, 14])
+def test_hyper_increase_moves_the_fixed_point(flows: int) -> None:
+    """Or the case above would say nothing: with counters this small p is a tenth larger with it, at least."""
+    with_it = dataclasses.replace(PAPER, **VARIANTS["hyper increase"])
+    without = dataclasses.replace(with_it, hyper_increase=False)
+    assert fixed_point(flows, with_it)["marking_probability"] > 1.1 * fixed_point(flows, without)["marking_probability"]
 
 
 @pytest.mark.parametrize("flows", [2, 8, 14])
