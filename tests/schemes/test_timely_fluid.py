@@ -20,10 +20,11 @@ from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Signals, Waits
-from fluidcc.schemes.timely import PRESETS
-from fluidcc.schemes.timely import fluid as model
+from fluidcc.schemes.timely import PRESETS, fluid
 from tests.oracles.timely_reference import Constants, gradient, interval, rate
+from tests.schemes.plain_laws import plain
 
+model = plain(fluid)
 CAPACITY, GIGABIT = 10e9 / 8, 1e9 / 8
 PLAIN, PATCHED = PRESETS["fluid"].scheme, PRESETS["patched"].scheme
 
@@ -43,12 +44,11 @@ def moved(scheme: fc.TIMELY, state: tuple[float, ...], now: float, before: float
     """dR/dt, dg/dt and the streak's, of a flow whose packets waited for so long."""
     scenario = resolve(fc.incast(1, rate="10Gbps", scheme=scheme))
     p = bind(scenario, scenario.flows[0])
-    with jax.enable_x64(True):
-        one = jnp.ones((1, 1))
-        waits = Waits(now * one, before * one)
-        observed = model.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
-        found = model.derivative(p, model.State(*(value * one for value in state)), observed)
-        return tuple(float(leaf[0, 0]) for leaf in found)
+    one = np.ones((1, 1))
+    waits = Waits(now * one, before * one)
+    observed = model.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
+    found = model.derivative(p, model.State(*(value * one for value in state)), observed)
+    return tuple(leaf.item() for leaf in found)
 
 
 @pytest.mark.parametrize("R", [9.0, 3.0, 0.2])  # Gb/s: tau* = D_minRTT, then Seg/R
@@ -59,9 +59,8 @@ def test_every_branch_is_the_papers(R: float, g: float, wait: float, patched: bo
     """To rounding."""
     R *= GIGABIT
     c = Constants(patched=patched, beta=0.008 if patched else 0.8)
-    with jax.enable_x64(True):
-        q, earlier = wait * c.C, (wait - 7e-6) * c.C
-        want = float(rate(c, g, R, q)), float(gradient(c, g, R, q, earlier))
+    q, earlier = wait * c.C, (wait - 7e-6) * c.C
+    want = float(rate(c, g, R, q, np)), float(gradient(c, g, R, q, earlier, np))
     found = moved(PATCHED if patched else PLAIN, (R, g, 0.0), wait, wait - 7e-6)
     assert found[:2] == pytest.approx(want, rel=1e-12)
 
@@ -92,7 +91,7 @@ def test_hyperactive_increase() -> None:
         assert found[0] == pytest.approx(steps * delta / tau)
         assert found[2] == pytest.approx(1 / tau)  # one completion every tau*
     assert moved(scheme, (625e6, 0.1, 5.0), 1e-4, 1e-4)[2] == 0
-    one = jnp.ones((1, 1))
+    one = np.ones((1, 1))
     for g, R, want in ((0.1, 625e6, (625e6, 0.0)), (0.0, 2e9, (CAPACITY, 5.0)), (0.0, 1.0, (12.5e6, 5.0))):
         state = model.project(scheme_of(scheme), model.State(R * one, g * one, 5 * one), CAPACITY * one)
         assert (float(state.rate[0, 0]), float(state.streak[0, 0])) == pytest.approx(want)
@@ -119,11 +118,20 @@ def test_what_the_fluid_does_not_model_is_refused() -> None:
 # -- delays observed ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [*(pytest.param(m, marks=pytest.mark.slow) for m in ("euler", "heun")), "rk4"])
 @pytest.mark.parametrize(
-    ("scheme", "rates", "until"),
-    [(PATCHED, (6.0, 5.0), 10e-3), (PATCHED, (7.0, 2.5, 1.0), 10e-3), (PLAIN, (6.0, 5.0), 0.7e-3)],
-    ids=["patched", "three rates", "plain"],
+    ("scheme", "rates", "until", "method"),
+    [
+        (PATCHED, (7.0, 2.5, 1.0), 10e-3, "rk4"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (PATCHED, (6.0, 5.0), 10e-3, "euler"),
+                (PATCHED, (6.0, 5.0), 10e-3, "heun"),
+                (PLAIN, (6.0, 5.0), 0.7e-3, "rk4"),
+            )
+        ),
+    ],
+    ids=["patched, three rates", "patched, euler", "patched, heun", "plain"],
 )
 def test_the_queues_of_the_two_packets(scheme: fc.TIMELY, rates: tuple, until: float, method: str) -> None:
     """Against the paper's equations in a solver of plain delay equations, with one tau' as if delays were constant.
@@ -248,6 +256,7 @@ def test_in_a_network_that_counts_bytes(other: Any) -> None:
     assert differences[1] / differences[0] == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_arrivals_beside_flows_that_hear_no_delays() -> None:
     """A flow that sends 3 Gb/s over both links, and TIMELY's 11 on the second: 4 Gb/s too much from 4 us on.
 
@@ -261,6 +270,7 @@ def test_arrivals_beside_flows_that_hear_no_delays() -> None:
     assert grown == pytest.approx(4 * GIGABIT, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_feedback_delay_of_one_lag_is_no_grid() -> None:
     """One flow at 3 Gb/s against a fixed load: the gradient at equilibrium is 0.2 tau*/D_minRTT whatever the step, to
     1e-6.

@@ -26,14 +26,16 @@ from fluidcc.compiling import functions
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc import PRESETS as HPCC
-from fluidcc.schemes.hpcc import fluid as hpcc
+from fluidcc.schemes.hpcc import fluid as hpcc_fluid
 from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS as SWIFT
-from fluidcc.schemes.swift import fluid as swift
+from fluidcc.schemes.swift import fluid as swift_fluid
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 from fluidcc.units import Rate
 from tests.oracles import vai_sf_reference as reference
+from tests.schemes.plain_laws import plain
 
+hpcc, swift = plain(hpcc_fluid), plain(swift_fluid)
 C = Rate(12.5e9)
 ONE = np.ones((1, 1))
 LONGEST = 60  # ACKs of a random sequence
@@ -46,7 +48,7 @@ def double() -> Iterator[None]:
 
 
 def progress_of(sent: Any, acked: Any, newly: Any, rtt: Any = 1e-5, packet: float = 1000.0) -> Progress:
-    sent, acked, newly, rtt = (jnp.asarray(x * ONE) for x in (sent, acked, newly, rtt))
+    sent, acked, newly, rtt = (x * ONE for x in (sent, acked, newly, rtt))
     return Progress(sent, acked, newly, packet * ONE, packet * ONE, C * ONE, ONE[None], rtt)
 
 
@@ -150,7 +152,7 @@ def reductions(share: float, inflight: float, steps: int, per_step: float, **opt
     p = hpcc_of(w_ai=0.0, **options)
     state = hpcc.start(p, C * ONE, (1, 1), 1)
     state = state._replace(reference_window=state.reference_window * share, utilisation=1.05 * 0.95 * ONE[None])
-    jump, found, acked = jax.jit(hpcc.jump), [], 0.0
+    jump, found, acked = hpcc.jump, [], 0.0
     for _ in range(steps):
         acked += per_step * 1000
         before = float(state.reference_window[0, 0, 0])
@@ -202,7 +204,7 @@ def test_swift_s_reference() -> None:
     mechanisms = state.mechanisms
     assert mechanisms is not None
     state = state._replace(mechanisms=mechanisms._replace(reference=reference_window * ONE))
-    jump = jax.jit(swift.jump)
+    jump = swift.jump
     target, ai = 7e-6, float(p.ai) * packet
     for k in range(1, 29):
         told = progress_of((k + 40) * packet, k * packet, packet, rtt=2 * target, packet=packet)
@@ -221,7 +223,7 @@ def test_swift_spends_tokens_by_round_trips() -> None:
         scheme = fc.Swift(vai=True, probabilistic=probabilistic, flow_scaling=False, token_thresh="8us")
         scenario = resolve(fc.incast(1, rate="100Gbps", scheme=scheme))
         p = bind(scenario, scenario.flows[0])
-        state, jump, bank = swift.start(p, C * ONE, (1, 1), 1), jax.jit(swift.jump), []
+        state, jump, bank = swift.start(p, C * ONE, (1, 1), 1), swift.jump, []
         for k in range(1, 200):
             told = progress_of((k + 20) * 1064.0, k * 1064.0, 1064.0, rtt=20e-6, packet=1064.0)
             state = jump(p, state, told, 0 * ONE)
@@ -251,7 +253,7 @@ SINCE = 140e-6 + np.linspace(40e-6, 160e-6, 25)
     ("name", "sooner"),
     [
         pytest.param("hpcc-sim", 0.35, marks=pytest.mark.slow),
-        ("hpcc", 0.25),
+        pytest.param("hpcc", 0.25, marks=pytest.mark.slow),
         pytest.param("swift", 0.25, marks=pytest.mark.slow),
         pytest.param("fine", 0.15, marks=pytest.mark.slow),
     ],
@@ -293,7 +295,7 @@ def swept(scheme: Any, **values: Any) -> fc.Scenario:
     return fc.incast(4, rate="100Gbps", scheme=scheme(vai=True, **values), stagger="20us")
 
 
-@pytest.mark.parametrize("scheme", [fc.HPCC, fc.Swift])
+@pytest.mark.parametrize("scheme", [fc.HPCC, pytest.param(fc.Swift, marks=pytest.mark.slow)])
 def test_nothing_recompiles_per_value(scheme: Any) -> None:
     """Numbers of the mechanisms are values, not shapes; a point of a sweep is the single run."""
 
@@ -311,6 +313,7 @@ def test_nothing_recompiles_per_value(scheme: Any) -> None:
     assert len({round(x, 6) for x in found.ravel().tolist()}) > 2  # they do something
 
 
+@pytest.mark.slow
 def test_samplings_that_are_none_fail_where_they_stand() -> None:
     result = fc.sweep(lambda sampling: swept(fc.HPCC, sampling=sampling), {"sampling": [0, 10, -3, 30]}, **SHORT)
     assert np.isfinite(result["queue_bytes.mean"].values).tolist() == [False, True, False, True]
