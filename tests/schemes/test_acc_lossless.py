@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.engines.fluid import engine
+from fluidcc.engines.fluid import marking as fluid_marking
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.lossless import LosslessNetwork
-from fluidcc.engines.fluid.marking import TernaryState, after_pause, ternary
 from fluidcc.engines.fluid.network import network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.packet import layout, marking
@@ -31,6 +31,7 @@ from fluidcc.scenario.model import Flow, Link, Scenario, resolve
 from fluidcc.schemes.none import NoControl
 from fluidcc.units import Rate
 from tests.engines.packet.plain import plain
+from tests.schemes import plain_laws
 
 C = Rate(12.5e9)
 US = 1e-6
@@ -223,9 +224,9 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
     port.kmin = port.kmax = 2000
     port.pmax, port.max_on = 1.0, round(MAX_ON * 1e12)
     packet, names = plain(marking.ternary), {0: (0, 0), 1: (0, 1), 2: (1, 0)}
-    none = jnp.zeros((1, 1))
-    ours = TernaryState(none, none, none + jnp.inf, none, none, none, none)
-    dt = jnp.asarray(4 * US)
+    none, law = np.zeros((1, 1)), plain_laws.plain(fluid_marking)
+    ours = law.TernaryState(none, none, none + np.inf, none, none, none, none)
+    dt = np.asarray(4 * US)
     for k, (packets, event) in enumerate(steps):
         core.now, queue = 4_000_000 * (k + 1), 1000 * packets
         if event == "RESUME":
@@ -233,9 +234,9 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
             ours = ours._replace(held=none + 1, paused=none + dt)
         at = none + queue
         leaves = event != "idle"
-        ours = after_pause(ours, none, at, dt)
-        over = jnp.where(at > 2000, 1.0, 0.0)
-        ce, ue, ours = ternary(ours, over, at, none + leaves > 0, none + MAX_ON, none + 1000, dt)
+        ours = law.after_pause(ours, none, at, dt)
+        over = np.where(at > 2000, 1.0, 0.0)
+        ce, ue, ours = law.ternary(ours, over, at, none + leaves > 0, none + MAX_ON, none + 1000, dt)
         if leaves:
             port.queues[1].bytes = queue
             assert (float(ce[0, 0]), float(ue[0, 0])) == names[int(packet(core, None, port, 1, 1000))]

@@ -6,6 +6,7 @@ Tolerances were set before anything was measured.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -177,15 +178,15 @@ def test_the_queues_of_the_two_packets(scheme: fc.TIMELY, rates: tuple, until: f
         np.testing.assert_allclose(trace[name].values, values, rtol=1e-9, atol=1e-9 * np.abs(values).max())
 
 
-ORDERS = {"euler": (0.8, 1.2), "heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
+ORDERS = {"heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["euler", "heun", "rk4"])
+@pytest.mark.parametrize("method", ["heun", "rk4"])
 def test_orders_of_convergence(method: str) -> None:
-    """1 and 2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
+    """2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
 
-    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By two halvings of
+    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By a quarter of
     5 us against steps of 0.3125 us; the mean of the two orders within 0.2 and 0.3. Where in a step q'' jumps changes
     what is left of RK4's errors, some 1e-10 here: 2.7 was asked for before that was seen, and 2.66 found.
     """
@@ -199,9 +200,9 @@ def test_orders_of_convergence(method: str) -> None:
         return np.concatenate([trace["queue"].values / 1e4, trace["rate"].values / CAPACITY], axis=1)
 
     exact = end(0.3125e-6, "rk4")
-    errors = [np.abs(end(step, method) - exact).max() for step in (5e-6, 2.5e-6, 1.25e-6)]
+    errors = [np.abs(end(step, method) - exact).max() for step in (5e-6, 1.25e-6)]
     low, high = ORDERS[method]
-    assert low < np.log2(errors[0] / errors[2]) / 2 < high, errors
+    assert low < np.log2(errors[0] / errors[1]) / 2 < high, errors
 
 
 def test_waits_along_a_path_add_up() -> None:
@@ -236,6 +237,12 @@ def beside(other: Any, hops: bool = False) -> fc.Scenario:
     return fc.Scenario(links=links, flows=(*(fc.Flow(path, each, "10Gbps") for each in other), one, two))
 
 
+@functools.cache
+def timely_alone(dt: float) -> fc.Trace:
+    """Run the two flows of TIMELY."""
+    return run(beside([]), "5ms", dt=dt, sample_interval="10us")
+
+
 @pytest.mark.parametrize(
     "other", [pytest.param(each, marks=pytest.mark.slow) for each in (fc.HPCC(), fc.DCTCP())], ids=["hpcc", "dctcp"]
 )
@@ -246,8 +253,7 @@ def test_in_a_network_that_counts_bytes(other: Any) -> None:
     """
     differences = []
     for dt in (1e-6, 0.5e-6):
-        options = {"dt": dt, "sample_interval": "10us"}
-        mixed, alone = run(beside([other, other]), "5ms", **options), run(beside([]), "5ms", **options)
+        mixed, alone = run(beside([other, other]), "5ms", dt=dt, sample_interval="10us"), timely_alone(dt)
         queue = alone["queue"].values[:, 1]
         assert queue.max() > 70e3
         differences.append(np.abs(mixed["queue"].values[:, 1] - queue).max() / queue.max())
