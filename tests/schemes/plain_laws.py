@@ -210,6 +210,6 @@ def fill(p: Any, t: vai_sf.Tokens | None, me: Any, per: float) -> None:
 
 
 def filled(me: Any, per: float, drawn: float) -> vai_sf.Tokens:
-    """What a packet side's record has become, as the fluid's state."""
+    """The state of the fluid that is a packet side's record."""
     factor, congested = MECHANISMS.increases(me), float(me.congested)
     return vai_sf.Tokens(me.bank, me.dampener, me.measured, congested, me.trip_end / per, me.acks, drawn, factor)

@@ -43,7 +43,7 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress, fluid
     clock = np.where(draw(0, 1, 1, 1, 1) > 0, p.period - DT * draw(0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 3.0), -1.0)
     state = fluid.State(
         rate=draw(LINE, LINE / 4, (1e8, LINE)), halt=DT * draw(0.0, 0.0, 0.5, (0.0, 30.0)), clock=clock,
-        halted=draw(0.0, 0.0, 1.0), silent=draw(0.0, 0.0, 1.0, 2.0), carried=acked * draw(0.0, 0.0, 0.5),
+        halted=draw(0.0, 0.0, 1.0), silent=draw(0.0, 0.0, 1.0, 2.0), carried=acked * draw(0.0, 0.0, 0.5, 1.0),
         owed=DT * draw(0.0, (0.0, 9.0)), nxt_start=total - draw(-2e4, 0.0, 500.0, 750.0, 2e4),
         nxt_0=nxt_1 - draw(0.0, (0.0, 6e4)), nxt_1=nxt_1, una_0=total - draw(0.0, (0.0, 3e4)), acked=acked,
         ce=acked * share, ue=acked * draw(0.0, 0.25, 1.0) * (1.0 - share), n_u=draw(0.0, 1.0, 2.0, 3.0),

@@ -269,12 +269,10 @@ def test_strawman_does_not_converge() -> None:
     assert late > 37
 
 
-@pytest.mark.slow
 def test_faster_timer_alone_cures_it() -> None:
     assert figure_11(changed(STRAWMAN, timer="55us"), STEP_MARKING)[2] == digits("0.080")
 
 
-@pytest.mark.slow
 def test_slower_byte_counter_alone_helps_little() -> None:
     gaps = [figure_11(changed(STRAWMAN, byte_counter=b), STEP_MARKING)[2] for b in ("150KB", "1MB", "10MB")]
     assert gaps == sorted(gaps, reverse=True)
@@ -287,12 +285,10 @@ def test_recommended_settings() -> None:
     assert mean == digits("2.1446")
 
 
-@pytest.mark.slow
 def test_slower_alpha_changes_little() -> None:
     assert figure_11(changed(PAPER, alpha_timer="110us"), RED_)[3] == digits("2.080")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [PAPER, STRAWMAN], ids=["recommended", "strawman"])
 def test_pmax_is_not_monotone(scheme: DCQCN) -> None:
     """Mean gap after 10 ms over Pmax, with Kmin 5 KB and Kmax 200 KB: least between 1 % and 100 %."""

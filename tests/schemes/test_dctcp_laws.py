@@ -38,8 +38,8 @@ def drawn(seed: int, *shares: Any, **switches: Any) -> tuple[Any, fluid.State, P
     ends = [np.maximum(acked + draw(-1, 0, 1), 0.0) * draw(0, 1, 1) * wire for _ in range(2)]
     one = np.ones_like(wire)
     state = fluid.State(
-        draw(LINE, 0.5 * LINE), window, draw(1.0, (0.0, 1.0)), answered * wire, np.floor(answered * draw(0.0, (0, 1))) * wire,
-        draw(0.0, 0.25, 0.5), *ends, draw(0.0, 1e5), draw(0.0, 1e9),
+        draw(LINE, 0.5 * LINE), window, draw(1.0, (0.0, 1.0)), answered * wire,
+        np.floor(answered * draw(0.0, (0, 1))) * wire, draw(0.0, 0.25, 0.5), *ends, draw(0.0, 1e5), draw(0.0, 1e9),
     )  # fmt: skip
     now = progress(
         sent=sent * wire, acked=acked * wire, newly=newly * wire, packet=size, wire_packet=wire, rtt=draw(4e-6, 9e-6)
@@ -129,7 +129,7 @@ def test_the_analysis() -> None:
 def test_the_rest() -> None:
     one = np.ones((1, 1))
     p = bound(fc.DCTCP(), base_rtt=T, initial_window=5e4, initial_alpha=0.75)
-    for initial, window in ((LINE, 5e4), (LINE / 2, 2.5e4)):
+    for initial, window in ((LINE, 5e4), (LINE / 2, 2.5e4), (2 * LINE, 5e4)):
         begun = LAW.start(p, initial * one, (2, 3), 1)
         assert [leaf[0, 0] for leaf in begun] == [initial, window, 0.75, *[0.0] * 7]
         assert {leaf.shape for leaf in begun} == {(2, 3)}

@@ -240,6 +240,18 @@ def test_u_follows_the_telemetry(tokens: bool) -> None:
     assert (moved.tokens is None) == (not tokens)
 
 
+def test_a_step_without_acks_notes_no_congestion() -> None:
+    """Variable AI keeps the most congestion of its round trip, and whether there was some."""
+    p, state, now, observed = drawn(6, vai=True)
+    t = state.tokens
+    assert t is not None
+    found = LAW.jump(p, state, now._replace(newly=0.0 * now.newly), observed).tokens
+    ends = (now.acked > t.trip_end) & (t.trip_end > 0)
+    assert (found.measured == np.where(ends, 0.0, t.measured)).all()
+    assert (found.congested == np.where(ends, 0.0, t.congested)).all()
+    assert (found.trip_end == np.where(now.acked > t.trip_end, now.sent, t.trip_end)).all()
+
+
 # -- telemetry ------------------------------------------------------------------------------------------------
 
 

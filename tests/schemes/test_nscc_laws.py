@@ -14,7 +14,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.schemes.nscc import fluid, packet
 from fluidcc.schemes.signals import Progress, Signals
-from tests.schemes.plain_laws import SHAPE, Draws, bound, check, check_compiled, plain, progress, record, rows
+from tests.schemes.plain_laws import SHAPE, Draws, bound, check, check_compiled, plain, progress, record, replaced, rows
 
 LAW, RULE = plain(fluid), plain(packet)
 PAYLOAD, US, PS = 1000.0, 1e-6, 1e-12
@@ -44,7 +44,7 @@ def drawn(seed: int, *shares: Any, **switches: Any) -> tuple[Any, fluid.State, P
         bdp=draw(150e3, 50e3, 600e3),
         gamma=draw(0.8, (0.1, 1.0)),
         max_md_jump=draw(0.5, 0.9),
-        clear_delay=US * draw(1.0, 3.0),
+        clear_delay=US * draw(1.0, 3.0, 30.0),
         qa_gate=draw(3.0, 1.0),
         eta=draw(0.15, 2.0),
         fast_increase=draw(0.25, 1.0),
@@ -178,11 +178,18 @@ def test_shares_of_marks_by_hand(quick_adapt: bool) -> None:
     """Also at the very ends of periods, of windows of a packet, and of steps without ACKs or before the first."""
     draw = Draws(7)
     p, state, now, marks = drawn(2, 0.0, 0.25, 0.5, 1.0, (0.0, 1.0), quick_adapt=quick_adapt)
-    none, ever = draw(1, 1, 1, 0), draw(1, 1, 1, 0)
+    none, ever = draw(1, 1, 1, 0.25, 0), draw(1, 1, 1, 0)
     now = now._replace(newly=now.newly * none * ever, acked=now.acked * ever)
-    tie = draw(0, 0, 1) > 0
+    tie, other = draw(0, 0, 1) > 0, draw(0, 0, 1) > 0
+    delay = now.rtt - np.minimum(state.base_rtt, now.rtt)
+    p = replaced(
+        p,
+        qa_threshold=np.where(other, delay, p.qa_threshold),
+        max_window=p.max_window * draw(1.0, 1.0, 1.0, 0.005),
+    )
     state = state._replace(
         since_adjust=np.where(tie, p.adjust_period - DT, state.since_adjust),
+        achieved=state.achieved * draw(0.0, 1.0, 1.0),
         since_cut=np.where(tie, np.minimum(state.base_rtt, now.rtt) - DT, state.since_cut),
     )
     check(LAW.jump(p, state, now, marks), [by_hand(*row) for row in rows(p, state, now, marks)], 1e-9)

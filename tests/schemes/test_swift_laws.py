@@ -49,7 +49,7 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
         fc.Swift(flow_scaling=flow_scaling),
         **on,
         **scaling,
-        ai=draw(1.0, (0.1, 3.0)),
+        ai=draw(1.0, 0.0, (0.1, 3.0)),
         beta=draw(0.8, (0.1, 1.0)),
         max_mdf=draw(0.5, 0.9),
         base_target=target,
@@ -58,8 +58,8 @@ def drawn(seed: int, **switches: Any) -> tuple[Any, fluid.State, Progress]:
         initial_window=packet * draw(50.0, 10.0),
     )
     newly, acked = np.floor(draw(1, 1, 2, 3)), np.floor(draw((5, 30)))
-    window = draw(1.0, (0.01, 1.5), 5.0, (1.0, 60.0))
-    sent = acked + np.floor(draw(0, 3, (0, 40)))
+    window = draw(1.0, (0.01, 1.5), (0.5, 0.99), 5.0, (1.0, 60.0))
+    sent = acked + np.floor(draw(2, 3, (2, 40)))
     cut_end = acked + draw(-2, -1, 0, 1)
     t = tokens(draw, p, acked * wire, wire)
     last = np.where(draw(0, 1, 1) > 0, (acked + draw(-1, 0, 1)) * wire, draw(-1.0, -1.0, 0.0))
@@ -96,7 +96,9 @@ def by_packets(p: Any, s: fluid.State, now: Progress) -> fluid.State:
     cut_end = now.sent if me.decreased == core.now else s.cut_end
     if m is not None:
         heeded = chance.asked and chance.sum >= 1.0
-        updated = p.sampling is not None and me.last_update == flow.sent and me.W_reference * now.packet != m.reference
+        moved = m.last_update >= 0 or me.W_reference * now.packet != m.reference  # the first ACK begins a round trip
+        ignored = chance.asked and not heeded
+        updated = p.sampling is not None and me.last_update == flow.sent and moved and not ignored
         t = filled(me, per, chance.left(heeded or updated))
         last = me.last_update / per if me.last_update >= 0 else -1.0
         m = fluid.Mechanisms(t, me.W_reference * now.packet, last, me.factor)
@@ -158,7 +160,7 @@ def test_the_rest() -> None:
     leaves = (*m[1:], *m.tokens)
     assert [leaf[0, 0] for leaf in leaves] == [5e4, -1.0, 1.0, *[0.0] * 7, 1.0]
     assert {leaf.shape for leaf in leaves} == {(2, 3)}
-    p, state, now = drawn(2, vai=True)
+    p, state, _ = drawn(2, vai=True)
     assert LAW.rate(state) is state.rate
     assert LAW.window(p, state) is state.window
     for first, most in ((1.0, 2.0), (3.0, 2.0)):
@@ -169,8 +171,8 @@ def test_the_rest() -> None:
     assert shown["rtt"] is state.rtt
     assert shown["target_delay"] is state.target
     t = state.mechanisms.tokens
-    assert [shown[name] is leaf for name, leaf in
-            (("token_bank", t.bank), ("dampener", t.dampener), ("increase_factor", t.factor))] == [True] * 3  # fmt: skip
+    for name, leaf in (("token_bank", t.bank), ("dampener", t.dampener), ("increase_factor", t.factor)):
+        assert shown[name] is leaf
     assert list(LAW.observables(state._replace(mechanisms=None))) == ["window", "rtt", "target_delay"]
     assert LAW.time_scale(bound(fc.Swift(), base_rtt=1e-5), LINE) == pytest.approx(1e-6)
     assert not np.any(LAW.feedback(p, Signals(one, one, one)))

@@ -1,6 +1,6 @@
 """TIMELY's fluid law against its packet rule: a completion in each moves rate, gradient and streak as far.
 
-Nothing is compiled. Times are multiples of a power of two, so that delays at a threshold are exactly at it; to rounding.
+Nothing is compiled. Times are multiples of a power of two, so that delays can be exactly at a threshold; to rounding.
 """
 
 from __future__ import annotations

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,65 +22,44 @@ from fluidcc.compiling import functions
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc import PRESETS as HPCC
-from fluidcc.schemes.hpcc import fluid as hpcc_fluid
+from fluidcc.schemes.hpcc import fluid as hpcc
 from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS as SWIFT
-from fluidcc.schemes.swift import fluid as swift_fluid
+from fluidcc.schemes.swift import fluid as swift
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 from fluidcc.units import Rate
 from tests.oracles import vai_sf_reference as reference
 from tests.schemes.plain_laws import plain
 
-hpcc, swift = plain(hpcc_fluid), plain(swift_fluid)
 C = Rate(12.5e9)
 ONE = np.ones((1, 1))
 LONGEST = 60  # ACKs of a random sequence
 
 
-@pytest.fixture(autouse=True, scope="module")
-def double() -> Iterator[None]:
-    with jax.enable_x64(True):
-        yield
-
-
 def progress_of(sent: Any, acked: Any, newly: Any, rtt: Any = 1e-5, packet: float = 1000.0) -> Progress:
-    sent, acked, newly, rtt = (x * ONE for x in (sent, acked, newly, rtt))
+    sent, acked, newly, rtt = (np.asarray(x * ONE) for x in (sent, acked, newly, rtt))
     return Progress(sent, acked, newly, packet * ONE, packet * ONE, C * ONE, ONE[None], rtt)
 
 
 # -- Algorithms 1 and 2 --------------------------------------------------------------------------------------
 
 
-@cache
-def stepper(rule: str) -> Any:
-    """Bank, dampener and factor after each ACK; numbers are traced, so that it is compiled once per rule."""
-
-    def follow(numbers: Any, acks: Any) -> Any:
-        thresh, div, cap, banked, constant = numbers
-        p: Any = SimpleNamespace(
-            vai=True, sampling=None, probabilistic=False, token_rule=rule, token_thresh=thresh, ai_div=div, ai_cap=cap,
-            bank_cap=banked, dampener_constant=constant, ignored_costs="ack",
-        )  # fmt: skip
-
-        def step(tokens: Any, ack: Any) -> Any:
-            end, sent, congestion, congested, adjust = ack
-            told = progress_of(sent, end, 1000.0)
-            tokens, _ = vai_sf.observed(p, tokens, told, congestion * ONE, congested * ONE > 0)
-            used = tokens.factor
-            tokens = vai_sf.adjusted(p, tokens, adjust * ONE > 0)
-            return tokens, jnp.stack([used, tokens.bank, tokens.dampener])[:, 0, 0]
-
-        begin = vai_sf.start(resolve(fc.incast(1, scheme=fc.HPCC(vai=True))).flows[0].scheme, (1, 1), jnp.float64)
-        return jax.lax.scan(step, begin, acks)[1]
-
-    return jax.jit(follow)
-
-
 def followed(rule: str, numbers: Any, acks: list[Any]) -> np.ndarray:
-    """Rows of (end, sent, congestion, congested, adjust), padded to one length."""
-    padded = np.zeros((LONGEST, 5))
-    padded[: len(acks)] = np.reshape(acks, (-1, 5))
-    return np.asarray(stepper(rule)(np.array(numbers, float), tuple(padded.T)))[: len(acks)]
+    """Bank, dampener and factor after each ACK, of rows of (end, sent, congestion, congested, adjust)."""
+    thresh, div, cap, banked, constant = map(float, numbers)
+    p: Any = SimpleNamespace(
+        vai=True, sampling=None, probabilistic=False, token_rule=rule, token_thresh=thresh, ai_div=div, ai_cap=cap,
+        bank_cap=banked, dampener_constant=constant, ignored_costs="ack",
+    )  # fmt: skip
+    law, found = plain(vai_sf), []
+    tokens = law.start(resolve(fc.incast(1, scheme=fc.HPCC(vai=True))).flows[0].scheme, (1, 1), np.float64)
+    for end, sent, congestion, congested, adjust in acks:
+        told = progress_of(sent, end, 1000.0)
+        tokens, _ = law.observed(p, tokens, told, congestion * ONE, congested * ONE > 0)
+        used = tokens.factor
+        tokens = law.adjusted(p, tokens, adjust * ONE > 0)
+        found.append([leaf.item() for leaf in (used, tokens.bank, tokens.dampener)])
+    return np.array(found).reshape(-1, 3)
 
 
 @pytest.mark.parametrize(("rule", "made"), [("measured", 100), ("excess", 50)])
@@ -131,9 +106,9 @@ def test_a_dampener_s_branches_and_the_hole_at_the_threshold() -> None:
 
 def test_a_step_without_acks_says_nothing() -> None:
     p: Any = resolve(fc.incast(1, scheme=fc.HPCC(vai=True, token_thresh="50KB"))).flows[0].scheme
-    tokens = vai_sf.start(p, (1, 1), jnp.float64)
+    tokens = plain(vai_sf).start(p, (1, 1), np.float64)
     assert tokens is not None
-    observed, _ = vai_sf.observed(p, tokens, progress_of(9e3, 0.0, 0.0), 9e9 * ONE, ONE > 0)
+    observed, _ = plain(vai_sf).observed(p, tokens, progress_of(9e3, 0.0, 0.0), 9e9 * ONE, ONE > 0)
     assert (observed.measured, observed.congested, observed.acks) == (0, 0, 0)
 
 
@@ -150,9 +125,9 @@ def reductions(share: float, inflight: float, steps: int, per_step: float, **opt
     step.
     """
     p = hpcc_of(w_ai=0.0, **options)
-    state = hpcc.start(p, C * ONE, (1, 1), 1)
+    state = plain(hpcc).start(p, C * ONE, (1, 1), 1)
     state = state._replace(reference_window=state.reference_window * share, utilisation=1.05 * 0.95 * ONE[None])
-    jump, found, acked = hpcc.jump, [], 0.0
+    jump, found, acked = plain(hpcc).jump, [], 0.0
     for _ in range(steps):
         acked += per_step * 1000
         before = float(state.reference_window[0, 0, 0])
@@ -200,11 +175,11 @@ def test_swift_s_reference() -> None:
     scenario = resolve(fc.incast(1, rate="100Gbps", scheme=fc.Swift(sampling=7, rate_ai="50Mbps", flow_scaling=False)))
     p = bind(scenario, scenario.flows[0])
     packet, reference_window = 1064.0, 50 * 1064.0
-    state = swift.start(p, C * ONE, (1, 1), 1)
+    state = plain(swift).start(p, C * ONE, (1, 1), 1)
     mechanisms = state.mechanisms
     assert mechanisms is not None
     state = state._replace(mechanisms=mechanisms._replace(reference=reference_window * ONE))
-    jump = swift.jump
+    jump = plain(swift).jump
     target, ai = 7e-6, float(p.ai) * packet
     for k in range(1, 29):
         told = progress_of((k + 40) * packet, k * packet, packet, rtt=2 * target, packet=packet)
@@ -223,7 +198,7 @@ def test_swift_spends_tokens_by_round_trips() -> None:
         scheme = fc.Swift(vai=True, probabilistic=probabilistic, flow_scaling=False, token_thresh="8us")
         scenario = resolve(fc.incast(1, rate="100Gbps", scheme=scheme))
         p = bind(scenario, scenario.flows[0])
-        state, jump, bank = swift.start(p, C * ONE, (1, 1), 1), swift.jump, []
+        state, jump, bank = plain(swift).start(p, C * ONE, (1, 1), 1), plain(swift).jump, []
         for k in range(1, 200):
             told = progress_of((k + 20) * 1064.0, k * 1064.0, 1064.0, rtt=20e-6, packet=1064.0)
             state = jump(p, state, told, 0 * ONE)
