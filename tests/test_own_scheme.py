@@ -58,6 +58,7 @@ def test_its_own_tests_pass_from_outside(tmp_path: Path) -> None:
     python("-m", "pytest", "-q", "-p", "no:cacheprovider", tests, cwd=tmp_path, path=(EXAMPLE,))
 
 
+@pytest.mark.slow
 def test_without_packets_it_runs_in_everything_else(tmp_path: Path) -> None:
     code = """
 import json, sys
@@ -129,6 +130,7 @@ for command in json.loads(sys.argv[1]):
     with contextlib.redirect_stdout(io.StringIO()) as out:
         assert run([*command.split(), "--json"]) == 0, command
     said.append(json.loads(out.getvalue()))
+assert "numba" not in sys.modules
 print(json.dumps(said))
 """
     told = python("-c", code, json.dumps(commands), cwd=tmp_path, path=(EXAMPLE, installed))

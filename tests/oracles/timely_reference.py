@@ -27,23 +27,23 @@ class Constants:
     patched: bool = False
 
 
-def interval(c: Constants, R: Any) -> Array:
-    """tau*_i."""
-    return jnp.maximum(c.Seg / R, c.D_minRTT)
+def interval(c: Constants, R: Any, xp: Any = jnp) -> Array:
+    """tau*_i; ``xp``: the arrays' library."""
+    return xp.maximum(c.Seg / R, c.D_minRTT)
 
 
-def gradient(c: Constants, g: Any, R: Any, q: Any, earlier: Any) -> Array:
+def gradient(c: Constants, g: Any, R: Any, q: Any, earlier: Any, xp: Any = jnp) -> Array:
     """dg_i/dt, from q(t - tau') and q(t - tau' - tau*_i)."""
-    return c.alpha / interval(c, R) * (-g + (q - earlier) / (c.C * c.D_minRTT))
+    return c.alpha / interval(c, R, xp) * (-g + (q - earlier) / (c.C * c.D_minRTT))
 
 
-def rate(c: Constants, g: Any, R: Any, q: Any) -> Array:
+def rate(c: Constants, g: Any, R: Any, q: Any, xp: Any = jnp) -> Array:
     """dR_i/dt, the first branch that applies; ``q`` is q(t - tau')."""
-    tau = interval(c, R)
+    tau = interval(c, R, xp)
     if c.patched:
-        w, reference = jnp.clip(2 * g + 0.5, 0, 1), c.C * c.T_low
+        w, reference = xp.clip(2 * g + 0.5, 0, 1), c.C * c.T_low
         between = (1 - w) * c.delta / tau - w * c.beta * R / tau * (q - reference) / reference
     else:
-        between = jnp.where(g <= 0, c.delta / tau, -g * c.beta / tau * R)
-    above = -c.beta / tau * (1 - c.C * c.T_high / jnp.maximum(q, 1.0)) * R
-    return jnp.where(q < c.C * c.T_low, c.delta / tau, jnp.where(q > c.C * c.T_high, above, between))
+        between = xp.where(g <= 0, c.delta / tau, -g * c.beta / tau * R)
+    above = -c.beta / tau * (1 - c.C * c.T_high / xp.maximum(q, 1.0)) * R
+    return xp.where(q < c.C * c.T_low, c.delta / tau, xp.where(q > c.C * c.T_high, above, between))

@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.compiling.settings import jit
 from fluidcc.engines.fluid import engine
+from fluidcc.engines.fluid import marking as fluid_marking
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.lossless import LosslessNetwork
-from fluidcc.engines.fluid.marking import TernaryState, after_pause, ternary
 from fluidcc.engines.fluid.network import network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.packet import layout, marking
@@ -31,6 +32,7 @@ from fluidcc.scenario.model import Flow, Link, Scenario, resolve
 from fluidcc.schemes.none import NoControl
 from fluidcc.units import Rate
 from tests.engines.packet.plain import plain
+from tests.schemes import plain_laws
 
 C = Rate(12.5e9)
 US = 1e-6
@@ -73,12 +75,12 @@ def counted(scenario: Scenario, until: Any, samples: int = 40) -> tuple[Any, lis
     with jax.enable_x64(True):
         network, numbers = with_points(network, np.dtype(plan.dtype)), engine.numbers_of(plan)
         static = {name: getattr(plan, name) for name in ("depth", "method", "aligned")} | {"points": 1, "full": False}
-        progress = jax.jit(lambda: engine.begin(network, numbers, **static))()
-        step = jax.jit(lambda p: engine.proceed(network, numbers, p, plan.stride, samples=1, **static)[0])
+        proceed = jit(lambda *given: engine.proceed(*given, plan.stride, samples=1, **static)[0])
+        progress = jit(lambda *given: engine.begin(*given, **static))(network, numbers)
         carries = []
         for _ in range(plan.samples):
             carries.append(jax.tree.map(np.asarray, progress.carry))
-            progress = step(progress)
+            progress = proceed(network, numbers, progress)
         return system_of(network, 1, numbers.limit), carries, plan
 
 
@@ -223,9 +225,9 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
     port.kmin = port.kmax = 2000
     port.pmax, port.max_on = 1.0, round(MAX_ON * 1e12)
     packet, names = plain(marking.ternary), {0: (0, 0), 1: (0, 1), 2: (1, 0)}
-    none = jnp.zeros((1, 1))
-    ours = TernaryState(none, none, none + jnp.inf, none, none, none, none)
-    dt = jnp.asarray(4 * US)
+    none, law = np.zeros((1, 1)), plain_laws.plain(fluid_marking)
+    ours = law.TernaryState(none, none, none + np.inf, none, none, none, none)
+    dt = np.asarray(4 * US)
     for k, (packets, event) in enumerate(steps):
         core.now, queue = 4_000_000 * (k + 1), 1000 * packets
         if event == "RESUME":
@@ -233,9 +235,9 @@ def test_marks_are_those_of_packets(steps: list[tuple[int, str]]) -> None:
             ours = ours._replace(held=none + 1, paused=none + dt)
         at = none + queue
         leaves = event != "idle"
-        ours = after_pause(ours, none, at, dt)
-        over = jnp.where(at > 2000, 1.0, 0.0)
-        ce, ue, ours = ternary(ours, over, at, none + leaves > 0, none + MAX_ON, none + 1000, dt)
+        ours = law.after_pause(ours, none, at, dt)
+        over = np.where(at > 2000, 1.0, 0.0)
+        ce, ue, ours = law.ternary(ours, over, at, none + leaves > 0, none + MAX_ON, none + 1000, dt)
         if leaves:
             port.queues[1].bytes = queue
             assert (float(ce[0, 0]), float(ue[0, 0])) == names[int(packet(core, None, port, 1, 1000))]

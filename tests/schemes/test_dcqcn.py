@@ -82,6 +82,7 @@ def test_fixed_point_of_eight() -> None:
     assert found["rate_bytes_per_s"] / GBPS == pytest.approx(5, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_class_of_eight_is_eight_flows() -> None:
     assert fixed_point(8)["queue_bytes"] == pytest.approx(
         fc.equilibrium(fc.incast(8)).as_dict()["queue_bytes"], rel=1e-12
@@ -226,6 +227,7 @@ def test_figure_10_gap(figure_10: Trace) -> None:
     assert float(gap.time[last + 1]) / MS == pytest.approx(70.15, abs=0.014)
 
 
+@pytest.mark.slow
 def test_the_run_ends_at_the_fixed_point() -> None:
     trace, found = run(fc.incast(2), "200ms"), fc.equilibrium(fc.incast(2)).as_dict()
     last = trace.dataset.isel(time=-1)
@@ -299,6 +301,7 @@ def test_pmax_is_not_monotone(scheme: DCQCN) -> None:
 # -- oscillation, and where it comes from ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fifteen_flows_cycle() -> None:
     """From line rate, identical flows, 200 ms; the second half is on the cycle."""
     queue = between(run(fc.incast(1, multiplicity=15), "200ms")["queue"].isel(link=0), 0.1, 0.2)
@@ -314,6 +317,7 @@ def amplitude(delay: str, *windows: tuple[float, float]) -> list[float]:
     return [float(np.ptp(between(queue, *window).values)) for window in windows]
 
 
+@pytest.mark.slow
 def test_stability_boundary_of_two_flows() -> None:
     """The critical delay is 85.57 us: growth rates on both sides of it, interpolated to zero."""
     early, late = (0.1, 0.12), (0.28, 0.3)
@@ -327,6 +331,7 @@ def test_stability_boundary_of_two_flows() -> None:
     assert 85.4 + 0.3 * share == pytest.approx(85.57, abs=0.02)
 
 
+@pytest.mark.slow
 def test_either_side_of_the_boundary() -> None:
     windows = (0.1, 0.15), (0.25, 0.3)
     below, above = amplitude("85us", *windows), amplitude("86us", *windows)
@@ -343,6 +348,7 @@ def test_beyond_the_boundary_a_limit_cycle() -> None:
     assert 10 * KB < oscillations[1] < 20 * KB
 
 
+@pytest.mark.slow
 def test_bistability_of_ten_flows() -> None:
     """One equilibrium, two long-run behaviours at the paper's own settings; 200 ms, the second half."""
     found = fixed_point(10)
@@ -380,7 +386,10 @@ CASES: dict[str, tuple[reference.Settings, DCQCN, RED, list[float], list[float],
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+SLOW = ("step marking", "from nothing")  # the runs of Figure 11 have both
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in CASES])
 def test_agrees_with_the_equations_as_printed(name: str) -> None:
     """Every sample of 6 ms at 1 us, on one grid by one method: nothing but rounding may differ."""
     settings, scheme, marking, starts, shares, alpha = CASES[name]
@@ -401,6 +410,7 @@ def test_agrees_with_the_equations_as_printed(name: str) -> None:
     assert trace["queue"].values[:, 0] / KB == pytest.approx(np.array(queue)[steps], rel=0, abs=SAME_GRID * max(queue))
 
 
+@pytest.mark.slow
 def test_the_step_converges_to_the_printed_equations() -> None:
     """The same with an eighth of the step: what the default leaves is within the stated tolerance."""
     queue, rates = reference.run(S, [0, 3 * MS], [S.capacity] * 2, 6 * MS, 0.125e-6)

@@ -15,10 +15,11 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from fluidcc.schemes.dcqcn import fluid as model
+from fluidcc.schemes.dcqcn import fluid
 from fluidcc.schemes.signals import Signals
 from tests.schemes.plain_laws import plain
 
+model = plain(fluid)
 SOLVED = 1e-9
 C, PACKET, KB = 40e9 / 8 / 1000, 1000, 1e3  # packets/s; bytes
 R_AI, B, T, TAU, TAU_ALPHA, F = 40e6 / 8 / 1000, 10_000, 55e-6, 50e-6, 55e-6, 5
@@ -56,12 +57,15 @@ def test_the_fluid_rests_where_the_equations_do(gain: float, flows: int) -> None
         assert solved["target_rate_bytes_per_s"] == pytest.approx(target * PACKET, rel=SOLVED)
         assert solved["alpha"] == pytest.approx(alpha, rel=SOLVED)
     rate = C / flows * PACKET
-    law, one = plain(model), np.ones((1, 1))
+
+    def column(value: float) -> np.ndarray:
+        return np.full((1, 1), value)
+
     scheme = scenario(flows, gain).flows[0].scheme
-    observed = law.feedback(scheme, Signals(p * one, rate * one, 1000.0 * one))
-    state = model.State(rate * one, target * PACKET * one, alpha * one)
-    moved = [float(leaf[0, 0]) for leaf in law.derivative(scheme, state, observed)]
-    cuts = float(observed.cut[0, 0])
+    observed = model.feedback(scheme, Signals(column(p), column(rate), column(1000.0)))
+    state = model.State(column(rate), column(target * PACKET), column(alpha))
+    moved = [leaf.item() for leaf in model.derivative(scheme, state, observed)]
+    cuts = observed.cut.item()
     terms = rate * gain * alpha * cuts, (target * PACKET - rate) * cuts, scheme.g / TAU_ALPHA * alpha
     assert np.abs(moved) / terms == pytest.approx(0, abs=SOLVED)
 
@@ -73,6 +77,7 @@ def test_gentler_cuts_need_more_marks() -> None:
     assert half[2] > full[2]
 
 
+@pytest.mark.slow
 def test_a_run_settles_there() -> None:
     """From the fair rate, 100 ms: Heun's steps rest where the right-hand side is 0, to 1e-3 after the oscillations."""
     p, target, alpha = fixed_point(2, 0.25)

@@ -30,7 +30,10 @@ def test_swing_where_all_flows_cut_once(rate: str, step_marking: str, flows: int
 
 @pytest.mark.parametrize(
     ("rate", "step_marking", "flows"),
-    [("100Gbps", "300KB", 16), pytest.param("10Gbps", "60KB", 8, marks=pytest.mark.slow)],
+    [
+        pytest.param("100Gbps", "300KB", 16, marks=pytest.mark.slow),
+        pytest.param("10Gbps", "60KB", 8, marks=pytest.mark.slow),
+    ],
 )
 def test_some_flows_cut_twice_where_windows_are_small(rate: str, step_marking: str, flows: int) -> None:
     """Packets oscillation farther than the fluid; the standard deviation still agrees, as extremes are rare."""
@@ -42,11 +45,12 @@ def test_some_flows_cut_twice_where_windows_are_small(rate: str, step_marking: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flows", [2, 4, 8, 16])
-@pytest.mark.parametrize("step_marking", ["100KB", "300KB"])
+@pytest.mark.parametrize("step_marking", ["100KB"])
 def test_standard_deviation_at_100_gbps(step_marking: str, flows: int) -> None:
     assert compared("100Gbps", step_marking, flows).std == pytest.approx(1.0, abs=WITHIN)
 
 
+@pytest.mark.slow
 def test_a_flow_alone_makes_no_queue() -> None:
     """At line rate nothing is marked: no cycle in the fluid, a packet under way in the other."""
     scenario = fc.incast(1, rate="100Gbps", scheme=fc.DCTCP(), marking=fc.RED("300KB", "300KB", 1.0))
@@ -55,6 +59,7 @@ def test_a_flow_alone_makes_no_queue() -> None:
     assert fc.simulate(scenario, "1ms", engine="packet").summary["queue_bytes"]["max"] <= 1000.0
 
 
+@pytest.mark.slow
 def test_the_fluid_cycles() -> None:
     """The teeth repeat: eight flows' period to 2 % from tooth to tooth."""
     scenario = fc.incast(8, rate="100Gbps", scheme=fc.DCTCP(), marking=fc.RED("300KB", "300KB", 1.0))

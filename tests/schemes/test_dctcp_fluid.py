@@ -9,11 +9,11 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.schemes.dctcp import fluid as model
+from fluidcc.schemes.dctcp import fluid
 from fluidcc.schemes.signals import Progress
 from tests.schemes.plain_laws import plain
 
-LAW = plain(model)
+model = plain(fluid)
 CAPACITY, PACKET, T = 12.5e9, 1000.0, 4e-6
 
 
@@ -21,10 +21,22 @@ def of(flows: int, step_marking: str = "300KB", **options: Any) -> Any:
     return fc.incast(flows, rate="100Gbps", scheme=fc.DCTCP(**options), marking=fc.RED(step_marking, step_marking, 1.0))
 
 
+def merged(flows: int, step_marking: str = "300KB", until: str = "10ms") -> fc.Trace:
+    """Run the fluid with equal flows as one class: one shape for all numbers."""
+    one = fc.incast(
+        1,
+        multiplicity=flows,
+        rate="100Gbps",
+        scheme=fc.DCTCP(),
+        marking=fc.RED(step_marking, step_marking, 1.0),
+    )
+    return fc.simulate(one, until, estimate_error=False)
+
+
 @pytest.mark.parametrize("flows", [8, 16])
 def test_queue_as_in_packets(flows: int) -> None:
     """Mean within 5 %, standard deviation within 15 %, alpha within 15 %: flows of packets cut nearly together."""
-    runs = [fc.simulate(of(flows), "10ms", **more) for more in ({"estimate_error": False}, {"engine": "packet"})]
+    runs = [merged(flows), fc.simulate(of(flows), "10ms", engine="packet")]
     fluid, packet = (found.summary["queue_bytes"] for found in runs)
     assert fluid["mean"] == pytest.approx(packet["mean"], rel=0.05)
     assert fluid["std"] == pytest.approx(packet["std"], rel=0.15)
@@ -33,18 +45,18 @@ def test_queue_as_in_packets(flows: int) -> None:
     assert alpha[0] == pytest.approx(alpha[1], rel=0.15)
 
 
-def step(state: model.State, acked: float, sent: float, newly: float, marked: float) -> model.State:
+def step(state: fluid.State, acked: float, sent: float, newly: float, marked: float) -> fluid.State:
     scheme = fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T)
     one = np.ones((1, 1))
     sizes = PACKET * one, PACKET * one, CAPACITY * one, one[None]
     observed = Progress(sent * one, acked * one, newly * one, *sizes, T * one)
-    new = LAW.jump(scheme, model.State(*(np.asarray(leaf) for leaf in state)), observed, marked * one)
+    new = model.jump(scheme, model.State(*(np.asarray(leaf) for leaf in state)), observed, marked * one)
     return model.State(*(np.asarray(leaf).item() for leaf in new))
 
 
 def test_section_31_step_by_step() -> None:
     one = np.ones((1, 1))
-    state = LAW.start(fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T), CAPACITY * one, (1, 1), 1)
+    state = model.start(fc.DCTCP(base_rtt=T, initial_window=CAPACITY * T), CAPACITY * one, (1, 1), 1)
     first = step(state, 1000.0, 5e4, 1000.0, 0.0)
     assert first.window_end == 5e4
     assert first.window == pytest.approx(5e4 + PACKET * 1000.0 / 5e4)  # a packet in a window
@@ -65,8 +77,7 @@ def test_section_31_step_by_step() -> None:
 
 def test_a_cut_off_deeper_than_the_pipe_keeps_the_link_busy() -> None:
     """DCTCP's guideline, K > C T/7: no throughput is lost; with K = 1 KB it is."""
-    deep = fc.simulate(of(2), "10ms", estimate_error=False).summary["utilisation"]
-    shallow = fc.simulate(of(2, "1KB"), "10ms", estimate_error=False).summary["utilisation"]
+    deep, shallow = (merged(2, step_marking).summary["utilisation"] for step_marking in ("300KB", "1KB"))
     assert deep == pytest.approx(1.0, rel=1e-6)
     assert shallow < 0.99
 
@@ -90,11 +101,11 @@ def test_a_schedule_without_control_is_what_packets_send() -> None:
     assert np.abs(sent[0] - sent[1]).max() <= 2 * PACKET
 
 
-def test_a_schedule_repeats() -> None:
+@pytest.mark.parametrize("engine", [pytest.param("fluid", marks=pytest.mark.slow), "packet"])
+def test_a_schedule_repeats(engine: str) -> None:
     """40 Gb/s for a quarter of each 40 us: 10 Gb/s in both engines, to a packet in 1 ms."""
     scheme = fc.NoControl(schedule="0:40Gbps,10us:0,50us:99Gbps", repeat="40us")
-    for engine in ("fluid", "packet"):
-        more = {"estimate_error": False} if engine == "fluid" else {}
-        trace = fc.simulate(fc.incast(1, rate="100Gbps", scheme=scheme), "1.04ms", engine=engine, **more)
-        sent = np.interp([0.035e-3, 1.035e-3], trace["time"], trace["sent"].values[:, 0])
-        assert sent[1] - sent[0] == pytest.approx(10e9 / 8 * 1e-3, abs=PACKET)
+    more = {"estimate_error": False} if engine == "fluid" else {}
+    trace = fc.simulate(fc.incast(1, rate="100Gbps", scheme=scheme), "1.04ms", engine=engine, **more)
+    sent = np.interp([0.035e-3, 1.035e-3], trace["time"], trace["sent"].values[:, 0])
+    assert sent[1] - sent[0] == pytest.approx(10e9 / 8 * 1e-3, abs=PACKET)

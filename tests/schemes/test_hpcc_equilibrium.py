@@ -16,30 +16,37 @@ def lot(**options: Any) -> fc.Scenario:
     return fc.parking_lot(3, rate="100Gbps", scheme=fc.HPCC(w_ai="800B", **options))
 
 
+def flows(count: int, rate: str = "100Gbps", network: dict[str, Any] | None = None, **options: Any) -> fc.Scenario:
+    """An incast of equal flows, as one class."""
+    return fc.incast(1, multiplicity=count, rate=rate, scheme=fc.HPCC(**options), **(network or {}))
+
+
 @pytest.mark.parametrize(
-    "scenario",
+    ("scenario", "until"),
     [
-        fc.incast(16, rate="100Gbps", scheme=fc.HPCC()),
-        fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai="300B")),  # a queue stands
-        fc.incast(64, rate="100Gbps", scheme=fc.HPCC()),  # windows of one packet
-        fc.incast(16, rate="100Gbps", scheme=fc.HPCC(w_ai="300B", base_rtt="4us")),  # less than the round trip
-        fc.incast(4, rate="100Gbps", scheme=fc.HPCC(w_ai="52B", base_rtt="15us")),  # more
-        fc.incast(16, rate="25Gbps", scheme=fc.HPCC(w_ai="450B"), window_unit="payload"),
-        fc.incast(
-            40,
-            rate="25Gbps",
-            scheme=fc.HPCC(variant="hpcc-sim", base_rtt="5.67us", w_ai="200B"),
-            initial_rate="0.5Gbps",  # windows of less than a packet
+        (flows(16), "5ms"),
+        (flows(16, w_ai="300B"), "5ms"),  # a queue stands
+        (flows(64), "5ms"),  # windows of one packet
+        (flows(16, w_ai="300B", base_rtt="4us"), "5ms"),  # less than the round trip
+        (flows(4, w_ai="52B", base_rtt="15us"), "5ms"),  # more
+        *(
+            pytest.param(scenario, "20ms", marks=pytest.mark.slow)
+            for scenario in (
+                flows(16, "25Gbps", {"window_unit": "payload"}, w_ai="450B"),
+                flows(  # windows of less than a packet
+                    40, "25Gbps", {"initial_rate": "0.5Gbps"}, variant="hpcc-sim", base_rtt="5.67us", w_ai="200B"
+                ),
+                flows(4, network={"initial_rate": "20Gbps"}, form="rate"),
+                lot(),
+            )
         ),
-        fc.incast(4, rate="100Gbps", scheme=fc.HPCC(form="rate"), initial_rate="20Gbps"),
-        lot(),
     ],
 )
-def test_the_fluid_settles_there(scenario: fc.Scenario) -> None:
+def test_the_fluid_settles_there(scenario: fc.Scenario, until: str) -> None:
     """Rates and windows to 1e-6, queues to a byte."""
     fixed_point = fc.equilibrium(scenario)
     assert fixed_point.exists
-    run = fc.simulate(scenario, "20ms", estimate_error=False)
+    run = fc.simulate(scenario, until, estimate_error=False)
     expected = [flow["rate_bytes_per_s"] for flow in fixed_point.flows]
     assert run.summary["rate_bytes_per_s"] == pytest.approx(expected, rel=1e-6)
     windows = [flow["window_bytes"] for flow in fixed_point.flows]
@@ -48,6 +55,7 @@ def test_the_fluid_settles_there(scenario: fc.Scenario) -> None:
     assert queues == pytest.approx([link["queue_bytes"] for link in fixed_point.links], abs=1.0)
 
 
+@pytest.mark.slow
 def test_paths_of_several_lengths() -> None:
     """Equal windows, sent in round trips 1 us apart: the queue is the root of sum W/(D_i + q/C) = C."""
     scenario = fc.incast(
@@ -61,6 +69,7 @@ def test_paths_of_several_lengths() -> None:
     assert run.summary["queue_bytes"]["mean"] == pytest.approx(found.links[0]["queue_bytes"], abs=1.0)
 
 
+@pytest.mark.slow
 def test_without_an_increase_any_shares_rest() -> None:
     """W = W eta/U for every W (A.2): four flows stay where they began, and the equal shares are not all there is."""
     begun = np.array([5.0, 10.0, 20.0, 60.0]) * GBPS
@@ -114,6 +123,7 @@ def test_what_has_no_closed_form_is_run() -> None:
     assert over.as_dict()["queue_bytes"] == pytest.approx(plain["mean"], rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_rest_that_is_run_to_is_the_one_that_is_solved_for() -> None:
     """Windows of one link: limit_cycle ends at the closed form, to 1e-6."""
     scenario = fc.incast(2, rate="100Gbps", scheme=fc.HPCC(rate_ai="1Gbps"))

@@ -39,6 +39,7 @@ def test_incast_of_16(w_ai: int) -> None:
     assert float(late.mean()) == pytest.approx(rate * theirs["derived"]["used_T_ns"] * 1e-9, rel=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PAIRS if "intmulti" not in name])  # the fluid's INT is exact
 def test_two_flows(name: str) -> None:
     theirs, summary = ns3.reference(name), run(name).summary

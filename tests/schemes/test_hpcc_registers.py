@@ -41,11 +41,14 @@ def test_registers_per_link_are_alpha_fair(alpha: float) -> None:
     assert found / (found[0] + found[1]) == pytest.approx(best, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_one_register_hears_the_largest() -> None:
     """On one link there is nothing to join: the two forms are the same run, bit for bit."""
     runs = [
         fc.simulate(
-            fc.incast(4, rate="100Gbps", scheme=HPCC(registers=registers)), "300us", estimate_error=False
+            fc.incast(1, multiplicity=4, rate="100Gbps", scheme=HPCC(registers=registers)),
+            "300us",
+            estimate_error=False,
         ).dataset
         for registers in ("one", "per-link")
     ]
@@ -64,7 +67,7 @@ def calm(flows: int, w_ai: float = W_AI, apart: float = 0.0, **options: Any) -> 
     )
 
 
-@pytest.mark.parametrize("w_ai", [80.0, 300.0])
+@pytest.mark.parametrize("w_ai", [pytest.param(80.0, marks=pytest.mark.slow), 300.0])
 def test_rate_form_rests_where_appendix_a3_says(w_ai: float) -> None:
     """R = a/(1 - Ut/U), so U* = eta + N a/C, to the accuracy of a fixed point."""
     scenario = calm(4, w_ai)
@@ -75,6 +78,7 @@ def test_rate_form_rests_where_appendix_a3_says(w_ai: float) -> None:
     assert found == pytest.approx(np.full(4, w_ai / T / (1 - ETA / fixed_point)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_rate_form_differences_decay_as_one_minus_lambda() -> None:
     """T x' = -(1 - lambda) x for the differences of equal flows, lambda = Ut/(Ut + N a/C): A.3's recursion has lambda
     once per round trip. The first feedback comes a round trip late; 1 % for what the sum does meanwhile."""
@@ -89,6 +93,7 @@ def test_rate_form_differences_decay_as_one_minus_lambda() -> None:
     assert measured == pytest.approx(decay, rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("share", "grows"), [(0.9, False), (1.1, True)])
 def test_rate_form_loses_stability_at_its_critical_delay(share: float, grows: bool) -> None:
     """D/T = arccos(-(1-l)/l)/sqrt(l^2 - (1-l)^2) for the sum, from T s' = -(1-l) s - l s(t-D)."""
@@ -108,6 +113,7 @@ def test_rate_form_loses_stability_at_its_critical_delay(share: float, grows: bo
     assert (off < 0.01 * start) == (not grows)
 
 
+@pytest.mark.slow
 def test_rate_form_does_not_recover_from_a_burst_and_windows_do() -> None:
     """From line rate the queue makes feedback late, beyond the critical delay: without windows it oscillates for ever.
 

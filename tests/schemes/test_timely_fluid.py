@@ -6,6 +6,7 @@ Tolerances were set before anything was measured.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -20,12 +21,11 @@ from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.signals import Signals, Waits
-from fluidcc.schemes.timely import PRESETS
-from fluidcc.schemes.timely import fluid as model
+from fluidcc.schemes.timely import PRESETS, fluid
 from tests.oracles.timely_reference import Constants, gradient, interval, rate
 from tests.schemes.plain_laws import plain
 
-LAW = plain(model)
+model = plain(fluid)
 CAPACITY, GIGABIT = 10e9 / 8, 1e9 / 8
 PLAIN, PATCHED = PRESETS["fluid"].scheme, PRESETS["patched"].scheme
 
@@ -47,9 +47,9 @@ def moved(scheme: fc.TIMELY, state: tuple[float, ...], now: float, before: float
     p = bind(scenario, scenario.flows[0])
     one = np.ones((1, 1))
     waits = Waits(now * one, before * one)
-    observed = LAW.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
-    found = LAW.derivative(p, model.State(*(value * one for value in state)), observed)
-    return tuple(float(leaf[0, 0]) for leaf in found)
+    observed = model.feedback(p, Signals(0 * one, one, 1000 * one, waits=waits))
+    found = model.derivative(p, model.State(*(value * one for value in state)), observed)
+    return tuple(leaf.item() for leaf in found)
 
 
 @pytest.mark.parametrize("R", [9.0, 3.0, 0.2])  # Gb/s: tau* = D_minRTT, then Seg/R
@@ -60,9 +60,8 @@ def test_every_branch_is_the_papers(R: float, g: float, wait: float, patched: bo
     """To rounding."""
     R *= GIGABIT
     c = Constants(patched=patched, beta=0.008 if patched else 0.8)
-    with jax.enable_x64(True):
-        q, earlier = wait * c.C, (wait - 7e-6) * c.C
-        want = float(rate(c, g, R, q)), float(gradient(c, g, R, q, earlier))
+    q, earlier = wait * c.C, (wait - 7e-6) * c.C
+    want = float(rate(c, g, R, q, np)), float(gradient(c, g, R, q, earlier, np))
     found = moved(PATCHED if patched else PLAIN, (R, g, 0.0), wait, wait - 7e-6)
     assert found[:2] == pytest.approx(want, rel=1e-12)
 
@@ -95,7 +94,7 @@ def test_hyperactive_increase() -> None:
     assert moved(scheme, (625e6, 0.1, 5.0), 1e-4, 1e-4)[2] == 0
     one = np.ones((1, 1))
     for g, R, want in ((0.1, 625e6, (625e6, 0.0)), (0.0, 2e9, (CAPACITY, 5.0)), (0.0, 1.0, (12.5e6, 5.0))):
-        state = LAW.project(scheme_of(scheme), model.State(R * one, g * one, 5 * one), CAPACITY * one)
+        state = model.project(scheme_of(scheme), model.State(R * one, g * one, 5 * one), CAPACITY * one)
         assert (float(state.rate[0, 0]), float(state.streak[0, 0])) == pytest.approx(want)
 
 
@@ -120,11 +119,20 @@ def test_what_the_fluid_does_not_model_is_refused() -> None:
 # -- delays observed ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", [*(pytest.param(m, marks=pytest.mark.slow) for m in ("euler", "heun")), "rk4"])
 @pytest.mark.parametrize(
-    ("scheme", "rates", "until"),
-    [(PATCHED, (6.0, 5.0), 10e-3), (PATCHED, (7.0, 2.5, 1.0), 10e-3), (PLAIN, (6.0, 5.0), 0.7e-3)],
-    ids=["patched", "three rates", "plain"],
+    ("scheme", "rates", "until", "method"),
+    [
+        (PATCHED, (7.0, 2.5, 1.0), 10e-3, "rk4"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (PATCHED, (6.0, 5.0), 10e-3, "euler"),
+                (PATCHED, (6.0, 5.0), 10e-3, "heun"),
+                (PLAIN, (6.0, 5.0), 0.7e-3, "rk4"),
+            )
+        ),
+    ],
+    ids=["patched, three rates", "patched, euler", "patched, heun", "plain"],
 )
 def test_the_queues_of_the_two_packets(scheme: fc.TIMELY, rates: tuple, until: float, method: str) -> None:
     """Against the paper's equations in a solver of plain delay equations, with one tau' as if delays were constant.
@@ -170,15 +178,15 @@ def test_the_queues_of_the_two_packets(scheme: fc.TIMELY, rates: tuple, until: f
         np.testing.assert_allclose(trace[name].values, values, rtol=1e-9, atol=1e-9 * np.abs(values).max())
 
 
-ORDERS = {"euler": (0.8, 1.2), "heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
+ORDERS = {"heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["euler", "heun", "rk4"])
+@pytest.mark.parametrize("method", ["heun", "rk4"])
 def test_orders_of_convergence(method: str) -> None:
-    """1 and 2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
+    """2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
 
-    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By two halvings of
+    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By a quarter of
     5 us against steps of 0.3125 us; the mean of the two orders within 0.2 and 0.3. Where in a step q'' jumps changes
     what is left of RK4's errors, some 1e-10 here: 2.7 was asked for before that was seen, and 2.66 found.
     """
@@ -192,9 +200,9 @@ def test_orders_of_convergence(method: str) -> None:
         return np.concatenate([trace["queue"].values / 1e4, trace["rate"].values / CAPACITY], axis=1)
 
     exact = end(0.3125e-6, "rk4")
-    errors = [np.abs(end(step, method) - exact).max() for step in (5e-6, 2.5e-6, 1.25e-6)]
+    errors = [np.abs(end(step, method) - exact).max() for step in (5e-6, 1.25e-6)]
     low, high = ORDERS[method]
-    assert low < np.log2(errors[0] / errors[2]) / 2 < high, errors
+    assert low < np.log2(errors[0] / errors[1]) / 2 < high, errors
 
 
 def test_waits_along_a_path_add_up() -> None:
@@ -229,6 +237,12 @@ def beside(other: Any, hops: bool = False) -> fc.Scenario:
     return fc.Scenario(links=links, flows=(*(fc.Flow(path, each, "10Gbps") for each in other), one, two))
 
 
+@functools.cache
+def timely_alone(dt: float) -> fc.Trace:
+    """Run the two flows of TIMELY."""
+    return run(beside([]), "5ms", dt=dt, sample_interval="10us")
+
+
 @pytest.mark.parametrize(
     "other", [pytest.param(each, marks=pytest.mark.slow) for each in (fc.HPCC(), fc.DCTCP())], ids=["hpcc", "dctcp"]
 )
@@ -239,8 +253,7 @@ def test_in_a_network_that_counts_bytes(other: Any) -> None:
     """
     differences = []
     for dt in (1e-6, 0.5e-6):
-        options = {"dt": dt, "sample_interval": "10us"}
-        mixed, alone = run(beside([other, other]), "5ms", **options), run(beside([]), "5ms", **options)
+        mixed, alone = run(beside([other, other]), "5ms", dt=dt, sample_interval="10us"), timely_alone(dt)
         queue = alone["queue"].values[:, 1]
         assert queue.max() > 70e3
         differences.append(np.abs(mixed["queue"].values[:, 1] - queue).max() / queue.max())
@@ -249,6 +262,7 @@ def test_in_a_network_that_counts_bytes(other: Any) -> None:
     assert differences[1] / differences[0] == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.slow
 def test_arrivals_beside_flows_that_hear_no_delays() -> None:
     """A flow that sends 3 Gb/s over both links, and TIMELY's 11 on the second: 4 Gb/s too much from 4 us on.
 
@@ -262,6 +276,7 @@ def test_arrivals_beside_flows_that_hear_no_delays() -> None:
     assert grown == pytest.approx(4 * GIGABIT, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_feedback_delay_of_one_lag_is_no_grid() -> None:
     """One flow at 3 Gb/s against a fixed load: the gradient at equilibrium is 0.2 tau*/D_minRTT whatever the step, to
     1e-6.

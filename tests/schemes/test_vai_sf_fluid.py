@@ -228,7 +228,7 @@ SINCE = 140e-6 + np.linspace(40e-6, 160e-6, 25)
     ("name", "sooner"),
     [
         pytest.param("hpcc-sim", 0.35, marks=pytest.mark.slow),
-        ("hpcc", 0.25),
+        pytest.param("hpcc", 0.25, marks=pytest.mark.slow),
         pytest.param("swift", 0.25, marks=pytest.mark.slow),
         pytest.param("fine", 0.15, marks=pytest.mark.slow),
     ],
@@ -270,7 +270,7 @@ def swept(scheme: Any, **values: Any) -> fc.Scenario:
     return fc.incast(4, rate="100Gbps", scheme=scheme(vai=True, **values), stagger="20us")
 
 
-@pytest.mark.parametrize("scheme", [fc.HPCC, fc.Swift])
+@pytest.mark.parametrize("scheme", [fc.HPCC, pytest.param(fc.Swift, marks=pytest.mark.slow)])
 def test_nothing_recompiles_per_value(scheme: Any) -> None:
     """Numbers of the mechanisms are values, not shapes; a point of a sweep is the single run."""
 
@@ -288,6 +288,7 @@ def test_nothing_recompiles_per_value(scheme: Any) -> None:
     assert len({round(x, 6) for x in found.ravel().tolist()}) > 2  # they do something
 
 
+@pytest.mark.slow
 def test_samplings_that_are_none_fail_where_they_stand() -> None:
     result = fc.sweep(lambda sampling: swept(fc.HPCC, sampling=sampling), {"sampling": [0, 10, -3, 30]}, **SHORT)
     assert np.isfinite(result["queue_bytes.mean"].values).tolist() == [False, True, False, True]

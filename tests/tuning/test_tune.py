@@ -14,6 +14,9 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
+from fluidcc.operators import read_nic, read_sonic
+from fluidcc.operators.commands import commands_of
+from fluidcc.operators.ports import alike, read_ports
 from fluidcc.progress import Bar
 from fluidcc.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.tuning.goal import SETTLING, goal_of
@@ -307,7 +310,9 @@ def test_rates_are_tuned_and_typed() -> None:
     assert found.start.point == {"rate_ai": 5e6, "timer": pytest.approx(55e-6)}
     assert (found.best.point["rate_ai"] / 125e3).is_integer()
     leaf = Path(__file__).parents[2] / "examples" / "leaf-100g"
-    typed = fc.audit(leaf / "config_db.json", leaf / "nic.txt", port="Ethernet0").commands(found.best.point)
+    switch = leaf / "config_db.json"
+    ports = alike(read_ports(switch)[0], read_sonic(switch, "Ethernet0"))
+    typed = commands_of(switch, ports, read_nic(leaf / "nic.txt"), found.best.point)
     assert typed.registers["rpg_ai_rate"] == round(found.best.point["rate_ai"] / 125e3)
 
 
