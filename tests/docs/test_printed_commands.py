@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,15 @@ def named(one: Printed) -> str:
     return f"{one.page.stem}-{one.text}"
 
 
+@cache
+def whole_command() -> Any:
+    return get_command(app)
+
+
 @pytest.mark.parametrize("one", OURS, ids=named)
 def test_is_a_command(one: Printed) -> None:
     """Its options are parsed; nothing is run."""
-    group: Any = get_command(app)
+    group = whole_command()
     name, *arguments = one.words[1:]
     if name.startswith("-"):
         assert any(name in parameter.opts for parameter in group.params) or name in ("-h", "--help")

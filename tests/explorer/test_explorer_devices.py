@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import pytest
 
 from fluidcc.explorer.settings import Setting
+from tests.lazy import Lazy
 
-pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+if importlib.util.find_spec("panel") is None:
+    pytest.skip("needs panel: pip install 'fluidcc[explore]'", allow_module_level=True)
 
-from fluidcc.explorer import devices
+devices = Lazy("fluidcc.explorer.devices")
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 

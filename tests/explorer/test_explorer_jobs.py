@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,15 +17,12 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.explorer.latest import Latest, OutdatedError
 from fluidcc.explorer.settings import Setting
+from tests.lazy import Lazy
 
-pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+if importlib.util.find_spec("panel") is None:
+    pytest.skip("needs panel: pip install 'fluidcc[explore]'", allow_module_level=True)
 
-from bokeh.core.types import ID
-from bokeh.document import Document
-from bokeh.document.events import SessionCallbackAdded
-from bokeh.server.callbacks import NextTickCallback
-
-from fluidcc.explorer import app, page, picture, places
+app, page, picture, places = (Lazy(f"fluidcc.explorer.{name}") for name in ("app", "page", "picture", "places"))
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -121,6 +119,10 @@ def test_an_answer_is_not_lost_as_events_are_let_go(by_the_loop: bool, monkeypat
 
     So it is where a thread hands its callback to the document, and not by way of the loop.
     """
+    from bokeh.core.types import ID
+    from bokeh.document import Document
+    from bokeh.document.events import SessionCallbackAdded
+    from bokeh.server.callbacks import NextTickCallback
     from panel.io.document import unlocked
     from panel.io.state import set_curdoc, state
     from tornado.ioloop import IOLoop
