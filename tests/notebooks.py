@@ -4,6 +4,6 @@ import sys
 
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # jsonschema does without it
 
-import nbformat
+import nbformat  # noqa: E402
 
 __all__ = ["nbformat"]
