@@ -274,7 +274,7 @@ def test_a_refused_choice_goes_back(explorer: app.Explorer, monkeypatch: pytest.
     assert "not today" in explorer._board.error.object
 
 
-@pytest.mark.parametrize("scheme", ["none", "hpcc-multiq"])
+@pytest.mark.parametrize("scheme", ["none", pytest.param("hpcc-multiq", marks=pytest.mark.slow)])
 def test_a_scheme_without_a_chart_is_shown(scheme: str) -> None:
     made = app.Explorer(Setting.of(fc.incast(4, scheme=scheme)), threaded=False)
     assert "fluid-queue_mean" in made._board.numbers.object
@@ -347,6 +347,7 @@ def test_axes_end_at_round_values(value: float, top: float) -> None:
     assert picture.rounded_up(value) == pytest.approx(top)
 
 
+@pytest.mark.slow
 def test_a_notebook_draws_a_chart_when_asked() -> None:
     """Nothing moves there until it is there, so it comes by its button alone, and goes as the setting moves on."""
     made = app.Explorer(Setting.of(fc.incast(2, scheme="dcqcn")), threaded=False)

@@ -14,8 +14,9 @@ from fluidcc.figures.registry import reproduce
 from tests.figures.figures import made
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("scheme", ["acc", pytest.param("hpcc", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("scheme", ["acc", "hpcc"])
 def test_acc_and_hpcc_do_not_deadlock(scheme, seed):
     counts = acc_table2.run(f"{scheme} {seed}", 20e-3)
     assert counts["deadlock"] is None

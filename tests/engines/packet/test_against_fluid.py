@@ -31,8 +31,7 @@ def test_hpcc_incasts(flows: int) -> None:
     assert comparison.within, comparison
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flows", [2, 4, 8])
+@pytest.mark.parametrize("flows", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 8))])
 def test_dcqcn_incasts(flows: int) -> None:
     """Mean queue within 20 % for 2 and 4 flows, 35 % for 8; rates within 5 %: as `fluidcc crosscheck dcqcn` runs it."""
     scenario = fc.incast(flows, rate="40Gbps")
