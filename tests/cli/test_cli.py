@@ -36,6 +36,14 @@ def fluidcc(capsys):
     return call
 
 
+def in_words(fluidcc, *arguments):
+    """Run a command for a person: it says something, and complains of nothing."""
+    status, out, err = fluidcc(*arguments)
+    assert status == 0
+    assert out.strip()
+    assert err == ""
+
+
 def test_simulate_has_the_contract_s_keys(fluidcc):
     status, found, err = fluidcc("simulate", "dcqcn", "--start", "0,1ms", "--size", "1MB,1GB", *SHORT, "--json")
     assert status == 0
@@ -65,6 +73,7 @@ def test_simulate_equals_the_library(fluidcc):
     expected = fc.simulate(scenario, "3ms").summary
     for name in ("queue_bytes", "rate_bytes_per_s", "jain"):
         assert found[name] == expected[name]
+    in_words(fluidcc, "simulate", "dcqcn", *arguments, "--initial-rate", "1Gbps,2Gbps", *SHORT)
 
 
 def test_files_and_scenarios_go_round(fluidcc, tmp_path):
@@ -173,16 +182,10 @@ def test_options_beside_a_scenario_file_have_their_meaning_or_are_refused(fluidc
     assert [point["flows"] for point in found["points"]] == [3]
 
 
-def test_python_runs_the_package_as_the_command():
-    def show(*command):
-        done = subprocess.run(
-            [sys.executable, *command, "show", "nothing"], capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    status, out, err = show("-m", "fluidcc")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert show("-c", "from fluidcc.cli import main; main()") == (status, out, err)
+def test_python_runs_the_package_as_the_command(fluidcc):
+    done = subprocess.run([sys.executable, "-m", "fluidcc", "walk"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == fluidcc("walk")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
 def test_a_preset_brings_its_network(monkeypatch, described):
@@ -268,14 +271,21 @@ def test_sweep(fluidcc, tmp_path):
     assert found["store"] == str(tmp_path / "s.zarr")
     assert found.keys() >= {"compile_s", "wall_s", "points_per_s", "metrics"}
     assert (tmp_path / "s.csv").read_text().count("kmin exceeds kmax") == 2
-    status, again, _ = fluidcc("sweep", "dcqcn", *axes, "--store", tmp_path / "s.zarr", "--resume", *SHORT, "--json")
+    stored = ["sweep", "dcqcn", *axes, "--store", tmp_path / "s.zarr", "--resume", *SHORT]  # nothing is run again
+    status, again, _ = fluidcc(*stored, "--json")
     assert again["best"] == found["best"]
+    metric = ["--metric", "queue_bytes.max_whole_run", "--subject-to", "utilisation>=0", "--json"]
+    (_, least, _), (_, most, _) = fluidcc(*stored, *metric), fluidcc(*stored, *metric, "--maximise")
+    assert least["best"]["value"] < most["best"]["value"]
+    in_words(fluidcc, *stored)
 
 
-def test_the_best_uses_its_link_and_says_so(fluidcc):
+def test_the_best_uses_its_link_and_says_so(fluidcc, tmp_path):
     # Eight flows: pmax 100 % leaves 2.2 KB and uses 96.6 % of the link, 10 % leaves 10.5 KB and uses 99.4 %.
     arguments = ["sweep", "dcqcn", "--flows", 8, "--over", "pmax=1%,10%,100%", "--until", "30ms"]
+    arguments += ["--store", tmp_path / "s.zarr"]
     _, found, _ = fluidcc(*arguments, "--json")
+    arguments += ["--resume"]
     assert found["subject_to"] == ["utilisation>=0.98", "jain>=0.9"]
     assert found["feasible"] == 2
     assert found["best"]["pmax"] == 0.1
@@ -290,10 +300,16 @@ def test_the_best_uses_its_link_and_says_so(fluidcc):
     assert "no point keeps utilisation>=2; utilisation from 0.96" in " ".join(text.split())
 
 
-def test_sweeping_flows_goes_by_multiplicity(fluidcc):
-    _, found, _ = fluidcc("sweep", "dcqcn", "--over", "flows=2,16", "--metric", "queue_bytes.max_whole_run",
-                          "--maximise", *SHORT, "--json")  # fmt: skip
-    assert found["best"]["flows"] == 16
+def test_sweeping_flows_goes_by_multiplicity(fluidcc, monkeypatch):
+    made = []
+
+    def sweep(make, axes, **options):
+        made.extend(make(flows=number) for number in axes["flows"])
+        raise fc.InputError("nothing is run")
+
+    monkeypatch.setattr("fluidcc.sweeps.sweep", sweep)
+    assert fluidcc("sweep", "dcqcn", "--over", "flows=2,16", *SHORT)[0] == 2
+    assert [[flow.multiplicity for flow in scenario.flows] for scenario in made] == [[2], [16]]
 
 
 @cache
@@ -382,21 +398,21 @@ def test_show(fluidcc):
     assert len(names) == len(simulator["parameters"])
 
 
-def test_words_for_a_person(fluidcc):
+def test_words_for_a_person(fluidcc, audited):
     for arguments in (
-        ["simulate", "dcqcn", *SHORT],
         ["equilibrium", "dcqcn"],
         ["show", "dcqcn"],
-        ["sweep", "dcqcn", "--over", "g=1/256", *SHORT],
-        ["audit", "--sonic", EXAMPLE / "config_db.json"],
+        ["audit", "--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt"],
         ["--help"],
         ["--version"],
         [],
     ):
-        status, out, err = fluidcc(*arguments)
-        assert status == 0
-        assert out.strip()
-        assert err == ""
+        in_words(fluidcc, *arguments)
+
+
+@pytest.mark.slow
+def test_words_for_a_person_of_a_switch_alone(fluidcc):
+    in_words(fluidcc, "audit", "--sonic", EXAMPLE / "config_db.json")
 
 
 BAD = [
