@@ -85,7 +85,13 @@ LESS = {
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
 }
-LESS_OF = {"--hosts 64 --bytes 100MB": ["--bytes", "4MB"], "--pairs 20": ["--until", "15ms"]}
+LESS_OF = {
+    "--hosts 64 --bytes 100MB": ["--bytes", "4MB"],
+    "--bytes 16MB": ["--bytes", "2MB"],
+    "--pairs 20": ["--until", "15ms"],
+    "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
+    "--until 2ms --seeds 5": ["--until", "500us"],
+}
 FILES = Path(__file__).parent / "files"
 MEASURED = next(one.text for one in OURS if one.text.endswith("--out measured.nc"))  # which others read
 
