@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 
 from fluidcc.explorer.settings import Setting
-from tests.lazy import Lazy
-
-if importlib.util.find_spec("panel") is None:
-    pytest.skip("needs panel: pip install 'fluidcc[explore]'", allow_module_level=True)
-
-devices = Lazy("fluidcc.explorer.devices")
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """Panel and what needs it, which take seconds to import: not where tests are only collected."""
+    global devices
+    pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+    from fluidcc.explorer import devices
 
 
 def load(**files: tuple[str, bytes | None]) -> tuple[str, list[Setting]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,12 +16,14 @@ import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.explorer.latest import Latest, OutdatedError
 from fluidcc.explorer.settings import Setting
-from tests.lazy import Lazy
 
-if importlib.util.find_spec("panel") is None:
-    pytest.skip("needs panel: pip install 'fluidcc[explore]'", allow_module_level=True)
 
-app, page, picture, places = (Lazy(f"fluidcc.explorer.{name}") for name in ("app", "page", "picture", "places"))
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """Panel and what needs it, which take seconds to import: not where tests are only collected."""
+    global app, page, picture, places
+    pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+    from fluidcc.explorer import app, page, picture, places
 
 
 def until(true: Callable[[], bool]) -> None:
