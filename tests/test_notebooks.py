@@ -5,15 +5,15 @@ import re
 from functools import cache
 from pathlib import Path
 
-import nbformat
 import pytest
 
 import fluidcc
 from docs.pages.results import execute
 from docs.pages.stamps import stamp_of_notebook
+from tests.notebooks import nbformat
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-QUICK = ("hpcc_pareto", "verify_lemma")  # those that every run of the tests executes
+QUICK = ("hpcc_pareto",)  # those that every run of the tests executes
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 

@@ -39,7 +39,7 @@ def file_of(name: str) -> Path | None:
     """Source of a module; None if there is no such module, or no source of it."""
     try:
         spec = importlib.util.find_spec(name)
-    except ModuleNotFoundError:
+    except (ModuleNotFoundError, ValueError):  # ValueError: `__main__`, where it is a script
         return None
     return None if spec is None or spec.origin is None or not spec.has_location else Path(spec.origin)
 

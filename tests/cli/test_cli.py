@@ -4,15 +4,19 @@ import json
 import math
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fluidcc as fc
 from fluidcc.cli.app import run
+from fluidcc.operators.audit import audit as audit_files
 from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.preset import Preset
+from fluidcc.theory.control.equilibrium import equilibrium
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
 SHORT = ["--until", "3ms"]
@@ -30,6 +34,14 @@ def fluidcc(capsys):
         return status, out, err
 
     return call
+
+
+def in_words(fluidcc, *arguments):
+    """Run a command for a person: it says something, and complains of nothing."""
+    status, out, err = fluidcc(*arguments)
+    assert status == 0
+    assert out.strip()
+    assert err == ""
 
 
 def test_simulate_has_the_contract_s_keys(fluidcc):
@@ -61,6 +73,7 @@ def test_simulate_equals_the_library(fluidcc):
     expected = fc.simulate(scenario, "3ms").summary
     for name in ("queue_bytes", "rate_bytes_per_s", "jain"):
         assert found[name] == expected[name]
+    in_words(fluidcc, "simulate", "dcqcn", *arguments, "--initial-rate", "1Gbps,2Gbps", *SHORT)
 
 
 def test_files_and_scenarios_go_round(fluidcc, tmp_path):
@@ -80,8 +93,11 @@ def test_files_and_scenarios_go_round(fluidcc, tmp_path):
 
 
 @pytest.fixture
-def described(fluidcc, tmp_path):
-    """The scenario that options describe, as the command line saves it."""
+def described(fluidcc, tmp_path, monkeypatch):
+    """The scenario that options describe, as the command line saves it; nothing is computed of it."""
+    monkeypatch.setattr(
+        "fluidcc.theory.control.equilibrium.equilibrium", lambda scenario: SimpleNamespace(as_dict=dict)
+    )
 
     def call(*arguments):
         file = tmp_path / "s.toml"
@@ -140,7 +156,7 @@ def test_a_scenario_file_takes_settings_too(fluidcc, described, tmp_path):
     assert "kmax: is missing" in err
 
 
-def test_options_beside_a_scenario_file_have_their_meaning_or_are_refused(fluidcc, described, tmp_path):
+def test_options_beside_a_scenario_file_have_their_meaning_or_are_refused(fluidcc, described, tmp_path, monkeypatch):
     """None is passed over in silence: --preset was, even one that does not exist."""
     file = tmp_path / "three.toml"
     file.write_text(scenario_file.to_toml(fc.incast(3)))
@@ -158,19 +174,18 @@ def test_options_beside_a_scenario_file_have_their_meaning_or_are_refused(fluidc
             status, _, err = fluidcc(command, "dcqcn", "--topology", file, option, value)
             assert status == 2
             assert option.lstrip("-") in err.split(":")[1], option
+    monkeypatch.setattr(
+        "fluidcc.theory.control.stability.stability",
+        lambda scenario, at: SimpleNamespace(as_dict=lambda: {"flows": len(scenario.flows)}),
+    )
     _, found, _ = fluidcc("stability", "dcqcn", "--topology", file, "--json")
     assert [point["flows"] for point in found["points"]] == [3]
 
 
-def test_python_runs_the_package_as_the_command():
-    def version(*command):
-        done = subprocess.run(
-            [sys.executable, *command, "show", "nothing"], capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    assert version("-m", "fluidcc") == version("-c", "from fluidcc.cli import main; main()")
-    assert version("-m", "fluidcc")[0] == 2
+def test_python_runs_the_package_as_the_command(fluidcc):
+    done = subprocess.run([sys.executable, "-m", "fluidcc", "walk"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == fluidcc("walk")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
 
 
 def test_a_preset_brings_its_network(monkeypatch, described):
@@ -209,8 +224,18 @@ def test_equilibrium(fluidcc):
 UNEQUAL = ["dcqcn", "--flows", 2, "--set", "byte_counter=5KB", "--set", "timer=10ms", "--set", "pmax=10%"]
 
 
-def test_equilibria_beside_the_equal_one(fluidcc):
-    """The link is full at each; the other is in words too, and stability at either."""
+def test_equilibria_beside_the_equal_one(fluidcc, monkeypatch):
+    """The link is full at each; the other is in words too."""
+    scenarios = []
+
+    @cache
+    def once(toml):
+        return equilibrium(scenarios[-1])
+
+    monkeypatch.setattr(
+        "fluidcc.theory.control.equilibrium.equilibrium",
+        lambda scenario: scenarios.append(scenario) or once(scenario_file.to_toml(scenario)),
+    )
     status, found, _ = fluidcc("equilibrium", *UNEQUAL, "--json")
     assert status == 0
     assert found["unique"] is False
@@ -222,13 +247,17 @@ def test_equilibria_beside_the_equal_one(fluidcc):
     assert "another (1)" in out
     assert "3.601Gbps, 36.4Gbps" in out
     assert "searched" in out
+    status, _, err = fluidcc("stability", *UNEQUAL, "--at", 2)
+    assert status == 2
+    assert "equilibria 0 to 1" in err
+
+
+@pytest.mark.slow
+def test_stability_at_either_equilibrium(fluidcc):
     _, equal, _ = fluidcc("stability", *UNEQUAL, "--json")
     _, unequal, _ = fluidcc("stability", *UNEQUAL, "--at", 1, "--json")
     assert equal["points"][0]["fairness_root_per_s"] is not None
     assert unequal["points"][0]["fairness_root_per_s"] is None
-    status, _, err = fluidcc("stability", *UNEQUAL, "--at", 2)
-    assert status == 2
-    assert "equilibria 0 to 1" in err
     assert fluidcc("stability", "dcqcn", "--at", 1)[0] == 2
 
 
@@ -246,14 +275,21 @@ def test_sweep(fluidcc, tmp_path):
     assert found["store"] == str(tmp_path / "s.zarr")
     assert found.keys() >= {"compile_s", "wall_s", "points_per_s", "metrics"}
     assert (tmp_path / "s.csv").read_text().count("kmin exceeds kmax") == 2
-    status, again, _ = fluidcc("sweep", "dcqcn", *axes, "--store", tmp_path / "s.zarr", "--resume", *SHORT, "--json")
+    stored = ["sweep", "dcqcn", *axes, "--store", tmp_path / "s.zarr", "--resume", *SHORT]  # nothing is run again
+    status, again, _ = fluidcc(*stored, "--json")
     assert again["best"] == found["best"]
+    metric = ["--metric", "queue_bytes.max_whole_run", "--subject-to", "utilisation>=0", "--json"]
+    (_, least, _), (_, most, _) = fluidcc(*stored, *metric), fluidcc(*stored, *metric, "--maximise")
+    assert least["best"]["value"] < most["best"]["value"]
+    in_words(fluidcc, *stored)
 
 
-def test_the_best_uses_its_link_and_says_so(fluidcc):
+def test_the_best_uses_its_link_and_says_so(fluidcc, tmp_path):
     # Eight flows: pmax 100 % leaves 2.2 KB and uses 96.6 % of the link, 10 % leaves 10.5 KB and uses 99.4 %.
     arguments = ["sweep", "dcqcn", "--flows", 8, "--over", "pmax=1%,10%,100%", "--until", "30ms"]
+    arguments += ["--store", tmp_path / "s.zarr"]
     _, found, _ = fluidcc(*arguments, "--json")
+    arguments += ["--resume"]
     assert found["subject_to"] == ["utilisation>=0.98", "jain>=0.9"]
     assert found["feasible"] == 2
     assert found["best"]["pmax"] == 0.1
@@ -268,22 +304,40 @@ def test_the_best_uses_its_link_and_says_so(fluidcc):
     assert "no point keeps utilisation>=2; utilisation from 0.96" in " ".join(text.split())
 
 
-def test_sweeping_flows_goes_by_multiplicity(fluidcc):
-    _, found, _ = fluidcc("sweep", "dcqcn", "--over", "flows=2,16", "--metric", "queue_bytes.max_whole_run",
-                          "--maximise", *SHORT, "--json")  # fmt: skip
-    assert found["best"]["flows"] == 16
+def test_sweeping_flows_goes_by_multiplicity(fluidcc, monkeypatch):
+    made = []
+
+    def sweep(make, axes, **options):
+        made.extend(make(flows=number) for number in axes["flows"])
+        raise fc.InputError("nothing is run")
+
+    monkeypatch.setattr("fluidcc.sweeps.sweep", sweep)
+    assert fluidcc("sweep", "dcqcn", "--over", "flows=2,16", *SHORT)[0] == 2
+    assert [[flow.multiplicity for flow in scenario.flows] for scenario in made] == [[2], [16]]
+
+
+@cache
+def audited_once(*arguments, **options):
+    return audit_files(*arguments, **options)
+
+
+@pytest.fixture
+def audited(monkeypatch):
+    """Audit the same files with the same options once for all tests: which are asked for is what these look at."""
+    monkeypatch.setattr("fluidcc.operators.audit.audit", audited_once)
 
 
 def test_sources(fluidcc):
     arguments = ["--from", EXAMPLE / "config_db.json", "--from", EXAMPLE / "nic.txt", "--json"]
     _, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "vendor", "--flows", 8, *arguments)
-    audited = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=8)
-    assert found["queue_bytes"] == pytest.approx(audited.equilibrium.as_dict()["queue_bytes"], rel=1e-9)
+    files = (str(EXAMPLE / name) for name in ("config_db.json", "nic.txt"))
+    audit = audited_once(*files, port="all", flows=8, rtt="4us", packets=2)
+    assert found["queue_bytes"] == pytest.approx(audit.equilibrium.as_dict()["queue_bytes"], rel=1e-9)
     _, louder, _ = fluidcc("equilibrium", "dcqcn", "--flows", 8, "--set", "pmax=0.5", *arguments)
     assert louder["queue_bytes"] < found["queue_bytes"]
 
 
-def test_audit(fluidcc):
+def test_audit(fluidcc, audited):
     status, found, _ = fluidcc("audit", "--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--json")
     assert status == 0  # a finding is an answer
     assert found.keys() == {"ports", "settings", "findings", "equilibrium", "stability", "behaviour"}
@@ -297,11 +351,11 @@ def test_audit(fluidcc):
     assert {f["severity"] for f in found["findings"]} <= {"ok", "warn", "bad"}
 
 
-def test_an_audit_of_files_that_are_just_named(fluidcc):
-    switch, nic, options = EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", ["--packets", "0", "--json"]
-    _, by_options, _ = fluidcc("audit", "--sonic", switch, "--nic", nic, *options)
+def test_an_audit_of_files_that_are_just_named(fluidcc, audited):
+    switch, nic = EXAMPLE / "config_db.json", EXAMPLE / "nic.txt"
+    _, by_options, _ = fluidcc("audit", "--sonic", switch, "--nic", nic, "--json")
     for named in ([switch, nic], [nic, switch], [switch, "--nic", nic]):
-        status, found, _ = fluidcc("audit", *named, *options)
+        status, found, _ = fluidcc("audit", *named, "--json")
         assert status == 0
         assert found == by_options
     for named, words in (([nic], "config_db.json nic.txt"), ([switch, nic, nic], "one more NIC")):
@@ -311,7 +365,7 @@ def test_an_audit_of_files_that_are_just_named(fluidcc):
         assert err.count("\n") == 1
 
 
-def test_an_audit_fails_where_it_is_asked_to(fluidcc):
+def test_an_audit_fails_where_it_is_asked_to(fluidcc, audited):
     """The sample has warnings and nothing bad."""
     files = ["--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt", "--port", "Eth1"]
     status, out, _ = fluidcc("audit", *files, "--fail-on", "warn")
@@ -348,21 +402,21 @@ def test_show(fluidcc):
     assert len(names) == len(simulator["parameters"])
 
 
-def test_words_for_a_person(fluidcc):
+def test_words_for_a_person(fluidcc, audited):
     for arguments in (
-        ["simulate", "dcqcn", *SHORT],
         ["equilibrium", "dcqcn"],
         ["show", "dcqcn"],
-        ["sweep", "dcqcn", "--over", "g=1/256", *SHORT],
-        ["audit", "--sonic", EXAMPLE / "config_db.json"],
+        ["audit", "--sonic", EXAMPLE / "config_db.json", "--nic", EXAMPLE / "nic.txt"],
         ["--help"],
         ["--version"],
         [],
     ):
-        status, out, err = fluidcc(*arguments)
-        assert status == 0
-        assert out.strip()
-        assert err == ""
+        in_words(fluidcc, *arguments)
+
+
+@pytest.mark.slow
+def test_words_for_a_person_of_a_switch_alone(fluidcc):
+    in_words(fluidcc, "audit", "--sonic", EXAMPLE / "config_db.json")
 
 
 BAD = [
@@ -464,10 +518,6 @@ def test_importing_loads_nothing_heavy_and_changes_no_setting():
 
 def test_the_command_answers_in_a_process_of_its_own():
     command = [sys.executable, "-c", "from fluidcc.cli import main; main()"]
-    done = subprocess.run([*command, "simulate", "nothing"], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
     done = subprocess.run([*command, "equilibrium", "dcqcn", "--json"], capture_output=True, text=True)
     assert done.returncode == 0
     assert json.loads(done.stdout)["exists"] is True
@@ -551,8 +601,13 @@ NO_NUMBERS = [
     (["dctcp"], "jumps", None),
     (["none"], "scheme none has no equilibrium side", None),
     (["timely"], "no fixed point", False),
-    (["timely", "--preset", "fluid"], "no fixed point", False),
-    (["hpcc", "--set", "form=rate", "--set", "u_queue=off", "--flows", "64"], "no fixed point", False),
+    pytest.param(["timely", "--preset", "fluid"], "no fixed point", False, marks=pytest.mark.slow),
+    pytest.param(
+        ["hpcc", "--set", "form=rate", "--set", "u_queue=off", "--flows", "64"],
+        "no fixed point",
+        False,
+        marks=pytest.mark.slow,
+    ),
 ]
 
 
@@ -589,6 +644,13 @@ def test_equilibrium_of_what_cycles_is_no_fixed_point(fluidcc):
     assert found["exists"] is False
     assert found["limit_cycle"]["kind"] == "cycle"
     assert found["queue_bytes"] == pytest.approx(found["limit_cycle"]["queue_bytes"]["mean"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [["--topology", "chain"], ["--set", "pfc=on"]], ids=" ".join)
+def test_equilibrium_answers_with_flow_control_and_along_a_chain(fluidcc, options):
+    status, _, err = fluidcc("equilibrium", "dcqcn", *options, "--json")
+    assert (status, err) == (0, "")
 
 
 @pytest.mark.parametrize("flows", ["0", "2:1", "two", "1:99999", "2,"])

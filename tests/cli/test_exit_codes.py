@@ -89,8 +89,12 @@ progress.Bar.__call__ = call
 
 @pytest.mark.parametrize(
     "code",
-    [IN_AN_IMPORT.format(name="typer"), IN_AN_IMPORT.format(name="jaxlib"), IN_A_FINALIZER, AS_ANOTHER_ERROR],
-    ids=["in the command's own imports", "in JAX's", "in a finalizer", "as another error"],
+    [
+        pytest.param(IN_AN_IMPORT.format(name="typer"), id="in the command's own imports"),
+        pytest.param(IN_AN_IMPORT.format(name="jaxlib"), id="in JAX's"),
+        pytest.param(IN_A_FINALIZER, id="in a finalizer", marks=pytest.mark.slow),
+        pytest.param(AS_ANOTHER_ERROR, id="as another error"),
+    ],
 )
 def test_it_says_so_wherever_the_signal_comes(code: str) -> None:
     """Raised into an import it was a traceback, an ImportError or a crash; in a finalizer it was dropped."""
@@ -106,12 +110,13 @@ FULL = pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there 
     ("redirected", "status", "lines"),
     [
         pytest.param("show hpcc --json >/dev/full", 2, 1, marks=FULL),
-        pytest.param("show dcqcn >/dev/full", 2, 1, marks=FULL),
-        pytest.param("show nothing 2>/dev/full", 2, 0, marks=FULL),
-        ("show dcqcn >&-", 2, 1),
-        ("show dcqcn 2>&- >/dev/null", 0, 0),
-        ("show nothing 2>&-", 2, 0),
-        ("show dcqcn <&- >&- 2>&-", 2, 0),
+        pytest.param("show dcqcn >/dev/full", 2, 1, marks=[FULL, pytest.mark.slow]),
+        pytest.param("--version >/dev/full", 2, 1, marks=FULL),
+        pytest.param("walk 2>/dev/full", 2, 0, marks=FULL),
+        ("--version >&-", 2, 1),
+        ("--version 2>&- >/dev/null", 0, 0),
+        ("walk 2>&-", 2, 0),
+        ("--version <&- >&- 2>&-", 2, 0),
         ("show hpcc >/dev/null", 0, 0),  # has an ellipsis in its table
     ],
 )
@@ -158,7 +163,10 @@ def test_arrays_that_do_not_fit_are_out_of_memory() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["simulate", "dcqcn", "--until", "1ms", "--json"],  # written when all is done
+        # Written when all is done.
+        pytest.param(
+            ["simulate", "dcqcn", "--until", "1ms", "--json"], marks=pytest.mark.slow, id="simulate dcqcn --json"
+        ),
         ["show", "hpcc", "--json"],  # more than a buffer: written while the command runs
         ["show", "dcqcn"],  # a table, by rich
         ["--help"],
@@ -171,12 +179,12 @@ def test_where_nobody_reads_it_ends_quietly(unread: int, arguments: list[str]) -
 
 
 def test_where_nobody_reads_complaints_it_ends_quietly(unread: int) -> None:
-    assert ended(MAIN, "simulate", "nothing", stderr=unread)[0] == 141
+    assert ended(MAIN, "walk", stderr=unread)[0] == 141
 
 
 def test_a_shell_s_pipe() -> None:
     """As it is typed; `true` has ended by the time that anything is written."""
-    script = 'set -o pipefail; "$0" -c "$1" show hpcc --json | true'
+    script = 'set -o pipefail; "$0" -c "$1" simulate --help | true'
     done = subprocess.run(["bash", "-c", script, sys.executable, MAIN], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (141, "", "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import time
@@ -165,7 +166,6 @@ def test_the_sum_is_bounded_and_the_oldest_go_first(top: Path, monkeypatch: pyte
 # -- Numba's files -------------------------------------------------------------------------------------------
 
 NUMBA = """
-import sys
 import numpy as np
 from fluidcc.engines.packet import jit
 
@@ -181,41 +181,71 @@ def triple(x):
 def fourfold(x):
     return 4 * x
 
-ALL = double, triple, fourfold
-if sys.argv[1:] == ["where"]:
-    print(double._cache.cache_path)
-else:
-    print(*(each(np.int64(7)) for each in ALL), sum(sum(each.stats.cache_hits.values()) for each in ALL))
+@jit.entry
+def fivefold(x):
+    return 5 * x
+
+@jit.entry
+def sixfold(x):
+    return 6 * x
+
+@jit.entry
+def sevenfold(x):
+    return 7 * x
+
+ALL = double, triple, fourfold, fivefold, sixfold, sevenfold
+print(*(each(np.int64(7)) for each in ALL), sum(sum(each.stats.cache_hits.values()) for each in ALL))
 """
+ANSWERS = "14 21 28 35 42 49"
 
 
-def numba(tmp_path: Path, *arguments: str) -> tuple[str, list[str]]:
-    script = tmp_path / "script.py"
+def start(script: Path, top: Path) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "FLUIDCC_CACHE_DIR": str(top)}
+    command = [sys.executable, str(script)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def ended(running: subprocess.Popen[str]) -> tuple[str, list[str]]:
+    out, err = running.communicate()
+    assert running.returncode == 0, err
+    return out.strip(), err.splitlines()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A script, and the folder as its first run leaves it."""
+    place = tmp_path_factory.mktemp("numba")
+    script = place / "script.py"
     script.write_text(NUMBA)
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(script), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip(), done.stderr.splitlines()
+    assert ended(start(script, place / "top")) == (f"{ANSWERS} 0", [])
+    return script, place / "top"
 
 
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_damaged_files_of_numba_are_made_anew_with_one_line_each(suffix: str, tmp_path: Path) -> None:
-    """A file that is cut, one that is empty and one that is altered."""
-    assert numba(tmp_path) == ("14 21 28 0", [])
-    for name, damaged in {
-        "double": lambda content, half: content[:half],
-        "triple": lambda content, half: b"",
-        "fourfold": lambda content, half: content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :],
-    }.items():
-        (path,) = (tmp_path / "top").rglob(f"*.{name}-*.{suffix}")
-        content = path.read_bytes()
-        path.write_bytes(damaged(content, len(content) // 2))
-    found, said = numba(tmp_path)
-    assert found == "14 21 28 0"
-    assert len(said) == 3
+@pytest.fixture
+def kept(made: tuple[Path, Path], top: Path) -> Path:
+    """The script; its folder is copied."""
+    shutil.copytree(made[1], top)
+    return made[0]
+
+
+def test_damaged_files_of_numba_are_made_anew_with_one_line_each(kept: Path, top: Path) -> None:
+    """Indices and code: a file that is cut, one that is empty and one that is altered."""
+    damages = {
+        "cut": lambda content, half: content[:half],
+        "empty": lambda content, half: b"",
+        "altered": lambda content, half: content[:half] + bytes([content[half] ^ 1]) + content[half + 1 :],
+    }
+    names = iter(("double", "triple", "fourfold", "fivefold", "sixfold", "sevenfold"))
+    for suffix in ("nbi", "nbc"):
+        for damaged in damages.values():
+            (path,) = top.rglob(f"*.{next(names)}-*.{suffix}")
+            content = path.read_bytes()
+            path.write_bytes(damaged(content, len(content) // 2))
+    found, said = ended(start(kept, top))
+    assert found == f"{ANSWERS} 0"
+    assert len(said) == 6
     assert all("damaged" in line for line in said)
-    assert numba(tmp_path) == ("14 21 28 3", [])
+    assert ended(start(kept, top)) == (f"{ANSWERS} 6", [])
 
 
 class Planted:
@@ -227,11 +257,9 @@ class Planted:
 
 
 @pytest.mark.parametrize("how", ["open folder", "link within"])
-def test_a_planted_index_is_not_executed(how: str, top: Path, tmp_path: Path) -> None:
-    place = Path(numba(tmp_path, "where")[0])
+def test_a_planted_index_is_not_executed(how: str, kept: Path, top: Path, tmp_path: Path) -> None:
     marker = tmp_path / "executed"
-    numba(tmp_path)
-    (index,) = place.glob("*.double-*.nbi")
+    (index,) = top.rglob("*.double-*.nbi")
     planted = pickle.dumps(Planted(marker))
     if how == "open folder":
         index.write_bytes(planted)
@@ -240,8 +268,8 @@ def test_a_planted_index_is_not_executed(how: str, top: Path, tmp_path: Path) ->
         (tmp_path / "theirs").write_bytes(planted)
         index.unlink()
         index.symlink_to(tmp_path / "theirs")
-    found, said = numba(tmp_path)
-    assert found == "14 21 28 0"
+    found, said = ended(start(kept, top))
+    assert found == f"{ANSWERS} 0"
     assert len(said) == 1
     assert "no machine code is loaded" in said[0]
     assert not marker.exists()
@@ -249,19 +277,14 @@ def test_a_planted_index_is_not_executed(how: str, top: Path, tmp_path: Path) ->
     assert marker.exists()  # it would have been
 
 
-def test_processes_that_start_with_nothing_at_the_same_time_all_work(tmp_path: Path) -> None:
-    numba(tmp_path, "where")
-    command = [sys.executable, str(tmp_path / "script.py")]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-        for _ in range(3)
-    ]
+@pytest.mark.slow
+def test_processes_that_start_with_nothing_at_the_same_time_all_work(made: tuple[Path, Path], top: Path) -> None:
+    running = [start(made[0], top) for _ in range(3)]
     for each in running:
-        out, err = each.communicate()
-        assert out.startswith("14 21 28 "), err
-        assert err == ""
-    assert numba(tmp_path) == ("14 21 28 3", [])
+        out, err = ended(each)
+        assert out.startswith(f"{ANSWERS} ")
+        assert err == []
+    assert ended(start(made[0], top)) == (f"{ANSWERS} 6", [])
 
 
 @pytest.mark.parametrize(

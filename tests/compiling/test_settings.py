@@ -63,7 +63,7 @@ def unchanged(compute: Callable[[], Any], change: Callable[[], None]) -> None:
     assert found.identical(expected) if hasattr(found, "identical") else same(found, expected)
 
 
-@pytest.mark.parametrize("scheme", ["dcqcn", "hpcc"])
+@pytest.mark.parametrize("scheme", ["dcqcn", pytest.param("hpcc", marks=pytest.mark.slow)])
 def test_runs(scheme: str, theirs: Callable[[], None]) -> None:
     unchanged(partial(run, scheme), theirs)
 
@@ -76,9 +76,14 @@ def test_measured_runs(theirs: Callable[[], None]) -> None:
     "compute",
     [
         lambda: theory.pareto(A, C, R).rates,
-        lambda: theory.additive_increase(A, C, R, increase=0.01, steps=10).rates,
-        lambda: theory.alpha_fair(A, C, R, alpha=1.0, increase=0.01, steps=10).rates,
-        lambda: theory.shared_decrease(["10Gbps", "30Gbps"], "40Gbps", base_rtt="10us", until="200us").dataset,
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (
+                lambda: theory.additive_increase(A, C, R, increase=0.01, steps=10).rates,
+                lambda: theory.alpha_fair(A, C, R, alpha=1.0, increase=0.01, steps=10).rates,
+                lambda: theory.shared_decrease(["10Gbps", "30Gbps"], "40Gbps", base_rtt="10us", until="200us").dataset,
+            )
+        ),
     ],
     ids=["pareto", "additive increase", "alpha-fair", "shared decrease"],
 )

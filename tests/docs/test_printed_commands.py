@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,15 @@ def named(one: Printed) -> str:
     return f"{one.page.stem}-{one.text}"
 
 
+@cache
+def whole_command() -> Any:
+    return get_command(app)
+
+
 @pytest.mark.parametrize("one", OURS, ids=named)
 def test_is_a_command(one: Printed) -> None:
     """Its options are parsed; nothing is run."""
-    group: Any = get_command(app)
+    group = whole_command()
     name, *arguments = one.words[1:]
     if name.startswith("-"):
         assert any(name in parameter.opts for parameter in group.params) or name in ("-h", "--help")
@@ -79,7 +85,13 @@ LESS = {
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
 }
-LESS_OF = {"--hosts 64 --bytes 100MB": ["--bytes", "4MB"], "--pairs 20": ["--until", "15ms"]}
+LESS_OF = {
+    "--hosts 64 --bytes 100MB": ["--bytes", "4MB"],
+    "--bytes 16MB": ["--bytes", "2MB"],
+    "--pairs 20": ["--until", "15ms"],
+    "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
+    "--until 2ms --seeds 5": ["--until", "500us"],
+}
 FILES = Path(__file__).parent / "files"
 MEASURED = next(one.text for one in OURS if one.text.endswith("--out measured.nc"))  # which others read
 

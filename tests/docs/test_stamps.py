@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from docs.pages import results, stamps
+from tests.notebooks import nbformat
 
 
 @pytest.fixture

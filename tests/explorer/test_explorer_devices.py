@@ -8,11 +8,15 @@ import pytest
 
 from fluidcc.explorer.settings import Setting
 
-pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
-
-from fluidcc.explorer import devices
-
 SAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """Panel and what needs it, which take seconds to import: not where tests are only collected."""
+    global devices
+    pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+    from fluidcc.explorer import devices
 
 
 def load(**files: tuple[str, bytes | None]) -> tuple[str, list[Setting]]:

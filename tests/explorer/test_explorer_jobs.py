@@ -17,14 +17,13 @@ from fluidcc.errors import InputError
 from fluidcc.explorer.latest import Latest, OutdatedError
 from fluidcc.explorer.settings import Setting
 
-pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
 
-from bokeh.core.types import ID
-from bokeh.document import Document
-from bokeh.document.events import SessionCallbackAdded
-from bokeh.server.callbacks import NextTickCallback
-
-from fluidcc.explorer import answers, app, page, picture, places
+@pytest.fixture(autouse=True, scope="module")
+def loaded() -> None:
+    """Panel and what needs it, which take seconds to import: not where tests are only collected."""
+    global answers, app, page, picture, places
+    pytest.importorskip("panel", reason="needs panel: pip install 'fluidcc[explore]'")
+    from fluidcc.explorer import answers, app, page, picture, places
 
 
 def until(true: Callable[[], bool]) -> None:
@@ -121,6 +120,10 @@ def test_an_answer_is_not_lost_as_events_are_let_go(by_the_loop: bool, monkeypat
 
     So it is where a thread hands its callback to the document, and not by way of the loop.
     """
+    from bokeh.core.types import ID
+    from bokeh.document import Document
+    from bokeh.document.events import SessionCallbackAdded
+    from bokeh.server.callbacks import NextTickCallback
     from panel.io.document import unlocked
     from panel.io.state import set_curdoc, state
     from tornado.ioloop import IOLoop
@@ -273,7 +276,7 @@ def test_a_refused_choice_goes_back(explorer: app.Explorer, monkeypatch: pytest.
     assert "not today" in explorer._board.error.object
 
 
-@pytest.mark.parametrize("scheme", ["none", "hpcc-multiq"])
+@pytest.mark.parametrize("scheme", ["none", pytest.param("hpcc-multiq", marks=pytest.mark.slow)])
 def test_a_scheme_without_a_chart_is_shown(scheme: str) -> None:
     made = app.Explorer(Setting.of(fc.incast(4, scheme=scheme)), threaded=False)
     assert "fluid-queue_mean" in made._board.numbers.object
@@ -346,6 +349,7 @@ def test_axes_end_at_round_values(value: float, top: float) -> None:
     assert picture.rounded_up(value) == pytest.approx(top)
 
 
+@pytest.mark.slow
 def test_a_notebook_draws_a_chart_when_asked() -> None:
     """Nothing moves there until it is there, so it comes by its button alone, and goes as the setting moves on."""
     made = app.Explorer(Setting.of(fc.incast(2, scheme="dcqcn")), threaded=False)

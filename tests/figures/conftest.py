@@ -1,8 +1,8 @@
-"""Which figures every run of the tests makes: one or two of each paper; `make test-slow` makes all of them."""
+"""Which figures every run of the tests makes: one of each paper; `make test-slow` makes all of them."""
 
 import pytest
 
-KEPT = {"dcqcn-fig9", "hpcc-a2", "hpcc-fig3", "hpcc-fig9ab", "acc-fig10", "fairness-fig8"}
+KEPT = {"dcqcn-fig9", "hpcc-fig9ab", "acc-fig10", "fairness-fig8"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,11 +1,13 @@
 """Snyder and Lebeck's Figure 4. What the figure expects of itself has its tolerances there; here 1e-9 is rounding."""
 
 import numpy as np
+import pytest
 
 import fluidcc as fc
 from tests.figures.figures import made
 
 
+@pytest.mark.slow
 def test_figure_4(tmp_path):
     result, data = made("fairness-fig4", tmp_path, (2310, 1140))
     assert all("units" in data[name].attrs for name in data.variables)

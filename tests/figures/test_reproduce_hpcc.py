@@ -132,6 +132,7 @@ def test_receivers_answer_less_and_control_as_well(tmp_path):
     assert result.values["2to1_ratio"] > result.values["8to1_ratio"] > result.values["come_and_go_ratio"] > 1
 
 
+@pytest.mark.slow
 def test_increase_bounds_queue_and_fairness(tmp_path):
     result = reproduce("hpcc-wai", tmp_path, quick=True)
     assert result.agrees, result.as_dict()

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ print(json.dumps(found))
 """
 
 
+@cache
 def ran(**environment: str) -> list[list[float]]:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", RUN],
