@@ -26,7 +26,6 @@ from fluidcc.units import Rate
 
 CAPACITY = Rate(12.5e9)  # 100 Gbps
 ETA = 0.95
-RECORDS = 1 << 16  # of the history, where runs share one
 REST = 1e-3  # windows circle around their fixed point by what changes in a step
 
 
@@ -80,7 +79,6 @@ def test_service_is_strict_by_priority_and_weighted_max_min_among_equals(
                 assert served[j] / heavy <= served[i] / weight * (1 + 1e-9)
 
 
-@pytest.mark.usefixtures("one_depth")
 @pytest.mark.parametrize("weights", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (1.0, 3.0)])
 def test_backlogged_classes_get_their_weights(weights: tuple[float, float]) -> None:
     classes = [TrafficClass(weight=w) for w in weights]
@@ -113,6 +111,7 @@ def test_an_unused_class_changes_nothing() -> None:
     assert two.summary["utilisation"] == pytest.approx(one.summary["utilisation"], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_classes_over_several_links() -> None:
     """A parking lot whose flows lie in two classes, against packets: goodputs within 10 %, as single runs."""
     plain = fc.parking_lot(3, rate="100Gbps", scheme=fc.DCTCP(), marking=fc.RED("300KB", "300KB", 1.0))
@@ -167,7 +166,7 @@ def test_unmodified_hpcc_waits_until_its_own_u_is_the_target(flows: int, rate_ai
     """Served at A with the link's B in U: q = (U* - A/B) B T. Windows rest at U* = eta + N a/B: with the backlog in
     the window, W = U* B T/N. (A rate once per round trip, without it, has U* = eta/(1 - N a/A).)"""
     of = beside("class", "40Gbps", flows, rate_ai)
-    found = run(of)
+    found = run(of, "2ms")
     fixed_point = ETA + flows * float(fc.units.quantity(rate_ai, fc.units.RATE)) / CAPACITY
     queue = (fixed_point - 0.6) * CAPACITY * largest_base_rtt(resolve(of))
     assert found["class_queue"].values[-500:, 0, 0].mean() == pytest.approx(queue, rel=REST)
@@ -177,7 +176,7 @@ def test_unmodified_hpcc_waits_until_its_own_u_is_the_target(flows: int, rate_ai
 @pytest.mark.parametrize(("start", "fixed_point"), [("1Gbps", ETA * 0.5), (None, ETA / (2 - ETA))])
 def test_three_branches_rest_where_the_recursion_says(start: str | None, fixed_point: float) -> None:
     assert multiq.orbit(0.05 if start else 1.0, share=0.5).rates == pytest.approx([fixed_point])
-    found = run(beside("slides", "0bps", 1, initial=start))
+    found = run(beside("slides", "0bps", 1, initial=start), "1.5ms")
     assert own(found)[-500:].mean() == pytest.approx(fixed_point, rel=0.002)  # a/B is 0.00001
 
 

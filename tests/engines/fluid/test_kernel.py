@@ -98,7 +98,7 @@ def wavy(lag: Any, method: str) -> Any:
         lambda t, x, lagged: -lagged[0] * (1 + 0.1 * x),
         past=lambda t: jnp.cos(t) * jnp.ones(1),
         lags=[jnp.asarray(lag)],
-        until=2.0,
+        until=1.2,
         dt=0.1,
         method=method,
         longest_lag=1.0,
