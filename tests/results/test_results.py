@@ -192,7 +192,9 @@ def test_equality_and_hash_go_by_content(name: str) -> None:
     assert hash(one) == hash(other)
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ("Chart", "Cycle"))) for name in MADE]
+)
 def test_the_same_again_is_identical(name: str) -> None:
     one, again = made(name), MADE[name]()
     assert one is not again
