@@ -124,6 +124,7 @@ def test_classes_over_several_links() -> None:
     assert rates[0].sum() == pytest.approx(rates[1].sum(), rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_finite_flow_ends_when_its_class_has_served_it() -> None:
     """1 MB at line rate into a class that gets half of the link; the byte before the last waits what it left behind."""
     both = scenario([fc.NoControl(), fc.NoControl()], [TrafficClass()] * 2, [None, None])
@@ -205,7 +206,8 @@ def test_three_branches_cycle_where_the_recursion_has_no_rest() -> None:
     assert extremes[0][1] > 0.95 * cycle[1]
 
 
-@pytest.mark.parametrize("rule", ["slides", pytest.param("spare", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", ["slides", "spare"])
 def test_a_fair_share_beside_tcp(rule: str) -> None:
     """The slides' 15-to-1: a third each, the queue of HPCC's class nearly empty; packets within 5 % of it."""
     flows = [HPCCMultiQ(multiq=rule, rate_ai="0.5Gbps"), fc.DCTCP(), fc.DCTCP()] * 5
