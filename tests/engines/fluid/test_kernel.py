@@ -93,8 +93,8 @@ def test_lag_that_is_a_whole_number_of_steps_but_for_rounding(dt: float, lag: fl
     assert np.max(np.abs(found - decay_exact(time, lag))) < EXACT
 
 
-@functools.partial(jax.jit, static_argnames="method")
-def wavy(lag: Any, method: str) -> Any:
+@functools.partial(jax.jit, static_argnames=("method", "longest"))
+def wavy(lag: Any, method: str, longest: float = 1.0) -> Any:
     return solve(
         lambda t, x, lagged: -lagged[0] * (1 + 0.1 * x),
         past=lambda t: jnp.cos(t) * jnp.ones(1),
@@ -102,8 +102,13 @@ def wavy(lag: Any, method: str) -> Any:
         until=1.2,
         dt=0.1,
         method=method,
-        longest_lag=1.0,
+        longest_lag=longest,
     ).state
+
+
+def test_a_history_no_longer_than_its_lag_holds_it() -> None:
+    """Just below a power of two of steps, where a record less would have been written over."""
+    assert np.max(np.abs(wavy(0.39, "rk4", longest=0.39) - wavy(0.39, "rk4"))) < JIT
 
 
 @pytest.mark.parametrize(
