@@ -68,7 +68,9 @@ def run(engine: str, kind: str) -> Trace:
 
 
 RUNS = [
-    *((engine, kind) for engine in ("fluid", "packet") for kind in ("plain", "classes", "mixed", "lossless")),
+    *((engine, kind) for engine in ("fluid", "packet") for kind in ("plain", "classes", "mixed")),
+    ("packet", "lossless"),
+    pytest.param("fluid", "lossless", marks=pytest.mark.slow),
     *(("hybrid", kind) for kind in ("plain", "mixed", "lossless")),
     ("packet", "log"),
     ("fluid", "float32"),
@@ -159,7 +161,7 @@ def test_dataset(engine: str, kind: str) -> None:
     [
         ("fluid", "classes", {"class_queue"}),
         ("packet", "classes", {"class_queue", "class_sent"}),
-        ("fluid", "lossless", {"paused", "halt_time"}),
+        pytest.param("fluid", "lossless", {"paused", "halt_time"}, marks=pytest.mark.slow),
         ("packet", "log", {name for name in schema.VARIABLES if name.startswith("event_")}),
         ("fluid", "mixed", {"alpha", "target_rate"}),
         ("packet", "mixed", {"alpha", "target_rate"}),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
@@ -104,6 +104,7 @@ def test_percentiles_of_even_samples_are_the_usual_ones() -> None:
         assert weighted_percentile(even, percent) == pytest.approx(np.percentile(values, percent), abs=1e-3)
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_percentiles_do_not_depend_on_splitting_the_samples(data: st.DataObject) -> None:
     """A constant stretch counts by its length, however many samples are in it."""

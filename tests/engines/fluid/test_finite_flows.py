@@ -15,7 +15,7 @@ from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import PFC, RED, Scenario, base_rtt, resolve
 
 SIZES = [100.0, 1e3, 123456.7, 1e7]  # bytes, for four flows
-SCHEMES = [fc.DCQCN(), fc.TIMELY(), fc.DCTCP()]  # HPCC, ACC and lags that move are also in the tests that follow
+SCHEMES = [fc.DCQCN(), fc.TIMELY(), fc.DCTCP()]  # ACC and lags that move are in tests that follow
 MORE = [fc.DCQCN(feedback_delay=None), fc.HPCC(), fc.Swift(), fc.ACC()]
 # Sums of some 1e4 steps in double precision, of which each rounds by 1e-16 of what has been sent.
 ROUNDING = 1e-9
@@ -60,7 +60,7 @@ def test_flows_send_their_sizes(scheme: Any) -> None:
     assert trace["queue"].values.max() <= 3.1e3 * few.wire_packet_of(few.flows[0]) / 1e3
 
 
-@pytest.mark.parametrize("scheme", [fc.DCQCN(feedback_delay=None), fc.HPCC()])
+@pytest.mark.parametrize("scheme", [fc.DCQCN(feedback_delay=None), pytest.param(fc.HPCC(), marks=pytest.mark.slow)])
 def test_on_several_links_each_gets_all(scheme: Any) -> None:
     """In classes of several flows, of which some start late."""
     options = {"multiplicity": [1, 2, 3, 1], "start": ["0", "30.3us", "0", "10us"]}

@@ -356,7 +356,8 @@ def test_finite_flows_leave_the_rest_to_others() -> None:
 
 
 @pytest.mark.usefixtures("one_depth")
-@pytest.mark.parametrize("scheme", [PATH, pytest.param(DCQCN(), marks=pytest.mark.slow)], ids=["path", "fixed"])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", [PATH, DCQCN()], ids=["path", "fixed"])
 def test_path_delays_and_fixed_delay_have_one_equilibrium(scheme: DCQCN) -> None:
     fixed_point = fc.equilibrium(fc.incast(2)).as_dict()
     last = run(fc.incast(2, scheme=scheme), "200ms").dataset.isel(time=-1)
@@ -446,10 +447,11 @@ def inverted(time: np.ndarray, queue: np.ndarray, leaves: np.ndarray) -> np.ndar
 @pytest.mark.parametrize(
     ("scenario", "steps"),
     [
-        (fc.incast(2, scheme=PATH, start=["0", "1ms"]), (STEP, STEP / 4)),
+        (fc.incast(2, scheme=PATH, start=["0", "1ms"]), (STEP,)),
+        pytest.param(fc.incast(2, scheme=PATH, start=["0", "1ms"]), (STEP / 4,), marks=pytest.mark.slow),
         pytest.param(fc.incast(2, scheme=PATH, multiplicity=5), (STEP,), marks=pytest.mark.slow),
     ],
-    ids=["two flows", "ten flows, then silence"],
+    ids=["two flows", "a quarter of the step", "ten flows, then silence"],
 )
 def test_waiting_time_is_that_of_the_queue_it_was_marked_in(scenario: Scenario, steps: tuple[float, ...]) -> None:
     for dt in steps:
