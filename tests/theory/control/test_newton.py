@@ -103,7 +103,7 @@ def test_a_batch_is_its_points() -> None:
     [
         pytest.param(fc.incast(2, marking=fc.RED("40KB", "40KB", 1.0)), marks=pytest.mark.slow),
         fc.incast(1, multiplicity=4, rate="10Gbps", scheme=fc.TIMELY()),
-        fc.incast(80, rate="10Gbps", scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
+        fc.incast(1, rate="10Gbps", multiplicity=80, scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
         fc.incast(1, rate="10Gbps", multiplicity=73, scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
         fc.incast(1, multiplicity=16, rate="100Gbps", scheme=fc.HPCC(form="rate", rate_ai="1Gbps", u_queue=False)),
     ],

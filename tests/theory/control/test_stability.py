@@ -79,7 +79,11 @@ def test_the_published_margin_stands_beside_the_exact_one() -> None:
     assert found.phase_margin == pytest.approx(4.16, abs=0.005)
     assert found.paper_phase_margin == pytest.approx(published(flows=4).phase_margin())
     assert found.paper_phase_margin < 0
-    assert stability(dcqcn(4, None)).paper_phase_margin is None  # its loop has one constant delay
+
+
+@pytest.mark.slow
+def test_the_published_margin_is_of_one_constant_delay() -> None:
+    assert stability(dcqcn(4, None)).paper_phase_margin is None
 
 
 def test_off_the_ramp_says_so() -> None:
