@@ -8,51 +8,41 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from tests.delay.equations import NEAR
+from tests.delay.equations import EXCHANGE, LASER, NEAR, SINE, SIZES
 
 Equation = fc.delay.Equation
 
 
-def two():
-    return Equation(lambda t, x, past, p: [1e10 - x[0], p.a - x[1] ** 2], [1.0], {"a": 2.0}, states=["big", "small"])
-
-
 def test_a_large_state_hides_no_small_one():
-    """The slope of a - x^2 at its root is -2 sqrt(a)."""
-    equation = two()
+    """The slope of A - x^2 at its root is -2 sqrt(A)."""
+    equation = SIZES
     system = fc.delay.linearize(equation, at=[1e10, 1.0])
     assert system.A0[1, 1] == pytest.approx(-2 * np.sqrt(2), rel=1e-12)
     found = fc.delay.equilibria(equation, {"big": (0, 2e10), "small": (0, 3)})
     assert found == pytest.approx(np.array([[1e10, np.sqrt(2)]]), rel=1e-12)
-    charted = fc.delay.chart(equation, {"a": [1.0, 2.0, 3.0]}, at=[1e10, 1.4])
+    charted = fc.delay.chart(equation, {"A": [1.0, 2.0, 3.0]}, at=[1e10, 1.4])
     assert charted["state_small"].values == pytest.approx(np.sqrt([1.0, 2.0, 3.0]), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_laser_in_si():
     """1e24 carriers and a field of 1: N = 1e24 and E^2 = P - 1 in closed form."""
-    laser = Equation(
-        lambda t, x, past, p: [1e24 * p.P - x[0] * (1 + x[1] ** 2), 50 * past[0][1] * (x[0] / 1e24 - 1)],
-        ["tau"],
-        {"P": 2.0, "tau": 1.0},
-        states=["N", "E"],
-    )
-    found = fc.delay.equilibria(laser, {"N": (0, 3e24), "E": (0.1, 3)})
+    found = fc.delay.equilibria(LASER, {"N": (0, 3e24), "E": (0.1, 3)})
     assert found == pytest.approx(np.array([[1e24, 1.0]]), rel=1e-9)
-    charted = fc.delay.chart(laser, {"P": [1.5, 2.0, 3.0]}, at=[1e24, 1.0])
+    charted = fc.delay.chart(LASER, {"P": [1.5, 2.0, 3.0]}, at=[1e24, 1.0])
     assert charted["state_E"].values == pytest.approx(np.sqrt([0.5, 1.0, 2.0]), rel=1e-9)
 
 
 def test_a_continuum_is_told():
     """A -> B keeps A + B: every (0, b) is an equilibrium."""
-    exchange = Equation(lambda t, x, past, p: [-past[0][0], past[0][0]], [1.0], states=["a", "b"])
     with pytest.raises(fc.InputError, match=r"next to each other .a symmetry, or a sum that the equation keeps."):
-        fc.delay.equilibria(exchange, (0, 1))
+        fc.delay.equilibria(EXCHANGE, (0, 1))
     with pytest.raises(fc.InputError, match=r"next to each other .*\(0, 0.1\) and \(0, -0.1\) among them"):
-        fc.delay.roots(exchange)
+        fc.delay.roots(EXCHANGE)
     with pytest.raises(fc.InputError, match=r"\(0.3, 1\) is none itself"):
-        fc.delay.linearize(exchange, at=[0.3, 1.0])
+        fc.delay.linearize(EXCHANGE, at=[0.3, 1.0])
     # At one of them, named, there is a linear part.
-    assert fc.delay.linearize(exchange, at=[0.0, 1.0]).A[0] == pytest.approx(np.array([[-1.0, 0.0], [1.0, 0.0]]))
+    assert fc.delay.linearize(EXCHANGE, at=[0.0, 1.0]).A[0] == pytest.approx(np.array([[-1.0, 0.0], [1.0, 0.0]]))
 
 
 def test_several_equilibria_are_told_apart():
@@ -61,9 +51,8 @@ def test_several_equilibria_are_told_apart():
     with pytest.raises(fc.InputError, match=r"several equilibria, \((\S+)\) and \((?!\1\))") as told:
         fc.delay.roots(equation)
     assert any(number in str(told.value) for number in ("20", "30", "-40"))
-    sine = Equation(lambda t, x, past, p: [-jnp.sin(past[0][0])], [1.0])
     with pytest.raises(fc.InputError, match=r"several equilibria"):
-        fc.delay.roots(sine)
+        fc.delay.roots(SINE)
 
 
 def test_no_equilibrium_is_none():

@@ -8,31 +8,9 @@ from scipy.integrate import solve_ivp
 
 import fluidcc as fc
 from fluidcc.delay import Equation
-from tests.delay.equations import HAYES
+from tests.delay.equations import BUDWORM, CANCELS, HAYES, SIRS, SLOW, SMALL, TOGGLE
 
-# S, I and R, of whom those who recover are susceptible again after a delay: every sum has its own equilibrium.
-SIRS = Equation(
-    lambda t, x, past, p: [
-        -p.b * x[0] * x[1] + p.e * past[0][2],
-        p.b * x[0] * x[1] - p.g * x[1],
-        p.g * x[1] - p.e * past[0][2],
-    ],
-    ["tau"],
-    {"b": 2.0, "g": 0.5, "e": 0.4, "tau": 6.0},
-    states=["S", "I", "R"],
-)
 OF_SUM_1 = [0.25, 1 / 3, 0.75 * 5 / 9]
-# An insect and its predators (Ludwig et al. 1978): the low equilibrium ends at a fold at r = 0.56.
-BUDWORM = Equation(
-    lambda t, x, past, p: [p.r * x[0] * (1 - past[0][0] / 10) - past[0][0] ** 2 / (1 + x[0] ** 2)],
-    ["tau"],
-    {"r": 0.4, "tau": 0.5},
-)
-
-# Large numbers that cancel: x = 1 whatever N is.
-CANCELS = Equation(
-    lambda t, x, past, p: [p.N - x[0], (x[0] - p.N) + 1 - past[0][1] ** 2], [1.0], {"N": 1e8}, states=["n", "x"]
-)
 
 
 def test_one_of_many_is_not_followed_where_it_moves() -> None:
@@ -77,15 +55,13 @@ def test_beyond_a_fold_it_is_lost() -> None:
             fc.delay.crossings(BUDWORM, "r", (0.4, 10.0), at=[0.5], points=points)
 
 
+@pytest.mark.slow
 def test_a_slow_state_is_no_kept_sum() -> None:
     """Beside a gain of 1e4 it grows by 1e-4."""
-    two = Equation(
-        lambda t, x, past, p: [-1e4 * past[0][0], p.e * x[1]], ["tau"], {"tau": 1e-4, "e": 1e-4}, states=["x", "y"]
-    )
-    assert not fc.delay.chart(two, {"tau": [1e-5, 5e-5, 1e-4]}, at=[0, 0]).dataset["stable"].any()
-    (zero,) = fc.delay.crossings(two, "e", (-1e-4, 2.2e-4), at=[0, 0])
+    assert not fc.delay.chart(SLOW, {"tau": [1e-5, 5e-5, 1e-4]}, at=[0, 0]).dataset["stable"].any()
+    (zero,) = fc.delay.crossings(SLOW, "e", (-1e-4, 2.2e-4), at=[0, 0])
     assert (zero.value, zero.kind) == (pytest.approx(0, abs=1e-15), "zero")
-    assert fc.delay.critical_delay(two, "tau", at=[0, 0]).state == "unstable"
+    assert fc.delay.critical_delay(SLOW, "tau", at=[0, 0]).state == "unstable"
 
 
 @pytest.mark.parametrize("k", [1e-10, 1.0, 1e10])
@@ -97,26 +73,23 @@ def test_a_slow_oscillation_is_a_hopf_point(k: float) -> None:
 
 @pytest.mark.parametrize("large", [1e8, 1e10, 1e16])
 def test_large_numbers_that_cancel_blur_nothing(large: float) -> None:
-    two = CANCELS.at(N=large)
+    two = CANCELS.at(M=large)
     assert fc.delay.equilibria(two, {"n": (0, 2 * large), "x": (0.1, 3)}) == pytest.approx(np.array([[large, 1.0]]))
     assert fc.delay.linearize(two, at=[large, 1.5]).A[0, 1, 1] == pytest.approx(-2, rel=1e-12)
 
 
 def test_small_ones_are_two_in_a_large_box() -> None:
-    two = Equation(lambda t, x, past, p: [1e9 - x[0], 2 - (past[0][1] * 1e9) ** 2], [1.0], states=["large", "small"])
-    found = fc.delay.equilibria(two, (-1e10, 1e10))
+    found = fc.delay.equilibria(SMALL, (-1e10, 1e10))
     assert found[:, 1] * 1e9 == pytest.approx(np.sqrt(2) * np.array([-1, 1]))
 
 
 def test_states_that_differ_are_looked_for_too() -> None:
     """A switch of two genes: (2, 2) is one of three."""
-    toggle = Equation(
-        lambda t, x, past, p: [10 / (1 + past[0][1 - i] ** 2) - x[i] for i in (0, 1)], [1.0], states=["u", "v"]
-    )
     with pytest.raises(fc.InputError, match="there are several equilibria"):
-        fc.delay.abscissa(toggle)
+        fc.delay.abscissa(TOGGLE)
 
 
+@pytest.mark.slow
 def test_a_lag_that_is_elsewhere_too() -> None:
     both = Equation(lambda t, x, past, p: [-past[0][0] - past[1][0]], ["tau", lambda x, p: 2 * p.tau], {"tau": 0.1})
     with pytest.raises(fc.InputError, match=r"tau is in the function too, or in another lag; use fluidcc.delay.cross"):

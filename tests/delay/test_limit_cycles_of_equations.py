@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from tests.delay.equations import BLOOD, PEOPLE
+from tests.delay.equations import BLOOD, HARD, PEOPLE, POLAR, SINE
 
 EXACT = 1e-8  # relative, of cycles in closed form
 INTEGRATED = 1e-5  # of period and amplitude, relative: the integration's own error, which is asserted
@@ -30,16 +30,7 @@ def ikeda(t, x, past, p):
     return [-x[0] + 2 * jnp.sin(past[0][0] - jnp.pi / 3)]
 
 
-def polar(t, x, past, p):
-    square = x[0] ** 2 + x[1] ** 2
-    gain = p.mu + square - square**2
-    return [gain * x[0] - x[1], gain * x[1] + x[0]]
-
-
 VALVE = fc.delay.Equation(oscillator, [1.0], {"mu": 1.0}, states=["x", "v"])
-HARD = fc.delay.Equation(
-    lambda t, x, past, p: [-p.a * past[0][0] - past[0][0] ** 3 + p.c * past[0][0] ** 5], [1.0], {"a": 1.5, "c": 0.0}
-)
 A, W0, K = 0.5, 1.3, 0.4
 
 
@@ -136,7 +127,7 @@ def test_against_integration():
         assert cycle.amplitude["x"] == pytest.approx(amplitude, rel=INTEGRATED)
 
 
-@pytest.mark.parametrize("r", [2.5, 5.0])
+@pytest.mark.parametrize("r", [2.5, pytest.param(5.0, marks=pytest.mark.slow)])
 def test_pulses(r):
     """In logarithms for the other integrator; at r = 5, x falls to 1e-60 between pulses."""
     cycle = fc.delay.limit_cycle(PEOPLE.at(r=r), past=[0.5], until=200.0)
@@ -272,18 +263,20 @@ def test_a_branch_that_turns_back():
     assert large.amplitude["x"] > 3
 
 
+@pytest.mark.slow
 def test_a_branch_that_turns_back_within_a_step():
     """r' = (mu + r^2 - r^4) r: born at 0 towards mu < 0, it turns at -1/4, where a step ends that bent towards it."""
-    back = fc.delay.Equation(polar, [1.0], {"mu": 0.1}, states=["x", "y"])
+    back = POLAR
     hopf = fc.delay.crossings(back, "mu", (-1.0, 1.0), at=[0, 0])[0]
     cycle = fc.delay.limit_cycle(back, near=hopf)
     assert cycle.amplitude["x"] == pytest.approx(2 * math.sqrt((1 + math.sqrt(1.4)) / 2), rel=EXACT)
     assert cycle.attracts
 
 
+@pytest.mark.slow
 def test_cycles_with_many_multipliers_beyond_1():
     """x' = -k sin x(t - 1): of period 4/(4i + 1) from the i-th Hopf point, where i pairs of roots grow already."""
-    sine = fc.delay.Equation(lambda t, x, past, p: [-p.k * jnp.sin(past[0][0])], [1.0], {"k": 1.0})
+    sine = SINE
     crossings = fc.delay.crossings(sine, "k", (0.5, 35.0), at=[0])
     for i in (3, 5):
         cycle = fc.delay.limit_cycle(sine.at(k=crossings[i].value + 0.3), near=crossings[i])
@@ -347,7 +340,7 @@ def test_what_is_refused():
         fc.delay.limit_cycle("e", past=[1.0])  # pyright: ignore[reportArgumentType]
     (hopf, *_) = fc.delay.crossings(BLOOD, "tau", (1, 10), at=[1.0])
     for equation, near, words in [
-        (PEOPLE, hopf, "a crossing of another equation"),
+        (VALVE, hopf, "a crossing of another equation"),
         (BLOOD.at(n=9.0), hopf, "no root of this equation is on the axis"),
         (BLOOD.at(tau=hopf.value), hopf, "has no size yet"),
         (BLOOD, dataclasses.replace, "give a crossing"),

@@ -8,14 +8,14 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from tests.delay.equations import BLOOD, HAYES, PEOPLE
+from tests.delay.equations import BLOOD, DUFFING, FLIES, HAYES, PEOPLE
 
 PUBLISHED = 1e-4  # the issue's
 EXACT = 1e-9  # of values in closed form, relative
 
 
 def first(equation, parameter, between, at=None, place=0):
-    found = [c for c in fc.delay.crossings(equation, parameter, between, at=at) if c.kind == "hopf"]
+    found = [c for c in fc.delay.crossings(equation, parameter, between, at=at, points=60) if c.kind == "hopf"]
     return found[place]
 
 
@@ -51,29 +51,19 @@ def test_mackey_glass():
     assert first(fast, "n", (3, 9), at=[1.0]).value == pytest.approx((1 - slope) / 0.5, rel=EXACT)
 
 
+@pytest.mark.slow
 def test_nicholsons_blowflies():
     """tau = arccos(1 / (1 - ln(P/d))) / (d sqrt((ln(P/d) - 1)^2 - 1)) (Gurney, Blythe and Nisbet, Nature 1980)."""
-    flies = fc.delay.Equation(
-        lambda t, x, past, p: [p.P * past[0][0] * jnp.exp(-past[0][0]) - p.d * x[0]],
-        ["tau"],
-        {"P": 8.0, "d": 0.6, "tau": 1.0},
-    )
     steep = 1 - np.log(8.0 / 0.6)
     expected = np.arccos(1 / steep) / (0.6 * np.sqrt(steep**2 - 1))
-    assert first(flies, "tau", (0, 20), at=[np.log(8.0 / 0.6)]).value == pytest.approx(expected, rel=EXACT)
+    assert first(FLIES, "tau", (0, 20), at=[np.log(8.0 / 0.6)]).value == pytest.approx(expected, rel=EXACT)
 
 
 def test_delayed_duffing():
     """x'' + c x' + w0^2 x + e x^3 = k x(t - tau): (w0^2 - w^2)^2 + (c w)^2 = k^2 gives w, and arg the delays, which
     destabilise and stabilise in turn (Hsu and Bhatt, J. Appl. Mech. 1966)."""
     c, k = 0.1, 0.5
-    duffing = fc.delay.Equation(
-        lambda t, x, past, p: [x[1], -p.c * x[1] - x[0] - p.e * x[0] ** 3 + p.k * past[0][0]],
-        ["tau"],
-        {"c": c, "e": 0.3, "k": k, "tau": 0.0},
-        states=["x", "v"],
-    )
-    found = fc.delay.crossings(duffing, "tau", (0, 14), at=[0, 0])
+    found = fc.delay.crossings(DUFFING, "tau", (0, 14), at=[0, 0], points=60)
     squares = np.roots([1, c**2 - 2, 1 - k**2])
     expected = sorted(
         (float(tau), float(w), way)
@@ -128,6 +118,7 @@ def test_two_neurons():
     assert (point.value, point.frequency) == pytest.approx((0.8071, 0.7820), abs=PUBLISHED)
 
 
+@pytest.mark.slow
 def test_two_state_dependent_lags():
     """Humphries et al. (DCDS 32, 2012): lags frozen at x = 0, gamma + sum k e^(-i w a) = -i w."""
     gamma, a1, a2, k2 = 4.75, 1.3, 6.0, 2.0

@@ -8,49 +8,33 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from tests.delay.equations import HAYES
+from tests.delay.equations import EXCHANGE, HAYES, SIR
 
 Equation = fc.delay.Equation
 EXACT = 1e-9
 
 
-def exchange():
-    """A -> B: the sum stays."""
-    return Equation(
-        lambda t, x, past, p: [-p.k * past[0][0], p.k * past[0][0]],
-        ["tau"],
-        {"k": 1.0, "tau": 1.0},
-        states=["a", "b"],
-    )
-
-
 def test_an_epidemic():
     """S, I, R: the sum stays, and so does S without the ill; I grows from b S = g on."""
-    sir = Equation(
-        lambda t, x, past, p: [-p.b * x[0] * past[0][1], p.b * x[0] * past[0][1] - p.g * x[1], p.g * x[1]],
-        ["tau"],
-        {"b": 0.5, "g": 0.2, "tau": 2.0},
-        states=["S", "I", "R"],
-    )
     at = [0.3, 0.0, 0.7]
-    for points in (3, 200):
-        (point,) = fc.delay.crossings(sir, "b", (0.1, 1.0), at=at, points=points)
+    for points in (3, 40):
+        (point,) = fc.delay.crossings(SIR, "b", (0.1, 1.0), at=at, points=points)
         assert (point.value, point.kind, point.unstable) == (pytest.approx(2 / 3, rel=EXACT), "zero", 1)
-    assert fc.delay.crossings(sir, "tau", (0.1, 10.0), at=at, points=20) == []
-    least = fc.delay.critical_delay(sir, "tau", at=at)
+    assert fc.delay.crossings(SIR, "tau", (0.1, 10.0), at=at, points=20) == []
+    least = fc.delay.critical_delay(SIR, "tau", at=at)
     assert (least.delay, least.state) == (np.inf, "never; left out: 2 roots at 0 for every lag")
 
 
 @pytest.mark.slow
 def test_an_exchange():
     """pi/2, and with 2 pi more: of the one root that moves."""
-    found = fc.delay.crossings(exchange(), "tau", (0.1, 10), at=[0.0, 1.0], points=40)
+    found = fc.delay.crossings(EXCHANGE, "tau", (0.1, 10), at=[0.0, 1.0], points=40)
     assert [c.value for c in found] == pytest.approx([np.pi / 2, 5 * np.pi / 2], rel=EXACT)
     assert [c.kind for c in found] == ["hopf", "hopf"]
-    least = fc.delay.critical_delay(exchange(), "tau", at=[0.0, 1.0])
+    least = fc.delay.critical_delay(EXCHANGE, "tau", at=[0.0, 1.0])
     assert least.delay == pytest.approx(np.pi / 2, rel=EXACT)
     assert least.state == "ok; left out: 1 root at 0 for every lag"
-    charted = fc.delay.chart(exchange(), {"tau": np.linspace(0.1, 3.0, 30)}, at=[0.0, 1.0])
+    charted = fc.delay.chart(EXCHANGE, {"tau": np.linspace(0.1, 3.0, 30)}, at=[0.0, 1.0])
     assert charted.dataset.attrs["roots_at_0"] == 1
     assert (charted["stable"] == (charted["tau"] < np.pi / 2)).all()
     assert ((charted["root"] < 0) == (charted["tau"] < np.pi / 2)).all()

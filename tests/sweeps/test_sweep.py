@@ -190,9 +190,10 @@ def test_branching_on_a_swept_value_is_explained():
 
 
 def test_errors_of_the_step_are_reported_and_shrink_with_it():
+    over = {"kmin": ["5KB", "10KB", "20KB"], "g": ["1/256", "1/64"]}
     errors = []
     for dt in ("1us", "0.5us"):
-        attrs = fc.sweep(make, OVER, until=UNTIL, window=("0s", UNTIL), dt=dt).dataset.attrs
+        attrs = fc.sweep(make, over, until=UNTIL, window=("0s", UNTIL), dt=dt).dataset.attrs
         errors.append((attrs["discretisation_error.queue_rel"], attrs["discretisation_error.rate_rel"]))
     assert all(0 < fine < coarse < 0.05 for coarse, fine in zip(*errors, strict=True))
 

@@ -45,6 +45,7 @@ class _Step(NamedTuple):
     x: Array
     length: Array  # (points,) [s]
     speed: Array  # (points,) [1/s]
+    last: Array  # of the last steps, how many are done
 
 
 def jacobian(function: Callable[[Array], Array], at: Array) -> Array:
@@ -149,34 +150,29 @@ def solve_equilibrium(states: States, x: Array) -> FixedPoint:
         new = states.projected(x + share * step * s)
         return jnp.where(jnp.isfinite(new).all(axis=0), new, x)
 
-    def again(at: _Step) -> Array:
-        return (at.number < _STEPS) & jnp.any(at.speed * shortest > _SETTLED)
+    def searches(at: _Step) -> Array:
+        return (at.number < _STEPS) & jnp.any(at.speed * shortest > _SETTLED) & (at.last == 0)
 
     def once(at: _Step) -> _Step:
-        new = move(at.x, at.length)
+        # The last steps too, in the same loop: what a step is in the program takes long to compile.
+        last = ~searches(at)
+        new = move(at.x, jnp.where(last, 1e6, at.length))
         after = speed(new)
         worse, done = ~jnp.isfinite(after), at.speed * shortest <= _SETTLED
         falls = after < at.speed
         longer = at.length * jnp.where(falls, jnp.minimum(at.speed / jnp.maximum(after, 1e-300), _GROWTH), 0.5)
         # No shorter than moves the fastest state well, so that a long way is not crept.
         length = jnp.where(worse, 0.1 * at.length, jnp.maximum(longer, _LEAST_MOVE / jnp.maximum(after, 1e-300)))
-        keep = worse | done
+        keep = jnp.where(last, ~falls, worse | done)
         return _Step(
             at.number + 1,
             jnp.where(keep, at.x, new),
             jnp.where(done, at.length, length),
             jnp.where(keep, at.speed, after),
+            at.last + last,
         )
 
     fastest = speed(x)
-    at = _Step(jnp.int32(0), x, _LEAST_MOVE / jnp.maximum(fastest, 1e-300), fastest)
-    at = lax.while_loop(again, once, at)
-
-    def last(_: int, at: tuple[Array, Array]) -> tuple[Array, Array]:
-        new = move(at[0], 1e6 * jnp.ones_like(at[1]))
-        after = speed(new)
-        better = after < at[1]
-        return jnp.where(better, new, at[0]), jnp.where(better, after, at[1])
-
-    x, end = lax.fori_loop(0, _LAST_STEPS, last, (at.x, at.speed))
-    return F.judged(x, end)
+    at = _Step(jnp.int32(0), x, _LEAST_MOVE / jnp.maximum(fastest, 1e-300), fastest, jnp.int32(0))
+    at = lax.while_loop(lambda at: at.last < _LAST_STEPS, once, at)
+    return F.judged(at.x, at.speed)

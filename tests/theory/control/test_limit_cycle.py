@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -123,6 +124,7 @@ def test_neither_the_window_nor_an_output_grid_matters() -> None:
         assert queue["max"] - queue["min"] == pytest.approx(short.peak_to_peak, rel=STEP)
 
 
+@functools.cache
 def beyond(excess: float) -> tuple[fc.LimitCycle, float]:
     """The cycle of two flows beyond their critical delay, and the period of the root there."""
     margin = fc.stability(fc.incast(1, multiplicity=2))
@@ -133,6 +135,7 @@ def beyond(excess: float) -> tuple[fc.LimitCycle, float]:
     return fc.limit_cycle(scenario, window="50ms", until="8s", **QUICK), 2 * math.pi / frequency
 
 
+@pytest.mark.slow
 def test_the_period_of_a_small_cycle_is_that_of_the_crossing_root() -> None:
     """1 % beyond the critical delay it is within 3 % of 2 pi over the root's frequency on the axis.
 

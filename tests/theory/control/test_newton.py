@@ -38,7 +38,7 @@ def random_network(seed: int) -> Scenario:
     return Scenario(links, flows)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 2, 3))])
 def test_networks_of_dcqcn_rest_where_their_markings_say(seed: int) -> None:
     """Two solvers without a line in common: queues and rates to 1e-8, from every start that gets there."""
     scenario = random_network(seed)
@@ -102,10 +102,10 @@ def test_a_batch_is_its_points() -> None:
     "scenario",
     [
         pytest.param(fc.incast(2, marking=fc.RED("40KB", "40KB", 1.0)), marks=pytest.mark.slow),
-        fc.incast(4, rate="10Gbps", scheme=fc.TIMELY()),
-        fc.incast(80, rate="10Gbps", scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
+        fc.incast(1, multiplicity=4, rate="10Gbps", scheme=fc.TIMELY()),
+        fc.incast(1, rate="10Gbps", multiplicity=80, scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
         fc.incast(1, rate="10Gbps", multiplicity=73, scheme=dataclasses.replace(PATCHED, thresholds="queueing")),
-        fc.incast(16, rate="100Gbps", scheme=fc.HPCC(form="rate", rate_ai="1Gbps", u_queue=False)),
+        fc.incast(1, multiplicity=16, rate="100Gbps", scheme=fc.HPCC(form="rate", rate_ai="1Gbps", u_queue=False)),
     ],
     ids=[
         "step marking",

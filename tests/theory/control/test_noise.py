@@ -113,6 +113,7 @@ def test_classes_add_their_noise() -> None:
     assert found.queue_std_bytes == pytest.approx(fc.stability(scenario).queue_std_bytes, rel=5e-4)
 
 
+@pytest.mark.slow
 def test_the_hybrid_is_as_noisy_as_predicted() -> None:
     """32 flows, an equilibrium 3.5 predicted deviations above an empty queue: within 25 %, stated before it was run.
 

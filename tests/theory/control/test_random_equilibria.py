@@ -1,9 +1,7 @@
 """Equilibria of random DCQCN settings: on the right-hand side, and by runs beside them; bounds in the script."""
 
-import numpy as np
 import pytest
 
-from benchmarks import dcqcn_equilibria as script
 from benchmarks.dcqcn_equilibria import LEAVES, STAYS, STILL, cases, distances, settings
 
 
@@ -15,17 +13,6 @@ def check(count: int, seed: int) -> None:
     assert {case.stable for case in tried} == {True, False}
     for case, end in zip(tried, distances(tried), strict=True):
         assert end < STAYS if case.stable else end > LEAVES, (case.root, end, case.scenario)
-
-
-def test_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs of the fastest only, in one batch."""
-    monkeypatch.setattr(script, "_BATCH", 4)
-    found = cases(settings(6, 1))
-    assert max(case.moved for case in found) < STILL
-    fast = sorted((case for case in found if case.counts), key=lambda case: -abs(case.root.real))[:4]
-    for case, end in zip(fast, distances(fast), strict=True):
-        assert end < STAYS if case.stable else end > LEAVES, (case.root, end, case.scenario)
-    assert np.isfinite([case.root for case in fast]).all()
 
 
 @pytest.mark.slow

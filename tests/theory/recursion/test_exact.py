@@ -46,7 +46,7 @@ def over_links(A, values, pick):
 
 
 @given(problems())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_lemma_and_the_bound_in_its_place(problem):
     """(i), (ii), the full link, and 1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1); rates have any numerators."""
     A, C, R0 = problem
@@ -62,7 +62,7 @@ def test_lemma_and_the_bound_in_its_place(problem):
 
 
 @given(problems())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_a_link_beside_settled_paths_fills_at_its_rate(problem):
     """1/x - 1/x* falls by F/C a step, exactly, while the paths that end elsewhere send F and x ends there."""
     A, C, R0 = problem
@@ -82,7 +82,7 @@ def test_a_link_beside_settled_paths_fills_at_its_rate(problem):
 
 
 @given(problems())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_limit_fills_a_link_of_every_path(problem):
     """`limit` is exact: where the bottlenecks stay, feasible, with a full link on every path."""
     A, C, R0 = problem
@@ -96,7 +96,7 @@ def test_the_limit_fills_a_link_of_every_path(problem):
 
 
 @given(problems())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_repair_ends_in_time_at_a_pareto_optimum(problem):
     A, C, R0 = problem
     run = residual(A, C, R0, exact=True)
@@ -161,7 +161,7 @@ def fixed_points(draw):
 
 
 @given(fixed_points())
-@settings(max_examples=150)
+@settings(max_examples=50)
 @pytest.mark.slow
 def test_equilibrium_of_the_additive_increase(fixed_point):
     """R = a/(1 - Ut/U) is at equilibrium, exactly; ordered as A.3 says; below full if a < R_(1)(1 - Ut); and the
@@ -184,7 +184,7 @@ def test_equilibrium_of_the_additive_increase(fixed_point):
 
 
 @given(fixed_points(), st.sampled_from([1, 2, 4]), st.data())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_registers_at_rest_are_alpha_fair(fixed_point, n, data):
     """(7) with alpha = 1/n: R^-alpha is the sum of the links' prices, so no feasible rates R' do better, exactly.
 

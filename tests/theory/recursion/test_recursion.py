@@ -70,7 +70,7 @@ def test_one_link_beside_a_frozen_load(frozen, room, start):
 
 
 @given(problems())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_true_parts_of_the_lemma(problem):
     A, C, R0 = problem
     run = pareto(A, C, R0, steps=5, exact=True)
@@ -86,7 +86,7 @@ def test_true_parts_of_the_lemma(problem):
 
 
 @given(problems(SHAPES))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_limit_is_approached_at_the_asymptotic_rate_and_pareto_optimal(problem):
     A, C, R0 = problem
     run = pareto(A, C, R0, steps=300)
@@ -104,7 +104,7 @@ def test_measured_ratio_of_gaps_is_the_asymptotic_rate():
 
 
 @given(problems())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_residual_capacity_keeps_the_promise(problem):
     A, C, R0 = problem
     run = residual(A, C, R0, exact=True)
@@ -129,7 +129,7 @@ def test_finite_runs_say_so():
 
 
 @given(problems(SHAPES))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_floats_judge_as_fractions_do(problem):
     exact, floats = (pareto(*problem, steps=8, exact=flag) for flag in (True, False))
     if exact.asymptotic_rate > 0.01 or exact.settled_after is not None:
