@@ -133,7 +133,7 @@ def test_quick_adapt() -> None:
 
 
 @pytest.mark.parametrize("engine", ["fluid", "packet"])
-@pytest.mark.parametrize("flows", [2, 16, 64])
+@pytest.mark.parametrize("flows", [2, 16, pytest.param(64, marks=pytest.mark.slow)])
 def test_the_delay_settles_where_cuts_take_what_eta_gives(engine: str, flows: int) -> None:
     """With all packets marked at the target: gamma (d - target)/d W = eta, W = C (T + d)/N.
 

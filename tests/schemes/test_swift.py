@@ -265,7 +265,7 @@ def test_the_target_is_the_closed_form(closed: Any) -> None:
             assert target[i + 1, j] == pytest.approx(closed.target(p, TARGET, window[i + 1, j]), rel=1e-6)
 
 
-@pytest.mark.parametrize("flows", [2, 8, 16])
+@pytest.mark.parametrize("flows", [2, 8, pytest.param(16, marks=pytest.mark.slow)])
 def test_the_fluid_rests_at_the_root_of_the_cubic(flows: int, closed: Any) -> None:
     """Windows go up by ai in the round trip before the delay is observed: within 2 ai, and 0.1 %."""
     options = {"rate_ai": "50Mbps", **SCALED}
@@ -298,7 +298,7 @@ def test_without_scaling_the_delay_is_the_target(ai: float, extra: dict[str, Any
 
 
 @pytest.mark.parametrize("scaling", [SCALED, PLAIN], ids=["scaled", "plain"])
-@pytest.mark.parametrize("flows", [2, 8, 16])
+@pytest.mark.parametrize("flows", [2, 8, pytest.param(16, marks=pytest.mark.slow)])
 def test_incasts_are_as_in_packets(flows: int, scaling: dict[str, Any]) -> None:
     """Mean queue within N (ai + 1/2) packets: a round trip's increase, and windows of whole packets.
 

@@ -270,7 +270,8 @@ def swept(scheme: Any, **values: Any) -> fc.Scenario:
     return fc.incast(4, rate="100Gbps", scheme=scheme(vai=True, **values), stagger="20us")
 
 
-@pytest.mark.parametrize("scheme", [fc.HPCC, pytest.param(fc.Swift, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", [fc.HPCC, fc.Swift])
 def test_nothing_recompiles_per_value(scheme: Any) -> None:
     """Numbers of the mechanisms are values, not shapes; a point of a sweep is the single run."""
 
