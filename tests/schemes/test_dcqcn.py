@@ -82,7 +82,6 @@ def test_fixed_point_of_eight() -> None:
     assert found["rate_bytes_per_s"] / GBPS == pytest.approx(5, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_a_class_of_eight_is_eight_flows() -> None:
     assert fixed_point(8)["queue_bytes"] == pytest.approx(
         fc.equilibrium(fc.incast(8)).as_dict()["queue_bytes"], rel=1e-12

@@ -370,7 +370,6 @@ def test_scaling_must_have_a_range(engine: str) -> None:
         fc.simulate(of(2, fs_min=60.0, fs_max=50.0), "100us", engine=engine)
 
 
-@pytest.mark.slow
 def test_a_bad_point_leaves_its_neighbours_alone() -> None:
     def make(fs_min: Any) -> Any:
         return of(2, fs_min=fs_min, fs_max=50.0)
