@@ -137,6 +137,7 @@ def test_nic(tmp_path, nic, what, expected):
     assert severity(fc.audit(*edited(tmp_path, nic=nic), packets=0), what) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("short")
 def test_too_many_flows_have_no_fixed_point():
     found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=300, packets=0)
