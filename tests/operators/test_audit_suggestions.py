@@ -649,7 +649,7 @@ def cases() -> Iterator[Any]:
         yield pytest.param(case, id=f"{case.kind}{', ' if case.name else ''}{case.name}", marks=marks)
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", [*cases()])
 def test_a_finding_comes_and_its_suggestion_cures_it(case: Case, ask: Callable[[Files], Any]) -> None:
     audit = ask(case.raises)
     (finding,) = found_in(audit, case.kind)
@@ -667,7 +667,7 @@ def test_a_finding_comes_and_its_suggestion_cures_it(case: Case, ask: Callable[[
         assert not [each for each in new if each.severity == "bad"]
 
 
-@pytest.mark.parametrize("case", cases())
+@pytest.mark.parametrize("case", [*cases()])
 def test_the_nearest_setting_that_is_fine_raises_nothing(case: Case, ask: Callable[[Files], Any]) -> None:
     assert not found_in(ask(case.spares), case.kind)
 
