@@ -186,8 +186,8 @@ ORDERS = {"heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
 def test_orders_of_convergence(method: str) -> None:
     """2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
 
-    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By a quarter of
-    5 us against steps of 0.3125 us; the mean of the two orders within 0.2 and 0.3. Where in a step q'' jumps changes
+    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By
+    5 us and 1.25 us against steps of 0.3125 us; the orders within 0.2 and 0.3. Where in a step q'' jumps changes
     what is left of RK4's errors, some 1e-10 here: 2.7 was asked for before that was seen, and 2.66 found.
     """
     scheme = with_(PATCHED, thresholds="rtt", t_low="25us", feedback_delay="30us")

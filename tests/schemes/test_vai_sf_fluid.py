@@ -270,8 +270,7 @@ def swept(scheme: Any, **values: Any) -> fc.Scenario:
     return fc.incast(4, rate="100Gbps", scheme=scheme(vai=True, **values), stagger="20us")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", [fc.HPCC, fc.Swift])
+@pytest.mark.parametrize("scheme", [fc.HPCC, pytest.param(fc.Swift, marks=pytest.mark.slow)])
 def test_nothing_recompiles_per_value(scheme: Any) -> None:
     """Numbers of the mechanisms are values, not shapes; a point of a sweep is the single run."""
 
