@@ -633,7 +633,12 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Files], 
         for module in ("behaviour", "last_word"):
             patch.setattr(f"fluidcc.operators.{module}.OPENS", "25ms")
             patch.setattr(f"fluidcc.operators.{module}.CLOSES", "50ms")
-        for module, function in (("audit", equilibrium), ("audit", reach), ("behaviour", simulate)):
+        for module, function in (
+            ("audit", equilibrium),
+            ("audit", reach),
+            ("behaviour", simulate),
+            ("checks", equilibrium),
+        ):
             patch.setattr(f"fluidcc.operators.{module}.{function.__name__}", remembered(function))
         yield call
 
