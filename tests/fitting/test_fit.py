@@ -40,9 +40,8 @@ def of_ns3(w_ai: int, runs: int) -> Any:
     return fc.fit(trace, hpcc, {"w_ai": ("5B", "500B")}, engine="packet", window="0.4ms:1.6ms", runs=runs)
 
 
-@pytest.mark.slow
 def test_hpccs_increase_from_an_independent_simulator() -> None:
-    found = of_ns3(80, 100)
+    found = of_ns3(80, 60)
     assert found.engine == "packet"
     assert found.identifiable == {"w_ai": True}
     each = found.estimate["w_ai"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import fluidcc as fc
+from fluidcc.operators import behaviour
 from fluidcc.operators.checks import ecn_bound
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -24,6 +25,14 @@ def edited(tmp_path, change=None, nic=None):
         text = "\n".join(lines)
     settings.write_text(text)
     return switch, settings
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Make runs short, for findings that do not depend on them."""
+    monkeypatch.setattr(behaviour, "SEEDS", 1)
+    monkeypatch.setattr(behaviour, "OPENS", "2.5ms")
+    monkeypatch.setattr(behaviour, "CLOSES", "5ms")
 
 
 def severity(found, what):
@@ -75,13 +84,14 @@ def test_a_fixed_point_that_is_reached_says_so(tmp_path):
         }
 
     quiet = {"RPG_TIME_RESET_P1": 55, "RPG_BYTE_RESET_P1": 0, "DCE_TCP_RTT_P1": 55, "MIN_TIME_BETWEEN_CNPS_P1": 50}
-    found = fc.audit(*edited(tmp_path, mild, quiet), port="Ethernet0")
+    found = fc.audit(*edited(tmp_path, mild, quiet), port="Ethernet0", packets=0)
     document = found.as_dict()
     assert document["stability"]["stable"] is True
     assert document["equilibrium"]["reached_from_line_rate"] is True
     assert "a start at line rate reaches it" in next(f.why for f in found.findings if f.what == "a fixed point exists")
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
     ("change", "what", "expected"),
     [
@@ -94,22 +104,26 @@ def test_a_fixed_point_that_is_reached_says_so(tmp_path):
     ],
 )
 def test_marking(tmp_path, change, what, expected):
-    found = fc.audit(*edited(tmp_path, lambda c: change(c["WRED_PROFILE"]["AZURE_LOSSLESS"])))
+    found = fc.audit(*edited(tmp_path, lambda c: change(c["WRED_PROFILE"]["AZURE_LOSSLESS"])), packets=0)
     assert severity(found, what) == expected
     assert all(f.suggest for f in found.findings if f.severity != "ok")
     assert (found.equilibrium is None) == (expected == "bad")
 
 
+@pytest.mark.usefixtures("short")
 def test_pfc_off(tmp_path):
-    found = fc.audit(*edited(tmp_path, lambda c: c["PORT_QOS_MAP"].clear()))
+    found = fc.audit(*edited(tmp_path, lambda c: c["PORT_QOS_MAP"].clear()), packets=0)
     assert severity(found, "PFC is off") == "warn"
 
 
+@pytest.mark.usefixtures("short")
 def test_one_profile_for_two_speeds(tmp_path):
-    found = fc.audit(*edited(tmp_path, lambda c: c["PORT"]["Ethernet4"].update(speed="25000")))
+    changed = edited(tmp_path, lambda c: c["PORT"]["Ethernet4"].update(speed="25000"))
+    found = fc.audit(*changed, port="Ethernet0", packets=0)
     assert severity(found, "several speeds") == "warn"
 
 
+@pytest.mark.usefixtures("short")
 @pytest.mark.parametrize(
     ("nic", "what", "expected"),
     [
@@ -120,11 +134,13 @@ def test_one_profile_for_two_speeds(tmp_path):
     ],
 )
 def test_nic(tmp_path, nic, what, expected):
-    assert severity(fc.audit(*edited(tmp_path, nic=nic)), what) == expected
+    assert severity(fc.audit(*edited(tmp_path, nic=nic), packets=0), what) == expected
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("short")
 def test_too_many_flows_have_no_fixed_point():
-    found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=300)
+    found = fc.audit(EXAMPLE / "config_db.json", EXAMPLE / "nic.txt", flows=300, packets=0)
     assert severity(found, "no fixed point with 300 flows") == "warn"
     finding = next(f for f in found.findings if "no fixed point" in f.what)
     assert found.reach.from_line_rate is None  # there is nothing to reach
@@ -134,8 +150,9 @@ def test_too_many_flows_have_no_fixed_point():
     assert not above
 
 
+@pytest.mark.usefixtures("short")
 def test_without_a_nic_the_defaults_are_taken():
-    found = fc.audit(EXAMPLE / "config_db.json")
+    found = fc.audit(EXAMPLE / "config_db.json", packets=0)
     assert severity(found, "no NIC settings") == "warn"
     assert found.scheme.timer == pytest.approx(300e-6)
 
@@ -159,6 +176,7 @@ def test_packets_say_what_the_hybrid_says_of_the_sample(sample):
     assert severity(sample, "packets say so too") == "ok"
 
 
+@pytest.mark.usefixtures("short")
 def test_a_longer_round_trip_has_another_yardstick(tmp_path):
     switch, nic = edited(tmp_path)
     found = fc.audit(switch, nic, port="Ethernet0", flows=2, rtt="20us", packets=0)
@@ -170,6 +188,7 @@ def test_a_longer_round_trip_has_another_yardstick(tmp_path):
         fc.audit(switch, nic, rtt="1s")
 
 
+@pytest.mark.usefixtures("short")
 def test_values_for_machines_name_files_and_places(tmp_path):
     switch, nic = edited(tmp_path, nic={"RPG_AI_RATE_P1": "131072"})
     found = fc.audit(switch, nic, port="Ethernet0", flows=2, packets=0).as_dict()["findings"]
@@ -183,6 +202,7 @@ def test_values_for_machines_name_files_and_places(tmp_path):
     assert change == {"file": str(nic), "path": "RPG_AI_RATE", "value": 131071}
 
 
+@pytest.mark.usefixtures("short")
 def test_an_entry_for_several_ports_is_left_to_who_wrote_it(tmp_path):
     def change(config):
         entry = config["PORT_QOS_MAP"].pop("Ethernet0")

@@ -74,7 +74,7 @@ def test_sonic_bytes(path, edits):
     attempt(read_sonic, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(data=st.data())
 def test_sonic_nodes(path, data):
     config = json.loads(RAW)

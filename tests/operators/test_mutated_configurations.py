@@ -105,7 +105,6 @@ def test_a_dozen_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 1200, 100))
-def test_two_hundred_mutations(first: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = [audited(seed, tmp_path, capsys) for seed in range(first, first + 100)]
+def test_a_hundred_mutations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [audited(seed, tmp_path, capsys) for seed in range(1000, 1100)]
     assert 20 <= sum(status == 0 for status in found) <= 95

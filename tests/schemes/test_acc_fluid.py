@@ -234,9 +234,9 @@ def test_the_extension_is_half_of_the_halt() -> None:
 
 @pytest.mark.slow
 def test_halts_converge_with_the_step() -> None:
-    """First order: events fall inside steps. Errors of halt and peak at T/40 to T/320 stay below a step's share."""
+    """First order: events fall inside steps. Errors of halt and peak at T/40 and T/320 stay below a step's share."""
     L = 2 * T + 10 * 1000 / 2 / C
-    for share in (40, 80, 160, 320):
+    for share in (40, 320):
         trace = run(merged(10), 3 * T, dt=T / share, sample_interval=T / 40)
         first = trace["halt_time"].values[:, 0]
         halt, peak = first[first > 0][0], float(trace["queue"].values.max())

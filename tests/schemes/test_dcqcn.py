@@ -82,7 +82,6 @@ def test_fixed_point_of_eight() -> None:
     assert found["rate_bytes_per_s"] / GBPS == pytest.approx(5, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_a_class_of_eight_is_eight_flows() -> None:
     assert fixed_point(8)["queue_bytes"] == pytest.approx(
         fc.equilibrium(fc.incast(8)).as_dict()["queue_bytes"], rel=1e-12
@@ -301,7 +300,6 @@ def test_pmax_is_not_monotone(scheme: DCQCN) -> None:
 # -- oscillation, and where it comes from ---------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_fifteen_flows_cycle() -> None:
     """From line rate, identical flows, 200 ms; the second half is on the cycle."""
     queue = between(run(fc.incast(1, multiplicity=15), "200ms")["queue"].isel(link=0), 0.1, 0.2)
@@ -317,7 +315,6 @@ def amplitude(delay: str, *windows: tuple[float, float]) -> list[float]:
     return [float(np.ptp(between(queue, *window).values)) for window in windows]
 
 
-@pytest.mark.slow
 def test_stability_boundary_of_two_flows() -> None:
     """The critical delay is 85.57 us: growth rates on both sides of it, interpolated to zero."""
     early, late = (0.1, 0.12), (0.28, 0.3)
@@ -331,7 +328,6 @@ def test_stability_boundary_of_two_flows() -> None:
     assert 85.4 + 0.3 * share == pytest.approx(85.57, abs=0.02)
 
 
-@pytest.mark.slow
 def test_either_side_of_the_boundary() -> None:
     windows = (0.1, 0.15), (0.25, 0.3)
     below, above = amplitude("85us", *windows), amplitude("86us", *windows)
@@ -348,7 +344,6 @@ def test_beyond_the_boundary_a_limit_cycle() -> None:
     assert 10 * KB < oscillations[1] < 20 * KB
 
 
-@pytest.mark.slow
 def test_bistability_of_ten_flows() -> None:
     """One equilibrium, two long-run behaviours at the paper's own settings; 200 ms, the second half."""
     found = fixed_point(10)

@@ -33,7 +33,7 @@ def merged(flows: int, step_marking: str = "300KB", until: str = "10ms") -> fc.T
     return fc.simulate(one, until, estimate_error=False)
 
 
-@pytest.mark.parametrize("flows", [8, 16])
+@pytest.mark.parametrize("flows", [8, pytest.param(16, marks=pytest.mark.slow)])
 def test_queue_as_in_packets(flows: int) -> None:
     """Mean within 5 %, standard deviation within 15 %, alpha within 15 %: flows of packets cut nearly together."""
     runs = [merged(flows), fc.simulate(of(flows), "10ms", engine="packet")]

@@ -107,7 +107,6 @@ def test_more_flows_than_packets_keep_a_queue() -> None:
     assert 64 * late.rate.mean() == pytest.approx(CAPACITY, rel=REST)
 
 
-@pytest.mark.slow
 def test_second_flow_converges_to_fairness() -> None:
     trace = fc.simulate(
         incast(2, HPCC(w_ai="800B"), start=["0s", "200us"]), until="2ms", sample_interval="1us", estimate_error=False

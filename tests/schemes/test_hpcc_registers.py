@@ -41,7 +41,6 @@ def test_registers_per_link_are_alpha_fair(alpha: float) -> None:
     assert found / (found[0] + found[1]) == pytest.approx(best, rel=1e-3)
 
 
-@pytest.mark.slow
 def test_one_register_hears_the_largest() -> None:
     """On one link there is nothing to join: the two forms are the same run, bit for bit."""
     runs = [

@@ -6,7 +6,6 @@ Tolerances were set before anything was measured.
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
@@ -186,8 +185,8 @@ ORDERS = {"heun": (1.7, 2.3), "rk4": (2.3, 5.0)}
 def test_orders_of_convergence(method: str) -> None:
     """2, and about 3: at tau' + tau* after the start q'' jumps, at no instant of the grid.
 
-    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By a quarter of
-    5 us against steps of 0.3125 us; the mean of the two orders within 0.2 and 0.3. Where in a step q'' jumps changes
+    Nothing switches: T_low is less than the base RTT, and flows start with the link just full. By
+    5 us and 1.25 us against steps of 0.3125 us; the orders within 0.2 and 0.3. Where in a step q'' jumps changes
     what is left of RK4's errors, some 1e-10 here: 2.7 was asked for before that was seen, and 2.66 found.
     """
     scheme = with_(PATCHED, thresholds="rtt", t_low="25us", feedback_delay="30us")
@@ -237,23 +236,16 @@ def beside(other: Any, hops: bool = False) -> fc.Scenario:
     return fc.Scenario(links=links, flows=(*(fc.Flow(path, each, "10Gbps") for each in other), one, two))
 
 
-@functools.cache
-def timely_alone(dt: float) -> fc.Trace:
-    """Run the two flows of TIMELY."""
-    return run(beside([]), "5ms", dt=dt, sample_interval="10us")
-
-
-@pytest.mark.parametrize(
-    "other", [pytest.param(each, marks=pytest.mark.slow) for each in (fc.HPCC(), fc.DCTCP())], ids=["hpcc", "dctcp"]
-)
-def test_in_a_network_that_counts_bytes(other: Any) -> None:
+@pytest.mark.slow
+def test_in_a_network_that_counts_bytes() -> None:
     """On links of its own as alone, but for rates that stand still in a step there: first order in the step.
 
     1 % of the highest queue at 1 us; half the step, half the difference, to 20 %.
     """
     differences = []
     for dt in (1e-6, 0.5e-6):
-        mixed, alone = run(beside([other, other]), "5ms", dt=dt, sample_interval="10us"), timely_alone(dt)
+        others = ([fc.HPCC(), fc.HPCC()], [])
+        mixed, alone = (run(beside(each), "5ms", dt=dt, sample_interval="10us") for each in others)
         queue = alone["queue"].values[:, 1]
         assert queue.max() > 70e3
         differences.append(np.abs(mixed["queue"].values[:, 1] - queue).max() / queue.max())

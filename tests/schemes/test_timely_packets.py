@@ -122,7 +122,6 @@ def right_roots(flows: int, sampled: bool) -> int:
     return round(float(np.ptp(np.unwrap(np.angle(value))[[0, -1]]) / (2 * np.pi)))
 
 
-@pytest.mark.slow
 def test_packets_rest_with_a_few_more_flows() -> None:
     """Their filter of the gradient has no lag at a completion: of 20 flows the fluid oscillates, packets settle, of
     28 both oscillate.

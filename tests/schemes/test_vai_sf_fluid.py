@@ -288,7 +288,6 @@ def test_nothing_recompiles_per_value(scheme: Any) -> None:
     assert len({round(x, 6) for x in found.ravel().tolist()}) > 2  # they do something
 
 
-@pytest.mark.slow
 def test_samplings_that_are_none_fail_where_they_stand() -> None:
     result = fc.sweep(lambda sampling: swept(fc.HPCC, sampling=sampling), {"sampling": [0, 10, -3, 30]}, **SHORT)
     assert np.isfinite(result["queue_bytes.mean"].values).tolist() == [False, True, False, True]
