@@ -281,9 +281,14 @@ def test_sweep(fluidcc, tmp_path):
     metric = ["--metric", "queue_bytes.max_whole_run", "--subject-to", "utilisation>=0", "--json"]
     (_, least, _), (_, most, _) = fluidcc(*stored, *metric), fluidcc(*stored, *metric, "--maximise")
     assert least["best"]["value"] < most["best"]["value"]
+    assert least["subject_to"] == ["utilisation>=0"]
+    assert least["feasible"] == 4
+    _, text, _ = fluidcc(*stored, "--subject-to", "utilisation>=2")
+    assert "no point keeps utilisation>=2; utilisation from" in " ".join(text.split())
     in_words(fluidcc, *stored)
 
 
+@pytest.mark.slow
 def test_the_best_uses_its_link_and_says_so(fluidcc, tmp_path):
     # Eight flows: pmax 100 % leaves 2.2 KB and uses 96.6 % of the link, 10 % leaves 10.5 KB and uses 99.4 %.
     arguments = ["sweep", "dcqcn", "--flows", 8, "--over", "pmax=1%,10%,100%", "--until", "30ms"]

@@ -73,6 +73,7 @@ def test_queues_utilisation_and_fairness(scenario: fc.Scenario, until: float) ->
         assert agree(ours[name], theirs[name], share, least), (name, ours[name].mean(), theirs[name].mean())
 
 
+@pytest.mark.slow
 def test_the_fluid_is_further_from_packets_than_the_hybrid() -> None:
     """Eight flows at the paper's settings: what the average says of the tail, and of the idle link."""
     ours, theirs = both(fc.incast(8), 0.2)

@@ -46,7 +46,7 @@ def measured(time: Any, queue: Any, halts: Any, rates: Any, capacity: float, mul
     )
 
 
-@pytest.fixture(scope="module", params=["5us", "1us"])
+@pytest.fixture(scope="module", params=["5us", pytest.param("1us", marks=pytest.mark.slow)])
 def fluid(request: Any) -> tuple[str, dict[tuple[str, int], Halt]]:
     """All settings as one batch: flows alike are one class. The parameter is the delay of links at 10 Gb/s."""
     slow = float(request.param[:-2]) * 1e-6
