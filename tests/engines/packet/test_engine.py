@@ -113,20 +113,20 @@ def scenarios(draw: st.DrawFn, lossless: bool = False) -> fc.Scenario:
 def census(sim: layout.Sim) -> int:
     """Data packets in queues and on wires, by walking the lists; checks each port's counts of bytes on the way."""
     found, seen = 0, 0
+    kind, wire, following = (sim.packets[name] for name in ("kind", "wire", "next"))  # quicker than record by record
     for port in sim.ports:
-        for q in range(layout.QUEUES):
-            at, total = port.queues[q].head, 0
+        for q, (head, size) in enumerate(zip(port.queues["head"], port.queues["bytes"], strict=True)):
+            at, total = head, 0
             while at >= 0:
-                packet = sim.packets[at]
-                found, seen, total = found + (packet.kind == DATA), seen + 1, total + int(packet.wire)
-                at = packet.next
-            assert total == port.queues[q].bytes >= 0
-            assert (port.waiting >> q & 1) == (port.queues[q].head >= 0)
+                found, seen, total = found + (kind[at] == DATA), seen + 1, total + int(wire[at])
+                at = following[at]
+            assert total == size >= 0
+            assert (port.waiting >> q & 1) == (head >= 0)
         assert port.queues["bytes"].sum() == port.queued >= 0
         at = port.wire_head
         while at >= 0:
-            found, seen = found + (sim.packets[at].kind == DATA), seen + 1
-            at = sim.packets[at].next
+            found, seen = found + (kind[at] == DATA), seen + 1
+            at = following[at]
     assert seen + sim.core[0].spare == len(sim.packets), "a packet is lost from, or twice in, the lists"
     return found
 
