@@ -13,7 +13,6 @@ from docs.pages.stamps import stamp_of_notebook
 from tests.notebooks import nbformat
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
-QUICK = ("hpcc_pareto",)  # those that every run of the tests executes
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 
@@ -35,7 +34,7 @@ def python(cell):
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(p, id=p.stem, marks=() if p.stem in QUICK else pytest.mark.slow) for p in NOTEBOOKS],
+    [pytest.param(p, id=p.stem, marks=pytest.mark.slow) for p in NOTEBOOKS],
 )
 def test_runs_from_a_fresh_kernel_in_an_empty_folder(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)

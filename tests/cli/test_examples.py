@@ -19,7 +19,7 @@ from fluidcc.cli.app import app, run
 # What is by nature the user's: a switch's and a NIC's settings.
 SETTINGS = Path(__file__).parents[2] / "examples" / "leaf-100g"
 COMMANDS = [str(each.name) for each in app.registered_commands]
-SECONDS = {"equilibrium", "show", "verify"}  # where all examples of a command run in a few; the others are slow
+SECONDS = {"equilibrium", "show"}  # where all examples of a command run in a few; the others are slow
 SERVES = "explore"  # until it is interrupted
 WIDTH = 80  # columns of a terminal
 WRITES = ("--plot", "--out", "--write")

@@ -106,6 +106,7 @@ def elsewhere(*cases: tuple[str, str], **environment: str) -> list[Any]:
     return [json.loads(line) for line in python("\n".join(["import json", *lines]), **environment).splitlines()]
 
 
+@pytest.mark.slow
 def test_plain_python_gives_the_same_bits() -> None:
     for name, plain in zip(CASES, elsewhere(*CASES.values(), NUMBA_DISABLE_JIT="1"), strict=True):
         compiled = small(*CASES[name])
