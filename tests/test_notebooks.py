@@ -32,10 +32,8 @@ def python(cell):
     return re.sub(r"\A%%writefile .*\n", "", cell.source)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(p, id=p.stem, marks=pytest.mark.slow) for p in NOTEBOOKS],
-)
+@pytest.mark.slow
+@each
 def test_runs_from_a_fresh_kernel_in_an_empty_folder(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     execute(notebook, tmp_path)
