@@ -82,12 +82,14 @@ class Count:
         return lines + [f"{len(self.shapes[file]):>7} {self.others[file]:>6}  {file}" for file in rows[:most]]
 
     def budget(self) -> str:
-        """Budgets as a file: what was counted and two more, but no more than before."""
+        """Budgets as a file: what was counted and two more, but no more than before; of the files that have one."""
         known = {file: most for file, most in read().items() if (BUDGET.parents[1] / file).exists()}
-        for file, digests in self.shapes.items():
-            known[file] = min(known.get(file, 10**9), len(digests) + _SPARE)
-        total = sum(known.values())
-        head = f"# Distinct shapes that a file may ask compiled functions for. They only fall: {total} in all.\n"
+        for file in known.keys() & self.shapes.keys():
+            known[file] = min(known[file], len(self.shapes[file]) + _SPARE)
+        head = (
+            f"# Distinct shapes that a file may ask compiled functions for. They only fall: {sum(known.values())} in all.\n"
+            "# Files that share what they computed with others (figures, claims) have none: who comes first compiles.\n"
+        )
         return head + "".join(f'"{file}" = {most}\n' for file, most in sorted(known.items()))
 
 

@@ -37,11 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    flags = [os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false"]  # as for our functions
     if config.getoption("markexpr") == "not slow":
         # Half of the time to compile; runs take longer and differ in rounding, so slow tests run what users run.
-        flags.append("--xla_backend_optimization_level=0")
-    os.environ["XLA_FLAGS"] = " ".join(flags)
+        quick = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {quick}"
     config.pluginmanager.register(compilations.Plugin(config), "fluidcc-compilations")
 
 

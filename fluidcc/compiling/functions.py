@@ -20,8 +20,10 @@ from jax.core import Tracer
 
 from fluidcc.compiling import store
 from fluidcc.compiling.identity import UnknownError, code_of, digest_of, plain, shape_of, structure_of
-from fluidcc.compiling.settings import XLA_OPTIONS
 
+# XLA's older way to make machine code of fused operations. The fluid's loops give the same bits with it, and take three
+# quarters of the time to compile. Not for derivatives: where terms tie at an equilibrium, rounding decides on them.
+OLDER_FUSION: dict[str, bool | str] = {"xla_cpu_use_fusion_emitters": False}
 MOST = 200  # compiled functions that a process holds; a shape of a run needs two
 
 _lock = threading.Lock()
@@ -44,13 +46,22 @@ class PerShape:
         Arguments whose memory the result may take.
     rooms : tuple of str
         Modules of a scheme that it calls.
+    options : dict
+        XLA's, for this function.
     """
 
-    def __init__(self, function: Callable[..., Any], donate: tuple[int, ...], rooms: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        donate: tuple[int, ...],
+        rooms: tuple[str, ...],
+        options: dict[str, bool | str],
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self.donate = donate
         self.rooms = rooms
+        self.options = options
 
     @property
     def name(self) -> str:
@@ -101,7 +112,7 @@ class PerShape:
             return self.function(*values, **switches)
 
         call.__name__ = call.__qualname__ = self.function.__name__
-        found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile(XLA_OPTIONS)
+        found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile(self.options)
         if digest is not None:
             store.save(self.name, digest, found)
         return found
@@ -118,15 +129,18 @@ class PerShape:
         code = code_of([self.function], classes, self.rooms)
         shapes = repr([shape_of(leaf) for leaf in leaves])
         return digest_of(
-            self.name, repr(self.donate), structure, values, shapes, code, str(XLA_OPTIONS), store.context()
+            self.name, repr(self.donate), structure, values, shapes, code, str(self.options), store.context()
         )[:32]
 
 
 def per_shape(
-    *, donate: tuple[int, ...] = (), rooms: tuple[str, ...] = ("fluid",)
+    *,
+    donate: tuple[int, ...] = (),
+    rooms: tuple[str, ...] = ("fluid",),
+    options: dict[str, bool | str] | None = None,
 ) -> Callable[[Callable[..., Any]], PerShape]:
     """Decorator: compile once for each shape of the arguments, and hold what was used last."""
-    return lambda function: PerShape(function, donate, rooms)
+    return lambda function: PerShape(function, donate, rooms, options or {})
 
 
 def _hold(key: Any, found: Any) -> None:

@@ -3,18 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import jax
-
-# XLA's older way to make machine code of fused operations: the same bits as fast, for three quarters of the time.
-XLA_OPTIONS: dict[str, bool | str] = {"xla_cpu_use_fusion_emitters": False}
-
-
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `jax.jit`, of what is called from Python alone."""
-    return jax.jit(function, compiler_options=XLA_OPTIONS)
 
 
 @contextlib.contextmanager

@@ -27,7 +27,6 @@ import fluidcc
 from fluidcc.compiling import folder
 from fluidcc.compiling.identity import digest_of
 from fluidcc.compiling.loop_flag import ours
-from fluidcc.compiling.settings import XLA_OPTIONS
 
 _CHECK = 32  # bytes of a file that tell whether the rest is whole
 _CALLED = re.compile(r'custom_call_target="([^"]*)"')
@@ -79,7 +78,7 @@ def context() -> str:
     flags = os.environ.get("XLA_FLAGS", "")
     backend = jax.devices()[0].client
     known = sorted(settings.items(), key=repr)
-    return repr((known, flags, XLA_OPTIONS, backend.platform_version, str(jax.devices()[0])))
+    return repr((known, flags, backend.platform_version, str(jax.devices()[0])))
 
 
 def load(name: str, digest: str, in_tree: Any) -> Any | None:

@@ -15,7 +15,7 @@ from numpy.polynomial import legendre
 from scipy.sparse import coo_matrix
 from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs, splu
 
-from fluidcc.compiling.settings import jit, our_settings
+from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.equation import Array, Equation, Kernels
 from fluidcc.delay.mesh import DEGREE, STILL, Profile, local, moves, places, values
 
@@ -65,13 +65,13 @@ class _Pointwise:
     def __init__(self, kernels: Kernels, vector: Array, profile: Profile, theta: Array) -> None:
         self.now = places(profile.mesh, theta)
         self.x, self.slope = values(self.now, profile.x), moves(self.now, profile.x)
-        at_lags = kernels.once("cycle lags", lambda: jit(jax.vmap(_lags(kernels), in_axes=(0, None))))
+        at_lags = kernels.once("cycle lags", lambda: jax.jit(jax.vmap(_lags(kernels), in_axes=(0, None))))
         self.lags, self.steer, self.lags_by = _chunks(at_lags, [self.x], vector)
         T = profile.period
         self.then = [places(profile.mesh, theta - lag / T) for lag in self.lags.T]
         delayed = np.stack([values(each, profile.x) for each in self.then], axis=1)
         self.moving = np.stack([moves(each, profile.x) for each in self.then], axis=1)
-        rates = kernels.once("cycle rates", lambda: jit(jax.vmap(_rates(kernels), in_axes=(0, 0, None))))
+        rates = kernels.once("cycle rates", lambda: jax.jit(jax.vmap(_rates(kernels), in_axes=(0, 0, None))))
         self.rate, self.own, self.gain, self.by = _chunks(rates, [self.x, delayed], vector)
         self.residual = self.slope - T * self.rate
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from fluidcc.compiling.settings import jit, our_settings
+from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.checks import check_lags, column, number, shown, whole
 from fluidcc.delay.equation import Array, Equation, padded
 from fluidcc.delay.fixed_points import equilibrium_near
@@ -216,7 +216,7 @@ def loop(equation: Equation | DelaySystem, lag: Any = 0, *, at: Any = None) -> D
 def jacobians(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array, Array]:
     """A0 (batch, n, n), A (batch, K, n, n) and lags (batch, K) at states (batch, n) for parameters (batch, m)."""
     kernels = equation.kernels
-    found = kernels.once("jacobians", lambda: jit(jax.vmap(kernels.jacobians)))
+    found = kernels.once("jacobians", lambda: jax.jit(jax.vmap(kernels.jacobians)))
     count, rows = len(x), padded(len(x))
     with our_settings():
         A0, A, lags = (np.asarray(part)[:count] for part in found(jnp.asarray(x[rows]), jnp.asarray(vectors[rows])))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from fluidcc.compiling.settings import jit, our_settings
+from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.equation import Array, Equation, Kernels
 
 _AT_ONCE = 128  # one size, compiled once
@@ -64,7 +64,7 @@ class Found(NamedTuple):
 def newton(equation: Equation, x: Array, vectors: Array) -> Found:
     """Equilibria (batch, n) from starts, for parameters (batch, m)."""
     kernels = equation.kernels
-    solve = kernels.once("newton", lambda: jit(jax.vmap(lambda *given: _from(kernels, *given))))
+    solve = kernels.once("newton", lambda: jax.jit(jax.vmap(lambda *given: _from(kernels, *given))))
     return Found(*_batched(solve, x, vectors))
 
 
@@ -88,7 +88,7 @@ def same(equation: Equation, x: Array, others: Array) -> Array:
     there is no other.
     """
     kernels = equation.kernels
-    solve = kernels.once("same", lambda: jit(jax.vmap(lambda *given: _same(kernels, *given))))
+    solve = kernels.once("same", lambda: jax.jit(jax.vmap(lambda *given: _same(kernels, *given))))
     count = len(others)
     (found,) = _batched(
         lambda *given: (solve(*given),), np.tile(x, (count, 1)), others, np.tile(equation.vector, (count, 1))
@@ -117,7 +117,7 @@ def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array
         (batch, n); whether it was found, (batch,); whether it was not because others lie next to it.
     """
     kernels = equation.kernels
-    solve = kernels.once("followed", lambda: jit(jax.vmap(lambda *given: _followed(kernels, *given))))
+    solve = kernels.once("followed", lambda: jax.jit(jax.vmap(lambda *given: _followed(kernels, *given))))
     own = np.tile(equation.vector, (len(vectors), 1))
     found, good, loose = _batched(solve, np.tile(x, (len(vectors), 1)), vectors, own)
     return found, good, loose

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from fluidcc.compiling.settings import jit, our_settings
+from fluidcc.compiling.settings import our_settings
 from fluidcc.delay.arguments import bound_of, lags_of, past_of, vectors_of
 from fluidcc.delay.checks import positive, whole
 from fluidcc.delay.equation import Array, Equation, check_equation
@@ -235,7 +235,7 @@ def _compiled(
 
         return integrate(rate, before, lags, dt, samples=samples, stride=stride, depth=depth, state_dependent=dependent)
 
-    return jit(run)
+    return jax.jit(run)
 
 
 def _difference(before: Array, after: Array) -> float:

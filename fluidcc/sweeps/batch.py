@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from fluidcc.compiling.settings import jit, our_settings
+from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.engine import execute, longest_waits
 from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.metrics import metrics_of
@@ -99,7 +99,7 @@ class Builder:
             traced_parts = [part for part in parts if isinstance(part, Tracer)]
             return traced, (reason_of(scenario), payload), traced_parts
 
-        self._build = jit(jax.vmap(build, out_axes=(-1, 0, 0)))
+        self._build = jax.jit(jax.vmap(build, out_axes=(-1, 0, 0)))
 
     @property
     def whole(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.functions import OLDER_FUSION, per_shape
 from fluidcc.compiling.loop_flag import warn_if_late
 from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Step, Steps, within
@@ -272,8 +272,8 @@ def first(
     return proceed(network, numbers, begin(network, numbers, **static), attempts, **static)
 
 
-_first = per_shape()(first)
-_proceed = per_shape(donate=(2,))(proceed)  # the progress
+_first = per_shape(options=OLDER_FUSION)(first)
+_proceed = per_shape(donate=(2,), options=OLDER_FUSION)(proceed)  # the progress
 
 
 def execute(

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.compiling.functions import per_shape
+from fluidcc.compiling.functions import OLDER_FUSION, per_shape
 from fluidcc.compiling.loop_flag import warn_if_late
 from fluidcc.compiling.settings import our_settings
 from fluidcc.engines.fluid import adaptive_run, running_statistics
@@ -122,8 +122,8 @@ def proceed(
     )  # fmt: skip
 
 
-_begin = per_shape()(begin)
-_proceed = per_shape(donate=(2,))(proceed)  # the progress
+_begin = per_shape(options=OLDER_FUSION)(begin)
+_proceed = per_shape(donate=(2,), options=OLDER_FUSION)(proceed)  # the progress
 
 
 def execute(
