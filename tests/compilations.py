@@ -86,8 +86,9 @@ class Count:
         known = {file: most for file, most in read().items() if (BUDGET.parents[1] / file).exists()}
         for file in known.keys() & self.shapes.keys():
             known[file] = min(known[file], len(self.shapes[file]) + _SPARE)
+        total = sum(known.values())
         head = (
-            f"# Distinct shapes that a file may ask compiled functions for. They only fall: {sum(known.values())} in all.\n"
+            f"# Distinct shapes that a file may ask compiled functions for. They only fall: {total} in all.\n"
             "# Files that share what they computed with others (figures, claims) have none: who comes first compiles.\n"
         )
         return head + "".join(f'"{file}" = {most}\n' for file, most in sorted(known.items()))
