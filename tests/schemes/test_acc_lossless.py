@@ -18,7 +18,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidcc as fc
-from fluidcc.compiling.settings import jit
 from fluidcc.engines.fluid import engine
 from fluidcc.engines.fluid import marking as fluid_marking
 from fluidcc.engines.fluid.classes import system_of
@@ -75,8 +74,8 @@ def counted(scenario: Scenario, until: Any, samples: int = 40) -> tuple[Any, lis
     with jax.enable_x64(True):
         network, numbers = with_points(network, np.dtype(plan.dtype)), engine.numbers_of(plan)
         static = {name: getattr(plan, name) for name in ("depth", "method", "aligned")} | {"points": 1, "full": False}
-        proceed = jit(lambda *given: engine.proceed(*given, plan.stride, samples=1, **static)[0])
-        progress = jit(lambda *given: engine.begin(*given, **static))(network, numbers)
+        proceed = jax.jit(lambda *given: engine.proceed(*given, plan.stride, samples=1, **static)[0])
+        progress = jax.jit(lambda *given: engine.begin(*given, **static))(network, numbers)
         carries = []
         for _ in range(plan.samples):
             carries.append(jax.tree.map(np.asarray, progress.carry))
