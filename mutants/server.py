@@ -165,6 +165,7 @@ def serve(modules: list[str]) -> None:
     for name in modules:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this ends it
     gc.collect()
     gc.freeze()  # so that children share the memory
     print(json.dumps({"forks": _alone()}), flush=True)
