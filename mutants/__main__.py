@@ -55,7 +55,7 @@ class Done(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether all tests did."""
+        """Say that all tests passed."""
         return self.status in _PASSED and self.failed is None
 
 
@@ -224,7 +224,7 @@ class Copy:
         return outcome(SURVIVED, " ".join(mutation.tests) if isinstance(mutation, Mutation) else "")
 
     def passes(self, test: str | None, stage: Stage, limit: float, own_cache: bool) -> bool:
-        """Whether a test passes as the copy is now, or a file can be imported."""
+        """Run a test, or import a file, in the copy as it is now."""
         if test is None or "::" not in test:
             again = Stage(["--collect-only", *([test] if test else stage.tests)], stage.plain)
         else:

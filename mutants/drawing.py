@@ -76,7 +76,7 @@ def equivalent() -> list[Equivalent]:
 
 
 def is_equivalent(mistake: Drawn) -> bool:
-    """Whether it is in the list; texts are compared without their spaces."""
+    """Look a mistake up in the list; texts are compared without their spaces."""
     dotted = mistake.file.removesuffix(".py").replace("/", ".")
     squeezed = tuple("".join(text.split()) for text in (mistake.before, mistake.after))
     return any(
@@ -280,7 +280,7 @@ _WORDS = frozenset(["the", "a", "of", "is", "to", "at", "in", "by", "per", "old"
 
 
 def _alike(one: str, other: str) -> bool:
-    """Whether two names may stand for the same quantity: a word of them is the same."""
+    """Compare two names: they may stand for the same quantity if they share a word."""
     parts = [set(name.lower().strip("_").split("_")) - _WORDS for name in (one, other)]
     return bool({word.rstrip("s") for word in parts[0]} & {word.rstrip("s") for word in parts[1]})
 

@@ -52,7 +52,7 @@ def code_of(functions: Iterable[Any], classes: Iterable[type], rooms: tuple[str,
 
 
 def reader_of(functions: Iterable[Any], classes: Iterable[type], rooms: tuple[str, ...] = ("fluid",)) -> Reader:
-    """As `code_of`, with the code that was read."""
+    """Read what `code_of` digests; the reader knows the code."""
     classes = sorted(classes, key=lambda cls: (cls.__module__, cls.__qualname__))
     known = {*registry.built_in(), *(each.name for each in registry.outside())}
     names = sorted({str(name) for cls in classes if (name := getattr(cls, "name", None)) in known})

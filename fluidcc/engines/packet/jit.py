@@ -47,7 +47,7 @@ def sources(*modules: str) -> list[Path]:
 
 
 def cache_folder(module: str = f"{_ENGINES}.packet.engine") -> str:
-    """Where a compiled loop of a module is kept, or an empty text if nothing can be written or trusted.
+    """Return the folder of a module's compiled loop; an empty text if nothing can be written or trusted.
 
     Another for other schemes. See `fluidcc.compiling.folder`.
     """
