@@ -125,7 +125,7 @@ def run(job: dict[str, Any]) -> int:
 
 
 def _alone() -> bool:
-    """Whether this process may be forked."""
+    """Say that this process may be forked."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     return len(os.listdir("/proc/self/task")) == 1 and not getattr(bridge, "_backends", None)
 

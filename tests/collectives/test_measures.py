@@ -1,4 +1,4 @@
-"""What is said of a run, of outcomes that are written here: when each transfer began and ended, and what links sent."""
+"""Metrics of a run, from outcomes that are written here: when each transfer began and ended, and what links sent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_times_of_a_ring_by_hand() -> None:
 
 
 def test_jobs_side_by_side() -> None:
-    """Of 3 and of 9 MB in the same time: rates of 1 to 3, so Jain's index is 16/(2 x 10)."""
+    """Compare 3 and 9 MB in the same time: rates of 1 to 3, so Jain's index is 16/(2 x 10)."""
     jobs = [Job("all-gather", size, ranks=3) for size in ("3MB", "9MB")]
     found = numbers(jobs, *(made(*jobs)), outcome(made(*jobs)[1], 1.0))
     assert [row["time_s"] for row in found["jobs"]] == pytest.approx([2.0, 2.0])
@@ -132,7 +132,7 @@ def test_pauses_by_tier_and_by_port() -> None:
 
 
 def test_factors_and_parts() -> None:
-    """As nccl-tests have them, of 4 ranks; a skew of 1 has shares as 1, 1/2, 1/3 and 1/4 in some order."""
+    """Compare with nccl-tests, for 4 ranks; a skew of 1 has shares as 1, 1/2, 1/3 and 1/4 in some order."""
     factors = {name: kind.factor(4) for name, kind in KINDS.items()}
     assert factors.pop("all-reduce") == 1.5
     halves = ("all-gather", "reduce-scatter", "all-to-all")

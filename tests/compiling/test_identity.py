@@ -101,7 +101,7 @@ def test_a_linearisation_is_in_its_key(missed: list[str]) -> None:
 
 
 def test_an_edit_elsewhere_leaves_machine_code_valid() -> None:
-    """Of the packet engine's machine code: not of other engines, of the fluid's side or of the command line."""
+    """List the files behind machine code: none of other engines, of the fluid's side or of the command line."""
     files = {engine: jit.sources(f"fluidcc.engines.{engine}.engine") for engine in ("packet", "hybrid")}
     names = {engine: {f"{path.parent.name}/{path.name}" for path in found} for engine, found in files.items()}
     assert {"packet/engine.py", "packet/calendar.py", "dcqcn/packet.py", "vai_sf/packet.py"} <= names["packet"]

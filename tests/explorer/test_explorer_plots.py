@@ -52,7 +52,7 @@ def test_the_queues_axis_reaches_from_0_over_all_runs() -> None:
 
 
 def test_a_first_peak_is_cut_off_and_named() -> None:
-    """What comes after a tenth of the run, 50 KB, and a fifth of it; a reset shows the peak of 900 KB and a bit."""
+    """Peaks after a tenth of the run, 50 KB, and a fifth of it; a reset shows the peak of 900 KB and a bit."""
     plot = QueuePlot(300)
     early = made(lambda t: np.where(t < 0.001, 900e3, 50e3))
     plot.show(answer(early), None, None)
@@ -65,7 +65,7 @@ def test_a_first_peak_is_cut_off_and_named() -> None:
 
 
 def test_lines_and_bands_are_those_of_the_runs() -> None:
-    """Of several seeds the mean in a line and the least and largest as a band; packets before the hybrid."""
+    """Several seeds: the mean in a line and the least and largest as a band; packets before the hybrid."""
     plot = QueuePlot(300)
     plot.show(answer(made(60e3), made(20e3, 100e3, 30e3)), None, None)
     lines = {name: data.data for name, data in plot._lines.items()}

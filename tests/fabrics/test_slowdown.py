@@ -42,7 +42,7 @@ def test_one_flow_alone_has_one(ends: tuple[int, int], scheme: str) -> None:
 
 
 def test_slowdowns_are_times_over_times_alone() -> None:
-    """Of times that are written here; a long-lived flow has none, and one that has not ended is NaN."""
+    """Times that are written here; a long-lived flow has none, and one that has not ended is NaN."""
     rows = [(0, 1, 1e-3, 2500), (0, 1, 0.0, np.inf), (2, 0, 0.0, 1000), (3, 1, 0.0, 1000)]
     scenario = PODS.scenario(rows, scheme="none", header_bytes=48)
     least = fabrics.alone(scenario)

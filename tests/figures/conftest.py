@@ -1,4 +1,4 @@
-"""Which figures every run of the tests makes: one of each paper; `make test-slow` makes all of them."""
+"""Figures that every run of the tests makes: one of each paper; `make test-slow` makes all of them."""
 
 import pytest
 

@@ -75,7 +75,7 @@ def test_a_mean_is_of_its_window() -> None:
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=40))
 def test_percentiles_of_bins_are_the_inverse_of_the_distribution(counts: list[int]) -> None:
-    """Where a percentile falls between two values, the lower one: as of samples one by one. Whole counts tie often."""
+    """Percentiles between two values are the lower one: as of samples one by one. Whole counts tie often."""
     spent = np.array(counts, float)
     values = 10.0 + 3 * np.arange(len(counts))
     percents = [1, 5, 20, 25, 50, 75, 80, 95, 99, 100]

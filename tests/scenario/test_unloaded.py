@@ -14,7 +14,7 @@ from fluidcc.scenario.unloaded import train
 
 
 def one_by_one(rates: list[float], lengths: list[float], ack: float) -> tuple[float, float]:
-    """When the last packet is through all hops, and its ACK back through them, without propagation."""
+    """Time when the last packet is through all hops, and its ACK back through them, without propagation."""
     done = [0.0] * len(lengths)
     for rate in rates:
         free = 0.0

@@ -198,7 +198,7 @@ def test_of_the_worst_case_its_own_error_counts(value: float, missed: int) -> No
 
 @pytest.mark.parametrize("worst", [True, False])
 def test_more_is_by_two_standard_errors_of_the_difference_seed_by_seed(worst: bool) -> None:
-    """Of 4000 settings that are alike with 16 seeds, 3.2 % seem worse: beyond 2 of Student's t with 15 degrees.
+    """Expect 3.2 % of 4000 like settings to seem worse with 16 seeds: beyond 2 of Student's t with 15 degrees.
 
     Three deviations of the binomial are 0.8 %. What both have in common in a seed is no chance.
     """

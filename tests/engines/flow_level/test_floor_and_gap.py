@@ -65,7 +65,7 @@ def pauses(gap: float, packets: bool) -> int:
 
 
 def test_a_port_goes_on_a_gap_below_its_threshold() -> None:
-    """As many pauses as by packets, to a quarter: each takes a gap and what comes until it is heard of.
+    """Count as many pauses as packets do, to a quarter: each takes a gap and what comes until it is heard of.
 
     Steps hear of it a step late, in which up to a quarter of these gaps comes. Without the gap there would be as many
     pauses for both, and several times too many.

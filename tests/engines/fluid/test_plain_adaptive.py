@@ -184,7 +184,7 @@ def test_a_lag_beyond_the_ring_loses_the_point() -> None:
 
 @pytest.mark.parametrize(("cursor", "gone"), [(0, True), (6, True), (7, False), (19, False)])
 def test_what_is_the_next_to_be_overwritten_counts_as_forgotten(cursor: int, gone: bool) -> None:
-    """Of 16 records, at turn 20: the read of an interval needs its own and the one before, and this turn writes one."""
+    """Read 16 records, turn 20: the read of an interval needs its own and the one before, and this turn writes one."""
     ring = knots.constant_past(np.ones((1, 1)), 16)
     assert bool(ring.forgotten(np.int32(20), np.array([[cursor]]))[0, 0]) == gone
 

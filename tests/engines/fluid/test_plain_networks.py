@@ -518,7 +518,7 @@ def test_pauses_of_links_without_detection_or_with_it() -> None:
 
 
 def test_round_trips_and_marks_by_counts() -> None:
-    """Of the byte that is acknowledged as a step ends: when it was sent, read off the sums; and the shares of CE.
+    """Follow the byte that is acknowledged as a step ends: when it was sent, read off the sums; and the shares of CE.
 
     A queue that marks one of four from 2 KB on: of what was acknowledged since a step began, as many bytes are marked
     as counts of CE grew. Times are those of lines between the sums, which both follow.

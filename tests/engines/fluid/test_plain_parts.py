@@ -133,7 +133,7 @@ def test_what_is_left_and_due() -> None:
 
 
 def test_when_the_last_byte_is_sent() -> None:
-    """Of a step that ends at 20: the first has 15 left at 10 a second, so 1.5 s of it; the second goes on."""
+    """End a step at 20: the first has 15 left at 10 a second, so 1.5 s of it; the second goes on."""
     clock = Clock(np.int32(10), np.float64(20.0), DT)
     y = State(None, (), column(100.0 - 1e-14, 49.0))  # type: ignore[arg-type]
     z = memory(finish=column(np.inf, np.inf), left=column(15.0, 1.0))
@@ -325,7 +325,7 @@ def test_places(lag: float, node: float, offset: int, theta: float) -> None:
 
 
 def test_a_cubic_is_itself() -> None:
-    """Of t^3 - 2 t^2 + 3 t + 4 between 1 and 3, with slopes per step of 2."""
+    """Interpolate t^3 - 2 t^2 + 3 t + 4 between 1 and 3, with slopes per step of 2."""
     f, g = np.poly1d([1, -2, 3, 4]), np.poly1d([3, -4, 3])
     ends = (f(1), 2 * g(1), f(3), 2 * g(3))
     for theta in (0.0, 0.25, 0.8, 1.0, 1.3):

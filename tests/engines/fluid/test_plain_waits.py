@@ -172,7 +172,7 @@ def test_what_is_there_at_the_start() -> None:
 
 
 def test_the_longest_wait_is_no_longer_than_the_run() -> None:
-    """Of flow control: what a queue's bytes wait, found by its counts, or a round trip, whichever is longer."""
+    """Waits under flow control: those of a queue's bytes, found by its counts, or a round trip, whichever is longer."""
     scenario = fc.incast(
         2, scheme=fc.ACC(), rate="10Gbps", line_rate="10Gbps", delay="1us", marking=None, buffer="9MB",
         pfc=fc.PFC(xoff="400KB", xon_gap="20KB"),

@@ -105,7 +105,7 @@ def stuck_bytes(sim: Any, i: int) -> dict[int, int]:
 
 
 def test_a_ring_holds_as_long_as_its_reserve_is_short() -> None:
-    """What an ingress holds in its reserve pauses nobody: a byte more of it, and the ring of three comes free.
+    """Bytes in the reserve of an ingress pause nobody: a byte more of it, and the ring of three comes free.
 
     Of what comes over a link those bytes are stuck that go on over the ring. Its port goes on when these, less the
     reserve, are a gap below the threshold. A dynamic one is a share of the pool less what is beyond reserves, also of

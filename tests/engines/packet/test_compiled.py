@@ -94,7 +94,7 @@ def text(code: str, until: str) -> str:
 
 @cache
 def small(code: str, until: str) -> Any:
-    """What is found in this process, from machine code."""
+    """Results found in this process, from machine code."""
     names: dict[str, Any] = {}
     exec(text(code, until), names)
     return json.loads(json.dumps(names["found"]))

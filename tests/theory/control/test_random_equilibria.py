@@ -17,5 +17,5 @@ def check(count: int, seed: int) -> None:
 
 @pytest.mark.slow
 def test_thirty() -> None:
-    """Of the 200 that ``python -m benchmarks.dcqcn_equilibria 200`` runs, in a seventh of its time."""
+    """Check 30 of the 200 that ``python -m benchmarks.dcqcn_equilibria 200`` runs, in a seventh of its time."""
     check(30, 0)
