@@ -141,6 +141,22 @@ class Scenario:
     buffer: Any = parameter(
         SIZE, "buffer that a switch's ports share", default=math.inf, low=0, open_low=True, unlimited=True
     )
+    burst: Any = parameter(
+        COUNT,
+        "packets that a NIC sends back to back before it waits as long as its flow's rate asks (packet engine, hybrid)",
+        default=1.0,
+        source="NICs differ",
+        low=1,
+        integer=True,
+    )
+    jitter: Any = parameter(
+        RATIO,
+        "share by which a NIC's waits vary, evenly (packet engine, hybrid)",
+        default=0.0,
+        source="NICs differ",
+        low=0,
+        high=1,
+    )
     ack_bytes: Any = parameter(SIZE, "an ACK on the wire, without INT", default="64B", low=0, open_low=True)
     ack_interval: Any = parameter(COUNT, "data packets that an ACK answers", default=1.0, low=1, integer=True)
     ack_queue: str = parameter(

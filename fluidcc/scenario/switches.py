@@ -41,6 +41,13 @@ class RED:
         source="DCQCN 3.1",
         choices=("arrival", "departure"),
     )
+    counts_sending: bool = parameter(
+        "on|off",
+        "whether a queue's length includes the packet that is being sent (packet and hybrid engine)",
+        default=False,
+        source="switches differ",
+        choices=(False, True),
+    )
     max_on: Any = parameter(
         TIME,
         "TCD: time after a RESUME in which a port is undetermined; off: no TCD",

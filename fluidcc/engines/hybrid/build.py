@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.hybrid import dispatch, layout
+from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.followers import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
@@ -19,7 +19,7 @@ from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
-from fluidcc.scenario.model import Flow, Scenario
+from fluidcc.scenario.model import RED, Flow, Scenario
 from fluidcc.scenario.routing import refuse_spraying
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import hybrid_of
@@ -42,6 +42,7 @@ class Prepared:
     sim: Sim
     members: list[int]  # flow class of each flow
     times: Times
+    pacing: list[tuple[int, float, float]]  # burst, jitter and spacing of the senders to each link
 
     def seeded(self, seed: int) -> Sim:
         """Memory of a run of its own."""
@@ -81,7 +82,8 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     _flows(scenario, topology, members, flows, seats, senders)
     _nics(topology, flows)
     followers, waits = followers_of(scenario, members, flows)
-    seats_at, nodes = _links(scenario, topology, flows, seats, links)
+    pacing = [_pacing(scenario, i) for i in range(len(links))]
+    seats_at, nodes = _links(scenario, topology, flows, seats, links, pacing)
     instants, kinds, rows = _instants(times)
     width = max(int(links["seats"].max()), 1) if links["reading"].any() else 1
     ring = RING if links["reading"].any() else 1
@@ -116,7 +118,7 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     core.until = times.until + float(flows["ahead"].max())
     core.opens, core.closes = times.opens, times.closes
     core.leaves = leaves(len(flows) + len(links) + 1)
-    return Prepared(sim, members, times)
+    return Prepared(sim, members, times, pacing)
 
 
 def grown(sim: Sim, status: int) -> Sim:
@@ -246,7 +248,15 @@ def _nics(topology: Topology, flows: Any) -> None:
     flows["request"] = NEVER
 
 
-def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links: Any) -> tuple[Any, int]:
+def _pacing(scenario: Scenario, link: int) -> tuple[int, float, float]:
+    """Burst, jitter, and the time between packets of a burst where the link takes 1 for a packet."""
+    fastest = max((flow.line_rate for flow in scenario.flows if link in flow.path), default=math.inf)
+    return round(scenario.burst), float(scenario.jitter), float(scenario.links[link].rate / fastest)
+
+
+def _links(
+    scenario: Scenario, topology: Topology, flows: Any, seats: Any, links: Any, pacing: list[tuple[int, float, float]]
+) -> tuple[Any, int]:
     """Fill the links; the seats of each in a row, and the length of their trees."""
     order = np.argsort(seats["link"], kind="stable")
     counts = np.bincount(seats["link"], minlength=len(links))
@@ -257,20 +267,30 @@ def _links(scenario: Scenario, topology: Topology, flows: Any, seats: Any, links
         mine = order[link.first : link.first + link.seats]
         seats["place"][mine] = np.arange(len(mine))
         link.number, link.rate, link.tree, link.leaves = i, given.rate, sum(room[:i]), room[i] // 2
-        link.kmin = link.kmax = NEVER
-        if given.marking is not None:
-            link.kmin, link.kmax, link.pmax = given.marking.kmin, given.marking.kmax, given.marking.pmax
-            link.draining = link.kmax / link.rate
-            link.on_departure = given.marking.mark_on == "departure"
-        link.after = packet / given.rate + given.delay
-        link.onward = bool((seats["last"][mine] == 0).any())
-        link.reading = link.onward or link.on_departure
         senders = seats["flow"][mine]
         before = (mine - flows["first"][senders]).tolist()  # hops of each
         feeders = {topology.routes[topology.forward[f]][hop] for f, hop in zip(senders.tolist(), before, strict=True)}
+        link.inputs = len(feeders)
+        _mark(link, given.marking, packet_scale.meetings(max(int(link.inputs), 1), *pacing[i]), packet)
+        link.after = packet / given.rate + given.delay
+        link.onward = bool((seats["last"][mine] == 0).any())
+        link.reading = link.onward or link.on_departure
         link.xoff, link.room = _levels(scenario, len(feeders))
         link.watch = NEVER
     return order, sum(room)
+
+
+def _mark(link: Any, marking: RED | None, met: packet_scale.Meetings, packet: float) -> None:
+    """Fill in what a link marks."""
+    link.zone = layout.EMPTY
+    if marking is None:
+        return
+    found = packet_scale.marks(marking, met, packet)
+    link.top = len(found.queues) - 1
+    link.queues[: link.top + 1], link.chances[: link.top + 1] = found.queues, found.chances
+    link.meeting[: layout.LOADS + 1] = found.meeting
+    link.draining = found.queues[-1] / link.rate
+    link.on_departure = marking.mark_on == "departure"
 
 
 def _levels(scenario: Scenario, feeders: int) -> tuple[float, float]:

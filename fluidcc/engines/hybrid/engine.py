@@ -49,7 +49,9 @@ def prime(sim: Any) -> None:
     """Enter the first of everything in the calendar."""
     core = sim.core[0]
     for i in range(len(sim.links)):
-        sim.links[i].whole = antiderivative(sim.links[i].pmax, hazard(sim.links[i].pmax))
+        link = sim.links[i]
+        for k in range(link.top + 1):
+            link.wholes[k] = antiderivative(link.chances[k], hazard(link.chances[k]))
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
         link = sim.links[sim.seats[flow.first + flow.hops - 1].link]
@@ -112,7 +114,7 @@ def begin(sim: Any, f: Any) -> None:
     for s in range(flow.first, flow.first + flow.hops):
         seat = sim.seats[s]
         link = sim.links[seat.link]
-        if link.kmin < NEVER:
+        if link.top > 0:
             links.settle(sim, link, sim.core[0].now)
             seats.listen(sim.core[0], flow, seat, sim.trees, link, s)
 

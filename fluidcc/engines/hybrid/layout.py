@@ -17,6 +17,7 @@ import numpy as np
 NEVER = math.inf
 BINS = 512 + 128 * 32  # of the distribution of a queue; the last one at 281 TB
 LOADS = 64  # intervals of the load at which there is no queue
+KNOTS = 32  # ends of the straight pieces of a marking, at most
 RING = 16  # entries of a ring to begin with
 OBSERVED = 2  # columns of a flow's samples that every scheme has: sent, and rate
 
@@ -28,8 +29,8 @@ LOOK, START, TIMER, COUNTER, END, CNP, REQUEST = map(np.int64, range(7))
 NOTHING, CROSSING, MARK, PACKET, WAKE, LEAVE, JOIN, TRANSIT = map(np.int64, range(8))
 # What a seat waits for: nothing, its hazard, its next packet (which is marked), a packet that matters, or each packet.
 IDLE, LISTENING, RIPE, DEAF, SINGLY = map(np.int64, range(5))
-# Where a queue is: up to Kmin, on the ramp, above Kmax.
-BELOW, RAMP, ABOVE = map(np.int64, range(3))
+# Where a queue is: at nothing, else on a straight piece of its marking, or beyond the last of them.
+EMPTY, FIRST = np.int64(-1), np.int64(0)
 # Trees of a link's seats: hazards due, packet times, and departures from which marks matter again.
 HAZARDS, PACKETS, WAKES = map(np.int64, range(3))
 
@@ -133,12 +134,14 @@ LINK = np.dtype(
     [
         ("number", _I),
         ("rate", _F),
-        ("kmin", _F),
-        ("kmax", _F),
-        ("pmax", _F),
-        ("whole", _F),  # integral of -log(1 - p) over p up to that
+        ("top", _I),  # pieces of its marking; beyond, every packet is marked. 0: it marks nothing
+        ("queues", _F, (KNOTS,)),  # ends of the pieces
+        ("chances", _F, (KNOTS,)),  # p there
+        ("wholes", _F, (KNOTS,)),  # integral of -log(1 - p) over p up to that
+        ("meeting", _F, (LOADS + 2,)),  # p of an empty queue, by the load
+        ("inputs", _I),  # ports that feed it, whose packets may meet
         ("on_departure", _I),
-        ("draining", _F),  # time from Kmax to an empty queue
+        ("draining", _F),  # time from the top to an empty queue
         ("after", _F),  # from leaving the queue to joining the next: serialisation and propagation
         ("first", _I),  # its seats are `seats_at[first : first + seats]`
         ("seats", _I),
@@ -154,7 +157,7 @@ LINK = np.dtype(
         ("slope", _F),
         ("zone", _I),
         ("hazard", _F),  # integral of -log(1 - p) over time; the marking clock
-        ("chance", _F),  # p, of the ramp,
+        ("chance", _F),  # p now,
         ("per_packet", _F),  # and -log(1 - p)
         ("todo", _I),
         ("sent", _F),

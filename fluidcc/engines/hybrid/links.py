@@ -8,6 +8,7 @@ from fluidcc.engines.hybrid import seats
 from fluidcc.engines.hybrid.chance import wait_for
 from fluidcc.engines.hybrid.layout import (
     CROSSING,
+    EMPTY,
     GROW_OUTPUT,
     HAZARDS,
     JOIN,
@@ -17,12 +18,11 @@ from fluidcc.engines.hybrid.layout import (
     NOTHING,
     PACKET,
     PACKETS,
-    RAMP,
     TRANSIT,
     WAKE,
     WAKES,
 )
-from fluidcc.engines.hybrid.queue import advance, busy, cross, departure, steer, until_crossing
+from fluidcc.engines.hybrid.queue import advance, busy, cross, departure, per_byte, steer, until_crossing
 from fluidcc.engines.hybrid.tree import least, put_least
 from fluidcc.engines.packet.jit import inlined, kernel
 
@@ -95,11 +95,8 @@ def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar
     if link.at + after < soonest:
         todo, soonest = CROSSING, link.at + after
     base = link.tree + 1
-    if link.zone == RAMP and trees[HAZARDS, base] < NEVER:
-        per_byte = link.pmax / (link.kmax - link.kmin)
-        wanted = trees[HAZARDS, base] - link.hazard
-        pace = link.slope * per_byte
-        time = link.at + wait_for(link.chance, link.per_packet, pace, wanted, link.pmax, link.whole)
+    if link.zone < link.top and trees[HAZARDS, base] < NEVER:
+        time = link.at + until_marked(link, trees[HAZARDS, base] - link.hazard)
         if time < soonest:
             todo, soonest = MARK, time
     if trees[PACKETS, base] < soonest:
@@ -122,6 +119,18 @@ def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar
         todo, soonest = TRANSIT, transits[link.number, link.transit_head]
     link.todo = todo
     put_least(calendar, 0, core.leaves, flows + link.number, max(soonest, core.now))
+
+
+@kernel
+def until_marked(link: Any, wanted: Any) -> Any:
+    """Time until the marking clock has gone so far; infinite if it does not on this piece."""
+    if link.zone == EMPTY:
+        return max(wanted, 0.0) / link.per_packet if link.per_packet > 0.0 else NEVER
+    end = link.zone + 1
+    pace = link.slope * per_byte(link)
+    if link.per_packet <= 0.0 and pace <= 0.0:
+        return NEVER
+    return wait_for(link.chance, link.per_packet, pace, wanted, link.chances[end], link.wholes[end])
 
 
 @kernel

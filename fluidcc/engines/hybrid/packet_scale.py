@@ -1,4 +1,4 @@
-"""Packets that meet: what waits where the fluid's queue is empty.
+"""Packets that meet: what waits beside the fluid's queue, and how likely an arriving packet is to be marked for it.
 
 Traffic that a link could carry as a fluid still queues as packets, since packets of several flows come at once. Over
 times as short as a packet's gap all senders pace evenly, with phases that know nothing of each other: N periodic
@@ -8,51 +8,185 @@ sources at one server, N*D/D/1, whose unfinished work V, in packets, has
 
 (Roberts, Virtamo: "The Superposition of Periodic Cell Arrival Streams in an ATM Multiplexer", IEEE Trans. Commun. 39,
 1991). The queue's longer stories, in which rates exceed the link's, are the fluid's: the decomposition into a packet
-scale and a burst scale is that of Roberts, Mocci and Virtamo (eds.), "Broadband Network Teletraffic", 1996. It is of
-statistics alone: marks are drawn from the fluid's queue.
+scale and a burst scale is that of Roberts, Mocci and Virtamo (eds.), "Broadband Network Teletraffic", 1996.
+
+So a queue is the fluid's, q, and n packets that meet, at the load of the link, which is 1 while the fluid has a queue.
+A packet of one of N flows finds those of the N - 1 others. RED sees whole packets; between them q is a mean.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from fluidcc.engines.hybrid.layout import LOADS
+from fluidcc.engines.hybrid.layout import KNOTS, LOADS
+from fluidcc.scenario.switches import RED
 
 Array = np.ndarray[Any, Any]
 _NEGLIGIBLE = 1e-12
+_FLAT, _NEARLY = 1e-5, 0.01  # of a probability: what straight pieces may miss it by, absolutely and as a share
+_MANY = 1 << 14  # packets at which a ramp is looked at, at most
+_REPLAYED, _FEWEST = 1 << 13, 32  # packets and draws of the phases that are replayed for a load, about and at least
+_PERIODS, _LOOKS = 10, 32  # of a replay with jitter; instants at which each draw is looked at
+_CERTAIN = 1.0 - 1e-9  # so that no hazard is infinite
+_ROUNDING = 1e-9  # of the time of a packet
 
 
-@lru_cache(maxsize=64)
-def waiting(flows: int) -> Array:
-    """How many packets wait, besides the one in service, of equal flows with random phases.
+class Meetings(NamedTuple):
+    """Distributions of the packets that meet, at evenly spaced loads from 0 to 1; shape (LOADS + 1, lengths) each.
+
+    Parameters
+    ----------
+    waiting : ndarray
+        Share of the time in which 0, 1, ... packets wait, besides the one that is being sent.
+    found : ndarray
+        Share of arriving packets that find as many waiting.
+    found_with_sending : ndarray
+        The same, the packet that is being sent included.
+    """
+
+    waiting: Array
+    found: Array
+    found_with_sending: Array
+
+
+@lru_cache(maxsize=256)
+def meetings(flows: int, burst: int = 1, jitter: float = 0.0, spacing: float = 1.0) -> Meetings:
+    """Packets that meet, of equal flows with random phases: from the formula, or with bursts and jitter from a replay.
 
     Parameters
     ----------
     flows : int
-
-    Returns
-    -------
-    ndarray, shape (LOADS + 1, lengths)
-        Probability of 0, 1, ... packets, at evenly spaced loads from 0 to 1.
+    burst : int
+        Packets that each sends back to back.
+    jitter : float
+        Share by which the waits between bursts vary.
+    spacing : float
+        Time between two packets of a burst, in the time that the link takes for one.
     """
-    most = min(flows, 10 + math.ceil(5 * math.sqrt(flows)))  # P(V > n) is exp(-2 n^2/N) at full load, and less below
-    k, n = np.arange(1, flows + 1)[:, None], np.arange(1, most)
+    if burst > 1 or jitter > 0.0:
+        return _replayed(flows, burst, jitter, spacing)
+    found = _waiting(flows - 1, flows)
+    idle = 1.0 - (flows - 1) / flows * np.arange(LOADS + 1) / LOADS  # the others leave the link free
+    first = np.clip(found[:, 0] - idle, 0.0, 1.0)
+    return Meetings(_waiting(flows, flows), found, np.column_stack([idle, first, found[:, 1:]]))
+
+
+def _waiting(sources: int, flows: int) -> Array:
+    """Distribution of the packets of so many sources that wait, where ``flows`` of them are the load."""
+    most = max(min(sources, 10 + math.ceil(5 * math.sqrt(sources))), 1)  # P(V > n) is at most exp(-2 n^2/N)
+    k, n = np.arange(1, sources + 1)[:, None], np.arange(1, most)
     ahead = np.maximum(k - n, 0)
-    ways = gammaln(flows + 1) - gammaln(k + 1) - gammaln(flows - k + 1)
-    found = np.zeros((LOADS + 1, most))
-    found[0, 0] = 1.0
+    ways = gammaln(sources + 1) - gammaln(k + 1) - gammaln(sources - k + 1)
+    shares = np.zeros((LOADS + 1, most))
+    shares[0, 0] = 1.0
     for row in range(1, LOADS + 1):
         period = flows * LOADS / row
         share = ahead / period
-        terms = np.exp(ways + xlogy(k, share) + xlogy(flows - k, 1 - share)) * (period - flows + n) / (period - k + n)
+        factors = (period - sources + n) / (period - k + n)
+        terms = np.exp(ways + xlogy(k, share) + xlogy(sources - k, 1 - share)) * factors
         more = np.append(np.where(ahead > 0, terms, 0.0).sum(axis=0), 0.0)  # P(V > 1), P(V > 2), ...
-        found[row] = np.clip(-np.diff(more, prepend=1.0), 0.0, 1.0)
-    return found
+        shares[row] = np.clip(-np.diff(more, prepend=1.0), 0.0, 1.0)
+    return shares
+
+
+def _replayed(flows: int, burst: int, jitter: float, spacing: float) -> Meetings:
+    """Lindley's recursion over periods of all senders, in many draws of their phases."""
+    rng = np.random.default_rng(0)
+    rounds = max(_FEWEST, _REPLAYED // (flows * burst))
+    periods = _PERIODS if jitter > 0.0 else 2
+    phases = rng.uniform(size=(rounds, flows, 1))
+    waits = 1.0 + jitter * rng.uniform(-1.0, 1.0, (rounds, flows, periods - 1))
+    begins = np.concatenate([phases, phases + waits.cumsum(axis=2)], axis=2)
+    opens = periods - 1 - (jitter > 0.0)  # a period in which all that came before has been replayed
+    looks = np.sort(rng.uniform(opens, opens + 1, (rounds, _LOOKS)))
+    found, waiting = [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]  # packets in the system; none without load
+    for row in range(1, LOADS + 1):
+        period = flows * burst * LOADS / row
+        times = (period * begins[..., None] + spacing * np.arange(burst)).reshape(rounds, -1)
+        times.sort(axis=1)
+        order = np.arange(times.shape[1])
+        latest = np.maximum.accumulate(times - order, axis=1)
+        inside = (times >= opens * period) & (times < (opens + 1) * period)
+        found.append(_packets((order - times + latest)[inside]))
+        work = []
+        for at, peak, look in zip(times, latest, period * looks, strict=True):
+            count = np.searchsorted(at, look)
+            work.append(np.where(count > 0, count - look + peak[count - 1], 0.0))
+        waiting.append(_packets(np.concatenate(work)))
+    return Meetings(
+        _shares([np.maximum(each - 1, 0) for each in waiting]),
+        _shares([np.maximum(each - 1, 0) for each in found]),
+        _shares(found),
+    )
+
+
+def _packets(work: Array) -> Array:
+    """Packets of which so much is left to send, in the time that one takes."""
+    return np.maximum(np.ceil(work - _ROUNDING), 0.0).astype(int)
+
+
+def _shares(counts: Sequence[Array]) -> Array:
+    """Share of each count, a row for each sample."""
+    most = max(int(each.max()) for each in counts) + 1
+    return np.stack([np.bincount(each, minlength=most) / len(each) for each in counts])
+
+
+class Marks(NamedTuple):
+    """Probability that an arriving packet is marked: straight between queues of the fluid, then certain.
+
+    Parameters
+    ----------
+    queues, chances : ndarray, shape (pieces + 1,)
+        From an empty queue on [bytes]; above the last one every packet is marked.
+    meeting : ndarray, shape (LOADS + 1,)
+        Where the fluid has no queue, at evenly spaced loads from 0 to 1.
+    """
+
+    queues: Array
+    chances: Array
+    meeting: Array
+
+
+def marks(marking: RED, met: Meetings, packet: float) -> Marks:
+    """Return the marking of a ramp (DCQCN, Fig. 5) as packets [bytes] see it that meet others."""
+    whole = math.floor(marking.kmax / packet) + 1  # packets that are above Kmax
+    at = np.append(np.arange(0, whole, max(whole // _MANY, 1)), whole)
+    shares = met.found_with_sending if marking.counts_sending else met.found
+
+    def red(packets: Array) -> Array:
+        queue = packets * packet
+        ramp = np.clip((queue - marking.kmin) / max(marking.kmax - marking.kmin, _NEGLIGIBLE), 0.0, 1.0)
+        return np.where(queue > marking.kmax, 1.0, marking.pmax * np.where(queue > marking.kmin, ramp, 0.0))
+
+    besides = np.arange(met.found.shape[1]) + marking.counts_sending  # there is always one while the fluid has a queue
+    chances = red(at[:, None] + besides) @ met.found[LOADS]
+    kept = _straight(at.astype(float), chances)
+    meeting = shares @ red(np.arange(shares.shape[1]))
+    return Marks(packet * at[kept], np.minimum(chances[kept], _CERTAIN), np.minimum(meeting, _CERTAIN))
+
+
+def _straight(x: Array, y: Array) -> Array:
+    """Points of a curve between which it is nearly straight: Douglas and Peucker's, as coarse as needed."""
+    near = _NEARLY
+    while True:
+        kept, todo = {0, len(x) - 1}, [(0, len(x) - 1)]
+        while todo:
+            first, last = todo.pop()
+            line = y[first] + (y[last] - y[first]) * (x[first : last + 1] - x[first]) / max(x[last] - x[first], 1.0)
+            off = np.abs(y[first : last + 1] - line) / (_FLAT + near * y[first : last + 1])
+            worst = int(off.argmax())
+            if off[worst] > 1.0:
+                kept.add(first + worst)
+                todo += [(first, first + worst), (first + worst, last)]
+        if len(kept) <= KNOTS:
+            return np.array(sorted(kept))
+        near *= 2
 
 
 def as_many_equal(rates: Array) -> int:
@@ -61,25 +195,8 @@ def as_many_equal(rates: Array) -> int:
     return max(round(float(rates.sum()) ** 2 / squares), 1) if squares > 0 else 1
 
 
-def met(idle: Array, rates: Array, packet: float) -> tuple[Array, Array]:
-    """Lengths of the queue while the fluid has none, and the time for which it has each.
-
-    Parameters
-    ----------
-    idle : ndarray, shape (LOADS + 1,)
-        Time for which the fluid's queue was empty, shared out to evenly spaced loads from 0 to 1 [s].
-    rates : ndarray, shape (flows,)
-        Of the flows through the link.
-    packet : float
-        [bytes]
-
-    Returns
-    -------
-    lengths : ndarray
-        [bytes], from nothing on.
-    spent : ndarray
-        [s]; sums to that of ``idle``.
-    """
-    spent = idle @ waiting(as_many_equal(rates))
-    last = int(np.flatnonzero(spent > _NEGLIGIBLE * spent.sum())[-1]) if spent.any() else 0
-    return packet * np.arange(last + 1), spent[: last + 1]
+def whole(lengths: Array, times: Array, packet: float) -> tuple[Array, Array]:
+    """Return queues of whole packets, which those of the fluid are the means of, and the time of each."""
+    below = np.floor(lengths / packet)
+    more = lengths / packet - below
+    return packet * np.concatenate([below, below + 1.0]), np.concatenate([times * (1.0 - more), times * more])

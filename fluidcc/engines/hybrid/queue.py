@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from fluidcc.engines.hybrid.chance import gained, hazard
-from fluidcc.engines.hybrid.layout import ABOVE, BELOW, NEVER, RAMP
+from fluidcc.engines.hybrid.layout import EMPTY, FIRST, LOADS, NEVER
 from fluidcc.engines.hybrid.statistics import account
 from fluidcc.engines.packet.jit import kernel
 
@@ -29,10 +29,26 @@ def departure(link: Any, time: Any) -> Any:
 
 
 @kernel
+def per_byte(link: Any) -> Any:
+    """Slope of the probability on a piece of the marking."""
+    z = link.zone
+    return (link.chances[z + 1] - link.chances[z]) / (link.queues[z + 1] - link.queues[z])
+
+
+@kernel
 def chance(link: Any, queue: Any) -> Any:
-    """RED's probability (DCQCN, Fig. 5) on the ramp, which step marking does not have."""
-    p = link.pmax * (queue - link.kmin) / (link.kmax - link.kmin)
-    return min(max(p, 0.0), 1.0)
+    """Return the probability of a queue on the present piece."""
+    z = link.zone
+    p = link.chances[z] + per_byte(link) * (queue - link.queues[z])
+    return min(max(p, 0.0), link.chances[z + 1])
+
+
+@kernel
+def at_load(link: Any) -> Any:
+    """Return the probability of an empty queue, by its load."""
+    load = min(link.arriving / link.rate, 1.0) * LOADS
+    at = int(load)
+    return link.meeting[at] + (load - at) * (link.meeting[at + 1] - link.meeting[at])
 
 
 @kernel
@@ -46,7 +62,9 @@ def advance(core: Any, link: Any, time: Any) -> None:
     after = max(before + link.slope * span, 0.0)
     link.queue = after
     link.sent += span * (link.rate if before > 0.0 or after > 0.0 else min(link.arriving, link.rate))
-    if link.zone == RAMP:
+    if link.zone == EMPTY:
+        link.hazard += link.per_packet * span
+    elif link.zone < link.top:
         now = chance(link, after)
         per_packet = hazard(now)
         link.hazard += gained(link.chance, link.per_packet, now, per_packet, span)
@@ -62,49 +80,39 @@ def place(link: Any, queue: Any, zone: Any) -> None:
     """Put a queue exactly to where it was found to be."""
     link.queue = queue
     link.zone = zone
-    if zone == RAMP:
-        link.chance = chance(link, queue)
+    if zone < link.top:
+        link.chance = at_load(link) if zone == EMPTY else chance(link, queue)
         link.per_packet = hazard(link.chance)
 
 
 @kernel
-def zone_of(link: Any, queue: Any) -> Any:
-    """Where a length is; at a threshold, below it."""
-    if queue <= link.kmin:
-        return BELOW
-    return RAMP if queue <= link.kmax else ABOVE
-
-
-@kernel
 def cross(link: Any) -> None:
-    """The queue has come to the next threshold in its way, or to nothing."""
+    """The queue has come to the next end of a piece in its way, or to nothing."""
     if link.slope > 0.0:
-        if link.zone == BELOW:  # step marking has no ramp
-            place(link, link.kmin, RAMP if link.kmin < link.kmax else ABOVE)
-        else:
-            place(link, link.kmax, ABOVE)
-    elif link.zone == ABOVE:
-        place(link, link.kmax, RAMP if link.kmin < link.kmax else BELOW)
-    elif link.zone == RAMP:
-        place(link, link.kmin, BELOW)
+        place(link, link.queues[link.zone + 1], link.zone + 1)
+    elif link.zone > FIRST:
+        place(link, link.queues[link.zone], link.zone - 1)
     else:
-        place(link, 0.0, BELOW)
+        place(link, 0.0, EMPTY)
 
 
 @kernel
 def until_crossing(link: Any) -> Any:
     """Time until the queue comes there; infinite if it does not move that way."""
-    if link.slope > 0.0 and link.zone != ABOVE:
-        return max((link.kmin if link.zone == BELOW else link.kmax) - link.queue, 0.0) / link.slope
+    if link.slope > 0.0 and link.zone < link.top:
+        return max(link.queues[link.zone + 1] - link.queue, 0.0) / link.slope
     if link.slope < 0.0:
-        goal = 0.0
-        if link.zone != BELOW:
-            goal = link.kmax if link.zone == ABOVE else link.kmin
-        return max(link.queue - goal, 0.0) / -link.slope
+        return max(link.queue - link.queues[link.zone], 0.0) / -link.slope
     return NEVER
 
 
 @kernel
 def steer(link: Any) -> None:
-    """The slope of the queue, after a change of what arrives or at its end."""
-    link.slope = link.arriving - link.rate if busy(link) else 0.0
+    """The slope of the queue, after a change of what arrives or at its end; an empty one is marked by its load."""
+    if busy(link):
+        link.slope = link.arriving - link.rate
+        if link.zone == EMPTY:
+            place(link, 0.0, FIRST)
+    else:
+        link.slope = 0.0
+        place(link, 0.0, EMPTY)

@@ -15,7 +15,7 @@ from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.engine import run
 from fluidcc.engines.hybrid.layout import Sim
-from fluidcc.engines.hybrid.statistics import distribution
+from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.run import horizon_and_window, seed_of, times_of
 from fluidcc.errors import InputError
@@ -125,21 +125,28 @@ def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:
 
 
 def _moments(prepared: Prepared, sim: Sim, link: Any, rates: np.ndarray[Any, Any]) -> QueueMoments:
-    """Of one link: the fluid's lines, and packets that meet where they lie at nothing."""
+    """Of one link: the fluid's lines, and packets that meet."""
     span = prepared.times.closes - prepared.times.opens
     seats = sim.seats[sim.seats_at[link.first : link.first + link.seats]]
-    packet = float(seats["packet"].max(initial=0.0))
-    lengths, waited = packet_scale.met(link.idle[: layout.LOADS + 1], rates[seats["flow"]], packet)
-    lasting = lengths[waited[::-1].cumsum()[::-1] * link.rate >= packet]  # for which there is the time of a packet
+    flows = min(packet_scale.as_many_equal(rates[seats["flow"]]), max(int(link.inputs), 1))
+    shares, idle = packet_scale.meetings(flows, *prepared.pacing[link.number]).waiting, link.idle[: layout.LOADS + 1]
+    packet = float(seats["packet"].max(initial=1.0))
+    met = packet * np.arange(shares.shape[1])
+    alone, busy = idle @ shares, max(span - float(idle.sum()), 0.0)  # times without and with a queue of the fluid
+    mean, square = float(shares[-1] @ met), float(shares[-1] @ met**2)
+    lengths, times = packet_scale.whole(*lengths_of(link, span), packet)
+    lengths = np.concatenate([met, np.add.outer(lengths, met).ravel()])
+    times = np.concatenate([alone, np.outer(times, shares[-1]).ravel()])
+    lasting = met[alone[::-1].cumsum()[::-1] * link.rate >= max(met[1:2], default=0.0)]  # for the time of a packet
     return QueueMoments(
         span,
-        float(link.area + waited @ lengths),
-        float(link.area2 + waited @ lengths**2),
+        float(link.area + busy * mean + alone @ met),
+        float(link.area2 + 2.0 * mean * link.area + busy * square + alone @ met**2),
         float(link.least_in_window),
-        float(lasting.max(initial=link.most_in_window)),
-        float(lasting.max(initial=link.most)),
+        float(max(lasting.max(initial=0.0), link.most_in_window + mean * (link.most_in_window > 0))),
+        float(max(lasting.max(initial=0.0), link.most + mean * (link.most > 0))),
         float((link.sent_close - link.sent_open) / (link.rate * span)),
-        *distribution(link, lengths, waited),
+        *in_bins(lengths, times),
     )
 
 

@@ -15,7 +15,6 @@ from fluidcc.engines.hybrid import receiver
 from fluidcc.engines.hybrid.calendar import schedule
 from fluidcc.engines.hybrid.chance import exponential, uniform
 from fluidcc.engines.hybrid.layout import (
-    ABOVE,
     DEAF,
     GROW_TRANSIT,
     HAZARDS,
@@ -23,7 +22,6 @@ from fluidcc.engines.hybrid.layout import (
     LISTENING,
     NEVER,
     PACKETS,
-    RAMP,
     RIPE,
     SINGLY,
     WAKES,
@@ -97,7 +95,7 @@ def candidates(core: Any, flow: Any, seat: Any, trees: Any, link: Any, s: Any, r
 
 @kernel
 def rare(link: Any, seat: Any) -> Any:
-    """Whether a packet takes longer to come than the queue from Kmax to nothing."""
+    """Whether a packet takes longer to come than the queue from the top to nothing."""
     return 0.0 < seat.mark_rate * link.draining < seat.packet
 
 
@@ -108,7 +106,7 @@ def hear(core: Any, link: Any, seat: Any, s: Any) -> None:
     seat.hazard = link.hazard
     seat.left = exponential(core.seed, s, seat.draws)
     seat.draws += 1
-    if link.zone == RAMP:
+    if link.zone < link.top:
         catch_up(link, seat)
 
 
@@ -121,7 +119,7 @@ def retime(flow: Any, seat: Any, trees: Any, link: Any) -> None:
     elif seat.mark_rate > 0.0 and seat.wait != IDLE:
         if seat.wait == LISTENING:
             due = seat.hazard + max(seat.left, 0.0) * seat.packet / seat.mark_rate
-        if seat.wait == RIPE or seat.wait == SINGLY or link.zone == ABOVE:
+        if seat.wait == RIPE or seat.wait == SINGLY or link.zone == link.top:
             packet = seat.mark_at + (boundary(seat) - seat.mark_came) / seat.mark_rate
     leaf = link.tree + link.leaves + seat.place
     if trees[HAZARDS, leaf] != due:
@@ -162,8 +160,8 @@ def catch_up(link: Any, seat: Any) -> None:
 
 @inlined
 def rezone(sim: Any, link: Any, was: Any) -> None:
-    """The queue has come above Kmax, or back: who listens has every next packet marked, or waits by chance again."""
-    if (link.zone == ABOVE) == (was == ABOVE):
+    """The queue has come beyond the top, or back: who listens has every next packet marked, or by chance again."""
+    if (link.zone == link.top) == (was == link.top):
         return
     for i in range(link.seats):
         s = sim.seats_at[link.first + i]
@@ -172,7 +170,7 @@ def rezone(sim: Any, link: Any, was: Any) -> None:
             seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
             seat.left -= (link.hazard - seat.hazard) * seat.mark_rate / seat.packet
             seat.mark_at, seat.hazard = link.at, link.hazard
-            if link.zone == RAMP:
+            if link.zone < link.top:
                 catch_up(link, seat)
             retime(sim.flows[seat.flow], seat, sim.trees, link)
 
@@ -210,8 +208,10 @@ def packet(sim: Any, link: Any, s: Any) -> None:
 @kernel
 def drawn(core: Any, link: Any, seat: Any, s: Any) -> Any:
     """Whether chance marks a packet that comes now."""
-    if link.zone != RAMP:
-        return link.zone == ABOVE
+    if link.zone == link.top:
+        return True
+    if link.chance <= 0.0:
+        return False
     seat.draws += 1
     return uniform(core.seed, s, seat.draws - 1) <= link.chance
 

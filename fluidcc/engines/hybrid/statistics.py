@@ -84,20 +84,23 @@ def share_above(start: Any, stop: Any, level: Any) -> Any:
     return (high - level) / (high - low) if high > level else 0.0
 
 
-def distribution(link: Any, lengths: Any, waited: Any) -> tuple[Any, Any]:
-    """Time spent empty and in each bin [s], and the integral of the queue over it, both (1 + bins,).
-
-    ``waited`` is the time for which the queue had each of ``lengths``, from nothing on, while the fluid had none.
-    """
+def lengths_of(link: Any, span: float) -> tuple[Any, Any]:
+    """Lengths of the fluid's queue [bytes], from nothing on, and the time that it had each in a window [s]."""
     density = np.cumsum(link.density[:BINS])
-    density[np.abs(density) < 1e-12 * np.abs(link.density).max(initial=0.0)] = (
-        0.0  # what steps up and down leaves behind
-    )
+    step = np.abs(link.density).max(initial=0.0)
+    density[np.abs(density) < 1e-12 * step] = 0.0  # what steps up and down leaves behind
     spent = np.maximum(link.mass + density * _WIDTHS, 0.0)
-    area = spent * _CENTRES
-    area[0] = link.lowest  # much of it may be of a queue that is nearly empty
     spent[0] = max(spent[0] - link.idle.sum(), 0.0)
-    at = np.searchsorted(_EDGES, lengths[1:], side="right") - 1
-    np.add.at(spent, at, waited[1:])
-    np.add.at(area, at, waited[1:] * lengths[1:])
-    return np.concatenate([waited[:1], spent]), np.concatenate([[0.0], area])
+    lengths = _CENTRES.copy()
+    lengths[0] = link.lowest / spent[0] if spent[0] > 0.0 else 0.0  # much of it may be of a queue that is nearly empty
+    there = spent > 1e-12 * span
+    return lengths[there], spent[there]
+
+
+def in_bins(lengths: Any, times: Any) -> tuple[Any, Any]:
+    """Time spent empty and in each bin [s], and the integral of the queue over it, both (1 + bins,)."""
+    at = np.where(lengths > 0.0, np.searchsorted(_EDGES, lengths, side="right"), 0)
+    spent, area = np.zeros(BINS + 1), np.zeros(BINS + 1)
+    np.add.at(spent, np.minimum(at, BINS), times)
+    np.add.at(area, np.minimum(at, BINS), times * lengths)
+    return spent, area

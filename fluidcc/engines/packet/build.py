@@ -326,6 +326,7 @@ def _first(scenario: Scenario, sim: Sim, times: Times) -> Any:
     core.payload_window = scenario.window_unit == "payload"
     core.ack_interval = round(scenario.ack_interval)
     core.ack_control = scenario.ack_queue == "control"
+    core.burst, core.jitter = round(scenario.burst), scenario.jitter
     core.share_start = scenario.start_policy == "share"
     core.sample_interval = times.interval
     settle_losses(scenario, core)

@@ -160,6 +160,8 @@ def serve(sim: Any, i: Any) -> None:
         return
     packet = sim.packets[k]
     port.busy = 1
+    if port.counts_sending:
+        port.sending = packet.wire
     port.sent += packet.wire
     if len(sim.log) > 0:
         write(core, sim.log, TRANSMITTED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)

@@ -24,7 +24,7 @@ from fluidcc.engines.packet.layout import (
     WAKE,
 )
 from fluidcc.engines.packet.marking import CE, UE
-from fluidcc.engines.packet.pacing import gap, inflight
+from fluidcc.engines.packet.pacing import inflight, pace
 from fluidcc.engines.packet.record import write
 from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
 
@@ -107,9 +107,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
             followers.ended(core, sim.calendar, flow, f, followers.LEFT)
     if core.spraying:
         spraying.choose(core, sim.uniforms, sim.lists, flow)
-    flow.last = core.now
-    flow.last_size = size
-    flow.next = core.now + gap(core, size, flow.rate)
+    pace(core, sim.uniforms, flow, size)
     packet.kind = DATA
     packet.flow = f
     packet.wire = size

@@ -82,6 +82,8 @@ CORE = np.dtype(
         ("free", _I),  # head of the list of free packets
         ("spare", _I),  # its length
         ("drawn", _I),  # random numbers used
+        ("burst", _I),  # packets that a NIC sends back to back
+        ("jitter", _F),  # of the waits behind them
         ("events", _I),
         ("delivered", _I),  # data packets that reached their receiver
         ("acks", _I),  # answers of receivers: ACKs, or HPCC-rx's notifications
@@ -160,6 +162,7 @@ PORT = lines(
         ("wire_tail", _S),
         ("busy", _B),
         ("awaited", _B),  # whether the calendar has the end of its transmission
+        ("counts_sending", _B),  # marks see the packet that is being sent
         ("waiting", _S),  # bit set of queues that are not empty
         # The second: what joins its queues, and who is at its ends.
         ("node", _S),  # that it belongs to
@@ -190,6 +193,7 @@ PORT = lines(
         # A line each.
         ("queues", QUEUE, (QUEUES,)),
         # What few events read.
+        ("sending", _I),  # bytes of the packet that is being sent, or was last, if marks see them
         ("trim_above", _I),  # bytes in a queue beyond which data is trimmed
         ("incoming", _I),  # flows that are arriving at this NIC's host
         ("cnp_free", _I),  # from when on this NIC has a turn for a CNP
@@ -266,7 +270,7 @@ FLOW = lines(
         # The second: what it sends, and what ACKs change.
         ("acked", _I),  # snd_una
         ("rate", _F),  # pacing rate, bytes/s
-        ("last", _I),  # when the last packet went
+        ("last", _I),  # when the last packet, or burst of them, began
         ("last_size", _S),
         ("payload", _S),  # of a full packet
         ("overhead", _S),  # header and telemetry
@@ -290,6 +294,8 @@ FLOW = lines(
         ("unanswered_marks", _S),
         ("unanswered_undetermined", _S),
         # What is read less often.
+        ("in_burst", _S),  # packets of a burst that is under way
+        ("stretch", _F),  # of the wait behind the last one, by jitter
         ("lost", _I),  # payload bytes dropped on the way
         ("line_rate", _F),
         ("initial_rate", _F),

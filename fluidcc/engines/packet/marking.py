@@ -25,6 +25,8 @@ _SMALL = 2.0  # packets, up to which a queue that is being checked is no sign of
 @kernel
 def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
     """Whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
+    if port.counts_sending and port.busy and port.free_at > core.now:
+        queue += port.sending
     if queue > port.kmax:
         return True
     if queue <= port.kmin:

@@ -23,8 +23,33 @@ def gap(core: Any, size: Any, rate: Any) -> Any:
 @kernel
 def repace(core: Any, flow: Any) -> None:
     """A flow's rate has changed: the packet that waits for the pacer goes by the new rate."""
-    if flow.last_size > 0:
-        flow.next = flow.last + gap(core, flow.last_size, flow.rate)
+    if flow.last_size > 0 and flow.in_burst == 0:
+        flow.next = flow.last + wait(core, flow)
+
+
+@kernel
+def wait(core: Any, flow: Any) -> Any:
+    """Time from the start of a flow's last burst to that of the next [ps]."""
+    time = gap(core, flow.last_size, flow.rate)
+    return int(time * flow.stretch + 0.5) if core.jitter > 0.0 else time
+
+
+@kernel
+def pace(core: Any, uniforms: Any, flow: Any, size: Any) -> None:
+    """A packet goes now: when the next one may, which is at once within a burst."""
+    if flow.in_burst == 0:
+        flow.last = core.now
+        flow.last_size = 0
+    flow.last_size += size
+    flow.in_burst += 1
+    flow.next = core.now
+    if flow.in_burst < core.burst:
+        return
+    flow.in_burst = 0
+    if core.jitter > 0.0:
+        flow.stretch = 1.0 + core.jitter * (2.0 * uniforms[core.drawn] - 1.0)
+        core.drawn += 1
+    flow.next = flow.last + wait(core, flow)
 
 
 @kernel

@@ -1,19 +1,24 @@
-"""Packets that meet where the fluid has no queue: N*D/D/1 against a replay, the limit of many flows, and packets."""
+"""Packets that meet: N*D/D/1 against a replay, the limit of many flows, marks by hand, and packets."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
 from fluidcc.engines.hybrid.layout import LOADS
-from fluidcc.engines.hybrid.packet_scale import as_many_equal, met, waiting
+from fluidcc.engines.hybrid.packet_scale import as_many_equal, marks, meetings, whole
+from fluidcc.scenario.parameters import resolve
+
+NAMES = ("waiting", "found", "found_with_sending")
 
 
-def replayed(flows: int, load: float, rounds: int = 4000) -> np.ndarray:
-    """Time shares of 0, 1, ... packets that wait, of periodic flows with random phases, by Lindley's recursion."""
+def replayed(flows: int, load: float, rounds: int = 4000) -> dict[str, np.ndarray]:
+    """Lindley's recursion, packet by packet: shares of the time, and of the arrivals, with 0, 1, ... packets."""
     rng, period = np.random.default_rng(flows), flows / load
-    spent = np.zeros(flows + 1)
+    spent, found, present = np.zeros(flows + 1), np.zeros(flows + 1), np.zeros(flows + 1)
     for _ in range(rounds):
         arrivals = np.sort(rng.uniform(0, period, flows))
         times = np.concatenate([arrivals, arrivals + period])  # the second period is stationary
@@ -21,39 +26,96 @@ def replayed(flows: int, load: float, rounds: int = 4000) -> np.ndarray:
         for time in times:
             free = max(free, time) + 1.0
             ends.append(free)
+        for time in times[flows:]:
+            there = int((times < time).sum() - (np.array(ends) <= time).sum())
+            present[there] += 1
+            found[max(there - 1, 0)] += 1
         changes = np.sort(np.concatenate([times, ends, [period, 2 * period]]))
         inside = (changes[:-1] >= period) & (changes[1:] <= 2 * period)
         middle = (changes[:-1] + changes[1:]) / 2
         there = np.searchsorted(times, middle) - np.searchsorted(np.array(ends), middle)
         np.add.at(spent, np.maximum(there - 1, 0)[inside], np.diff(changes)[inside])
-    return spent[:flows] / spent.sum()
+    return {n: each / each.sum() for n, each in zip(NAMES, (spent, found, present), strict=True)}
 
 
 @pytest.mark.parametrize(("flows", "load"), [(2, 0.5), (5, 0.75), (8, 1.0), (20, 0.875)])
 def test_it_is_what_a_replay_finds(flows: int, load: float) -> None:
-    exact, seen = waiting(flows)[round(load * LOADS)], replayed(flows, load)
-    assert exact.sum() == pytest.approx(1.0, abs=1e-12)
-    error = np.sqrt(exact * flows / 4000)  # of a share, if a phase's shares were no better than single draws
-    assert (np.abs(seen - exact) <= 4 * error + 1e-3).all()
-    assert exact @ np.arange(flows) == pytest.approx(seen @ np.arange(flows), rel=0.05)
+    """An arriving packet sees the others, not itself; and the packet that is being sent where that counts."""
+    rounds = 4000 if flows < 10 else 1000
+    seen = replayed(flows, load, rounds)
+    for name in NAMES:
+        exact = getattr(meetings(flows), name)[round(load * LOADS)]
+        assert exact.sum() == pytest.approx(1.0, abs=1e-12)
+        error = np.sqrt(exact * flows / rounds)  # of a share, if a phase's shares were no better than single draws
+        assert (np.abs(seen[name][: len(exact)] - exact) <= 4 * error + 1e-3).all(), name
+        assert exact @ np.arange(len(exact)) == pytest.approx(seen[name] @ np.arange(flows + 1), rel=0.06), name
+
+
+def test_the_shares_that_the_criterion_was_found_with() -> None:
+    """An independent program's, 8 flows at a load of 0.99."""
+    found, at = meetings(8).found, 0.99 * LOADS
+    low = int(at)
+    shares = found[low] + (at - low) * (found[low + 1] - found[low])
+    assert shares[:4] == pytest.approx([0.52, 0.33, 0.13, 0.025], abs=0.01)
 
 
 def test_with_many_flows_it_is_as_of_poisson_arrivals() -> None:
     """Pollaczek and Khinchine for M/D/1: load^2 / (2 (1 - load)) packets wait."""
     for load in (0.25, 0.5):
-        found = waiting(400)[round(load * LOADS)]
+        found = meetings(400).waiting[round(load * LOADS)]
         mean = found @ np.arange(len(found))
         assert mean == pytest.approx(load**2 / (2 * (1 - load)), rel=0.02)
 
 
-def test_a_lone_flow_never_waits_and_no_time_is_lost() -> None:
-    idle = np.random.default_rng(1).uniform(size=LOADS + 1)
-    lengths, spent = met(idle, np.array([3.0]), 1000.0)
-    assert lengths.tolist() == [0.0]
-    assert spent.sum() == pytest.approx(idle.sum())
-    lengths, spent = met(idle, np.ones(7), 1000.0)
-    assert (lengths == 1000.0 * np.arange(len(lengths))).all()
-    assert spent.sum() == pytest.approx(idle.sum())
+@pytest.mark.parametrize("load", [0.5, 0.875, 63 / 64])
+def test_bursts_of_one_packet_and_a_little_jitter_are_nearly_the_formula(load: float) -> None:
+    """The replay's own check: with next to no jitter it has the exact shares, within its draws' errors."""
+    row = round(load * LOADS)
+    for name in NAMES:
+        exact, seen = (getattr(meetings(8, 1, jitter), name)[row] for jitter in (0.0, 1e-6))
+        count = min(len(exact), len(seen))
+        assert np.abs(seen[:count] - exact[:count]).max() < 0.02, name
+
+
+def test_a_lone_burst_at_the_links_rate_never_waits_and_one_twice_as_fast_does() -> None:
+    assert meetings(1, 4).waiting.shape[1] == 1
+    fast = meetings(1, 4, 0.0, 0.5).found[LOADS // 2]
+    # Packets 0, 1, 2, 3 come at 0, 0.5, 1, 1.5 of a transmission: each finds what is left of the work before it.
+    assert fast == pytest.approx([3 / 4, 1 / 4], abs=1e-12)
+
+
+def test_marks_are_the_ramps_mean_over_what_packets_find() -> None:
+    """Kmin 1.5, Kmax 4.5 packets, 60 %: p of 2, 3, 4 packets is 0.1, 0.3, 0.5, and 1 from 5 on."""
+    met, red = meetings(5), resolve(fc.RED("1500B", "4500B", 0.6))
+    found = marks(red, met, 1000.0)
+    p = np.array([0.0, 0.0, 0.1, 0.3, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    for load in (LOADS // 2, LOADS):
+        assert found.meeting[load] == pytest.approx(met.found[load] @ p[: met.found.shape[1]], rel=1e-12)
+    for packets in range(6):
+        exact = met.found[LOADS] @ p[packets : packets + met.found.shape[1]]
+        assert np.interp(1000.0 * packets, found.queues, found.chances) == pytest.approx(exact, rel=0.02, abs=2e-5)
+    assert found.queues[-1] == 5000.0 and found.chances[-1] == pytest.approx(1.0)
+    counted = marks(dataclasses.replace(red, counts_sending=True), met, 1000.0)
+    assert counted.meeting[LOADS] == pytest.approx(
+        met.found_with_sending[LOADS] @ p[: met.found_with_sending.shape[1]], rel=1e-12
+    )
+    assert counted.chances[0] == pytest.approx(met.found[LOADS] @ p[1 : 1 + met.found.shape[1]], rel=0.02)
+
+
+def test_a_lone_flows_marks_are_the_ramp_itself() -> None:
+    found = marks(resolve(fc.RED("10KB", "50KB", 0.2)), meetings(1), 1000.0)
+    queues = np.arange(10e3, 50e3, 1e3)
+    assert np.interp(queues, found.queues, found.chances) == pytest.approx(
+        0.2 * (queues - 10e3) / 40e3, rel=0.011, abs=2e-5
+    )
+    assert not found.meeting.any()
+
+
+def test_queues_of_whole_packets_keep_the_mean_and_the_time() -> None:
+    lengths, times = whole(np.array([2500.0, 4000.0]), np.array([3.0, 1.0]), 1000.0)
+    assert times.sum() == pytest.approx(4.0)
+    assert lengths @ times == pytest.approx(3 * 2500 + 4000)
+    assert set(lengths[times > 0] / 1000) == {2.0, 3.0, 4.0}
     assert as_many_equal(np.array([1.0, 1.0, 0.0])) == 2
 
 
