@@ -35,6 +35,10 @@ def command(
     flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
     rtt: Annotated[str, typer.Option(metavar="TIME", help="Round trip of an empty network.")] = "4us",
     packets: Annotated[int, typer.Option(help="Runs in packets, which have the last word; 0 for none.")] = 2,
+    packet_size: Annotated[
+        str | None,
+        typer.Option("--packet-size", metavar="SIZE", help="Payload of a packet; by default the NIC's, or 1024 and 4096."),
+    ] = None,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
     ] = None,
@@ -47,7 +51,7 @@ def command(
     if fail_on is not None and fail_on not in _WORSE:
         raise InputError(f"--fail-on: {fail_on[:20]!r} is no severity; write warn or bad")
     switch, nic = _devices(files or [], sonic, nic)
-    found = audit(switch, nic, port=port, flows=flows, rtt=rtt, packets=packets)
+    found = audit(switch, nic, port=port, flows=flows, rtt=rtt, packets=packets, packet_size=packet_size)
     if json:
         output.print_json(found.as_dict())
     else:
@@ -85,6 +89,8 @@ def print_audit(found: Audit, *, verbose: bool = False) -> None:
         if i:
             console.print()
         _print_group(console, group, said, verbose=verbose)
+    if found.frames:
+        console.print(f"[dim]{found.frames}[/]")
     if verbose:
         for row in found.mapping:
             note = f"  ({row.note})" if row.note else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -23,6 +23,7 @@ from fluidcc.operators import (
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.frames import IN_BUFFER, framed, payloads, said
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
@@ -73,6 +74,10 @@ class Audit(Comparable):
         The switch's file.
     rtt : float
         Round trip of an empty network [s].
+    payloads : tuple of float
+        Sizes of packets that were run [bytes]; the findings are of the first, which fares worst.
+    frames : str
+        The same in words, and where they are from.
     """
 
     switch: SwitchPort
@@ -89,6 +94,8 @@ class Audit(Comparable):
     left_out: tuple[str, ...] = ()
     path: str = ""
     rtt: float = _RTT
+    payloads: tuple[float, ...] = (4096.0,)
+    frames: str = ""
 
     @property
     def groups(self) -> tuple[Audit, ...]:
@@ -124,7 +131,8 @@ class Audit(Comparable):
         """
         of_port = {"rate": self.switch.rate, "delay": self.rtt / _LINKS, "marking": self.switch.red}
         chosen = {**of_port, "scheme": self.scheme} | options
-        return incast(chosen.pop("flows", self.flows), **chosen)
+        [payload] = payloads(None, chosen.pop("packet_size", self.payloads[0]))
+        return framed(incast(chosen.pop("flows", self.flows), **chosen), payload)
 
     @public()
     def commands(self, changes: Mapping[str, Any]) -> Commands:
@@ -168,6 +176,8 @@ class Audit(Comparable):
             **{_key(name): getattr(port, name) for name in (*names, *buffers)},
             "flows": self.flows,
             "rtt_s": self.rtt,
+            "packet_size_bytes": list(self.payloads),
+            "header_bytes": IN_BUFFER,
             "nic": {row.parameter: row.value for row in self.mapping} or None,
             "mapping": [dataclasses.asdict(row) for row in self.mapping],
             "notes": list(port.notes),
@@ -204,6 +214,7 @@ def audit(
     flows: int = 8,
     rtt: Any = "4us",
     packets: int = 2,
+    packet_size: Any = None,
 ) -> Audit:
     """Check a switch's and a NIC's DCQCN settings against each other, the paper, and what flows do with them.
 
@@ -224,6 +235,9 @@ def audit(
     packets : int
         Runs of the packet engine for each kind of port, which have the last word; 0 for none. Of more than 64 flows
         there are none.
+    packet_size : quantity or None
+        Payload of a packet [bytes]; None: the NIC's active MTU, or where that is not known 1024 and 4096, of which
+        the worse is reported.
 
     Returns
     -------
@@ -245,7 +259,8 @@ def audit(
     groups, left_out = read_ports(sonic, port)
     settings = read_nic(nic) if nic is not None else None
     scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
-    scheme = resolve(scheme)
+    scheme, sizes = resolve(scheme), payloads(settings, packet_size)
+    frames = said(sizes, settings, given=packet_size is not None)
     runs: dict[Any, _Runs] = {}  # ports that mark alike behave alike
     found = []
     for group in groups:
@@ -265,7 +280,7 @@ def audit(
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
-            ran = runs[same] = runs.get(same) or _run(switch, scheme, flows, trip, packets)
+            ran = runs[same] = runs.get(same) or _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
             findings += checks.fixed_point(switch, switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
             findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
             if ran.behaviour["packets"] is not None:
@@ -282,6 +297,8 @@ def audit(
                 names=group.names,
                 path=files[0],
                 rtt=trip,
+                payloads=(ran.payload, *(size for size in sizes if size != ran.payload)) if ran else sizes,
+                frames=frames,
             )
         )
     found.sort(key=lambda each: [-each.count(severity) for severity in _ORDER[:2]])
@@ -303,21 +320,38 @@ class _Runs:
     equilibrium: Equilibrium
     reach: Reach
     behaviour: dict[str, Any]
-    packet: float  # on the wire [bytes]
+    packet: float  # in a buffer [bytes]
+    payload: float
 
 
-def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int) -> _Runs:
+def _worst(runs: Sequence[_Runs]) -> _Runs:
+    """Of several sizes of packets the one that loses packets, else that which uses the link least."""
+
+    def rank(run: _Runs) -> tuple[float, float]:
+        found = run.behaviour["packets"] or {}
+        used = found.get("utilisation", run.behaviour["utilisation"])
+        return -found.get("drops", 0.0), 1.0 if used is None else used
+
+    worst = min(runs, key=rank)
+    others = [run for run in runs if run is not worst]
+    worst.behaviour["packet_size_bytes"] = worst.payload
+    worst.behaviour["other_sizes"] = [{"packet_size_bytes": run.payload, **run.behaviour} for run in others]
+    return worst
+
+
+def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int, payload: float) -> _Runs:
     settled = dataclasses.replace(scheme, rate_on_first_cnp=0.0)  # the fluid has no first CNP
     like = {"rate": switch.rate, "delay": rtt / _LINKS, "marking": switch.red}
-    scenario = incast(1, scheme=settled, multiplicity=float(flows), **like)
+    scenario = framed(incast(1, scheme=settled, multiplicity=float(flows), **like), payload)
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
     reached = reach(scenario, fixed_point, late["queue_bytes"])
-    behaves = behaviour.measured(switch, scheme, flows, late, rtt / _LINKS)
+    together = behaviour.together(switch, scheme, min(flows, behaviour.MOST_FLOWS + 1), rtt / _LINKS, payload)
+    behaves = behaviour.measured(together, late, switch.name)
     refereed = None
     if packets and flows <= last_word.MOST_FLOWS:
-        refereed = last_word.packets(behaviour.together(switch, scheme, flows, rtt / _LINKS), packets, switch.name)
-    packet = float(scenario.packet_size + scenario.header_bytes)
-    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet)
+        refereed = last_word.packets(together, packets, switch.name)
+    packet = payload + IN_BUFFER
+    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload)
 
 
 __all__ = ["Audit", "Finding", "audit"]

@@ -12,6 +12,7 @@ import numpy as np
 from fluidcc.engines.run import simulate
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.finding import Finding
+from fluidcc.operators.frames import framed
 from fluidcc.progress import Bar
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import PFC, RED, Scenario
@@ -22,7 +23,7 @@ OPENS, CLOSES = "50ms", "100ms"
 LOOK = ("2.5ms", "5ms")  # window of a first look
 SEEDS = 8
 _FAR_BEYOND = 4.0  # times the buffer
-_MOST_FLOWS = 512  # single ones; more are a class of the fluid's
+MOST_FLOWS = 512  # single ones; more are a class of the fluid's
 _TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have no chance in them
 _USED = 0.98  # share of the link below which it is reported
 _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
@@ -58,25 +59,24 @@ def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     return dataclasses.replace(scenario, buffer=max(port.buffer_size, 1.0), pfc=pfc)
 
 
-def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float) -> Scenario:
+def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float, payload: float) -> Scenario:
     """Flows into a port that start at line rate, almost together; ``delay`` [s] is of each link."""
     start = np.random.default_rng(1).uniform(0.0, _TOGETHER, flows).tolist()
-    return with_buffers(incast(flows, rate=port.rate, delay=delay, scheme=scheme, marking=port.red, start=start), port)
+    scenario = incast(flows, rate=port.rate, delay=delay, scheme=scheme, marking=port.red, start=start)
+    return with_buffers(framed(scenario, payload), port)
 
 
-def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any], delay: float) -> dict[str, Any]:
+def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, Any]:
     """Utilisation, queue, fairness, and how long the queue is beyond XOFF, late after a start at line rate.
 
     Parameters
     ----------
-    port : SwitchPort
-        One that marks.
-    scheme : DCQCN
-    flows : int
+    scenario : Scenario
+        As `together` has it.
     fluid : dict
         Summary of `late`, taken for more flows than the hybrid engine runs here.
-    delay : float
-        Of each link [s].
+    name : str
+        Of the port.
 
     Returns
     -------
@@ -84,16 +84,15 @@ def measured(port: SwitchPort, scheme: DCQCN, flows: int, fluid: dict[str, Any],
         ``engine``, ``seeds``, ``window_s``; ``utilisation``, ``jain``, ``queue_bytes`` and ``above_xoff``, means over
         the seeds, and ``utilisation_se``, ``queue_mean_se``, their standard errors. None for what is not known.
     """
-    if flows > _MOST_FLOWS:
+    if len(scenario.flows) > MOST_FLOWS:
         runs, engine = [fluid], "fluid"
     else:
-        scenario = together(port, scheme, flows, delay)
         options: dict[str, Any] = {"window": (OPENS, CLOSES), "engine": "hybrid", "sample_interval": CLOSES}
         first = simulate(scenario, LOOK[1], seed=1, engine="hybrid", window=LOOK, sample_interval=LOOK[1]).summary
         runs, engine = [first], "hybrid"
         if not _runs_away(first, scenario):
             runs = []
-            with Bar(f"auditing {port.name}", SEEDS, "runs") as bar:
+            with Bar(f"auditing {name}", SEEDS, "runs") as bar:
                 for seed in range(1, SEEDS + 1):
                     runs.append(simulate(scenario, CLOSES, seed=seed, **options).summary)
                     bar(seed / SEEDS)

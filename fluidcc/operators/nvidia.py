@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, number, read_text
+from fluidcc.operators.frames import MTUS, active_mtu
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
 from fluidcc.surface import constructor, public
 
@@ -24,6 +25,7 @@ _DUMP_LINE = re.compile(r"\s*(?:\*\s*|RO\s+)?([A-Z][A-Z0-9_]*)(?:\[[\d.]*\])?\s+
 _TEXT_LINE = re.compile(r"\s*([\w./\-]+?)\s*(?:[=:]\s*|\s)([^\s=:].*?)\s*", re.ASCII)
 _NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
 _MOST_LISTED, _MOST_FILES = 20, 10_000
+_MTUS = ("active_mtu", "mtu")
 
 
 @constructor()
@@ -42,12 +44,15 @@ class NicSettings:
         What was read but is not used, and why.
     pending : mapping of str to (float, float)
         Settings of ``mlxconfig`` that are another from the next boot on: as they are, and as they will be.
+    mtu : float or None
+        Payload of its packets, from ``active_mtu`` of ``ibv_devinfo`` or the Ethernet ``mtu`` [bytes].
     """
 
     given: Mapping[str, float]
     source: str
     ignored: tuple[str, ...] = ()
     pending: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    mtu: float | None = None
 
 
 @constructor()
@@ -167,10 +172,14 @@ class _Found:
     unknown: list[str] = dataclasses.field(default_factory=list)
     others: dict[int, int] = dataclasses.field(default_factory=dict)  # settings of other ports
     pending: dict[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    mtu: float | None = None
 
     def add(self, key: str, text: str, where: str, later: str = "") -> None:
         """Take in a setting, and what it will be from the next boot on if the source says so."""
         base = key.rsplit("/", 1)[-1].lower()
+        if base in _MTUS and text:
+            self._add_mtu(base, text, where)
+            return
         suffix = _PORT.fullmatch(base)
         name = canonical(suffix[1] if suffix else base)
         if name is None:
@@ -192,6 +201,15 @@ class _Found:
             then = _value(name, later, f"{where}: {name} (Next Boot)")
             if then != value:
                 self.pending[name] = value, then
+
+
+    def _add_mtu(self, name: str, text: str, where: str) -> None:
+        """Take in the size of packets: ``active_mtu: 4096 (5)``, or the Ethernet ``mtu``."""
+        size = number(text.split()[0], f"{where}: {name}", "bytes", 256, 65536, integer=True)
+        payload = size if name == "active_mtu" else active_mtu(size)
+        if payload not in MTUS or (self.mtu is not None and self.mtu != payload):
+            raise InputError(f"{where}: {name} {clip(text)} is no MTU of RoCE's, or another than before; keep one, such as active_mtu = 4096")
+        self.mtu = float(payload)
 
 
 def _value(name: str, text: str, where: str) -> float:
@@ -228,7 +246,7 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
         ignored += [f"{left} more lines with unknown names"] if left > 0 else []
     elif found.unknown:
         ignored.append(f"{len(found.unknown)} other settings or files, which are none of DCQCN's numbers")
-    return NicSettings(given, source, tuple(ignored), found.pending)
+    return NicSettings(given, source, tuple(ignored), found.pending, found.mtu)
 
 
 def _text_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
@@ -299,7 +317,8 @@ def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:
             if seen > _MOST_FILES:
                 raise InputError(f"{name}: has more than {_MOST_FILES} files; give the folder that holds roce_rp")
             path = Path(parent, file)
-            if canonical(file.lower()) is None or not path.is_file():  # a pipe would block
+            known = canonical(file.lower()) is not None or file.lower() in _MTUS
+            if not known or not path.is_file():  # a pipe would block
                 yield file, "", ""
                 continue
             yield file, read_text(path, "one number per file").strip(), label(path)
