@@ -24,15 +24,26 @@ from rich.table import Table
 import fluidcc as fc
 from fluidcc.cli.audit import print_audit
 from fluidcc.operators.behaviour import with_buffers
+from fluidcc.operators.nvidia_settings import NEVER
 from fluidcc.plotting.sweeps import format_value, plot_sweep
+from fluidcc.tuning.cases import FLOWS as FLOW_COUNTS
+from fluidcc.tuning.cases import changed, packet_cases
 from fluidcc.tuning.goal import TUNED
 from fluidcc.units import show
 
 HERE = Path(__file__).parent
-FLOWS = 8  # seven from the start, one that joins after a fifth of the run, all at line rate
-PACKETS = 6e5  # of a run, about: its length follows
+FLOWS = 8  # of the audit; settings must do with each of `fluidcc.tuning.cases.FLOWS`
+PACKETS = 1.5e5  # of a run, about: its length follows
 USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
 OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
+MORE = ("utilisation", "jain")  # of these more is better
+WAYS_TOLD = {
+    "flows": "flows",
+    "packet_size": "packets of B",
+    "burst": "bursts of packets",
+    "counts_sending": "the queue counts the packet that is being sent:",
+    "begin": "begin at",
+}
 METRICS = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain", "pfc_pauses", "drops")
 
 
@@ -51,32 +62,44 @@ def main() -> None:
         print_audit(found)
         tuned = tune(found, options.evaluations)
         print_tuning(console, tuned)
-        commands = found.commands(tuned.best.point)
+        good = tuned.confirmed and tuned.best.kept
+        commands = found.commands({**tuned.best.point, **registers(found)} if good else {})
         tuned.write(out)
         draw_map(found, tuned).write(out / "map.png")
         commands.write(out)
         write_report(out, folder.name, found, tuned, commands)
-        console.print(f"pictures, patch.json, nic.sh, report.html: {out}/  ({time.perf_counter() - began:.0f} s)\n")
+        typed = ", ".join(commands.files) or "nothing to type: no setting keeps every bound in packets"
+        console.print(f"pictures, report.html, {typed}: {out}/  ({time.perf_counter() - began:.0f} s)\n")
 
 
-def scenario_of(found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float) -> fc.Scenario:
-    """An incast into the worst port, with the switch's own buffer and flow control."""
-    late = length_of(found) / 5
+def scenario_of(
+    found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float, flows: int = FLOWS,
+    packet_size: float | None = None, **ways: Any,
+) -> fc.Scenario:  # fmt: skip
+    """An incast into the worst port, with the switch's own buffer and flow control, and its NICs as the audit wants."""
     scenario = found.scenario(
-        start=[*np.linspace(0.0, 20e-6, FLOWS - 1), late],
+        flows=flows,
+        packet_size=packet_size or max(found.payloads),
+        start=np.linspace(0.0, 20e-6, flows).tolist(),
         marking=fc.RED(kmin, kmax, pmax),
-        scheme=dataclasses.replace(found.scheme, g=g),
+        scheme=dataclasses.replace(found.scheme, g=g, **registers(found)),
     )
-    return with_buffers(scenario, found.switch)
+    return with_buffers(changed(scenario, **ways), found.switch)
+
+
+def registers(found: fc.Audit) -> dict[str, float]:
+    """NIC parameters that the audit would change, as it would."""
+    named = {change.path for each in found.findings for change in each.apply}
+    return {"byte_counter": NEVER} if "rpg_byte_reset" in named else {}
 
 
 def length_of(found: fc.Audit) -> float:
-    """How long a run is [s]: as many packets of 1000 bytes whatever the speed, in whole milliseconds."""
-    return math.ceil(PACKETS * 1000 / found.switch.rate * 1e3) / 1e3
+    """How long a run is [s]: as many packets of 4096 bytes whatever the speed, in whole milliseconds."""
+    return math.ceil(PACKETS * 4096 / found.switch.rate * 1e3) / 1e3
 
 
 def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
-    """The shortest queue that keeps the link busy and is fair, by the hybrid, and by packets."""
+    """The shortest queue that keeps the link busy and is fair, by the hybrid, and by packets in every case."""
     red = found.switch.red
     if red is None:
         raise fc.InputError(f"{found.path}: {found.switch.name} has no WRED profile; turn ECN on first")
@@ -85,11 +108,13 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         lambda **values: scenario_of(found, **values),
         {"kmin": (2e3, max(delay, red.kmin)), "kmax": (20e3, 2 * max(delay, red.kmax)), **OVER},
         objective="queue_bytes.p99",
-        subject_to=[f"utilisation>={USED}", f"jain>={FAIR}"],
+        subject_to=f"utilisation>={USED}",
+        across={"flows": list(FLOW_COUNTS)},
+        packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads),
         start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
         until=length_of(found),
+        seeds=1,
         evaluations=evaluations,
-        sensitivity=32,
     )
 
 
@@ -103,45 +128,92 @@ def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
         axes,
         until=length_of(found),
         engine="hybrid",
-        seeds=2,
+        seeds=1,
     )
     start = tuned.start.point if tuned.start else None
     bounds = [str(each) for each in tuned.goal.constraints]
-    return plot_sweep(result, "queue_bytes.p99", best=best, mark=start, subject_to=bounds)
+    return plot_sweep(result, "queue_bytes.p99", best=best, mark=start, subject_to=bounds, refused=tuned.refused)
+
+
+COLUMNS = ("", "present", "best", "")
 
 
 def print_tuning(console: Console, tuned: fc.Tuning) -> None:
     """A row per setting and per metric, in packets."""
     table = Table(box=None, header_style="bold")
-    for column, side in (("", "left"), ("present", "right"), ("best", "right"), ("", "left")):
+    for column, side in zip(COLUMNS, ("left", "right", "right", "left"), strict=True):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
     for row in rows_of(tuned):
         table.add_row(*row)
     console.print(table)
-    console.print("confirmed by packets" if tuned.confirmed else "[red]not confirmed by packets[/]")
+    console.print(
+        f"{'confirmed by packets' if tuned.confirmed else '[red]not confirmed by packets[/]'}: {proof_of(tuned)}"
+    )
     for note in tuned.notes:
         console.print(f"  {note}", markup=False)
 
 
+def proof_of(tuned: fc.Tuning) -> str:
+    """Conditions under which packets ran."""
+    runs = tuned.packets["best"].traces
+    until = runs[0][0].summary["until_s"]
+    values = {name: dict.fromkeys(str(case[name]) for case in tuned.packet_cases if name in case) for name in WAYS_TOLD}
+    told = "; ".join(f"{text} {' or '.join(values[name])}" for name, text in WAYS_TOLD.items() if values[name])
+    return f"the worst of {len(runs)} cases, {len(runs[0])} seeds of {show(until, 's')} ({told})"
+
+
+def worst(tuned: fc.Tuning, which: str, metric: str) -> tuple[float, float]:
+    """A metric in its worst case, and its standard error there."""
+    found = tuned.packets[which]
+    values = found.metrics[metric]
+    at = int(values.argmin() if metric in MORE else values.argmax())
+    return float(values[at]), float(found.errors[metric][at])
+
+
 def rows_of(tuned: fc.Tuning) -> list[tuple[str, str, str, str]]:
-    """Settings, then what packets measured of the present one and the best."""
+    """Settings, then what packets measured of the present one and the best, in the worst case of each."""
     start = tuned.start.point if tuned.start else {}
     rows = []
     for name, value in tuned.best.point.items():
         old = start.get(name)
         change = "keep" if old is not None and np.isclose(old, value) else "change"
         rows.append((name, format_value(name, old) if old is not None else "", format_value(name, value), change))
-    before, after = (tuned.packets[name] for name in ("start", "best"))
     for metric in METRICS:
-        texts = []
-        for each in (before, after):
-            value, error = float(each.metrics[metric][0]), float(each.errors[metric][0])
-            unit = TUNED[metric][0] if metric in TUNED else "1"
-            texts.append(
-                f"{show(value, unit)} +- {show(error, unit, 2)}" if unit != "1" else f"{value:.4g} +- {error:.1g}"
-            )
-        rows.append((f"{metric}, packets", *texts, ""))
+        unit = TUNED[metric][0] if metric in TUNED else "1"
+        before, after = (worst(tuned, name, metric) for name in ("start", "best"))
+        texts = [
+            f"{show(value, unit, 4)} +- {show(error, unit, 2)}" if unit != "1" else f"{value:.4g} +- {error:.1g}"
+            for value, error in (before, after)
+        ]
+        rows.append((f"{metric}, packets", *texts, verdict(metric, before, after)))
     return rows
+
+
+def verdict(metric: str, before: tuple[float, float], after: tuple[float, float]) -> str:
+    """Tell whether a metric gets better by more than chance."""
+    sign = 1.0 if metric in MORE else -1.0
+    change = sign * (after[0] - before[0])
+    if abs(change) <= 2 * math.hypot(np.nan_to_num(before[1]), np.nan_to_num(after[1])):
+        return ""
+    return "better" if change > 0 else "worse"
+
+
+def summary_of(tuned: fc.Tuning) -> str:
+    """What gets better and what gets worse, in a sentence."""
+    if not (tuned.confirmed and tuned.best.kept):
+        return "Nothing to type: no setting keeps every bound in packets in every case."
+    names = {"queue_bytes.p99": "99th percentile of the queue", "utilisation": "utilisation", "jain": "Jain's index",
+             "pfc_pauses": "PAUSEs", "drops": "packets lost"}  # fmt: skip
+    told: dict[str, list[str]] = {"better": [], "worse": []}
+    for metric, text in names.items():
+        before, after = (worst(tuned, name, metric) for name in ("start", "best"))
+        kind = verdict(metric, before, after)
+        if kind:
+            unit = TUNED[metric][0] if metric in TUNED else "1"
+            one, other = (show(e[0], unit, 3) if unit != "1" else f"{e[0]:.3g}" for e in (before, after))
+            told[kind].append(f"{text} {one} to {other}")
+    parts = [f"{kind}: {', '.join(each)}" for kind, each in told.items() if each]
+    return f"In the worst case, {'; '.join(parts) or 'nothing changes by more than chance'}."
 
 
 def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, commands: Any) -> None:
@@ -150,8 +222,8 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
         "packets.png": "Present against best, packets: mean and range over the seeds",
         "front.png": "Queue against utilisation: the front, its knee, the present setting",
         "map.png": "99th percentile of the queue over Kmin and Kmax, hybrid engine; hatched: a bound is missed",
-        "sensitivity.png": "Which knob matters",
     }
+    port = found.switch
     seen = [
         f"<figure><img alt='{html.escape(text)}' src='data:image/png;base64,"
         f"{base64.b64encode((out / file).read_bytes()).decode()}'><figcaption>{html.escape(text)}</figcaption></figure>"
@@ -172,16 +244,16 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
         for file, text in commands.files.items()
         if file != "README.txt"
     )
-    port = found.switch
-    verdict = "Packets confirm it." if tuned.confirmed else "Packets do not confirm it."
+    heads = "".join(f"<th>{html.escape(column)}</th>" for column in COLUMNS)
     (out / "report.html").write_text(
-        f"""<!doctype html><meta charset="utf-8"><title>{html.escape(name)}</title>
+        f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>{html.escape(name)}</title>
 <style>body{{font:16px/1.45 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}
-td{{padding:.1em 1em .1em 0}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
-<h1>{html.escape(name)}: {html.escape(port.name)}, {show(port.rate, "bytes/s")}, {FLOWS} senders</h1>
-<p><b>{verdict}</b> Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
+td,th{{padding:.1em 1em .1em 0;text-align:left}}.wide{{overflow-x:auto}}p,li{{overflow-wrap:anywhere}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
+<h1>{html.escape(name)}: {html.escape(port.name)}, {show(port.rate, "bytes/s")}</h1>
+<p><b>{html.escape(summary_of(tuned))}</b> {"Confirmed" if tuned.confirmed else "Not confirmed"} by packets:
+{html.escape(proof_of(tuned))}, {html.escape(found.frames)}. Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
 utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer
-and flow control.</p><table>{rows}</table><ul>{notes}</ul>
+and flow control.</p><div class="wide"><table><tr>{heads}</tr>{rows}</table></div><ul>{notes}</ul>
 {seen[0]}<h2>What was found</h2><ul>{findings}</ul>{"".join(seen[1:])}<h2>What to type</h2>{typed}
 """,
         encoding="utf-8",

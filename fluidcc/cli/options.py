@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from fluidcc.cli import complete
-from fluidcc.cli.request import Request
+from fluidcc.cli.request import Request, tell_frames
 from fluidcc.errors import InputError
 
 Scheme = Annotated[
@@ -118,6 +118,7 @@ def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | No
     @functools.wraps(command)
     def wrapper(**values: Any) -> int | None:
         request = Request(**{p.name: values.pop(p.name) for p in theirs})
+        tell_frames(request)
         return command(request, **values)
 
     wrapper.__signature__ = inspect.Signature([*theirs, *mine])  # type: ignore[attr-defined]

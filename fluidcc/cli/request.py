@@ -14,7 +14,7 @@ from fluidcc.errors import InputError
 from fluidcc.files import read_bounded, refuse_special
 
 if TYPE_CHECKING:
-    from fluidcc.operators import SwitchPort
+    from fluidcc.operators import NicSettings, SwitchPort
     from fluidcc.scenario.model import PFC, RED, Scenario
 
 
@@ -62,11 +62,61 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
     InputError
         If anything in it makes no sense.
     """
+    swept = swept or {}
+    if request.sources and request.topology in TOPOLOGIES:
+        return _as_the_fabric_sends(request, swept)
+    return _built(request, swept)
+
+
+def _as_the_fabric_sends(request: Request, swept: dict[str, Any]) -> Scenario:
+    """With packets of the NIC's size, RoCE's headers, and the buffer and flow control of the switch."""
+    from fluidcc.operators import read_sonic
+    from fluidcc.operators.behaviour import with_buffers
+    from fluidcc.operators.frames import framed
+    from fluidcc.scenario.model import PFC
+
+    given = {**request.values(), **swept}
+    scenario = _built(request, swept)
+    if "header_bytes" not in given:
+        scenario = framed(scenario, given["packet_size"] if "packet_size" in swept else payload_of(request))
+    switch = next((source for source in request.sources or [] if is_switch(source)), None)
+    if switch is None or {"buffer", "pfc", *(f.name for f in dataclasses.fields(PFC))} & given.keys():
+        return scenario
+    return with_buffers(scenario, read_sonic(switch, request.port))
+
+
+def payload_of(request: Request) -> float:
+    """Payload of a packet [bytes]: as given, else the NIC's, else the largest that is usual."""
+    from fluidcc.operators.frames import payloads
+
+    return max(payloads(nic_of(request), request.values().get("packet_size")))
+
+
+def nic_of(request: Request) -> NicSettings | None:
+    """Settings of the NIC that --from names."""
+    from fluidcc.operators import read_nic
+
+    nic = next((source for source in request.sources or [] if not is_switch(source)), None)
+    return None if nic is None else read_nic(nic)
+
+
+def tell_frames(request: Request) -> None:
+    """Say which packets a request's devices send."""
+    if not request.sources or request.topology not in TOPOLOGIES:
+        return
+    from fluidcc.cli import output
+    from fluidcc.operators.frames import said
+
+    given = request.values()
+    if "header_bytes" not in given:
+        output.tell(said([payload_of(request)], nic_of(request), given="packet_size" in given))
+
+
+def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.scenario import builders as topologies
     from fluidcc.scenario.builders.common import with_chains_threshold
     from fluidcc.schemes.presets import preset as preset_of
 
-    swept = swept or {}
     if request.port is not None and not any(map(is_switch, request.sources or [])):
         raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")
     if request.topology not in TOPOLOGIES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,11 @@ import typer
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
 from fluidcc.cli.names import SHAPES, check_name, split
-from fluidcc.cli.request import Request, is_switch, scenario_of
+from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.errors import InputError
+from fluidcc.operators.frames import payloads
+from fluidcc.units import TIME, show
 
 if TYPE_CHECKING:
     from fluidcc.operators import Commands
@@ -27,6 +30,11 @@ EXAMPLES = (
     "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over g=1/1024:1/4 --evaluations 100 --write out",
 )
 PICTURES = ("front.png", "sensitivity.png", "packets.png")
+FLOWS = (2, 8, 32)  # senders with which a setting must do well
+PACKET_SIZE = "packet_size"
+WAYS_TOLD = ("flows", PACKET_SIZE, "burst", "counts_sending", "begin")
+_PACKETS, _SHORTEST = 1.5e5, 5e-3  # of a run; s
+NOTHING = "nothing to type: no setting keeps every bound in packets"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
 
@@ -48,7 +56,8 @@ def command(
         bool | None, typer.Option("--maximise/--minimise", help="The first objective; by default as usual for it.")
     ] = None,
     subject_to: Annotated[
-        list[str] | None, typer.Option(metavar="METRIC>=VALUE", help="What it must keep, or <=; repeat.")
+        list[str] | None,
+        typer.Option(metavar="METRIC>=VALUE", help="What it must keep besides the usual, or <=; repeat."),
     ] = None,
     flows: Annotated[
         str | None, typer.Option(metavar="N|A:B|N,N,...", help="Numbers of senders; A:B: both and one between.")
@@ -57,16 +66,21 @@ def command(
         list[str] | None, typer.Option(metavar="NAME=V,V,...", help="Further cases, such as delay=1us,20us; repeat.")
     ] = None,
     worst: Annotated[bool, typer.Option("--worst/--mean", help="Which of the cases counts.")] = True,
-    until: o.Until = "50ms",
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Of each run; by default some 150,000 packets of the link.")
+    ] = None,
     window: o.Window = None,
     engine: Annotated[
         str | None, typer.Option(help="hybrid or fluid; hybrid for dcqcn by default.", show_default=False)
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each point and case (hybrid).")] = 4,
-    evaluations: Annotated[int, typer.Option(help="Points that the search may run.")] = 400,
+    seeds: Annotated[int, typer.Option(help="Runs of each point and case (hybrid).")] = 1,
+    evaluations: Annotated[int, typer.Option(help="Points that the search may run.")] = 150,
     seed: Annotated[int, typer.Option(help="Of the search.")] = 1,
-    sensitivity: Annotated[int, typer.Option(help="Points per index of Sobol's, a power of 2; 0: none.")] = 32,
-    packets: Annotated[int, typer.Option(help="Runs of packets that confirm each case; 0: none.")] = 4,
+    sensitivity: Annotated[int, typer.Option(help="Points per index of Sobol's, a power of 2; 0: none.")] = 0,
+    packets: Annotated[int, typer.Option(help="Runs of packets that confirm each case; 0: none.")] = 2,
+    no_defaults: Annotated[
+        bool, typer.Option("--no-defaults", help="Without the usual bounds of a short queue, and the usual cases.")
+    ] = False,
     write: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures, numbers, what to type.")] = None,
     json: o.Json = False,
 ) -> None:
@@ -75,13 +89,16 @@ def command(
         output.make_folder(write, "--write")  # before a search that may take minutes
     request, ports = _first_port(request)
     bounds = _bounds(request, over)
+    robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
-    from fluidcc.operators import read_sonic
-    from fluidcc.operators.behaviour import with_buffers
+    if robust and "flows" not in {*cases, *bounds, *request.values()}:
+        cases["flows"] = list(FLOWS)
     from fluidcc.tuning import tune
+    from fluidcc.tuning.cases import WAYS, changed, packet_cases
 
     def make(**values: Any) -> Scenario:
-        plain = {name: values.pop(name) for name in cases}
+        ways = {name: values.pop(name) for name in WAYS if name not in cases and name in values}
+        plain = {name: values.pop(name) for name in (*cases, PACKET_SIZE) if name in values}
         mine = dataclasses.replace(
             request,
             flows=int(plain.pop("flows")) if "flows" in plain else request.flows,
@@ -89,10 +106,12 @@ def command(
         )
         if tied and values:  # a step stays one
             values["kmax"] = values["kmin"]
-        return with_buffers(scenario_of(mine, values), port)
+        scenario = scenario_of(mine, values)
+        return changed(scenario, **ways) if ways else scenario
 
-    source = next((each for each in request.sources or [] if is_switch(each)), None)
-    port = read_sonic(source, request.port) if source is not None else None
+    combined = [dict(zip(cases, each, strict=True)) for each in itertools.product(*cases.values())]
+    given = {*cases, *request.values(), *bounds}
+    sizes = payloads(nic_of(request), request.values().get(PACKET_SIZE)) if request.sources else ()
     first = {name: values[0] for name, values in cases.items()}
     tied = "kmin" in bounds and "kmax" not in bounds and _is_step(scenario_of(request))
     example = make(**first)
@@ -107,7 +126,7 @@ def command(
         worst=worst,
         start=start,
         yardsticks=_yardsticks(example, request.scheme, start),
-        until=until,
+        until=until or _length(example),
         window=window,
         engine=engine,
         seeds=seeds,
@@ -115,6 +134,8 @@ def command(
         seed=seed,
         sensitivity=sensitivity,
         packet_seeds=packets,
+        packet_cases=packet_cases(combined, () if PACKET_SIZE in given else sizes, given) if robust else None,
+        defaults=not no_defaults,
     )
     files = []
     if write is not None:
@@ -172,12 +193,29 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands
     sources = request.sources or []
     switch = next((each for each in sources if is_switch(each)), None)
     nic = next((each for each in sources if not is_switch(each)), None)
+    if found.confirmed is False or not found.best.kept:
+        return commands_of(switch, groups, read_nic(nic) if nic is not None else None, {}, [NOTHING])
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     changes = {name: value for name, value in found.best.point.items() if name in known}
     said = [] if found.best.kept else ["NOT what was asked for: no setting keeps every bound"]
     if found.confirmed is False:
         said.append(f"NOT CONFIRMED by packets, do not apply it as it is: {'; '.join(found.notes)}")
     return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes, said)
+
+
+def _conditions(found: Tuning) -> str:
+    """Under which conditions packets ran."""
+    best = found.packets.get("best")
+    if best is None:
+        return ""
+    summary = best.traces[0][0].summary
+    values = {name: dict.fromkeys(case[name] for case in found.packet_cases if name in case) for name in WAYS_TOLD}
+    told = [f"{name} {', '.join(str(value) for value in each)}" for name, each in values.items() if each]
+    cases = len(found.packet_cases)
+    return (
+        f" in {cases} case{'s' if cases > 1 else ''} ({'; '.join(told) or 'as given'}), "
+        f"{len(best.traces[0])} seeds of {show(summary['until_s'], TIME)}"
+    )
 
 
 def _nowhere(request: Request, found: Tuning) -> list[str]:
@@ -194,6 +232,12 @@ def _nowhere(request: Request, found: Tuning) -> list[str]:
         if request.sources and names and not there:
             said.append(f"nothing to type for {', '.join(names)}: give a {device} by --from too")
     return said
+
+
+def _length(scenario: Scenario) -> float:
+    """Length of a run in which the busiest kind of link sends as many packets whatever its speed [s]."""
+    rate = min(float(link.rate) for link in scenario.links)
+    return max(math.ceil(_PACKETS * float(scenario.wire_packet) / rate * 1e3) / 1e3, _SHORTEST)
 
 
 def _is_step(scenario: Scenario) -> bool:
@@ -301,9 +345,8 @@ def _print(scheme: str, found: Tuning, files: list[str]) -> None:
     console.print(table)
     bounds = " and ".join(map(str, found.goal.constraints))
     said = {True: "confirmed by packets", False: "not confirmed by packets", None: "not shown to packets"}
-    console.print(
-        f"{said[found.confirmed]}; {found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else "")
-    )
+    console.print(f"{said[found.confirmed]}{_conditions(found)}")
+    console.print(f"{found.evaluations} settings tried" + (f"; subject to {bounds}" if bounds else ""))
     for note in found.notes:
         console.print(f"  {note}", markup=False)
     if found.sensitivity is not None:

@@ -280,7 +280,9 @@ def audit(
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
-            ran = runs[same] = runs.get(same) or _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
+            ran = runs[same] = runs.get(same) or _worst(
+                [_run(switch, scheme, flows, trip, packets, size) for size in sizes]
+            )
             findings += checks.fixed_point(switch, switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
             findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
             if ran.behaviour["packets"] is not None:

@@ -202,13 +202,14 @@ class _Found:
             if then != value:
                 self.pending[name] = value, then
 
-
     def _add_mtu(self, name: str, text: str, where: str) -> None:
         """Take in the size of packets: ``active_mtu: 4096 (5)``, or the Ethernet ``mtu``."""
         size = number(text.split()[0], f"{where}: {name}", "bytes", 256, 65536, integer=True)
         payload = size if name == "active_mtu" else active_mtu(size)
         if payload not in MTUS or (self.mtu is not None and self.mtu != payload):
-            raise InputError(f"{where}: {name} {clip(text)} is no MTU of RoCE's, or another than before; keep one, such as active_mtu = 4096")
+            raise InputError(
+                f"{where}: {name} {clip(text)} is no MTU of RoCE's, or another than before; keep one, such as active_mtu = 4096"
+            )
         self.mtu = float(payload)
 
 

@@ -33,6 +33,7 @@ def plot_sweep(
     mark: dict[str, float] | None = None,
     minimise: bool = True,
     subject_to: Given = None,
+    refused: Sequence[dict[str, float]] = (),
 ) -> Picture:
     """A metric over one swept name as a line, over two as a heat map.
 
@@ -48,6 +49,8 @@ def plot_sweep(
         Whether less of the metric is better.
     subject_to : str or sequence of str
         What the best must keep, as in `SweepResult.best`.
+    refused : sequence of dict
+        Points to mark on the heat map at which another engine found that a bound is missed.
 
     Returns
     -------
@@ -93,6 +96,9 @@ def plot_sweep(
         bar = picture.colorbar(mesh, ax=axis, label=label(metric, unit))
         if wide:
             bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+        if refused:
+            places = [[point[name] for point in refused] for name in (shown[1], shown[0])]
+            axis.plot(*places, "x", color="crimson", ms=7, ls="none", clip_on=False, label="refused by packets")
         _mark_points(axis, shown, chosen, mark)
     fixed = ", ".join(f"{n} = {format_value(n, float(values[n]))}" for n in held)
     axis.set_title(f"{text}" + (f"\nat {fixed}" if fixed else ""), fontsize="medium")

@@ -147,10 +147,12 @@ def plot_packets(tuning: Tuning) -> Picture:
     second, time_unit = units.scale_of(window[1], units.TIME)
     largest = max(float(trace["rate"].max()) for found in shown.values() for trace in found.traces[case])
     rates = units.scale_of(largest, units.RATE)
+    longest = max(float(trace["queue"].max()) for found in shown.values() for trace in found.traces[case])
+    queues = units.scale_of(longest, units.SIZE)
     for column, (name, found) in enumerate(shown.items()):
         top, bottom = axes[:, column]
         colour = _PRESENT if name == "start" else _BEST
-        _draw_queue(top, found, case, window, second, colour, tuning.points[name])
+        _draw_queue(top, found, case, window, second, queues, colour, tuning.points[name])
         _draw_rates(bottom, found.traces[case], window, second, rates, colour)
         text = "present" if name == "start" else "best" + ("" if tuning.confirmed else ", not confirmed")
         used, fair = (found.metrics[metric][case] for metric in ("utilisation", "jain"))
@@ -163,15 +165,16 @@ def plot_packets(tuning: Tuning) -> Picture:
 
 
 def _draw_queue(
-    axis: Axes, found: Packets, case: int, window: Any, second: float, colour: str, point: dict[str, float]
-) -> None:
+    axis: Axes, found: Packets, case: int, window: Any, second: float, scale: tuple[float, str], colour: str,
+    point: dict[str, float],
+) -> None:  # fmt: skip
     """The busiest link's queue in the window, thresholds as lines, the whole run in an inset."""
     traces = found.traces[case]
     link = int(np.argmax([row["queue_bytes"]["mean"] for row in traces[0].summary["links"]]))
     queues = np.stack([trace["queue"].values[:, link] for trace in traces])
     time = traces[0]["time"].values
     inside = (time >= window[0]) & (time <= window[1])
-    factor, unit = units.scale_of(float(queues[:, inside].max()), units.SIZE)
+    factor, unit = scale
     for whole, place in ((False, axis), (True, axis.inset_axes((0.62, 0.66, 0.36, 0.3)))):
         at = np.ones_like(inside) if whole else inside
         part = queues[:, at] / factor
@@ -180,10 +183,12 @@ def _draw_queue(
         place.set_ylim(bottom=0)
         if whole:
             place.tick_params(labelsize="xx-small")
-            place.set_title("whole run", fontsize="xx-small", pad=2)
-    top = axis.get_ylim()[1] * 1.6  # room for the inset
+            peak = units.show(float(queues.max()), units.SIZE, 3)
+            place.set_title(f"whole run, peak {peak}", fontsize="xx-small", pad=2)
+    levels = [point[name] / factor for name in ("kmin", "kmax") if name in point]
+    top = max([axis.get_ylim()[1], *levels]) * 1.6  # room for the inset
     for name, style in (("kmin", ":"), ("kmax", "--")):
-        if name in point and point[name] / factor < top:
+        if name in point:
             axis.axhline(point[name] / factor, color=_LINE, ls=style, lw=1.0, label=name.capitalize())
     if axis.get_legend_handles_labels()[0]:
         axis.legend(fontsize="small", loc="upper left")

@@ -281,12 +281,37 @@ def outcomes(scenario: Scenario, draws: Draws, stopped: threading.Event | None =
 def runner_of(
     scenario: Scenario, draws: Draws, look: Callable[[float], None] | None = None
 ) -> Callable[[int], Outcome]:
-    """From a seed to its run, of a resolved scenario; ``look`` is called as it goes."""
-    if draws.engine == "hybrid":
-        from fluidcc.engines.hybrid import run as hybrid
+    """From a seed to its run, of a resolved scenario; ``look`` is called as it goes.
 
-        prepared = hybrid.prepare(scenario, hybrid.unsampled(draws.until, draws.window))
-        return lambda seed: hybrid.outcome_of(prepared, hybrid.execute(prepared, seed, report=look)[0])
+    Where the hybrid does not speak for packets (`fluidcc.engines.hybrid.region`) packets run in its place.
+    """
+    if draws.engine == "hybrid":
+        return _hybrid_runner(scenario, draws, look)
+    return _packet_runner(scenario, draws, look)
+
+
+def _hybrid_runner(scenario: Scenario, draws: Draws, look: Callable[[float], None] | None) -> Callable[[int], Outcome]:
+    from fluidcc.engines.hybrid import run as hybrid
+    from fluidcc.engines.hybrid.region import BeyondBufferError, outside
+
+    if outside(scenario):
+        return _packet_runner(scenario, draws, look)
+    prepared = hybrid.prepare(scenario, hybrid.unsampled(draws.until, draws.window))
+    full = False
+
+    def once(seed: int) -> Outcome:
+        nonlocal full
+        try:
+            if not full:
+                return hybrid.outcome_of(prepared, hybrid.execute(prepared, seed, report=look, within_buffer=True)[0])
+        except BeyondBufferError:
+            full = True
+        return _packet_runner(scenario, draws, look)(seed)
+
+    return once
+
+
+def _packet_runner(scenario: Scenario, draws: Draws, look: Callable[[float], None] | None) -> Callable[[int], Outcome]:
     from fluidcc.engines.packet import run as packet
 
     times = packet.times_of(scenario, draws.until, draws.window, draws.until)

@@ -1,33 +1,36 @@
 """Choosing among the points that were searched: by other seeds, and then by what packets say of those chosen before.
 
-The search's engine and packets differ, mostly where queues are a few packets long. Where packets contradict a choice,
-their difference from the search's engine there is taken for that of its neighbours too, queues by factors and the rest
-by differences, and the best by the numbers so corrected is shown to packets next: the correction of multi-fidelity
-models (M. C. Kennedy, A. O'Hagan, Biometrika 87, 2000), by kernel regression. It chooses what packets see, and proves
-nothing.
+The search's engine sees neither PAUSE nor what bursts do to a long queue, so finalists are run in packets: in few cases
+first, and the better half in more (successive halving: K. Jamieson, A. Talwalkar, AISTATS 2016).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from fluidcc.scenario.model import resolve
 from fluidcc.sweeps.grid import format_value
 from fluidcc.tuning.evaluate import Evaluator, Measured
-from fluidcc.tuning.goal import Goal, order_of
+from fluidcc.tuning.goal import SETTLING, Goal, order_of
 from fluidcc.tuning.proof import Packets, contradictions, packets
 from fluidcc.tuning.result import Candidate
-from fluidcc.tuning.smoothing import apart, back, smoothed
+from fluidcc.tuning.smoothing import smoothed
 from fluidcc.tuning.space import Point, Space
 
 Rank = tuple[float, ...]
 
 _LOOKED_AT = 300  # best points by the search, of which the finalists are taken
 _FINALISTS, _LAST = 24, 8  # that are run again with other seeds, and of these with all of them
-_SHOWN = 6  # that packets see at most
-_NEAR = 0.25  # of a range: distance over which a difference is believed
-_DOUBT = 0.05  # weight of there being none
+_DIFFERING = 16  # that packets see first
+_SHOWN = 2  # that packets see with all seeds
+_PARENTS, _NEAR_BEST, _WITHIN = 4, 12, 0.12  # points by packets about which others are drawn, how many, how far off
+_IN_EVERY_CASE = 4  # of them, that are run in every case
+_APART, _SAME = 0.2, 0.01  # of a range: how far finalists are from each other at first, and at last
+_ALIKE = 0.05  # of the objective
 
 
 class Proof:
@@ -46,6 +49,8 @@ class Proof:
     seeds : list of int
         Of the packet engine.
     threads : int or None
+    packet_cases : sequence of dict
+        In which packets must keep the bounds.
 
     Attributes
     ----------
@@ -54,6 +59,8 @@ class Proof:
     confirmed : bool or None
     notes : list of str
         What packets said against those chosen first.
+    refused : list of dict
+        Points with which packets miss a bound.
     """
 
     def __init__(
@@ -65,14 +72,16 @@ class Proof:
         searched: int,
         seeds: list[int],
         threads: int | None,
+        packet_cases: Sequence[dict[str, Any]],
     ) -> None:
+        self.packet_cases = list(packet_cases)
+        self.refused: list[Point] = []
         self.goal, self.space, self.checkers, self.rows, self.seeds = goal, space, checkers, list(rows), seeds
         self.searched, self.threads = max(1, searched), threads
         self.packets: dict[str, Packets] = {}
         self.confirmed: bool | None = None
         self.notes: list[str] = []
         self._places = np.stack([space.shares(point) for point, _ in self.rows])
-        self._differences: list[tuple[np.ndarray, dict[str, np.ndarray]]] = []
 
     def by_search(self) -> Candidate:
         """The best by the search that keeps its bounds with other seeds too; that which misses least, if none does.
@@ -93,62 +102,111 @@ class Proof:
         best = min(chosen, key=lambda k: _rank(self.goal, found[k]))
         return candidate_of(self.goal, points[best], found[best])
 
-    def by_packets(self, first: Candidate, present: Point | None) -> Candidate:
-        """The best that packets say nothing against, of those they see; that which they say least against, if none."""
+    def by_packets(self, present: Point | None) -> Candidate:
+        """The best that packets keep all bounds with, in all cases; that which misses least, if there is none.
+
+        Successive halving: finalists that differ in the search's cases with one seed, points around the best of these,
+        the best of all in every case, and the last few with all seeds. Of those within a twentieth of the best the one
+        that keeps most from its bounds is taken.
+        """
         if present is not None:
             self.packets["start"] = self._run(present, "packets, present setting")
-            self._learn(present, self.packets["start"])
-        seen: list[tuple[bool, Rank, Candidate, Packets]] = []
-        choice = first
-        while True:
-            found = self._run(choice.point, f"packets, choice {len(seen) + 1}")
-            against = contradictions(self.goal, found, self.packets.get("start"))
-            seen.append((bool(against), _rank(self.goal, Measured(found.metrics, found.errors)), choice, found))
+        points = self._differing()
+        few = self._packets_evaluator(self.checkers[0].cases, self.seeds[:1])
+        found = few(points, label="packets, finalists")
+        coarse = self._coarse()
+        order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
+        near = [point for point in self._around([points[k] for k in order[:_PARENTS]]) if point not in points]
+        points, found = [*points, *near], [*found, *few(near, label="packets, around the best")]
+        rows = sorted(zip(points, found, strict=True), key=lambda row: _rank(coarse, row[1]))
+        points = [point for point, _ in rows[:_IN_EVERY_CASE]]
+        every = self._packets_evaluator(self.packet_cases, self.seeds[:1])
+        found = every(points, label=f"packets, best few in {len(self.packet_cases)} cases")
+        order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
+        self.refused += [points[k] for k in order if coarse.violations(found[k].metrics).any()]
+        seen: list[tuple[Candidate, Packets, list[str]]] = []
+        for n, k in enumerate(order[:_SHOWN]):
+            packets_ = self._run(points[k], f"packets, choice {n + 1}")
+            against = contradictions(self.goal, packets_, self.packets.get("start"))
+            measured_ = Measured(packets_.metrics, packets_.errors)
+            seen.append((candidate_of(self.goal, points[k], measured_), packets_, against))
             if against:
-                told = ", ".join(f"{name} {format_value(name, value)}" for name, value in choice.point.items())
+                told = ", ".join(f"{name} {format_value(name, value)}" for name, value in points[k].items())
                 self.notes.append(f"packets speak against {told}: {'; '.join(against)}")
-            self._learn(choice.point, found)
-            contradicted, rank, best, self.packets["best"] = min(seen, key=lambda each: each[:2])
-            self.confirmed = not contradicted
-            # Where none was contradicted the search was right; where it claims no bound kept, none is to be disproved.
-            if len(seen) == _SHOWN or not any(each[0] for each in seen) or not first.kept:
-                return best
-            following = self._next([each.point for _, _, each, _ in seen], rank if self.confirmed else None)
-            if following is None:
-                return best
-            choice = candidate_of(self.goal, following, self.checkers[0]([following])[0])
+                self.refused.append(points[k])
+        choice, self.packets["best"], against = self._most_spare(seen)
+        self.confirmed = not against
+        if against:
+            self.notes.append(self._least_missed(self.packets["best"]))
+        return choice
+
+    def _coarse(self) -> Goal:
+        """What single runs are ranked by: settling times are those of means over seeds."""
+        objectives = tuple(each for each in self.goal.objectives if each.metric != SETTLING)
+        constraints = tuple(each for each in self.goal.constraints if each.metric != SETTLING)
+        return dataclasses.replace(self.goal, objectives=objectives, constraints=constraints)
+
+    def _differing(self) -> list[Point]:
+        """The best by the search that are apart from each other, so that not all are wrong for one reason."""
+        points, found = [point for point, _ in self.rows], [each for _, each in self.rows]
+        order = sorted(range(len(points)), key=lambda k: _rank(self.goal, found[k]))[:_LOOKED_AT]
+        smooth = smoothed(self.goal, self._places, found, np.ones(len(points)), order)
+        order = [k for _, k in sorted(zip([_rank(self.goal, each) for each in smooth], order, strict=True))]
+        apart, chosen = _APART, order[:1]
+        while len(chosen) < min(_DIFFERING, len(order)):
+            for k in order:
+                gaps = np.abs(self._places[chosen] - self._places[k]).max(axis=1)
+                if k not in chosen and gaps.min() >= apart and len(chosen) < _DIFFERING:
+                    chosen.append(k)
+            apart = apart / 2 if apart > _SAME else -1.0
+        return [points[k] for k in chosen]
+
+    def _around(self, centres: Sequence[Point]) -> list[Point]:
+        """Settable points about some, drawn evenly over a part of the range."""
+        rng = np.random.default_rng(len(self.rows))
+        at = np.stack([self.space.shares(point) for point in centres])
+        drawn = at[np.arange(_NEAR_BEST) % len(at)] + rng.uniform(-_WITHIN, _WITHIN, (_NEAR_BEST, at.shape[1]))
+        rows = self.space.snapped(np.clip(drawn, 0.0, 1.0))
+        return list({tuple(row): self.space.point(row) for row in rows}.values())
+
+    def _most_spare(self, seen: Sequence[tuple[Candidate, Packets, list[str]]]) -> tuple[Candidate, Packets, list[str]]:
+        """Of those that nothing speaks against, and are about as good, the one with most to spare; not at an end."""
+        ranked = sorted(seen, key=lambda each: (bool(each[2]), _rank(self.goal, _measured(each[1]))))
+        good = [each for each in ranked if not each[2]]
+        if not good:
+            return ranked[0]
+        inside = [each for each in good if not self.space.ends(each[0].point)]
+        first = self.goal.costs((inside or good)[0][1].metrics)[0]
+        alike = [each for each in inside or good if self.goal.costs(each[1].metrics)[0] <= first + _ALIKE * abs(first)]
+        return max(alike, key=lambda each: self.goal.spare(each[1].metrics))
+
+    def _least_missed(self, found: Packets) -> str:
+        """The bound that the best misses most, and in which case."""
+        missed = [
+            (self.goal.violations({name: values[[k]] for name, values in found.metrics.items()}), case)
+            for k, case in enumerate(self.packet_cases)
+        ]
+        worst, case = max(missed, key=lambda each: float(each[0].max(initial=0.0)))
+        where = ", ".join(f"{name} {value}" for name, value in case.items()) or "its only case"
+        if not worst.any():
+            return "no setting keeps every bound in packets"
+        bound = self.goal.constraints[int(worst.argmax())]
+        value = float(found.metrics[bound.metric][self.packet_cases.index(case)])
+        return f"no setting keeps every bound in packets; the best misses {bound} with {where}: {value:.4g}"
+
+    def _packets_evaluator(self, cases: Sequence[dict[str, Any]], seeds: Sequence[int]) -> Evaluator:
+        base = self.checkers[0]
+        draws = dataclasses.replace(base.draws, engine="packet")
+        return Evaluator(base.make_scenario, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads)
 
     def _run(self, point: Point, label: str) -> Packets:
-        draws, scenarios = self.checkers[0].draws, self.checkers[0].scenarios(point)
-        return packets(scenarios, draws.until, draws.window, self.seeds, label=label, threads=self.threads)
+        base = self.checkers[0]
+        scenarios = [resolve(base.make_scenario(**point, **case)) for case in self.packet_cases]
+        return packets(scenarios, base.draws.until, base.draws.window, self.seeds, label=label, threads=self.threads)
 
-    def _learn(self, point: Point, found: Packets) -> None:
-        """Keep by how much packets differ from the search's engine at a point."""
-        ours = self.checkers[0]([point])[0].metrics
-        gaps = {
-            name: apart(name, found.metrics[name]) - apart(name, ours[name])
-            for name in self.goal.metrics
-            if name in found.metrics
-        }
-        self._differences.append((self.space.shares(point), gaps))
 
-    def _next(self, seen: Sequence[Point], than: Rank | None) -> Point | None:
-        """The best of the points that packets have not seen, by corrected numbers; None unless better than a rank."""
-        ranked = []
-        for (point, found), place in zip(self.rows, self._places, strict=True):
-            if point in seen:
-                continue
-            weights = np.array([np.exp(-((place - at) ** 2).sum() / (2 * _NEAR**2)) for at, _ in self._differences])
-            metrics = dict(found.metrics)
-            for name in self.goal.metrics:
-                gaps = np.array([gap.get(name, np.zeros(1)) for _, gap in self._differences])
-                known = np.isfinite(gaps).all(axis=1)
-                if known.any():
-                    shift = (weights[known] @ gaps[known]) / (weights[known].sum() + _DOUBT)
-                    metrics[name] = back(name, apart(name, metrics[name]) + shift)
-            ranked.append((_rank(self.goal, Measured(metrics, found.errors), spare=1.0), point))
-        best = min(ranked, key=lambda each: each[0], default=None)
-        return None if best is None or (than is not None and best[0] >= than) else best[1]
+def _measured(found: Packets) -> Measured:
+    return Measured(found.metrics, found.errors)
 
 
 def candidate_of(goal: Goal, point: Point, found: Measured) -> Candidate:

@@ -90,6 +90,15 @@ class Goal:
             missed.append(_FAR if np.isnan(short) else max(short, 0.0))
         return np.array(missed)
 
+    def spare(self, found: Metrics) -> float:
+        """The least that a constraint is kept by, as a share of its bound; inf without constraints."""
+        kept = []
+        for each in self.constraints:
+            more = each.sign == ">="
+            value = self.reduced(found, each.metric, maximise=more)
+            kept.append((value - each.bound if more else each.bound - value) / max(abs(each.bound), 1e-12))
+        return min(kept, default=np.inf)
+
     def summary(self, found: Metrics) -> dict[str, float]:
         """Every metric over the cases: the worst in the sense in which it is usually meant, or the mean."""
         senses = {each.metric: each.maximise for each in self.objectives}
@@ -104,6 +113,7 @@ def goal_of(
     subject_to: str | Iterable[str | Constraint] | None,
     worst: bool,
     target: float,
+    defaults: bool | None = None,
 ) -> Goal:
     """Read what is aimed at.
 
@@ -114,10 +124,13 @@ def goal_of(
     maximise : bool or None
         Of the first objective; None: as is usual for the metric.
     subject_to : str or sequence of str, or None
-        None: what a short queue must keep, as `fluidcc.SweepResult.best` says.
+        Besides what a short queue must keep (`fluidcc.SweepResult.best`), or in place of its bound on the same metric;
+        an empty list: none at all.
     worst : bool
     target : float
         Share of the link that the scheme aims at.
+    defaults : bool
+        Whether a short queue must keep the usual bounds beside those that are given; None: only where none are.
 
     Raises
     ------
@@ -137,21 +150,20 @@ def goal_of(
     objectives = [Objective(each, each in _MORE) for each in metrics]
     if maximise is not None:
         objectives[0] = Objective(metrics[0], maximise)
-    if subject_to is None:
-        first = objectives[0]
-        short = first.metric.startswith("queue_bytes.") and not first.maximise
-        bounds = [f"utilisation>={USED * target:.6g}", f"jain>={FAIR}"] if short else []
-    else:
-        bounds = [subject_to] if isinstance(subject_to, str) else list(subject_to)
-    constraints = tuple(
-        each if isinstance(each, Constraint) else parse_constraint(each, known=TUNED) for each in bounds
-    )
-    for each in constraints:
+    first = objectives[0]
+    short = first.metric.startswith("queue_bytes.") and not first.maximise
+    given = [] if subject_to is None else [subject_to] if isinstance(subject_to, str) else list(subject_to)
+    wanted = defaults is not False and (subject_to is None or (bool(given) and defaults is True))
+    usual = [f"utilisation>={USED * target:.6g}", f"jain>={FAIR}"] if short and wanted else []
+    bounds = [parse_constraint(e, known=TUNED) if isinstance(e, str) else e for e in (*usual, *given)]
+    named = {(each.metric, each.sign) for each in bounds[len(usual) :]}
+    bounds = [each for k, each in enumerate(bounds) if k >= len(usual) or (each.metric, each.sign) not in named]
+    for each in bounds:
         if each.metric in _SHARES and not 0 <= each.bound <= 1:
             raise InputError(
                 f"subject_to: {each} cannot be a bound: {each.metric} is from 0 to 1; write for example 0.99"
             )
-    return Goal(tuple(objectives), constraints, worst)
+    return Goal(tuple(objectives), tuple(bounds), worst)
 
 
 def order_of(goal: Goal, costs: np.ndarray) -> tuple[float, ...]:

@@ -84,6 +84,10 @@ class Tuning(Comparable):
         Whether packets say nothing against the best setting; None where none ran.
     notes : list of str
         What was not as hoped: candidates that packets refused, ends of ranges, bounds that nothing keeps.
+    packet_cases : list of dict
+        In which packets ran, in the order of their metrics.
+    refused : list of dict
+        Points with which packets miss a bound.
     """
 
     goal: Goal
@@ -98,6 +102,8 @@ class Tuning(Comparable):
     packets: dict[str, Packets]
     confirmed: bool | None
     notes: list[str]
+    packet_cases: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    refused: list[Point] = dataclasses.field(default_factory=list)
 
     @property
     def points(self) -> dict[str, Point]:
@@ -142,6 +148,8 @@ class Tuning(Comparable):
                 "sensitivity": found.indices if found else None,
                 "packets": proof or None,
                 "confirmed": self.confirmed,
+                "packet_cases": self.packet_cases,
+                "refused": self.refused,
                 "notes": self.notes,
             }
         )

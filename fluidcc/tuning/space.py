@@ -97,6 +97,10 @@ class Space:
             found["kmin"] = min(found["kmin"], found["kmax"])
         return found
 
+    def ends(self, point: Mapping[str, float]) -> list[str]:
+        """Variables that are at an end of their range."""
+        return [each.name for each in self.variables if point[each.name] in (each.low, each.high)]
+
     def named(self, values: Sequence[float]) -> Point:
         """A point from its values in the order of the names."""
         return {name: marked(name, value) for name, value in zip(self.names, values, strict=True)}

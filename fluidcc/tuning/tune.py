@@ -51,7 +51,9 @@ def tune(
     evaluations: int = 400,
     seed: int = 1,
     sensitivity: int = 0,
-    packet_seeds: int = 4,
+    packet_seeds: int = 2,
+    packet_cases: Sequence[Mapping[str, Any]] | None = None,
+    defaults: bool = True,
     workers: int | None = None,
 ) -> Tuning:
     """Find the setting that does best under constraints, and have packets confirm it.
@@ -70,8 +72,9 @@ def tune(
     maximise : bool
         Whether more of the first is better; by default as is usual for it.
     subject_to : str or sequence of str
-        Bounds such as ``"utilisation>=0.99"``, ``"jain>=0.95"``, ``"settling_time<=10ms"``. None: where a queue is to
-        be short, ``utilisation>=0.98`` (of what the scheme aims at) and ``jain>=0.9``.
+        Bounds such as ``"utilisation>=0.99"``, ``"settling_time<=10ms"``. Where a queue is to be short they add to
+        ``utilisation>=0.98`` (of what the scheme aims at) and ``jain>=0.9``; one on the same metric replaces its own,
+        and an empty list drops all.
     across : mapping
         Names with lists of values, whose combinations a setting must all do well in: ``{"flows": [2, 8, 16]}``.
     worst : bool
@@ -94,6 +97,11 @@ def tune(
         Sobol's indices from this many times (variables + 2) points, a power of 2; 0: none.
     packet_seeds : int
         Runs of the packet engine of each case, with seeds that nothing was chosen by; 0: none.
+    packet_cases : sequence of mapping
+        Values of the names of ``across``, and of others that ``make_scenario`` knows, such as a burst, in which packets
+        must keep the bounds too; the combinations of ``across`` if not given.
+    defaults : bool
+        Whether a short queue must keep the usual bounds beside those of ``subject_to``.
     workers : int
         Threads; one per core by default.
 
@@ -136,7 +144,7 @@ def tune(
     engine = engine or ("hybrid" if schemes <= {"dcqcn", "none"} else "fluid")
     draws = engine_draws(engine, until, window)
     target = min(float(getattr(flow.scheme, "target_utilisation", 1.0)) for flow in example.flows)
-    goal = goal_of(objective, maximise, subject_to, worst, target)
+    goal = goal_of(objective, maximise, subject_to, worst, target, defaults)
     chosen_by = list(range(1, seeds + 1)) if engine != "fluid" else []
     evaluator = Evaluator(make_scenario, cases, draws, chosen_by, goal.metrics, workers)
     known = [point for point in ([present] if present else []) + list(others.values())]
@@ -153,14 +161,14 @@ def tune(
     if engine != "fluid":
         fresh = [range(_FRESH + 1, _FRESH + 1 + times * seeds) for times in _CHECKED]
         checkers = [Evaluator(make_scenario, cases, draws, each, goal.metrics, workers) for each in fresh]
-    proved = Proof(goal, space, checkers, rows, seeds, list(range(_PROOF + 1, _PROOF + 1 + packet_seeds)), workers)
-    best = proved.by_search()
-    if packet_seeds:
-        best = _shown(proved, best, present)
+    wider = cases if packet_cases is None else [dict(case) for case in packet_cases]
+    proof_seeds = list(range(_PROOF + 1, _PROOF + 1 + packet_seeds))
+    proved = Proof(goal, space, checkers, rows, seeds, proof_seeds, workers, wider)
+    best = _shown(proved, present) if packet_seeds else proved.by_search()
     notes = proved.notes
     if not best.kept:
         notes.append("no setting keeps every bound: the best misses least")
-    ends = [each.name for each in space.variables if best.point[each.name] in (each.low, each.high)]
+    ends = space.ends(best.point)
     if ends:
         lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
         notes.append(f"{', '.join(ends)} {lie}: a wider one may have better")
@@ -185,21 +193,23 @@ def tune(
         evaluations=searched,
         sensitivity=found,
         packets=proved.packets,
+        packet_cases=wider,
+        refused=proved.refused,
         confirmed=proved.confirmed,
         notes=notes,
     )
 
 
-def _shown(proved: Proof, best: Candidate, present: Point | None) -> Candidate:
+def _shown(proved: Proof, present: Point | None) -> Candidate:
     """What packets choose; what the search did, where they refuse the scenario: that is no reason to lose it."""
     try:
-        shown = proved.by_packets(best, present)
+        shown = proved.by_packets(present)
         proved.notes.extend(within_errors(proved.goal, proved.packets["best"]))
         return shown
     except InputError as error:
         proved.notes.append(f"packets were not run: {error}")
         proved.packets, proved.confirmed = {}, None
-        return best
+        return proved.by_search()
 
 
 def _require(package: str, what: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.sweeps.grid import format_value
+from fluidcc.sweeps.drawn import Draws
 from fluidcc.tuning import choice
 from fluidcc.tuning.choice import Proof, candidate_of
 from fluidcc.tuning.evaluate import Measured
@@ -44,7 +44,7 @@ class Checker:
 
 
 def proof(rows: list[tuple[float, Measured]], *checkers: Checker, goal: Goal = USED, searched: int = 2) -> Proof:
-    return Proof(goal, SPACE, checkers, [({"eta": at}, one) for at, one in rows], searched, [1, 2, 3], 1)
+    return Proof(goal, SPACE, checkers, [({"eta": at}, one) for at, one in rows], searched, [1, 2, 3], 1, [{}])
 
 
 def test_the_lucky_are_found_out_by_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,67 +75,96 @@ def test_the_lucky_are_found_out_by_other_seeds(monkeypatch: pytest.MonkeyPatch)
     assert sorted(second.asked[0][1]) == pytest.approx(np.linspace(0.57, 0.64, 8), abs=0.011)
 
 
-def test_what_packets_differ_by_is_believed_nearby() -> None:
-    """Packets have 0.2 less at eta 0.4. A quarter of the range off that weighs e^-0.5, at its other end e^-8.
+class Fabric:
+    """Packets by hand: utilisation by a function of eta and of the case, whatever the seed."""
 
-    Of w/(w + 0.05) of it are then 0.95 -> 0.7652 and 0.80 -> 0.7987, where the search has it the other way round.
-    """
-    rows = [(0.4, measured(0.9)), (0.5, measured(0.95)), (0.8, measured(0.80))]
-    made = proof(rows, Checker(lambda at: 0.9, 8))
-    made._learn({"eta": 0.4}, Packets({"utilisation": np.array([0.7])}, {}, {}, []))
-    assert made._next([{"eta": 0.4}], None) == {"eta": 0.8}
-    assert made._next([{"eta": 0.4}, {"eta": 0.8}], None) == {"eta": 0.5}
-    assert made._next([{"eta": at} for at, _ in rows], None) is None
-    for at, used, seen in ((0.8, 0.80, []), (0.5, 0.95, [{"eta": 0.8}])):
-        weight = math.exp(-(((at - 0.4) / 0.4) ** 2) / 2 / 0.25**2)
-        corrected = used - 0.2 * weight / (weight + 0.05)
-        assert made._next([{"eta": 0.4}, *seen], (0.0, -corrected - 1e-9)) is None  # as good is not enough
-        assert made._next([{"eta": 0.4}, *seen], (0.0, -corrected + 1e-9)) == {"eta": at}
-    made._learn({"eta": 0.8}, Packets({"utilisation": np.array([math.nan])}, {}, {}, []))  # says nothing
-    assert made._next([{"eta": 0.4}], None) == {"eta": 0.8}
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, of: Any) -> None:
+        self.of = of
+        self.ran: list[tuple[str, int]] = []
 
+        def packets(scenarios: list[Any], until: float, window: Any, seeds: list[int], label: str, **_: Any) -> Packets:
+            self.ran.append((label, len(scenarios)))
+            used = np.array([of(*each) for each in scenarios])
+            return Packets({"utilisation": used}, {"utilisation": 0 * used}, {"utilisation": used[:, None]}, [])
 
-def test_queues_differ_by_factors() -> None:
-    """Packets have (3 KB + 1 KB)/(1 KB + 1 KB): twice. At the same place, 1/1.05 of its logarithm is believed."""
-    goal = Goal((Objective("queue_bytes.p99"),), (), True)
-    rows = [(0.4, measured(1.0, **{"queue_bytes.p99": 1e3})), (0.40001, measured(1.0, **{"queue_bytes.p99": 7e3}))]
-    checker: Any = Checker(None, 8)
-    checker.__class__ = type("Queue", (Checker,), {"__call__": lambda self, points, **_: [rows[0][1]]})
-    made = proof(rows, checker, goal=goal)
-    made._learn({"eta": 0.4}, Packets({"queue_bytes.p99": np.array([3e3])}, {}, {}, []))
-    corrected = round(8e3 * 2 ** (1 / 1.05) - 1e3)
-    assert made._next([{"eta": 0.4}], (0.0, corrected + 3.0)) == {"eta": 0.40001}
-    assert made._next([{"eta": 0.4}], (0.0, corrected - 3.0)) is None
+        def evaluator(make: Any, cases: Any, draws: Any, seeds: Any, metrics: Any, threads: Any) -> Any:
+            def run(points: list[Point], label: str) -> list[Measured]:
+                self.ran.append((label, len(points)))
+                return [measured([of(point["eta"], case) for case in cases]) for point in points]
+
+            return run
+
+        monkeypatch.setattr(choice, "packets", packets)
+        monkeypatch.setattr(choice, "Evaluator", evaluator)
+        monkeypatch.setattr(choice, "resolve", lambda scenario: scenario)
 
 
-def test_packets_choose_until_one_is_not_contradicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search claims 0.95 everywhere; packets have it from eta 0.7 on, and 0.8 below, where 0.9 is asked for."""
-
-    def packets(scenarios: list[float], until: float, window: Any, seeds: list[int], **_: Any) -> Packets:
-        used = 0.95 if scenarios[0] >= 0.7 else 0.8
-        each = {"utilisation": np.full((1, len(seeds)), used)}
-        return Packets({"utilisation": np.array([used])}, {"utilisation": np.zeros(1)}, each, [])
-
-    monkeypatch.setattr(choice, "packets", packets)
+def in_packets(monkeypatch: pytest.MonkeyPatch, of: Any, *, rows: int = 41) -> tuple[Proof, Fabric]:
+    """The search claims 0.95 everywhere, and packets must have 0.9 with bursts of 1 and 4."""
     goal = goal_of("utilisation", True, "utilisation>=0.9", True, 1.0)
     goal = Goal(goal.objectives[:1], goal.constraints, True)
-    rows = [(at, measured(0.95 + 0.001 * (0.8 - at))) for at in (0.4, 0.5, 0.6, 0.7, 0.8)]
-    made = proof(rows, Checker(lambda at: 0.95, 8), goal=goal)
-    first = candidate_of(goal, {"eta": 0.4}, rows[0][1])
-    best = made.by_packets(first, None)
-    assert best.point["eta"] in (0.7, 0.8)
+    places = np.linspace(0.4, 0.8, rows)
+    checker: Any = Checker(lambda at: 0.95, 8)
+    checker.make_scenario = lambda eta, **case: (eta, case)
+    checker.draws = Draws("hybrid", 1, None, 1e-3, None)
+    checker.cases, checker.threads = [{"burst": 1}], 1
+    found = [({"eta": float(at)}, measured(0.95)) for at in places]
+    made = Proof(goal, SPACE, [checker], found, 1, [1, 2], 1, [{"burst": 1}, {"burst": 4}])
+    return made, Fabric(monkeypatch, of)
+
+
+def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paced, 0.99 is had up to eta 0.75; with bursts only about 0.6. The luckiest by one case is not the choice."""
+    made, fabric = in_packets(monkeypatch, lambda eta, case: 0.99 - (0.0 if case["burst"] == 1 else 2 * abs(eta - 0.6)))
+    best = made.by_packets({"eta": 0.8})
     assert made.confirmed is True
-    assert made.packets["best"].metrics["utilisation"] == 0.95
-    assert made.notes
-    assert all("utilisation>=0.9 is missed" in note for note in made.notes)
-    assert format_value("eta", 0.4) in made.notes[0]
-    none = proof(rows[:2], Checker(lambda at: 0.95, 8), goal=goal)
-    assert none.by_packets(first, {"eta": 0.5}).point == {"eta": 0.4}  # all are contradicted: the first of equals
-    assert none.confirmed is False
-    assert set(none.packets) == {"start", "best"}
-    fine = proof(rows, Checker(lambda at: 0.95, 8), goal=goal)
-    assert fine.by_packets(candidate_of(goal, {"eta": 0.8}, rows[4][1]), None).point == {"eta": 0.8}
-    assert fine.notes == []
+    assert abs(best.point["eta"] - 0.6) < 0.045
+    assert min(made.packets["best"].metrics["utilisation"]) > 0.9
+    assert min(made.packets["start"].metrics["utilisation"]) < 0.9
+    assert all(abs(point["eta"] - 0.6) > 0.044 for point in made.refused)
+    assert [label for label, _ in fabric.ran[:4]] == [
+        "packets, present setting", "packets, finalists", "packets, around the best", "packets, best few in 2 cases",
+    ]  # fmt: skip
+    assert fabric.ran[1][1] == 16
+
+
+def test_where_nothing_keeps_the_bounds_the_least_violation_and_its_case_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95 if case["burst"] == 1 else 0.5 + eta / 10)
+    best = made.by_packets(None)
+    assert made.confirmed is False
+    assert not best.kept
+    assert "misses utilisation>=0.9 with burst 4" in made.notes[-1]
+    assert len(made.refused) >= 4
+
+
+def test_of_those_as_good_the_one_with_most_to_spare_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a twentieth of the least queue, the one furthest from its bound; an end of the range is no choice."""
+    goal = goal_of("queue_bytes.p99", None, "utilisation>=0.9", True, 1.0)
+    made, _ = in_packets(monkeypatch, lambda eta, case: 1.0)
+    made.goal = goal
+
+    def seen(eta: float, queue: float, used: float, against: list[str]) -> Any:
+        metrics = {"queue_bytes.p99": np.array([queue]), "utilisation": np.array([used])}
+        found = Packets(metrics, {name: np.zeros(1) for name in metrics}, {}, [])
+        return candidate_of(goal, {"eta": eta}, Measured(metrics, found.errors)), found, against
+
+    rows = [seen(0.5, 100e3, 0.91, []), seen(0.6, 104e3, 0.97, []), seen(0.7, 106e3, 0.99, [])]
+    assert made._most_spare(rows)[0].point == {"eta": 0.6}
+    assert made._most_spare([seen(0.4, 50e3, 0.99, []), *rows])[0].point == {"eta": 0.6}
+    assert made._most_spare([seen(0.4, 50e3, 0.99, [])])[0].point == {"eta": 0.4}
+    assert made._most_spare([seen(0.5, 50e3, 0.99, ["more PAUSEs"]), *rows])[0].point == {"eta": 0.6}
+
+
+def test_finalists_lie_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixteen of forty-one equals: the first is the best, and no two are neighbours where there is room."""
+    made, _ = in_packets(monkeypatch, lambda eta, case: 1.0)
+    found = sorted(point["eta"] for point in made._differing())
+    assert len(found) == 16
+    assert np.diff(found).min() > 0.0101 - 1e-9
+    made, _ = in_packets(monkeypatch, lambda eta, case: 1.0, rows=3)
+    assert len(made._differing()) == 3
 
 
 def test_a_candidates_error_is_the_largest_and_its_value_the_worst() -> None:

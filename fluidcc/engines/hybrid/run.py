@@ -15,6 +15,7 @@ from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.engine import run
 from fluidcc.engines.hybrid.layout import Sim
+from fluidcc.engines.hybrid.region import BeyondBufferError
 from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.run import horizon_and_window, seed_of, times_of
@@ -27,6 +28,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.units import TIME, show
 
 _AT_ONCE = 1 << 19  # events between reports
+_BETWEEN_LOOKS = 1 << 14  # and where a queue may end a run
 _STILL = 1 << 22  # events at one instant: flows are at most `MOST_FLOWS`, and each does a few things at once
 
 
@@ -83,12 +85,19 @@ def unsampled(until: Any, window: Any) -> Times:
 
 
 def execute(
-    prepared: Prepared, seed: int, *, report: Callable[[float], None] | None = None, most: float = math.inf
+    prepared: Prepared,
+    seed: int,
+    *,
+    report: Callable[[float], None] | None = None,
+    most: float = math.inf,
+    within_buffer: bool = False,
 ) -> tuple[Sim, float]:
     """Run to the horizon; the memory at the end, and the seconds that the loop took.
 
     Raises
     ------
+    BeyondBufferError
+        Soon after a queue is longer than its buffer, if it is to stay within.
     InputError
         If it takes more than ``most`` events, or time stands still: what cannot go on must not go on for ever.
     """
@@ -96,8 +105,10 @@ def execute(
     last, then = -1.0, 0  # an instant, and how many events there had been as it came
     while True:
         began = time.perf_counter()
-        status = run(sim, _AT_ONCE)
+        status = run(sim, _BETWEEN_LOOKS if within_buffer else _AT_ONCE)
         wall += time.perf_counter() - began
+        if within_buffer and bool((sim.links["most"] > sim.links["room"]).any()):
+            raise BeyondBufferError
         if status == layout.DONE:
             return sim, wall
         if status != layout.RUNNING:

@@ -1,0 +1,64 @@
+"""Cases in which packets must keep the bounds: senders and switches that are not ideal, and where flows begin.
+
+Nobody publishes how many packets a NIC sends back to back, or whether a switch's queue counts the packet that is being
+sent. So a setting must do with either.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from fluidcc.scenario.model import Scenario
+
+FLOWS = (2, 8, 32)
+WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, True), "begin": ("line", "share")}
+SIZE = "packet_size"
+
+
+def packet_cases(
+    cases: Sequence[Mapping[str, Any]], sizes: Sequence[float] = (), given: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Every case with every way of senders, switches and beginnings; with further sizes of packets as they are.
+
+    Parameters
+    ----------
+    cases : sequence of mapping
+        Such as ``{"flows": 8}``.
+    sizes : sequence of float
+        Payloads of packets [bytes]: all ways are tried with the largest, on which most depends.
+    given : collection of str
+        Names whose value is chosen already.
+    """
+    ways = {name: values for name, values in WAYS.items() if name not in given}
+    combined = [dict(zip(ways, values, strict=True)) for values in itertools.product(*ways.values())]
+    first = {SIZE: max(sizes)} if sizes else {}
+    others = [{SIZE: size} for size in sizes if size != max(sizes)]
+    return [{**case, **way, **first} for case in cases for way in combined] + [
+        {**case, **combined[0], **size} for case in cases for size in others
+    ]
+
+
+def changed(scenario: Scenario, *, burst: float = 1, counts_sending: bool = False, begin: str = "line") -> Scenario:
+    """Return a scenario with senders and switches of one kind; ``begin`` is the line rate, or a flow's share."""
+    links = tuple(
+        dataclasses.replace(link, marking=dataclasses.replace(link.marking, counts_sending=counts_sending))
+        if link.marking is not None
+        else link
+        for link in scenario.links
+    )
+    flows = scenario.flows
+    if begin == "share":
+        senders: Counter[int] = Counter()
+        for flow in flows:
+            senders.update({link: flow.multiplicity for link in flow.path})
+        flows = tuple(
+            dataclasses.replace(
+                flow, initial_rate=min(flow.line_rate, *(links[i].rate / senders[i] for i in flow.path))
+            )
+            for flow in flows
+        )
+    return dataclasses.replace(scenario, links=links, flows=flows, burst=float(burst))

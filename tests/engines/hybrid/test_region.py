@@ -1,0 +1,58 @@
+"""Where packets are asked in place of the hybrid."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.engines.hybrid.packet_scale import meetings
+from fluidcc.engines.hybrid.region import meeting_share, outside
+from fluidcc.scenario.model import resolve
+from fluidcc.schemes.dcqcn.equilibrium import marking_at
+from fluidcc.sweeps.drawn import draws_of, runner_of
+
+SENDER = fc.DCQCN(timer="300us", byte_counter="1GB", rate_ai="5Mbps", cnp_interval="4us")
+
+
+def incast(kmin: str, kmax: str, pmax: float, flows: int = 8, **more: object) -> fc.Scenario:
+    return resolve(fc.incast(flows, rate="400Gbps", scheme=SENDER, marking=fc.RED(kmin, kmax, pmax), **more))
+
+
+def test_the_criterion_by_hand() -> None:
+    """Kmin half a packet and Kmax a hundred: p of n packets is a straight line, so p_coll is that of their mean."""
+    scenario = incast("500B", "100500B", 1.0)
+    loads = np.arange(65) / 64
+    shares = np.array([np.interp(0.99, loads, column) for column in meetings(8).found.T])
+    chance = np.maximum(np.arange(len(shares)) - 0.5, 0.0) / 100
+    needed = float(marking_at(scenario.flows[0].scheme, 6.25e9, 50e9, 1000.0))
+    assert meeting_share(scenario) == pytest.approx(shares @ chance / needed, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_outside"),
+    [(("1KB", "20KB", 1.0), True), (("9KB", "40KB", 1.0), False), (("1KB", "20KB", 1.0, 1), False)],
+)
+def test_low_thresholds_are_outside_high_ones_and_lone_flows_are_not(given: tuple, is_outside: bool) -> None:
+    assert outside(incast(*given)) is is_outside
+
+
+def test_flows_that_are_not_controlled_have_no_criterion() -> None:
+    assert meeting_share(resolve(fc.incast(4, scheme=fc.NoControl(), marking=fc.RED(0, 0, 1.0)))) == 0.0
+    assert (
+        meeting_share(resolve(fc.incast(4, scheme=SENDER, marking=fc.RED("1KB", "2KB", 1.0), line_rate="1Gbps"))) == 0
+    )
+
+
+@pytest.mark.parametrize("given", [("1KB", "20KB", 1.0), ("400KB", "1600KB", 0.01)])
+def test_packets_run_where_the_hybrid_does_not_speak_for_them(given: tuple) -> None:
+    """Marks of packets that meet in one case, and a start that fills the buffer in the other."""
+    scenario = dataclasses.replace(incast(*given, flows=16), buffer=2e6, pfc=fc.PFC())
+    scenario = resolve(scenario)
+    draws = draws_of("hybrid", 1, None, "1ms", None)
+    ours = runner_of(scenario, draws)(3).links[0].statistics()
+    theirs = runner_of(scenario, dataclasses.replace(draws, engine="packet"))(3).links[0].statistics()
+    assert ours == theirs
+    assert ours["queue_bytes"]["max_whole_run"] <= 2e6
