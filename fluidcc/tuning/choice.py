@@ -112,7 +112,7 @@ class Proof:
         if present is not None:
             self.packets["start"] = self._run(present, "packets, present setting")
         points = self._differing()
-        few = self._packets_evaluator(self.checkers[0].cases, self.seeds[:1])
+        few = self._packets_evaluator(self._plainest(), self.seeds[:1])
         found = few(points, label="packets, finalists")
         coarse = self._coarse()
         order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
@@ -139,6 +139,10 @@ class Proof:
         if against:
             self.notes.append(self._least_missed(self.packets["best"]))
         return choice
+
+    def _plainest(self) -> list[dict[str, Any]]:
+        """Of each case of the search the first that packets have."""
+        return [next(e for e in self.packet_cases if case.items() <= e.items()) for case in self.checkers[0].cases]
 
     def _coarse(self) -> Goal:
         """What single runs are ranked by: settling times are those of means over seeds."""
