@@ -208,20 +208,22 @@ class RootFinder:
         for first in range(0, count, self._size):
             some = np.arange(first, first + self._size)  # always as many; the last chunk repeats its last point
             batch = self._build({name: values[np.minimum(some, count - 1)] for name, values in columns.items()})
-            parts.append(Points(*(values[: count - first] for values in _found(batch))))
+            wanted = min(count - first, self._size)
+            parts.append(Points(*(values[:wanted] for values in _found(batch, wanted))))
             if report is not None:
                 report(min(first + self._size, count) / count)
         return Points(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def _found(batch: Batch) -> Points:
+def _found(batch: Batch, wanted: int) -> Points:
+    """Roots of the first so many points of a batch; the others only fill a shape that is compiled."""
     points = len(batch.reasons)
     found = local(batch.network, points)
     aggregate, frequency, fairness = (np.full(points, np.nan) for _ in range(3))
     missed, usable = np.zeros(points, bool), np.zeros(points, bool)
     many = np.broadcast_to(np.asarray(found.states.system.network.multiplicity), (len(batch.network.flows), points))
     for modes in found.modes():
-        at = modes.points[batch.reasons[modes.points] == 0]
+        at = modes.points[(batch.reasons[modes.points] == 0) & (modes.points < wanted)]
         some = np.isin(modes.points, at)
         if not len(at):
             continue

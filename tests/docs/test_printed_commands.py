@@ -92,6 +92,14 @@ LESS_OF = {
     "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
     "--until 2ms --seeds 5": ["--until", "500us"],
 }
+# Of samples, the same calls with fewer seeds and points, over shorter times.
+LESS_OF_SAMPLES = {
+    "findings_acc": {'until="5ms", threads=1': 'until="300us", threads=1'},
+    "findings_fairness": {"range(3)": "range(1)", "range(8)": "range(1)"},
+    "limit_cycles": {"range(6, 17)": "range(8, 11)", "range(2, 21)": "range(8, 11)"},
+    "stability": {"range(2, 21, 2)": "(4, 8)", 'until="200ms"': 'until="20ms"', "110e-6, 31": "110e-6, 11"},
+    "tuning": {"subject_to=": "evaluations=8, seeds=1, packet_seeds=1, subject_to="},
+}
 FILES = Path(__file__).parent / "files"
 MEASURED = next(one.text for one in OURS if one.text.endswith("--out measured.nc"))  # which others read
 
@@ -126,6 +134,20 @@ def test_runs_as_printed(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert status in expected, one.text
 
 
+def shortened(page: Path) -> list[str]:
+    """A page's samples, each with less of what takes minutes."""
+    found = samples(page)
+    for old, new in LESS_OF_SAMPLES.get(page.stem, {}).items():
+        assert any(old in sample for sample in found), f"{page.name} prints {old} no more: correct LESS_OF_SAMPLES"
+        found = [sample.replace(old, new) for sample in found]
+    return found
+
+
+def test_what_samples_have_less_of_is_printed() -> None:
+    pages = {page.stem: page for page in PAGES}
+    assert all(shortened(pages[stem]) != samples(pages[stem]) for stem in LESS_OF_SAMPLES)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if samples(page)], ids=lambda page: page.stem)
 def test_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,5 +158,5 @@ def test_samples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     at_home(tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "page"}
-    for sample in samples(page):
+    for sample in shortened(page):
         exec(compile(sample, page.name, "exec"), names)
