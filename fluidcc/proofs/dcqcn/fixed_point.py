@@ -237,7 +237,8 @@ def order_of_magnitude() -> Finding:
         {"queue_over_kmin": ratio},
         [Way("queue of 8 flows", queue(marking(8)), _engine(8)["queue_bytes"], 1e-9)],
         restricted=inside == list(range(inside[0], inside[-1] + 1)),
-        conditions=f"N = {inside[0]} to {inside[-1]} (packets of {PACKET:g} B, Pmax {PMAX:.0%}), within a factor of two; {ratio[2]:.2f} times at N = 2, "
+        conditions=f"N = {inside[0]} to {inside[-1]} (packets of {PACKET:g} B, Pmax = {PMAX:.0%}), within a factor of "
+        f"two; {ratio[2]:.2f} times at N = 2, "
         f"{ratio[most]:.1f} times at {most}",
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 from scipy.optimize import newton
@@ -12,7 +11,7 @@ from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN, ECN_OR_DELAY
 
-from .equations import C, jacobians
+from .equations import PACKET, PMAX, C, jacobians
 from .fixed_point import marking, most_flows, queue
 from .settings import ABOUT, FROM, GAINS, STEP, cells, fluid, halved
 
@@ -211,6 +210,7 @@ def margin(flows: int = 10) -> Finding:
     most, _ = most_flows()
     critical = {n: critical_delay(n) for n in range(2, most + 1)}
     at = fluid()["10_from_line_rate"]
+    cycling = [str(n) for n in (7, 8, 9, 10, 14) if fluid()[f"{n}_without_queue"]["empty"] > 0]
     return Finding(
         {
             "of the model's own linearisation, where it has a fixed point": all(
@@ -225,10 +225,12 @@ def margin(flows: int = 10) -> Finding:
                 at["most_queue"] - at["least_queue"] < ABOUT * queue(marking(flows)),
             )
         ],
-        correction=f"stable for all N <= {most} that have a fixed point; least so, to "
-        f"{1e6 * min(critical.values()):.1f} us, at N = {min(critical, key=lambda n: critical[n])}",
+        correction=f"by its roots stable for all N <= {most} that have a fixed point (packets of {PACKET:g} B, Pmax "
+        f"{PMAX:.0%}); least so, to {1e6 * min(critical.values()):.1f} us, at N = "
+        f"{min(critical, key=lambda n: critical[n])}. From its rates and alpha, but without a queue, "
+        f"{', '.join(cycling)} of 7, 8, 9, 10 and 14 flows cycle all the same; beyond {most} there is no fixed point",
         corrected=min(critical.values()) > 50e-6,
-        sample=f"the verdict is computed; beside it {cells(1)}",
+        sample=f"the verdict is computed; beside it {cells(6)}",
     )
 
 

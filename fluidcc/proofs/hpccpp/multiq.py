@@ -138,10 +138,10 @@ def branches() -> Finding:
 
 def default_increase() -> float:
     """Additive increase of a flow by HPCC's default W_AI, once per base RTT [bit/s]."""
-    from fluidcc.scenario.round_trips import largest_base_rtt
+    from fluidcc.schemes.bind import bind
 
     scenario = _scenario("slides", None, 1, None, "")
-    return float(scenario.flows[0].scheme.w_ai * 8 / largest_base_rtt(scenario))
+    return float(8 * bind(scenario, scenario.flows[0]).rate_ai)
 
 
 def alone(rate: Fraction, share: Fraction, increase: Fraction) -> float:
@@ -206,8 +206,8 @@ def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
             ),
         ],
         restricted=finds[PRINTED_AI] and finds[AI] and stays == [ai for ai in increases if FLOWS * ai / LINE < least],
-        conditions="a total additive increase of (1 - eta) w B or more, with five flows and w = 1/3 "
-        f"{least * LINE / FLOWS / 1e9:.3f} Gb/s each. With less the recursion locks in at eta w B and the increase; "
+        conditions="a total additive increase of (1 - eta) w B or more, with five flows and w = "
+        f"{share}, {least * LINE / FLOWS / 1e9:.3f} Gb/s each. With less the recursion locks in at eta w B + N a; "
         f"packets of 1500 B from 1 Gb/s each do up to {max(locked) / 1e9:g} Gb/s, and are served "
         + ", ".join(f"{seen['low', ai]:.3f} B at {ai / 1e9:.3g}" for ai in increases)
         + f" Gb/s. Without an increase it stays at {float(above):.3f} B from above",
