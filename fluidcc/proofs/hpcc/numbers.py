@@ -125,8 +125,8 @@ def concurrent_flows(fpga: Fraction = Fraction(5), asic: Fraction = Fraction(1, 
         },
         [Way("flows: quotient, one in each tick of a scan, counted", flows, 6 * ticks)],
         restricted=rounds_to(float(needed), f"{float(asic):.1f}"),
-        conditions=f"an ASIC's tick of {float(needed):.3f} ns, which is the example's {float(asic):g} ns rounded; by the "
-        f"example as it stands, and six engines, {flows} flows",
+        conditions=f"an ASIC's tick of {float(needed):.3f} ns, which is the example's {float(asic):g} ns rounded; by "
+        f"the example as it stands, and six engines, {flows} flows",
     )
 
 
@@ -151,7 +151,7 @@ def pfc() -> Finding:
         [Way("share of all that one queue gets: closed form, filling", of_all[instead[0]], queue, 1e-3)],
         restricted=len(instead) == 1,
         conditions=f"of what was free before the queue grew, {float(of_all[instead[0]]):.1%} with alpha = "
-        f"{instead[0]}; of what it leaves free that is {float(of_free[instead[0]]):.1%}, and no power of two is 11 % of it",
+        f"{instead[0]}; of what it leaves free that is {float(of_free[instead[0]]):.1%}, and no power of two is 11 %",
     )
 
 
