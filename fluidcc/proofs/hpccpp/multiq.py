@@ -212,7 +212,7 @@ def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
         + ", ".join(f"{seen['low', ai]:.3f} B at {ai / 1e9:.3g}" for ai in increases)
         + f" Gb/s. Without an increase it stays at {float(above):.3f} B from above",
         correction="with U over max(w B, own rate + what no class uses) it is eta B from anywhere, whatever the "
-        "increase",
+        f"increase: {ours['low']:.3f} and {ours['high']:.3f} B in packets at {first / 1e9:g} Gb/s a flow",
         corrected=all(abs(value / limit - 1) < 0.02 for value in ours.values()),
         sample=f"the verdict is of the recursion, exactly; beside it {runs(len(seen) + len(ours))}",
     )

@@ -98,7 +98,7 @@ def test_an_increase_frees_a_class_from_its_guarantee(rate_ai: str, served: floa
 
 
 def test_three_branches_lock_in_on_an_idle_link() -> None:
-    """Alone at 1 Mb/s a flow, from below: eta of the guaranteed third. From above: where 2 R/(R + B) = eta, R = eta B/(2 - eta)."""
+    """Alone at 1 Mb/s a flow, from below: eta of the guaranteed third. From above: where 2 R/(R + B) = eta."""
     low, high = (shares("slides", (5, 0, 0), start, "1Mbps")[0] for start in ("1Gbps", "20Gbps"))
     assert low == pytest.approx(ETA * LINE / 3, rel=0.01)
     assert high == pytest.approx(ETA / (2 - ETA) * LINE, rel=0.01)
