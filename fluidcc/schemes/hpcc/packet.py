@@ -121,8 +121,7 @@ def class_utilisation(me: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) ->
 
     ``class`` is "HPCC applied for MultiQ w/o any changes": the whole link. The slides' three branches lock an idle
     link's only class at eta of its guaranteed rate if its flows add less than 1 - eta of it. ``spare`` is ours: what it
-    may count on is its guaranteed rate, or
-    its present rate and all that nobody uses, whichever is more.
+    may count on is its guaranteed rate, or its present rate and all that nobody uses, whichever is more.
     """
     if me.multiq == CLASS:
         return queue / (rate * me.base_rtt) + own / rate
