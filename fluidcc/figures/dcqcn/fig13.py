@@ -2,7 +2,8 @@
 
 (a) the strawman, (b) its timer at 55 us, (c) its marking RED-like, (d) Table 14. Of (b) the paper says only that the
 timer was sped up; section 5.2 wants a large byte counter with it. Both readings are run: the strawman's 150 KB and
-10 MB.
+10 MB. With 150 KB packets stay unfair because the first flow's alpha has decayed before its first CNP; if both flows
+cut by the same alpha (``alpha_update="slotted"``) they come to equal rates, as in the paper.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """ECN or Delay (CoNEXT 2016), DCQCN's phase margin over the number of flows: as published, and of the model itself.
 
-The published linearisation calls 4 to 21 flows unstable at tau* = 50 us. The model's own roots say that all are stable,
-and so do its runs.
+The published linearisation calls 4 to 21 flows unstable at tau* = 50 us. The model's own roots say that 4 to 14 are
+stable (packets of 1000 B), and its run with 8 from line rate settles; with 9 to 14 it depends on the start
+(`bistability`). With 15 to 21 there is no fixed point, and both are of a ramp extended beyond Kmax.
 """
 
 from __future__ import annotations

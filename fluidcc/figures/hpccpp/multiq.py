@@ -1,5 +1,6 @@
-"""HPCC++ MultiQ: 15-to-1 incast of three classes, before and after, and what its three branches lock in at.
+"""HPCC++ MultiQ: 15-to-1 incast of three classes, before and after, and alone.
 
+Alone the three branches lock in at the guarantee because the runs add 1 Mb/s a flow; at the slides' 5 Gb/s they do not.
 The slides give neither the weights of the classes (equal here), nor the flavour of TCP (DCTCP here, marked by its own
 queue at 300 KB); their MTU of 1536 B is 1500 B of payload here. "AI = 0.005 (5.0Gbps)" is run as printed, which is
 0.005 flits per ns if 0.025 are 25 Gb/s, as on the same deck's other slides; and at a tenth, 0.005 of the line.

@@ -200,7 +200,7 @@ def fair(count: int = 40) -> Finding:
     return Finding({"as printed": bool(ratio) and monotone}, factors, ways)
 
 
-@claim("acc-63-utilisation", ACC, "6.3, A", "steady and near-full link utilisation")
+@claim("acc-63-utilisation", ACC, "6.3", "steady and near-full link utilisation")
 def utilisation() -> Finding:
     from fluidcc.schemes.acc.period_map import acc_maps
 
@@ -229,8 +229,9 @@ def utilisation() -> Finding:
         {f"utilisation_{name}": used for name, used in whole.items()},
         ways,
         restricted=all(used == 1 for used in exact.values()),
-        conditions="halts just as long as the queue takes to drain; with appendix A's, of whole periods, it is "
-        f"(1 + r(N-1))/M, as little as {float(min(whole.values())):.3f}",
+        conditions="halts just as long as the queue takes to drain, as in Algorithm 1. The appendix, which claims "
+        "convergence and fairness and not utilisation, has halts of whole periods: (1 + r(N-1))/M, as little as "
+        f"{float(min(whole.values())):.3f}",
     )
 
 

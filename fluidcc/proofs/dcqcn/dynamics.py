@@ -98,6 +98,80 @@ def variation() -> Finding:
     )
 
 
+@functools.cache
+def packets_of_two(g: float) -> dict[str, float]:
+    """Queue of 2:1 incast in packets, after the start has drained [bytes]."""
+    from fluidcc import incast
+    from fluidcc.engines.run import simulate
+    from fluidcc.figures.common import SWITCH
+    from fluidcc.schemes.dcqcn import DCQCN as SCHEME
+
+    run = simulate(
+        incast(2, scheme=SCHEME(g=g), **SWITCH),
+        PACKETS_UNTIL,
+        window=(PACKETS_SINCE, PACKETS_UNTIL),
+        engine="packet",
+        seed=1,
+    )
+    return run.summary["queue_bytes"]
+
+
+@claim("dcqcn-52-g-queue", DCQCN, "5.2, Fig. 12", "a smaller g leads to a lower queue length", slow=True)
+def gain_and_queue() -> Finding:
+    """In 2:1 incast, which the paper tested: from line rate, fluid and packets; and at the fixed point."""
+    time, queues, _ = fluid()
+    names = {g: f"g_1/{1 / g:.0f}" for g in GAINS}
+
+    def p95(step: float = STEP) -> list[float]:
+        """95th percentile of the queue after the first burst [bytes]."""
+        _, queues, _ = fluid(step)
+        return [float(np.percentile(queues[name][time >= SETTLED], 95)) for name in names.values()]
+
+    ends, half = p95(), p95(STEP / 2)
+    means = [float(queues[name][time >= SETTLED].mean()) for name in names.values()]
+    seen = {key: [packets_of_two(g)[key] for g in GAINS] for key in ("mean", "p95")}
+    fixed_points = [_fixed_point(g) for g in GAINS]
+    falls = ends == sorted(ends, reverse=True) and seen["p95"] == sorted(seen["p95"], reverse=True)
+
+    def listed(values: list[float]) -> str:
+        return ", ".join(f"{value / 1e3:.1f}" for value in values)
+
+    return Finding(
+        {
+            "95th percentile in runs of 2:1": falls,
+            "mean in runs of 2:1, Fig. 12's 1/16 and 1/256": means[2] < means[0] and seen["mean"][2] < seen["mean"][0],
+            "at the fixed point": fixed_points == sorted(fixed_points, reverse=True)
+            and fixed_points[0] > fixed_points[-1],
+        },
+        {f"fixed_point_bytes_{name}": value for name, value in zip(names.values(), fixed_points, strict=True)}
+        | {f"fluid_mean_bytes_{name}": value for name, value in zip(names.values(), means, strict=True)}
+        | {f"fluid_p95_bytes_{name}": value for name, value in zip(names.values(), ends, strict=True)}
+        | {
+            f"packets_{key}_bytes_{name}": value
+            for key, each in seen.items()
+            for name, value in zip(names.values(), each, strict=True)
+        },
+        [
+            Way("p95 at g = 1/256: step of 1 us, of 0.5 us", ends[2], half[2], 0.01),
+            Way("fixed point at g = 1/16 and 1/1024", fixed_points[0], fixed_points[-1]),
+        ],
+        restricted=falls and means[2] < means[0],
+        conditions=f"runs of 2:1 from line rate (packets of 1000 B, Pmax 1 %): 95th percentiles of {listed(ends)} KB "
+        f"in the fluid over {1e3 * SETTLED:g} to {1e3 * UNTIL:g} ms, {listed(seen['p95'])} KB in packets, at g = 1/16, "
+        f"1/64, 1/256, 1/1024; not the fixed point, which is {fixed_points[0] / 1e3:.2f} KB at each",
+        sample=f"{sample.fluid(UNTIL, len(GAINS), since=SETTLED)}; "
+        + sample.packets(PACKETS_UNTIL, len(GAINS), since=PACKETS_SINCE, seeds=1, drawn=sample.MARKS),
+    )
+
+
+def _fixed_point(g: float) -> float:
+    """Queue of 2 flows at the fixed point [bytes]."""
+    from fluidcc import DCQCN as SCHEME
+    from fluidcc import equilibrium, incast
+
+    return equilibrium(incast(2, scheme=SCHEME(g=g))).as_dict()["queue_bytes"]
+
+
 @claim(
     "dcqcn-52-starvation", DCQCN, "5.2, Fig. 12", "no buffer starvation with 16:1, nor 32:1 with R_AI halved", slow=True
 )
@@ -117,7 +191,8 @@ def starvation() -> Finding:
                 for n in (14, 15, 16)
             ),
         ],
-        correction=f"up to {most} flows, which have a fixed point, the queue does not run empty",
+        correction=f"up to {most} flows, which have a fixed point (packets of 1000 B, Pmax 1 %), the queue of a start "
+        "at line rate does not run empty",
         corrected=shares.get(f"N_{most}") == 0,
         sample=sample.fluid(UNTIL, len(shares), since=UNTIL / 2),
     )

@@ -19,12 +19,11 @@ from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN, ECN_OR_DELAY
 
-# Table 14 and 40 Gb/s, in packets of 1000 B and seconds.
-PACKET = 1000.0
-C, TAU, TAU_PRIME, T = 5e6, 50e-6, 55e-6, 55e-6
-R_AI, B, F = 40e6 / 8 / PACKET, 10e6 / PACKET, 5
-KMIN, KMAX, PMAX = 5e3, 200e3, 0.01
-SMALL_B, SLOW_T = 5e3 / PACKET, 10e-3  # a byte counter that is fast beside the timer: 2 flows may keep different rates
+from .equations import KMAX, KMIN, PACKET, PMAX, R_AI, TAU, TAU_PRIME, B, C, F, T, jacobians, rightmost
+
+FULL_SIZED = 1500.0  # bytes: packets of section 3.3's testbed
+SMALL_B, SLOW_T = 5e3 / PACKET, 10e-3  # a byte counter that is fast compared with the timer,
+HIGH_PMAX = 0.1  # and marks enough for two unequal rates to have one p on the ramp
 
 
 def sides(p: Any, rate: Any, r_ai: Any = R_AI, counter: Any = B, timer: Any = T) -> tuple[Any, Any]:
@@ -38,13 +37,14 @@ def sides(p: Any, rate: Any, r_ai: Any = R_AI, counter: Any = B, timer: Any = T)
 
 
 @functools.cache
-def marking(flows: float, r_ai: float = R_AI) -> float:
-    """p*, by bisection of the logarithm in 30 digits."""
+def marking(flows: float, r_ai: float = R_AI, *, packet: float = PACKET, counter: float = B, timer: float = T) -> float:
+    """p*, by bisection of the logarithm in 30 digits; ``r_ai`` and ``counter`` in packets of `PACKET`."""
     with mpmath.workdps(30):
-        rate = mpmath.mpf(C) / mpmath.mpf(flows)
+        size = mpmath.mpf(packet) / PACKET
+        rate = mpmath.mpf(C) / size / mpmath.mpf(flows)
 
         def surplus(log: Any) -> Any:
-            left, right = sides(mpmath.exp(log), rate, mpmath.mpf(r_ai))
+            left, right = sides(mpmath.exp(log), rate, mpmath.mpf(r_ai) / size, counter / size, timer)
             return mpmath.log(left) - mpmath.log(right)
 
         root: Any = mpmath.findroot(surplus, (mpmath.log("1e-12"), mpmath.log("0.9")), solver="anderson", tol=1e-20)
@@ -90,19 +90,30 @@ def unequal() -> tuple[float, float]:
         return float(mpmath.exp(log)), float(rate)
 
 
-def most_flows() -> tuple[int, float]:
+@functools.cache
+def most_flows(packet: float = PACKET) -> tuple[int, float]:
     """The largest N with p* <= Pmax, and the real number at which they are equal."""
     with mpmath.workdps(30):
-        meets: Any = mpmath.findroot(lambda n: marking(float(n)) - PMAX, (10, 20), solver="anderson", tol=1e-12)
-    return max(n for n in range(1, 65) if marking(n) <= PMAX), float(meets)
+        meets: Any = mpmath.findroot(
+            lambda n: marking(float(n), packet=packet) - PMAX, (8, 20), solver="anderson", tol=1e-12
+        )
+    return max(n for n in range(1, 65) if marking(n, packet=packet) <= PMAX), float(meets)
 
 
-def _engine(flows: int, **options: Any) -> dict[str, Any]:
+def for_both_packets() -> str:
+    """Up to how many flows there is a fixed point at the paper's settings, for packets of either size."""
+    return " and ".join(
+        f"{most} flows with packets of {packet:g} B (p* = Pmax at {meets:.2f})"
+        for packet in (PACKET, FULL_SIZED)
+        for most, meets in [most_flows(packet)]
+    )
+
+
+def _engine(flows: int, packet: float = PACKET) -> dict[str, Any]:
     """The same by `fluidcc.equilibrium`, which nests a root of the rate in a root of the marking."""
-    from fluidcc import DCQCN as SCHEME
     from fluidcc import equilibrium, incast
 
-    return equilibrium(incast(flows, scheme=SCHEME(**options), packet_size="1000B")).as_dict()
+    return equilibrium(incast(flows, packet_size=packet)).as_dict()
 
 
 def _same(flows: tuple[int, ...]) -> list[Way]:
@@ -112,10 +123,11 @@ def _same(flows: tuple[int, ...]) -> list[Way]:
     ]
 
 
-@claim("dcqcn-51-unique", DCQCN, "5.1, (10)", "the fluid model has a unique fixed point")
+@claim("dcqcn-51-unique", DCQCN, "5.1, (10)", "the fluid model has a unique fixed point, with equal rates C/N")
 def unique() -> Finding:
+    """Of equal rates, which is what (10) says; and what there is with unequal ones, with the stability of each."""
     from fluidcc import DCQCN as SCHEME
-    from fluidcc import RED, equilibrium, incast
+    from fluidcc import RED, equilibrium, incast, stability
 
     most, meets = most_flows()
     counts = {n: crossings(n) for n in range(1, 65)}
@@ -126,18 +138,30 @@ def unique() -> Finding:
     alpha = 1 - keep ** (TAU_PRIME * rate)
     # Flows that are marked alike may have two rates where the p that holds a rate rises with it.
     p, low = unequal()
+    equal = marking(2, counter=SMALL_B, timer=SLOW_T)
+    fast = {"pmax": HIGH_PMAX, "counter": SMALL_B, "timer": SLOW_T}
+    shares = [(2.0, rate)], [(1.0, low), (1.0, C - low)]
+    own = [rightmost(*jacobians(each, mark, **fast)) for each, mark in zip(shares, (equal, p), strict=True)]
     scheme = SCHEME(byte_counter=SMALL_B * PACKET, timer=SLOW_T)
-    found = equilibrium(incast(2, scheme=scheme, marking=RED(KMIN, KMAX, 0.1), packet_size="1000B"))
+    scenario = incast(1, multiplicity=2, scheme=scheme, marking=RED(KMIN, KMAX, HIGH_PMAX), packet_size="1000B")
+    found = equilibrium(scenario)
     (other,) = found.others
+    roots = [stability(scenario, at=each).rightmost_root or complex("nan") for each in (found, other)]
     rates = [flow["rate_bytes_per_s"] for flow in other.flows]
-    apart = {"byte_counter_bytes": SMALL_B * PACKET, "timer_s": SLOW_T, "pmax": 0.1, "p": p, "rates_bytes_per_s": rates}
+    apart = {"byte_counter_bytes": SMALL_B * PACKET, "timer_s": SLOW_T, "pmax": HIGH_PMAX, "packet_bytes": PACKET}
+    apart |= {"p": p, "rates_bytes_per_s": rates}
+    apart |= {
+        f"rightmost_root_per_s_{name}": [root.real, root.imag]
+        for name, root in zip(("equal", "unequal"), own, strict=True)
+    }
     return Finding(
-        {"for any N and settings": all(counts[n] == 1 and exists[n] for n in counts) and not rises(SMALL_B, SLOW_T)},
+        {"equal rates, for any N": all(counts[n] == 1 and exists[n] for n in counts)},
         at | {"alpha_N_2": alpha, "most_flows": most, "flows_at_which_p_is_pmax": meets, "unequal": apart},
         [
             *_same((2, 8, most)),
             Way("alpha of 2 flows", alpha, _engine(2)["alpha"], 1e-9),
             Way("whether it exists one flow further", bool(exists[most + 1]), bool(_engine(most + 1)["exists"])),
+            *_last(FULL_SIZED),
             Way(
                 "p of 2 unequal flows: in 30 digits, fluidcc.equilibrium",
                 p,
@@ -146,12 +170,42 @@ def unique() -> Finding:
             ),
             Way("the lesser rate of the two [bytes/s]", low * PACKET, min(rates), 1e-9),
             Way("whether equal shares are all there is, at the paper's settings", not rises(), _engine(2)["unique"]),
+            *(
+                Way(
+                    f"rightmost root, {name} shares, {part}: own Jacobian, fluidcc.stability",
+                    getattr(one, part),
+                    getattr(root, part),
+                    1e-5,
+                )
+                for name, one, root in zip(("equal", "unequal"), own, roots, strict=True)
+                for part in ("real", "imag")
+            ),
         ],
         restricted=all(counts[n] == 1 and exists[n] for n in range(1, most + 1)) and not rises(),
-        conditions=f"N <= {most}: beyond, p* > Pmax, which (5) gives for no queue, and there is no fixed point; and a "
-        f"byte counter that is not fast beside the timer: with {SMALL_B * PACKET / 1e3:g} KB and {SLOW_T * 1e3:g} ms 2 "
-        f"flows also settle at {low * PACKET / 1.25e8:.2f} and {(C - low) * PACKET / 1.25e8:.2f} Gb/s, p = {p:.4f}",
+        conditions=f"Pmax = {PMAX:.0%}, and up to {for_both_packets()}: beyond, p* > Pmax, which (5) gives for no "
+        f"queue. Unequal rates, of which (10) does not speak, have one too with a byte counter of "
+        f"{SMALL_B * PACKET / 1e3:g} KB, a timer of {SLOW_T * 1e3:g} ms and Pmax = {HIGH_PMAX:.0%} (packets of "
+        f"{PACKET:g} B): {low * PACKET / 1.25e8:.2f} and {(C - low) * PACKET / 1.25e8:.2f} Gb/s, p = {p:.4f}, "
+        f"{_judged(own[1])}; equal shares there are {_judged(own[0])}",
     )
+
+
+def _judged(root: complex) -> str:
+    """Stability by a rightmost root."""
+    return f"{'stable' if root.real < 0 else 'unstable'} (root {root.real:+.0f} ± {root.imag:.0f}i per second)"
+
+
+def _last(packet: float) -> list[Way]:
+    """Whether the last number of flows with a fixed point, and the next, have one."""
+    most, _ = most_flows(packet)
+    return [
+        Way(
+            f"whether {n} flows have one, packets of {packet:g} B: in 30 digits, fluidcc.equilibrium",
+            marking(n, packet=packet) <= PMAX,
+            bool(_engine(n, packet)["exists"]),
+        )
+        for n in (most, most + 1)
+    ]
 
 
 @claim("dcqcn-51-marking", DCQCN, "5.1", "for reasonable settings p is less than 1 %")
@@ -169,7 +223,7 @@ def below_one_percent() -> Finding:
         },
         _same((first - 1, first)),
         restricted=all(below[n] for n in range(1, first)),
-        conditions=f"up to {first - 1} flows",
+        conditions=f"up to {for_both_packets()}",
     )
 
 
@@ -183,21 +237,9 @@ def order_of_magnitude() -> Finding:
         {"queue_over_kmin": ratio},
         [Way("queue of 8 flows", queue(marking(8)), _engine(8)["queue_bytes"], 1e-9)],
         restricted=inside == list(range(inside[0], inside[-1] + 1)),
-        conditions=f"N = {inside[0]} to {inside[-1]}, within a factor of two; {ratio[2]:.2f} times at N = 2, "
+        conditions=f"N = {inside[0]} to {inside[-1]} (packets of {PACKET:g} B, Pmax = {PMAX:.0%}), within a factor of "
+        f"two; {ratio[2]:.2f} times at N = 2, "
         f"{ratio[most]:.1f} times at {most}",
-    )
-
-
-@claim("dcqcn-52-g-queue", DCQCN, "5.2", "a smaller g leads to a lower queue length")
-def gain_and_queue() -> Finding:
-    queues = {f"g_1/{n}": _engine(2, g=1 / n)["queue_bytes"] for n in (16, 64, 256, 1024)}
-    values = list(queues.values())
-    return Finding(
-        {"at the fixed point": values == sorted(values, reverse=True) and values[0] > values[-1]},
-        queues,
-        [Way("queue of 2 flows, where g does not enter, and at g = 1/16", queue(marking(2)), values[0], 1e-9)],
-        correction=f"the fixed point does not depend on g: {values[0] / 1e3:.2f} KB at each of {len(values)} gains",
-        corrected=len(set(values)) == 1,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 from scipy.optimize import newton
@@ -12,44 +11,14 @@ from fluidcc.claims.claim import Finding, Way, claim
 from fluidcc.claims.runner import main
 from fluidcc.papers import DCQCN, ECN_OR_DELAY
 
-from .fixed_point import KMAX, KMIN, PACKET, PMAX, R_AI, TAU, TAU_PRIME, B, C, F, T, marking, most_flows, queue
+from .equations import PACKET, PMAX, C, jacobians
+from .fixed_point import marking, most_flows, queue
 from .settings import ABOUT, FROM, GAINS, STEP, cells, fluid, halved
 
 
 def linear(flows: int, g: float = 1 / 256) -> tuple[np.ndarray, np.ndarray]:
     """Jacobians of (6)-(9) at the fixed point, of N equal flows: by q, alpha, R_T, R_C now, and a delay ago."""
-    p, R = marking(flows), C / flows
-    slope = PMAX / (KMAX - KMIN) * PACKET  # of (5), per packet
-    keep = 1 - p
-    a = 1 - keep ** (TAU * R)
-    b, d = (p / (keep ** (-n) - 1) for n in (B, T * R))
-    target = R + TAU * R_AI * R * (keep ** (F * B) * b + keep ** (F * T * R) * d) / a
-    state = np.array([queue(p) / PACKET, 1 - keep ** (TAU_PRIME * R), target, R])
-
-    def change(now: np.ndarray, then: np.ndarray) -> Any:
-        _, alpha, R_T, R_C = now
-        keep, rate = 1 - (p + slope * (then[0] - state[0])), then[3]
-        cut = 1 - keep ** (TAU * rate)
-        bytes_, timer = ((1 - keep) / (keep ** (-n) - 1) for n in (B, T * rate))
-        return np.array(
-            [
-                flows * R_C - C,  # (6)
-                g * (1 - keep ** (TAU_PRIME * rate) - alpha) / TAU_PRIME,  # (7)
-                -(R_T - R_C) / TAU * cut  # (8)
-                + R_AI * rate * (keep ** (F * B) * bytes_ + keep ** (F * T * rate) * timer),
-                -R_C * alpha / (2 * TAU) * cut + (R_T - R_C) / 2 * rate * (bytes_ + timer),  # (9)
-            ]
-        )
-
-    def derivative(of_then: bool) -> np.ndarray:
-        columns = []
-        for k in range(4):
-            nudged = state.astype(complex)
-            nudged[k] += 1e-20j
-            columns.append(change(*((state, nudged) if of_then else (nudged, state))).imag / 1e-20)
-        return np.array(columns).T
-
-    return derivative(False), derivative(True)
+    return jacobians([(flows, C / flows)], marking(flows), g=g)
 
 
 @functools.cache
@@ -241,6 +210,7 @@ def margin(flows: int = 10) -> Finding:
     most, _ = most_flows()
     critical = {n: critical_delay(n) for n in range(2, most + 1)}
     at = fluid()["10_from_line_rate"]
+    cycling = [str(n) for n in (7, 8, 9, 10, 14) if fluid()[f"{n}_without_queue"]["empty"] > 0]
     return Finding(
         {
             "of the model's own linearisation, where it has a fixed point": all(
@@ -255,10 +225,12 @@ def margin(flows: int = 10) -> Finding:
                 at["most_queue"] - at["least_queue"] < ABOUT * queue(marking(flows)),
             )
         ],
-        correction=f"stable for all N <= {most} that have a fixed point; least so, to "
-        f"{1e6 * min(critical.values()):.1f} us, at N = {min(critical, key=lambda n: critical[n])}",
+        correction=f"by its roots stable for all N <= {most} that have a fixed point (packets of {PACKET:g} B, Pmax "
+        f"{PMAX:.0%}); least so, to {1e6 * min(critical.values()):.1f} us, at N = "
+        f"{min(critical, key=lambda n: critical[n])}. From its rates and alpha, but without a queue, "
+        f"{', '.join(cycling)} of 7, 8, 9, 10 and 14 flows cycle all the same; beyond {most} there is no fixed point",
         corrected=min(critical.values()) > 50e-6,
-        sample=f"the verdict is computed; beside it {cells(1)}",
+        sample=f"the verdict is computed; beside it {cells(6)}",
     )
 
 

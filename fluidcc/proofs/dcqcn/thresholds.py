@@ -102,18 +102,23 @@ def packets(size: int = 1500) -> Finding:
     )
 
 
-@claim("dcqcn-33-flows", DCQCN, "3.3", "a CNP per 1-5 us supports 10-20 congested flows, each with one per 50 us")
-def cnp_flows() -> Finding:
+@claim(
+    "dcqcn-33-flows", DCQCN, "3.3", "a CNP per 1-5 us typically supports 10-20 congested flows, each with one per 50 us"
+)
+def cnp_flows(printed: tuple[int, int] = (10, 20)) -> Finding:
     flows = [Fraction(50) / gap for gap in (5, 1)]
     counted = [sum(1 for _ in range(gap, 51, gap)) for gap in (5, 1)]  # CNPs in one interval
+    inside = flows[0] <= printed[0] < printed[1] <= flows[1]
     return Finding(
-        {"as printed": flows == [10, 20]},
+        {"all of 1-5 us": flows == list(printed), "typically: a part of it": inside},
         {"least_flows": flows[0], "most_flows": flows[1]},
         [
             Way(f"flows at a CNP per {gap} us: quotient, counted", f, c)
             for gap, f, c in zip((5, 1), flows, counted, strict=True)
         ],
-        correction=f"{flows[0]}-{flows[1]} flows",
+        restricted=inside,
+        conditions=f"a CNP per {float(Fraction(50, printed[1])):g} to {float(Fraction(50, printed[0])):g} us; 1 to 5 "
+        f"us are {flows[0]} to {flows[1]} flows",
     )
 
 

@@ -24,6 +24,9 @@ ETA = Fraction(19, 20)
 LINE, FLOWS, CLASSES = 100e9, 5, 3  # bit/s; HPCC++ flows; classes of equal weight, the slides' set-up
 UNTIL = 10e-3  # s, runs of packets, of which the second half is measured
 AI = 0.5e9  # bit/s: 0.005 of the line
+PRINTED_AI = 5e9  # bit/s, what the slides add in brackets
+INCREASES = (1e6, 0.1e9, AI, PRINTED_AI)  # bit/s a flow, of a class alone; and the default W_AI
+ABOUT_LIMIT = 0.05  # of it, below which a class has not found its limit
 PACKETS = 0.1  # between a fluid's number and packets': windows are of some five packets each
 
 
@@ -36,19 +39,14 @@ class Run(NamedTuple):
     pacing: np.ndarray
 
 
-@functools.cache
-def packets(rule: str, ai: float, classes: int = CLASSES, start: str | None = None, beside: str = "") -> Run:
-    """Classes of equal weight: HPCC++ in the first, DCTCP in the others, or one scripted sender at a fixed rate.
-
-    ``classes`` have flows; the link has as many, or `CLASSES` if only the first has any.
-    """
+def _scenario(rule: str, ai: float | None, classes: int, start: str | None, beside: str) -> Any:
+    """Make the resolved scenario of `packets`; ``ai`` None: HPCC's default W_AI."""
     import fluidcc as fc
     from fluidcc.scenario.model import resolve
-    from fluidcc.scenario.round_trips import largest_base_rtt
     from fluidcc.schemes.hpcc_multiq import HPCCMultiQ
     from fluidcc.schemes.none import NoControl
 
-    first = HPCCMultiQ(multiq=rule, rate_ai=f"{ai}bps")
+    first = HPCCMultiQ(multiq=rule, rate_ai=None if ai is None else f"{ai}bps")
     other = NoControl(schedule=f"0:{beside}") if beside else fc.DCTCP()
     link = fc.Link(f"{LINE}bps", "1us", fc.RED("300KB", "300KB", 1.0), "bottleneck", "switch", "receiver")
     flows = tuple(
@@ -65,7 +63,19 @@ def packets(rule: str, ai: float, classes: int = CLASSES, start: str | None = No
         for i in range(1 if c and beside else FLOWS)
     )
     kinds = (fc.TrafficClass(),) * (classes if classes > 1 else CLASSES)
-    scenario = resolve(fc.Scenario((link,), flows, classes=kinds, packet_size="1500B"))
+    return resolve(fc.Scenario((link,), flows, classes=kinds, packet_size="1500B"))
+
+
+@functools.cache
+def packets(rule: str, ai: float | None, classes: int = CLASSES, start: str | None = None, beside: str = "") -> Run:
+    """Run classes of equal weight: HPCC++ in the first, DCTCP in the others, or one scripted sender at a fixed rate.
+
+    ``classes`` have flows; the link has as many, or `CLASSES` if only the first has any. ``ai`` None: the default W_AI.
+    """
+    import fluidcc as fc
+    from fluidcc.scenario.round_trips import largest_base_rtt
+
+    scenario = _scenario(rule, ai, classes, start, beside)
     trace = fc.simulate(scenario, UNTIL, engine="packet", seed=1)
     half = len(trace["time"]) // 2
     product = LINE / 8 * largest_base_rtt(scenario)
@@ -126,35 +136,83 @@ def branches() -> Finding:
     )
 
 
+def default_increase() -> float:
+    """Additive increase of a flow by HPCC's default W_AI, once per base RTT [bit/s]."""
+    from fluidcc.schemes.bind import bind
+
+    scenario = _scenario("slides", None, 1, None, "")
+    return float(8 * bind(scenario, scenario.flows[0]).rate_ai)
+
+
+def alone(rate: Fraction, share: Fraction, increase: Fraction) -> float:
+    """Rate at which a class alone settles by the slides' branches, from this one, with an increase per round trip."""
+    for _ in range(400):
+        rate = (step(rate, share, Fraction(1)) + increase).limit_denominator(10**12)
+    return float(rate)
+
+
 @claim("hpccpp-multiq-search", HPCCPP, "MultiQ", "halfway to the line each time: a class finds the limit", slow=True)
 def search(share: Fraction = Fraction(1, CLASSES)) -> Finding:
-    """A class alone: its limit is eta B."""
+    """A class alone of five flows, from 1 and 20 Gb/s each: its limit is eta B, and what it adds beyond."""
     R, B = sympy.symbols("R B", positive=True)
     eta = sympy.Rational(ETA.numerator, ETA.denominator)
     above = sympy.solve(sympy.Eq(R * R / ((R + B) / 2), R * eta), R)[0].subs(B, 1)
-    ends = {}
-    for name, rate in (("low", share / 2), ("high", Fraction(1))):
-        for _ in range(400):
-            rate = step(rate, share, Fraction(1)).limit_denominator(10**12)
-        ends[name] = float(rate)
-    seen = {"low": packets("slides", 1e6, 1, "1Gbps"), "high": packets("slides", 1e6, 1, "20Gbps")}
-    ours = {name: packets("spare", 1e6, 1, start).served for name, start in (("low", "1Gbps"), ("high", "20Gbps"))}
-    limit = float(ETA)
-    low = float(ETA * share)
+    starts = {"low": (Fraction(1, 20), "1Gbps"), "high": (Fraction(1), "20Gbps")}
+    increases = sorted([*INCREASES, default_increase()])
+    ends, seen = {}, {}
+    for ai in increases:
+        total = Fraction(FLOWS * ai / LINE).limit_denominator(10**9)
+        for name, (rate, each) in starts.items():
+            ends[name, ai] = alone(rate, share, total)
+            seen[name, ai] = packets("slides", None if ai == default_increase() else ai, 1, each).served
+    ours = {name: packets("spare", INCREASES[0], 1, each).served for name, (_, each) in starts.items()}
+    limit, least = float(ETA), float((1 - ETA) * share)
+    # The third branch with an increase: R = eta (R + B)/2 + a; the first: R = eta w B + a, up to w B.
+    finds = {ai: min(ends["low", ai], ends["high", ai]) > limit * (1 - ABOUT_LIMIT) for ai in increases}
+    stays = [ai for ai in increases if ends["low", ai] < share]
+    locked = [ai for ai in increases if seen["low", ai] < share]
+    first = INCREASES[0]
     return Finding(
-        {"from wherever it starts": all(abs(end / limit - 1) < 0.01 for end in ends.values())},
-        {f"rest_over_B_from_{name}": end for name, end in ends.items()}
-        | {f"packets_served_over_B_from_{name}": run.served for name, run in seen.items()}
+        {
+            "at 5 Gb/s a flow, as in brackets": finds[PRINTED_AI],
+            "at 0.5 Gb/s a flow, 0.005 of the line": finds[AI],
+            "at any increase": all(finds.values()),
+        },
+        {"increase_gbps": [ai / 1e9 for ai in increases], "least_total_increase_over_B": least}
+        | {f"rest_over_B_from_{name}": [ends[name, ai] for ai in increases] for name in starts}
+        | {f"packets_served_over_B_from_{name}": [seen[name, ai] for ai in increases] for name in starts}
         | {f"counting_what_is_unused_from_{name}": value for name, value in ours.items()},
         [
-            Way("rest from below: eta w B, iteration", low, ends["low"], 1e-9),
-            Way("rest from above: root of the third branch, iteration", float(above), ends["high"], 1e-9),
+            *(
+                Way(
+                    f"rest from below at {ai / 1e9:.3g} Gb/s: eta w B + N a, iteration",
+                    float(ETA * share) + FLOWS * ai / LINE,
+                    ends["low", ai],
+                    1e-8,
+                )
+                for ai in stays
+            ),
+            Way("rest from above: root of the third branch, iteration", float(above), ends["high", first], 1e-3),
             # A whole packet of a window of some ten, and W_AI.
-            Way("rest from below: recursion, packets", ends["low"], seen["low"].served, 0.02),
-            Way("rest from above: recursion, packets", ends["high"], seen["high"].served, 0.02),
+            *(
+                Way(
+                    f"served from {name} at {ai / 1e9:.3g} Gb/s: recursion, packets",
+                    min(ends[name, ai], 1.0),
+                    seen[name, ai],
+                    0.02,
+                )
+                for name, ai in ends
+                if ai not in set(stays) - set(locked)
+            ),
         ],
-        correction="alone it locks in at eta w B from below, and equilibria at eta B/(2 - eta) = "
-        f"{float(above):.6f} B from above; with U over max(w B, own rate + what no class uses) it is eta B from both",
+        restricted=finds[PRINTED_AI] and finds[AI] and stays == [ai for ai in increases if FLOWS * ai / LINE < least],
+        conditions="a total additive increase of (1 - eta) w B or more, with five flows and w = "
+        f"{share}, {least * LINE / FLOWS / 1e9:.3f} Gb/s each. With less the recursion locks in at eta w B + N a; "
+        f"packets of 1500 B from 1 Gb/s each do up to {max(locked) / 1e9:g} Gb/s, and are served "
+        + ", ".join(f"{seen['low', ai]:.3f} B at {ai / 1e9:.3g}" for ai in increases)
+        + f" Gb/s. Without an increase it stays at {float(above):.3f} B from above",
+        correction="with U over max(w B, own rate + what no class uses) it is eta B from anywhere, whatever the "
+        f"increase: {ours['low']:.3f} and {ours['high']:.3f} B in packets at {first / 1e9:g} Gb/s a flow",
         corrected=all(abs(value / limit - 1) < 0.02 for value in ours.values()),
         sample=f"the verdict is of the recursion, exactly; beside it {runs(len(seen) + len(ours))}",
     )

@@ -3,7 +3,8 @@
 Decisions come at the end of each period T, whose clock starts with a flow's first ACK (section 5). What the paper
 leaves open, or prints so that it could not work, is chosen so:
 
-- Line 7 uses the R_s that line 4 has not yet overwritten; its dS is what T_i sent, which is known exactly.
+- Line 7 uses the R_s that line 4, as we read it in a garbled copy, has not yet overwritten; its dS is what T_i sent,
+  which is known exactly.
 - A halt ends with the first eligible ACK (snd_una > snd_nxt_start), which starts the clock anew: what was sent before
   it is T_{i-1}. Until then nothing is decided, but for the extension, once, where that is ``printed``.
 - N_u counts uncongested periods in a row, N_v those with UE, the present one included, so that P_thresh = 0 halves the

@@ -120,8 +120,8 @@ def class_utilisation(me: Any, rate: Any, tx_rate: Any, own: Any, queue: Any) ->
     """MultiQ's U (HPCC++ slides): rate and backlog of a class over what it may count on.
 
     ``class`` is "HPCC applied for MultiQ w/o any changes": the whole link. The slides' three branches lock an idle
-    link's only class at eta of its guaranteed rate. ``spare`` is ours: what it may count on is its guaranteed rate, or
-    its present rate and all that nobody uses, whichever is more.
+    link's only class at eta of its guaranteed rate if its flows add less than 1 - eta of it. ``spare`` is ours: what it
+    may count on is its guaranteed rate, or its present rate and all that nobody uses, whichever is more.
     """
     if me.multiq == CLASS:
         return queue / (rate * me.base_rtt) + own / rate

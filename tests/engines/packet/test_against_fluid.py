@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -62,18 +64,25 @@ def test_queues_drain_at_the_rate_of_the_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("byte_counter", "cnp_interval", "fair"),
-    [("150KB", "50us", False), ("300KB", "50us", True), ("150KB", "25us", True)],
+    ("changed", "start", "fair"),
+    [
+        ({}, "50ms", False),
+        ({"byte_counter": "300KB"}, "50ms", True),
+        ({"cnp_interval": "25us"}, "50ms", True),
+        ({"alpha_update": "slotted"}, "50ms", True),  # both cut by half at their first CNP, as in the paper
+        ({}, "10us", True),  # alpha has not decayed yet
+        ({"initial_alpha": 0.0}, "50ms", True),
+    ],
 )
-def test_a_byte_counter_must_outlast_the_cnp_interval_at_line_rate(
-    byte_counter: str, cnp_interval: str, fair: bool
+def test_a_fast_flow_stays_fast_if_its_alpha_has_decayed_before_its_first_cnp(
+    changed: dict[str, Any], start: str, fair: bool
 ) -> None:
     """DCQCN Fig. 13(b): a flow above B/tau always counts to an increase between CNPs; (9) counts marks and is fair.
 
     Fair: within 20 % of each other; unfair: the fast one above B/tau and above twice the slow one.
     """
-    scheme = fc.DCQCN(byte_counter=byte_counter, cnp_interval=cnp_interval, g=1 / 16)
-    scenario = fc.incast(2, scheme=scheme, marking=fc.RED("40KB", "40KB", 1.0), start=["0s", "50ms"])
+    scheme = fc.DCQCN(**({"byte_counter": "150KB", "g": 1 / 16} | changed))
+    scenario = fc.incast(2, scheme=scheme, marking=fc.RED("40KB", "40KB", 1.0), start=["0s", start])
     fast, slow = fc.simulate(scenario, "400ms", engine="packet", window="200ms:400ms").summary["rate_bytes_per_s"]
     model = fc.simulate(scenario, "400ms", window="200ms:400ms", estimate_error=False).summary["rate_bytes_per_s"]
     assert max(model) < 1.2 * min(model)

@@ -88,8 +88,17 @@ def test_a_trace_shows_each_class_where_there_are_several() -> None:
     assert "class_queue" not in fc.simulate(fc.incast(2), "100us", engine="packet").dataset
 
 
+@pytest.mark.parametrize(("rate_ai", "served"), [("0.1Gbps", 0.322), ("0.15Gbps", 0.919), ("5Gbps", 1.0)])
+def test_an_increase_frees_a_class_from_its_guarantee(rate_ai: str, served: float) -> None:
+    """Alone from 1 Gb/s each with a third guaranteed: eta w B and 5 a, or where the third branch settles, or the line.
+
+    The recursion is freed by 5 a = (1 - eta) w B, 0.333 Gb/s a flow, packets of 1500 B by the default W_AI already.
+    """
+    assert shares("slides", (5, 0, 0), "1Gbps", rate_ai)[0] / LINE == pytest.approx(served, abs=0.005)
+
+
 def test_three_branches_lock_in_on_an_idle_link() -> None:
-    """Alone, from below: eta of the guaranteed third. From above: where 2 R/(R + B) = eta, R = eta B/(2 - eta)."""
+    """Alone at 1 Mb/s a flow, from below: eta of the guaranteed third. From above: where 2 R/(R + B) = eta."""
     low, high = (shares("slides", (5, 0, 0), start, "1Mbps")[0] for start in ("1Gbps", "20Gbps"))
     assert low == pytest.approx(ETA * LINE / 3, rel=0.01)
     assert high == pytest.approx(ETA / (2 - ETA) * LINE, rel=0.01)
