@@ -33,7 +33,7 @@ from fluidcc.units import show
 
 HERE = Path(__file__).parent
 FLOWS = 8  # of the audit; settings must do with each of `fluidcc.tuning.cases.FLOWS`
-PACKETS = 1.5e5  # of a run, about: its length follows
+PACKETS = 2.5e5  # of a run, about: its length follows
 USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
 OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
 MORE = ("utilisation", "jain")  # of these more is better
@@ -74,7 +74,7 @@ def main() -> None:
 
 def scenario_of(
     found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float, flows: int = FLOWS,
-    packet_size: float | None = None, **ways: Any,
+    packet_size: float | None = None, begin: str = "share", **ways: Any,
 ) -> fc.Scenario:  # fmt: skip
     """An incast into the worst port, with the switch's own buffer and flow control, and its NICs as the audit wants."""
     scenario = found.scenario(
@@ -84,7 +84,7 @@ def scenario_of(
         marking=fc.RED(kmin, kmax, pmax),
         scheme=dataclasses.replace(found.scheme, g=g, **registers(found)),
     )
-    return with_buffers(changed(scenario, **ways), found.switch)
+    return with_buffers(changed(scenario, begin=begin, **ways), found.switch)
 
 
 def registers(found: fc.Audit) -> dict[str, float]:
@@ -146,9 +146,8 @@ def print_tuning(console: Console, tuned: fc.Tuning) -> None:
     for row in rows_of(tuned):
         table.add_row(*row)
     console.print(table)
-    console.print(
-        f"{'confirmed by packets' if tuned.confirmed else '[red]not confirmed by packets[/]'}: {proof_of(tuned)}"
-    )
+    said = "confirmed by packets" if tuned.confirmed else "[red]not confirmed by packets[/]"
+    console.print(f"{said}: {proof_of(tuned)}")
     for note in tuned.notes:
         console.print(f"  {note}", markup=False)
 
@@ -245,13 +244,17 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
         if file != "README.txt"
     )
     heads = "".join(f"<th>{html.escape(column)}</th>" for column in COLUMNS)
+    size = '<meta name="viewport" content="width=device-width,initial-scale=1">'
     (out / "report.html").write_text(
-        f"""<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>{html.escape(name)}</title>
+        f"""<!doctype html><meta charset="utf-8"><title>{html.escape(name)}</title>{size}
 <style>body{{font:16px/1.45 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}img{{max-width:100%}}
-td,th{{padding:.1em 1em .1em 0;text-align:left}}.wide{{overflow-x:auto}}p,li{{overflow-wrap:anywhere}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
+td,th{{padding:.1em 1em .1em 0;text-align:left}}.wide{{overflow-x:auto}}
+p,li{{overflow-wrap:anywhere}}pre{{background:#f4f4f4;padding:.6em;overflow:auto}}figure{{margin:1.5em 0}}</style>
 <h1>{html.escape(name)}: {html.escape(port.name)}, {show(port.rate, "bytes/s")}</h1>
-<p><b>{html.escape(summary_of(tuned))}</b> {"Confirmed" if tuned.confirmed else "Not confirmed"} by packets:
-{html.escape(proof_of(tuned))}, {html.escape(found.frames)}. Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
+<p><b>{html.escape(summary_of(tuned))}</b>
+{"Confirmed" if tuned.confirmed else "Not confirmed"} by packets:
+{html.escape(proof_of(tuned))}, {html.escape(found.frames)}.
+Searched: {tuned.evaluations} settings, for the least 99th percentile of the queue with
 utilisation &ge; {USED} and Jain's index &ge; {FAIR}, on the hybrid engine; then packets with the switch's own buffer
 and flow control.</p><div class="wide"><table><tr>{heads}</tr>{rows}</table></div><ul>{notes}</ul>
 {seen[0]}<h2>What was found</h2><ul>{findings}</ul>{"".join(seen[1:])}<h2>What to type</h2>{typed}

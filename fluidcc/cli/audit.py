@@ -37,9 +37,7 @@ def command(
     packets: Annotated[int, typer.Option(help="Runs in packets, which have the last word; 0 for none.")] = 2,
     packet_size: Annotated[
         str | None,
-        typer.Option(
-            "--packet-size", metavar="SIZE", help="Payload of a packet; by default the NIC's, or 1024 and 4096."
-        ),
+        typer.Option("--packet-size", metavar="SIZE", help="Payload of a packet; the NIC's, or 1024 and 4096."),
     ] = None,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")

@@ -208,7 +208,8 @@ class _Found:
         payload = size if name == "active_mtu" else active_mtu(size)
         if payload not in MTUS or (self.mtu is not None and self.mtu != payload):
             raise InputError(
-                f"{where}: {name} {clip(text)} is no MTU of RoCE's, or another than before; keep one, such as active_mtu = 4096"
+                f"{where}: {name} {clip(text)} is no MTU of RoCE's, or another than before; keep one, such as "
+                "active_mtu = 4096"
             )
         self.mtu = float(payload)
 

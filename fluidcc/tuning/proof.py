@@ -23,7 +23,7 @@ from fluidcc.tuning.evaluate import SAMPLES, settled
 from fluidcc.tuning.goal import SETTLING, Goal
 from fluidcc.units import show
 
-_SURE = 2.0  # standard errors within which a bound counts as kept, and beyond which a difference counts
+_SURE = 2.0  # standard errors beyond which a difference counts
 _SLOWER = 1.1  # times the present settling time
 _COUNTS = {"pfc_pauses": "more PAUSEs", "drops": "more packets dropped"}  # which the search's engine does not see
 
@@ -117,7 +117,7 @@ def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
 def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[str]:
     """What packets say against a setting, in words: each bound that is missed, and an objective that is not better.
 
-    A bound is missed where the mean is beyond it by more than two standard errors; the objective is contradicted where
+    A bound is missed where the mean is beyond it; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
     setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than it has, by as much,
     speak against a setting too.
@@ -134,24 +134,13 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
     return said
 
 
-def within_errors(goal: Goal, found: Packets) -> list[str]:
-    """Bounds that the means miss, and of which chance leaves open whether they are kept, in words."""
-    return [
-        f"{each} is missed by packets' mean, {_told(goal, found, each)}, by less than two standard errors"
-        for each in goal.constraints
-        if _short(goal, found, each, sure=0.0) and not _short(goal, found, each)
-    ]
-
-
-def _short(goal: Goal, found: Packets, each: Constraint, *, sure: float = _SURE) -> bool:
-    """Whether a bound is missed by more than some standard errors, or has no value."""
-    values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.zeros(1)))
-    if each.metric == SETTLING:
-        errors = np.zeros_like(values)
+def _short(goal: Goal, found: Packets, each: Constraint) -> bool:
+    """Whether a bound is missed, or has no value."""
+    values = found.metrics[each.metric]
     short = each.bound - values if each.sign == ">=" else values - each.bound
     if not goal.worst:
-        short, errors = short.mean(keepdims=True), np.sqrt((errors**2).sum(keepdims=True)) / len(errors)
-    return bool(np.isnan(short).any() or (short > sure * errors).any())
+        short = short.mean(keepdims=True)
+    return bool(np.isnan(short).any() or (short > 0).any())
 
 
 def _told(goal: Goal, found: Packets, each: Constraint) -> str:

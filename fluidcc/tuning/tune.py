@@ -19,7 +19,6 @@ from fluidcc.tuning.choice import Proof, candidate_of
 from fluidcc.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.tuning.front import front_of, knee_of
 from fluidcc.tuning.goal import Goal, goal_of
-from fluidcc.tuning.proof import within_errors
 from fluidcc.tuning.result import Candidate, Tuning
 from fluidcc.tuning.search import search
 from fluidcc.tuning.sensitivity import sensitivity as sensitivity_of
@@ -204,7 +203,6 @@ def _shown(proved: Proof, present: Point | None) -> Candidate:
     """What packets choose; what the search did, where they refuse the scenario: that is no reason to lose it."""
     try:
         shown = proved.by_packets(present)
-        proved.notes.extend(within_errors(proved.goal, proved.packets["best"]))
         return shown
     except InputError as error:
         proved.notes.append(f"packets were not run: {error}")

@@ -94,7 +94,8 @@ def test_marks_are_the_ramps_mean_over_what_packets_find() -> None:
     for packets in range(6):
         exact = met.found[LOADS] @ p[packets : packets + met.found.shape[1]]
         assert np.interp(1000.0 * packets, found.queues, found.chances) == pytest.approx(exact, rel=0.02, abs=2e-5)
-    assert found.queues[-1] == 5000.0 and found.chances[-1] == pytest.approx(1.0)
+    assert found.queues[-1] == 5000.0
+    assert found.chances[-1] == pytest.approx(1.0)
     counted = marks(dataclasses.replace(red, counts_sending=True), met, 1000.0)
     assert counted.meeting[LOADS] == pytest.approx(
         met.found_with_sending[LOADS] @ p[: met.found_with_sending.shape[1]], rel=1e-12

@@ -58,7 +58,8 @@ def test_jitter_stretches_a_wait_evenly_about_it(draw: float, stretch: float) ->
     """A new rate keeps the draw: each change would else be one more chance of a short wait."""
     core, flow = sender(jitter=0.25)
     plain(pace)(core, np.array([draw]), flow, 1000)
-    assert flow.next == stretch * GAP and core.drawn == 1
+    assert flow.next == stretch * GAP
+    assert core.drawn == 1
     flow.rate /= 2
     plain(repace)(core, flow)
     assert flow.next == stretch * 2 * GAP
