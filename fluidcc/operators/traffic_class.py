@@ -52,6 +52,11 @@ class TrafficClass:
     group_map: str = ""
     lacking: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def other_queues(self) -> tuple[int, ...]:
+        """Queues that the map of DSCPs leads to."""
+        return tuple(sorted({queue for _, queue in self.queues_of_dscp}))
+
 
 def traffic_class(config: ConfigDB, port: str, queue: int, priority: int) -> TrafficClass:
     """Follow a port's maps to a queue.
