@@ -339,7 +339,12 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
         return [*behaviour.behaviour(figures, flows, red, limit)]
 
     said, packets = judged(ran.behaviour), ran.behaviour["packets"]
-    yield from said if packets is None else last_word.last_word(said, ran.behaviour, packets, ran.packet, judged)
+    if packets is not None:
+        yield from last_word.last_word(said, ran.behaviour, packets, ran.packet, judged)
+        return
+    yield from said
+    if ran.behaviour["engine"] != "fluid" and not any(each.what == behaviour.PAUSED for each in said):
+        yield from behaviour.apart(ran.behaviour["queue_bytes"], ran.fluid, ran.packet)
 
 
 def _listed_alone(config: ConfigDB, finding: Finding) -> Finding:
@@ -359,6 +364,7 @@ class _Runs:
     behaviour: dict[str, Any]
     packet: float  # in a buffer [bytes]
     payload: float
+    fluid: dict[str, Any]  # percentiles of its queue
 
 
 def _worst(runs: Sequence[_Runs]) -> _Runs:
@@ -388,7 +394,7 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
     if packets and flows <= last_word.MOST_FLOWS:
         refereed = last_word.packets(together, packets, switch.name)
     packet = payload + IN_BUFFER
-    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload)
+    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload, late["queue_bytes"])
 
 
 __all__ = ["Audit", "Finding", "audit"]

@@ -29,6 +29,8 @@ _TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have 
 _USED = 0.98  # share of the link below which it is reported
 _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
 _MOST_ALPHA = 64.0  # of `PFC`
+TIMES = 1.5  # as far apart as high queues may be, beyond
+FEW = 10  # packets
 SETTLED, PAUSED = "the flows settle", "PFC pauses the senders"
 SEARCH = (
     "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin=1KB:1MB --over kmax=20KB:4MB "
@@ -132,6 +134,28 @@ def _runs_away(summary: dict[str, Any], scenario: Scenario) -> bool:
     """
     mean = summary["queue_bytes"]["mean"]
     return bool(scenario.pfc is not None and mean is not None and mean > _FAR_BEYOND * float(scenario.buffer))
+
+
+def apart(hybrid: dict[str, Any], fluid: dict[str, Any], packet: float) -> Iterator[Finding]:
+    """Say where the fluid and the hybrid engine, without packets to decide, have queues that never meet.
+
+    Parameters
+    ----------
+    hybrid, fluid : dict
+        Percentiles of the queue.
+    packet : float
+        On the wire [bytes].
+    """
+    if any(each[end] is None for each in (hybrid, fluid) for end in ("p5", "p95")):
+        return
+    if any(low["p95"] * TIMES + FEW * packet < high["p5"] for low, high in ((hybrid, fluid), (fluid, hybrid))):
+        yield Finding(
+            "warn",
+            "the engines contradict each other",
+            "late in the same run the queues of the hybrid engine and of the averaged fluid never meet, from the 5th "
+            "to the 95th percentile: neither is to be relied on",
+            "let packets decide: --packets 2",
+        )
 
 
 def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None = None) -> Iterator[Finding]:

@@ -14,6 +14,9 @@ HEADERS = 62
 PACKETS = tuple(payload + HEADERS for payload in (1024, 4096))  # with the usual sizes of payload
 
 
+_ABOVE = "thresholds are above what the queue may hold"
+
+
 def most(port: SwitchPort) -> float | None:
     """Return what the port's queue may hold at most [bytes]; None if the file says nothing of it."""
     known = [limit for limit in (port.buffer_size, port.queue_limit) if limit is not None]
@@ -106,18 +109,12 @@ def room(port: SwitchPort) -> Iterator[Finding]:
         return
     where = f"BUFFER_QUEUE's {port.queue_profile}" if limit == port.queue_limit else "the lossless buffer pool"
     if port.kmin is not None and port.kmax is not None and limit < max(port.kmin, port.kmax):
-        never = port.kmin >= limit
-        fits = (tried if never else (round(port.kmin), int(limit))) or None
-        yield Finding(
-            "bad" if never else "warn",
-            "thresholds are above what the queue may hold",
-            f"{where} ends at {show(limit, SIZE)}, Kmin is {show(port.kmin, SIZE)} and Kmax {show(port.kmax, SIZE)}: "
-            + ("nothing is ever marked" if never else "the upper part of the ramp is never reached"),
-            f"lower green_min_threshold to {fits[0]} and green_max_threshold to {fits[1]}"
-            if fits
-            else f"enlarge {where}: it holds no ramp of two packets",
-            thresholds(port, *fits) if fits else (),
-        )
+        why = f"{where} ends at {show(limit, SIZE)}, Kmin is {show(port.kmin, SIZE)} and Kmax {show(port.kmax, SIZE)}: "
+        if port.kmin >= limit:
+            yield Finding("bad", _ABOVE, f"{why}nothing is ever marked", *_lowered(port, tried, where))
+        else:
+            ends = round(port.kmin), int(limit)
+            yield Finding("warn", _ABOVE, f"{why}the ramp's end is never reached", *_lowered(port, ends, where))
     pause = pause_point(port)
     if port.lossless and pause is not None and port.queue_limit is not None and port.queue_limit < pause:
         yield Finding(
@@ -127,6 +124,13 @@ def room(port: SwitchPort) -> Iterator[Finding]:
             f"is paused when {show(pause, SIZE)} of its packets wait: until then packets are lost",
             f"set static_th of BUFFER_PROFILE|{port.queue_profile} to the size of its pool, as SONiC's templates do",
         )
+
+
+def _lowered(port: SwitchPort, ends: tuple[int, int] | None, where: str) -> tuple[str, tuple[Change, ...]]:
+    """Return what to type for other thresholds, and their values."""
+    if ends is None:
+        return f"enlarge {where}: it holds no ramp of two packets", ()
+    return f"lower green_min_threshold to {ends[0]} and green_max_threshold to {ends[1]}", thresholds(port, *ends)
 
 
 def pause_point(port: SwitchPort) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
-from fluidcc.operators.behaviour import CLOSES, OPENS, PAUSED, SEARCH
+from fluidcc.operators.behaviour import CLOSES, FEW, OPENS, PAUSED, SEARCH, TIMES
 from fluidcc.operators.finding import Finding
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -18,8 +18,6 @@ from fluidcc.units import SIZE, show
 
 MOST_FLOWS = 64  # beyond, packets take longer than one would wait
 _NEAR = 0.03  # of the link: as far apart as utilisations may be
-_TIMES = 1.5  # as far apart as high queues may be, beyond
-_FEW = 10  # packets
 
 
 def packets(scenario: Scenario, seeds: int, name: str) -> dict[str, Any]:
@@ -108,7 +106,7 @@ def last_word(
     )
     high, low = sorted((queue["p95"], theirs["p95"]), reverse=True)
     near = abs(used - hybrid["utilisation"]) <= _NEAR + 2 * (hybrid["utilisation_se"] or 0.0)
-    agrees = near and high <= _TIMES * low + _FEW * packet
+    agrees = near and high <= TIMES * low + FEW * packet
     if agrees:
         # No PAUSE in the whole run: there is nothing to pause for.
         yield from (each for each in said if each.what != PAUSED or found["pfc_pauses"] > 0)

@@ -41,8 +41,8 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
         yield Finding(
             "bad",
             "no DSCP leads to this queue",
-            f"DSCP_TO_TC_MAP|{found.dscp_map} and the port's other maps put no packet into queue {port.queue}: RoCE "
-            f"goes to {'others' if len(found.other_queues) > 1 else 'another'} ({_numbers(found.other_queues)})",
+            f"DSCP_TO_TC_MAP|{found.dscp_map} and the port's other maps put no packet into queue {port.queue}: all "
+            f"go to queue {_numbers(found.other_queues)}",
             f"map RoCE's DSCP to traffic class {found.classes[0] if found.classes else port.queue} in "
             f"DSCP_TO_TC_MAP|{found.dscp_map}",
         )

@@ -390,7 +390,8 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     where = f"BUFFER_PG|{port}|{priority} profile"
     name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
     if not name:
-        notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
+        if config.is_sonic:
+            notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
         return {}
     fields = config.needed("BUFFER_PROFILE", name, where)
     place = f"{config.name}: BUFFER_PROFILE|{label(name)}"

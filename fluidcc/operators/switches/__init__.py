@@ -14,6 +14,4 @@ READERS: tuple[Reader, ...] = (sonic_show, nvue, junos, nxos, eos)
 
 def reader_of(text: str) -> Reader | None:
     """Return the reader of a text; None where it is none's, as of JSON and of a NIC's settings."""
-    if text.lstrip()[:1] in ("{", "["):
-        return None
     return next((reader for reader in READERS if reader.recognises(text)), None)

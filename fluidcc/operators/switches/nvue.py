@@ -21,7 +21,7 @@ WORDS = Words(
 _SET = re.compile(r"^.*?\bnv set (.+?)\s*$", re.MULTILINE)
 _YAML = re.compile(r"^(- set:|set:)\s*$", re.MULTILINE)
 _SHOWN = re.compile(r"^\s*traffic-class\s+ECN\s+RED\s+Min Th\s+Max Th\s+Probability\s*$", re.MULTILINE)
-_ROW = re.compile(r"\s*(\d)\s+(\w+)\s+\w+\s+([\d.]+ ?\w*)\s+([\d.]+ ?\w*)\s+(\d+)\s*", re.ASCII)
+_ROW = re.compile(r"\s*(\d)\s+(\w+)\s+(\w+)\s+([\d.]+ ?\w*)\s+([\d.]+ ?\w*)\s+(\d+)\s*", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)i?B?", re.ASCII | re.IGNORECASE)
 _KIB = {"": 1.0, "K": 1024.0, "M": 1024.0**2}  # as nv show writes them: 150000 B are 146.48 KB
 _ON = ("enable", "enabled", "on", "true", "yes")
@@ -34,7 +34,7 @@ _ROCE_MARKS, _ROCE_LOSSLESS, _ROCE_DSCPS = (0, 3), 3, {26: 3, 48: 6}
 def recognises(text: str) -> bool:
     """Tell whether a text is of NVUE."""
     if text.lstrip()[:1] in ("{", "["):
-        return '"congestion-control"' in text or '"roce"' in text
+        return ('"congestion-control"' in text or '"roce"' in text) and _document(text) is not None
     signs = "qos", "interface"
     by_line = any(line.split()[0] in signs for line in _SET.findall(text))
     return by_line or (_YAML.search(text) is not None and "qos:" in text) or _SHOWN.search(text) is not None
@@ -77,6 +77,7 @@ def read(text: str) -> Description:
             pauses.setdefault(_EVERY, {_ROCE_LOSSLESS})
         priorities = _ROCE_DSCPS | priorities
         found.notes.append("qos roce is taken as Cumulus Linux sets it up: 150 and 1500 KB, 100 %, priority 3")
+    listed = bool(found.interfaces)
     alone(found)
     for name, port in found.interfaces.items():
         chosen = profiles.get(name, {})
@@ -84,6 +85,11 @@ def read(text: str) -> Description:
         port.queues = dict(by_class.get(chosen.get("congestion-control", only), {}))
         paused = pauses.get(chosen.get("pfc", _EVERY), set[int]())
         port.pauses = {each: queues.get(each, each) for each in sorted(paused)}
+        if not listed and not pauses:
+            port.pauses = {queue: queue for queue in port.queues}
+            found.notes.append("nothing is said of PFC: it is taken to be on for the priorities that are marked")
+        elif listed and port.watchdog is None:
+            port.watchdog = False
     found.dscps = {dscp: queues.get(each, each) for dscp, each in priorities.items() if dscp < 64}
     return found
 
@@ -93,6 +99,9 @@ def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -
     made = {}
     for queue, fields in sorted(classes.items()):
         low, high = (_size(fields.get(f"{end}-threshold", "")) for end in ("min", "max"))
+        ecn = fields.get("ecn", "enable") in _ON
+        if not ecn and fields.get("red", "disable") not in _ON:
+            continue
         if low is None or high is None:
             found.notes.append(f"congestion-control {name} traffic-class {queue}: has not both thresholds")
             continue
@@ -100,7 +109,7 @@ def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -
         percent = (numbers(fields.get("probability", "100")) or [100])[0]
         if "probability" not in fields:
             found.notes.append(f"congestion-control {name} traffic-class {queue}: no probability, taken as 100 %")
-        found.curves[made[queue]] = Curve(low, high, float(percent), ecn=fields.get("ecn", "enable") in _ON)
+        found.curves[made[queue]] = Curve(low, high, float(percent), ecn=ecn)
     return made
 
 
@@ -129,24 +138,27 @@ def _size(text: str) -> float | None:
 def _statements(text: str) -> Iterator[list[str]]:
     """Yield the settings as words, whatever form they are in."""
     if text.lstrip()[:1] in ("{", "["):
-        yield from _leaves([], json.loads(text))
+        yield from _leaves([], _document(text))
     elif _SET.search(text):
         for line in _SET.findall(text):
             yield line.split()
     elif _SHOWN.search(text):
         for line in text.splitlines():
             if match := _ROW.fullmatch(line):
-                fields = {
-                    "ecn": match[2],
-                    "min-threshold": match[3],
-                    "max-threshold": match[4],
-                    "probability": match[5],
-                }
-                for field, value in fields.items():
+                fields = ("ecn", "red", "min-threshold", "max-threshold", "probability")
+                for field, value in zip(fields, match.groups()[1:], strict=True):
                     yield ["qos", "congestion-control", _EVERY, "traffic-class", match[1], field, value]
     else:
         for words in mapped(text):
             yield words[words.index("set") + 1 :] if "set" in words else words
+
+
+def _document(text: str) -> Any:
+    """Return what is in a text of JSON; None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _leaves(above: list[str], value: Any) -> Iterator[list[str]]:
