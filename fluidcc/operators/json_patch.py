@@ -31,7 +31,7 @@ class Patcher:
 
     def field(self, table: str, key: str, name: str, value: str) -> None:
         """Set a field of an entry that there is."""
-        entry, path = self._tables[table][key], pointer(table, key, name)
+        entry, path = self._tables[table][key], self._root + pointer(table, key, name)
         if name not in entry:
             self._add({"op": "add", "path": path, "value": value}, {"op": "remove", "path": path})
         elif entry[name] != value:

@@ -47,7 +47,8 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
             f"DSCP_TO_TC_MAP|{found.dscp_map}",
         )
         return
-    led = f"DSCP {_numbers(found.dscps)} go to queue {port.queue}, counted in priority group {_numbers(found.groups)}"
+    led = f"DSCP {_numbers(found.dscps)} go to queue {port.queue}"
+    led += f", counted in priority group {_numbers(found.groups)}" if found.groups else ""
     elsewhere = [group for group in found.groups if group != found.wanted_group]
     if port.lossless and elsewhere:
         yield Finding(
