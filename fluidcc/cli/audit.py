@@ -45,7 +45,9 @@ def command(
     packets: Annotated[int, typer.Option(help="Runs in packets, which have the last word; 0 for none.")] = 2,
     packet_size: Annotated[
         str | None,
-        typer.Option("--packet-size", metavar="SIZE", help="Payload of a packet; by default the NIC's, or 1024 and 4096."),
+        typer.Option(
+            "--packet-size", metavar="SIZE", help="Payload of a packet; by default the NIC's, or 1024 and 4096."
+        ),
     ] = None,
     rate: Annotated[str, typer.Option(metavar="RATE", help="Speed of ports whose file gives none.")] = "100Gbps",
     buffer: Annotated[

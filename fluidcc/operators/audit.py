@@ -279,7 +279,7 @@ def audit(
     settings = read_nic(nic) if nic is not None else None
     scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
     scheme, sizes = resolve(scheme), payloads(settings, packet_size)
-    frames = said(sizes, settings, given=packet_size is not None)
+    frames, in_buffer = said(sizes, settings, given=packet_size is not None), [size + IN_BUFFER for size in sizes]
     runs: dict[Any, _Runs] = {}  # ports that mark alike behave alike
     found = []
     for group in groups:
@@ -291,9 +291,9 @@ def audit(
             *checks.next_boot(settings),
             *checks.marking(switch),
             *checks.scaling(switch, config, trip),
-            *capacity.packets_and_thresholds(switch),
+            *capacity.packets_and_thresholds(switch, in_buffer),
             *capacity.room(switch),
-            *checks.buffers(switch),
+            *checks.buffers(switch, in_buffer),
             *lossless.traffic(switch, settings),
             *lossless.headroom(switch),
             *lossless.watchdog(switch),
@@ -304,7 +304,9 @@ def audit(
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta, switch.static_th)
             same += (capacity.most(switch),)
-            ran = runs[same] = runs.get(same) or _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
+            ran = runs[same] = runs.get(same) or _worst(
+                [_run(switch, scheme, flows, trip, packets, size) for size in sizes]
+            )
             findings += checks.fixed_point(switch, switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
             findings += _late(switch, flows, ran)
         files = os.fspath(sonic), None if nic is None else os.fspath(nic)
@@ -338,12 +340,12 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
     def judged(figures: dict[str, Any]) -> list[Finding]:
         return [*behaviour.behaviour(figures, flows, red, limit)]
 
-    said, packets = judged(ran.behaviour), ran.behaviour["packets"]
+    hybrid, packets = judged(ran.behaviour), ran.behaviour["packets"]
     if packets is not None:
-        yield from last_word.last_word(said, ran.behaviour, packets, ran.packet, judged)
+        yield from last_word.last_word(hybrid, ran.behaviour, packets, ran.packet, judged)
         return
-    yield from said
-    if ran.behaviour["engine"] != "fluid" and not any(each.what == behaviour.PAUSED for each in said):
+    yield from hybrid
+    if ran.behaviour["engine"] != "fluid" and not any(each.what == behaviour.PAUSED for each in hybrid):
         yield from behaviour.apart(ran.behaviour["queue_bytes"], ran.fluid, ran.packet)
 
 

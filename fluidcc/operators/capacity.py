@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fluidcc.operators.finding import Change, Finding, set_fields
+from fluidcc.operators.frames import IN_BUFFER, UNKNOWN
 from fluidcc.operators.sonic import SwitchPort
 from fluidcc.operators.yardsticks import yardsticks
 from fluidcc.units import SIZE, show
 
-# Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4 and FCS 4 bytes: a RoCEv2 packet beside its payload.
-HEADERS = 62
-PACKETS = tuple(payload + HEADERS for payload in (1024, 4096))  # with the usual sizes of payload
+PACKETS = tuple(payload + IN_BUFFER for payload in UNKNOWN)  # with headers, where the NIC's are not known
 
 
 _ABOVE = "thresholds are above what the queue may hold"
