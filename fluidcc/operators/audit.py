@@ -250,9 +250,9 @@ def audit(
         Payload of a packet [bytes]; None: the NIC's active MTU, or where that is not known 1024 and 4096, of which
         the worse is reported.
     rate : quantity
-        Speed of ports of which the file gives none, as other systems' texts may.
+        Speed of ports of which the file gives none, as other systems' texts may [bytes/s].
     buffer : quantity, optional
-        What a queue may fill, for files that give thresholds as shares of it (Junos).
+        What a queue may fill, for files that give thresholds as shares of it (Junos) [bytes].
 
     Returns
     -------
