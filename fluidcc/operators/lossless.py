@@ -144,6 +144,15 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
         )
         return
     faults, dog = port.watchdog.faults, port.watchdog
+    if dog.big_red:
+        yield Finding(
+            "bad",
+            "the big red switch is on",
+            "BIG_RED_SWITCH in PFC_WD|GLOBAL treats every lossless queue as one in a storm: its packets are dropped or "
+            "sent without heeding PAUSEs, all the time",
+            "set BIG_RED_SWITCH disable in PFC_WD|GLOBAL",
+            set_fields("PFC_WD", "GLOBAL", BIG_RED_SWITCH="disable"),
+        )
     if port.unwatched:
         listed = ",".join(map(str, sorted({*(port.watched_priorities or ()), port.priority})))
         yield Finding(

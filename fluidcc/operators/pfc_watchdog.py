@@ -30,6 +30,8 @@ class Watchdog:
         How often the switch looks [ms]; empty if not given.
     sonic : bool
         Whether times have SONiC's ranges; other systems have times of their own.
+    big_red : bool
+        Whether ``BIG_RED_SWITCH`` has every lossless queue treated as one that stands paused.
     """
 
     action: str = _DEFAULT_ACTION
@@ -37,6 +39,7 @@ class Watchdog:
     restoration_time: str = ""
     poll_interval: str = ""
     sonic: bool = True
+    big_red: bool = False
 
     @property
     def poll(self) -> int | None:
@@ -80,8 +83,8 @@ def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
         return None
     fields = {name: value for entry in of_port for name, value in entry.items()}
     everywhere = config.entry("PFC_WD", "GLOBAL") if "GLOBAL" in entries else {}
+    big_red = str(everywhere.get("BIG_RED_SWITCH", "")).strip().lower() == "enable"
     times = {name: str(fields.get(name, "")).strip() for name in TIMES}
     action = str(fields.get("action", _DEFAULT_ACTION)).strip().lower()
-    return Watchdog(
-        action, **times, poll_interval=str(everywhere.get("POLL_INTERVAL", "")).strip(), sonic=config.is_sonic
-    )
+    poll = str(everywhere.get("POLL_INTERVAL", "")).strip()
+    return Watchdog(action, **times, poll_interval=poll, sonic=config.is_sonic, big_red=big_red)

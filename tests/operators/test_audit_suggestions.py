@@ -413,6 +413,12 @@ CASES = [
         BASE.table("PORT_QOS_MAP", PORT, pfcwd_sw_enable="4"),
         BASE.table("PORT_QOS_MAP", PORT, pfcwd_sw_enable="3"),
     ),
+    Case(
+        "the big red switch is on",
+        "bad",
+        BASE.table("PFC_WD", "GLOBAL", BIG_RED_SWITCH="enable"),
+        BASE.table("PFC_WD", "GLOBAL", BIG_RED_SWITCH="disable"),
+    ),
     Case("PFC is asymmetric", "ok", BASE.table("PORT", PORT, pfc_asym="on"), BASE.table("PORT", PORT, pfc_asym="off")),
     # Two packets of 4096 B with 62 B of headers.
     Case(
@@ -637,6 +643,10 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     (
         r"add priority (\d) to pfcwd_sw_enable of PORT_QOS_MAP\|(\w+)",
         [lambda f, priority, port: f.table("PORT_QOS_MAP", port, pfcwd_sw_enable=priority)],
+    ),
+    (
+        r"set BIG_RED_SWITCH disable in PFC_WD\|GLOBAL",
+        [lambda f: f.table("PFC_WD", "GLOBAL", BIG_RED_SWITCH="disable")],
     ),
     (r"raise green_min_threshold to (\d+) or more", [lambda f, kmin: f.profile(green_min_threshold=kmin)]),
     (
