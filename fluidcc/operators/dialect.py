@@ -14,6 +14,7 @@ from fluidcc.operators.switches.description import Words
 _FIELDS = {
     r"green_min_threshold": "Kmin",
     r"green_max_threshold": "Kmax",
+    r"WRED_PROFILE": "profile",
     r"DSCP_TO_TC_MAP\|\S+(?= and)": "the map of DSCPs",
     r"(?: in)? DSCP_TO_TC_MAP\|\S+": "",
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fluidcc.cli.app import run
+from fluidcc.cli.request import is_switch
 from fluidcc.errors import InputError
 from fluidcc.operators import read_nic, read_sonic
 from fluidcc.operators.config_db import Assumed
@@ -181,3 +184,15 @@ def test_mutated_texts_are_read_or_refused_in_a_line(
     path.write_text(" ".join(words), encoding="utf-8", errors="replace")
     port = attempt(read_sonic, path)
     assert port is None or (port.rate > 0 and all(note.isprintable() for note in port.notes))
+
+
+def test_the_command_line_tells_switches_from_nics(capsys: pytest.CaptureFixture[str]) -> None:
+    """Named as they are, by --switch, or by --sonic as scripts have it; Junos's shares leave nothing to simulate."""
+    assert all(is_switch(str(path)) for path in FILES)
+    assert not is_switch(str(SAMPLES / "nic.txt"))
+    said = set()
+    for option in ([], ["--switch"], ["--sonic"]):
+        assert run(["audit", *option, str(DATA / "junos.conf"), "--packets", "0", "--json"]) == 0
+        said.add(capsys.readouterr().out)
+    assert len(said) == 1
+    assert json.loads(said.pop())["settings"]["system"] == "Junos"
