@@ -13,7 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, read_text
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.switches import SONIC, reader_of
-from fluidcc.operators.switches.description import tables_of
+from fluidcc.operators.switches.description import Reader, tables_of
 from fluidcc.units import Rate
 
 EXPECTED = "a SONiC switch's config_db.json"
@@ -78,7 +78,7 @@ class ConfigDB:
         text = read_text(path, EXPECTED_SWITCH)
         reader = reader_of(text)
         self.system = SONIC if reader is None else reader.WORDS
-        found = configurations(self._document(text)) if reader is None else {"": tables_of(reader.read(text))}
+        found = configurations(self._document(text)) if reader is None else {"": self._described(reader, text)}
         self.asics = tuple(found)
         self.asic = self.asics[0] if asic is None else asic
         self.tables: dict[str, Any] = found[self.asic]
@@ -91,6 +91,13 @@ class ConfigDB:
         """Return the configurations of a file, one for each ASIC."""
         first = cls(path, None, assumed)
         return [first, *(cls(path, asic, assumed) for asic in first.asics[1:])]
+
+    def _described(self, reader: Reader, text: str) -> dict[str, Any]:
+        """Return the tables of another system's text."""
+        try:
+            return tables_of(reader.read(text))
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
 
     def _document(self, text: str) -> dict[str, Any]:
         """Return the text's JSON object."""

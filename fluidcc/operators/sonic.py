@@ -412,6 +412,8 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
         entry = config.needed("BUFFER_POOL", pool, f"BUFFER_PROFILE|{name} pool")
         at = f"{config.name}: BUFFER_POOL|{label(pool)}"
         found |= {"buffer_size": _size(entry, "size", at), "pool_headroom": _size(entry, "xoff", at)}
+        if found["static_th"] is not None and threshold is not None:  # the pool's mode says which of the two holds
+            found["static_th" if entry.get("mode") == "dynamic" else "dynamic_th"] = None
     if found.get("buffer_size") is None:
         notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
     return found

@@ -230,6 +230,15 @@ def test_a_static_threshold_of_pause_is_compared_with_kmin(kmin: int, what: str,
     assert not any("static_th" in line for line in port.ignored)
 
 
+@pytest.mark.parametrize(("mode", "wanted"), [("dynamic", (None, 1.0)), ("static", (300_000, None))])
+def test_of_both_thresholds_the_one_of_the_pools_mode_holds(mode: str, wanted: tuple[Any, Any], write: Write) -> None:
+    config = fixed(300_000, 9000)
+    config["BUFFER_PROFILE"][config["BUFFER_PG"]["Ethernet0|3-4"]["profile"]]["dynamic_th"] = "0"
+    config["BUFFER_POOL"]["ingress_lossless_pool"]["mode"] = mode
+    port = read_sonic(write(config))
+    assert (port.static_th, port.beta) == wanted
+
+
 def test_a_static_threshold_that_no_buffer_holds_is_not_advised(write: Write) -> None:
     (found,) = checks.buffers(read_sonic(write(fixed(20_000, 6_000_000))))
     assert "dynamic_th" in found.suggest  # 5 KB are below two packets, and 24 MB above the pool

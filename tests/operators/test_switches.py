@@ -157,6 +157,13 @@ def test_a_nics_settings_are_no_switchs() -> None:
         read_nic(DATA / "eos.txt")
 
 
+def test_pausing_alone_says_nothing_of_marking(tmp_path: Path) -> None:
+    path = tmp_path / "show.txt"
+    path.write_text("Interface    Lossless priorities\n-----------  ----\nEthernet0    3,4\n")
+    with pytest.raises(InputError, match=r"show\.txt: .*show ecn"):
+        read_sonic(path)
+
+
 def test_a_text_that_is_nobodys_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "switch.txt"
     path.write_text("hostname leaf\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from fluidcc.errors import InputError
 from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, numbers
 
 WORDS = Words(
@@ -30,9 +31,16 @@ def read(text: str) -> Description:
     """Return the profiles, and for each port that is listed its lossless priorities.
 
     The commands do not say which queue has which profile: the lossless ones are taken to have the first that marks.
+
+    Raises
+    ------
+    InputError
+        If there is no profile.
     """
-    found = Description()
-    for name, fields in _profiles(text).items():
+    found, profiles = Description(), _profiles(text)
+    if not profiles:
+        raise InputError("show pfc alone says nothing of marking; put what show ecn prints into the same file")
+    for name, fields in profiles.items():
         if "green_min_threshold" in fields and "green_max_threshold" in fields:
             low, high, percent = (
                 float(fields.get(f"green_{key}", "100"))
