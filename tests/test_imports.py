@@ -39,6 +39,7 @@ ORDER = (
     "fluidcc.sweeps",
     "fluidcc.delay",
     "fluidcc.fitting",
+    "fluidcc.operators.switches",
     "fluidcc.operators",
     "fluidcc.tuning",
     "fluidcc.plotting",

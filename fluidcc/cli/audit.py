@@ -27,9 +27,17 @@ _COLOURS = {"bad": "red", "warn": "yellow", "ok": "green"}
 
 def command(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="CONFIG_DB [NIC]", help="The same as --sonic and --nic.")
+        list[str] | None, typer.Argument(metavar="SWITCH [NIC]", help="The same as --switch and --nic.")
     ] = None,
-    sonic: Annotated[str | None, typer.Option(metavar="FILE", help="The switch's config_db.json.")] = None,
+    sonic: Annotated[
+        str | None,
+        typer.Option(
+            "--switch",
+            "--sonic",
+            metavar="FILE",
+            help="The switch's config_db.json, or another system's.",
+        ),
+    ] = None,
     nic: Annotated[str | None, typer.Option(metavar="FILE|DIR", help="The NIC's DCQCN settings.")] = None,
     port: Annotated[str, typer.Option(metavar="NAMES", help="Ports by name or alias, with commas; or all.")] = "all",
     flows: Annotated[int, typer.Option(help="Flows that converge on a port.")] = 8,
@@ -37,7 +45,13 @@ def command(
     packets: Annotated[int, typer.Option(help="Runs in packets, which have the last word; 0 for none.")] = 2,
     packet_size: Annotated[
         str | None,
-        typer.Option("--packet-size", metavar="SIZE", help="Payload of a packet; the NIC's, or 1024 and 4096."),
+        typer.Option(
+            "--packet-size", metavar="SIZE", help="Payload of a packet; by default the NIC's, or 1024 and 4096."
+        ),
+    ] = None,
+    rate: Annotated[str, typer.Option(metavar="RATE", help="Speed of ports whose file gives none.")] = "100Gbps",
+    buffer: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="What a queue may fill, where thresholds are shares of it.")
     ] = None,
     fail_on: Annotated[
         str | None, typer.Option("--fail-on", metavar="warn|bad", help="Exit with 3 if a finding is that bad.")
@@ -51,7 +65,16 @@ def command(
     if fail_on is not None and fail_on not in _WORSE:
         raise InputError(f"--fail-on: {fail_on[:20]!r} is no severity; write warn or bad")
     switch, nic = _devices(files or [], sonic, nic)
-    found = audit(switch, nic, port=port, flows=flows, rtt=rtt, packets=packets, packet_size=packet_size)
+    found = audit(
+        *(switch, nic),
+        port=port,
+        flows=flows,
+        rtt=rtt,
+        packets=packets,
+        packet_size=packet_size,
+        rate=rate,
+        buffer=buffer,
+    )
     if json:
         output.print_json(found.as_dict())
     else:
@@ -72,7 +95,7 @@ def _devices(files: list[str], sonic: str | None, nic: str | None) -> tuple[str,
                 f"{name[:200]}: is one more {'switch' if is_switch(name) else 'NIC'}; audit takes one of each"
             )
     if sonic is None:
-        raise InputError("--sonic: no switch is given; write fluidcc audit config_db.json nic.txt")
+        raise InputError("--switch (or --sonic): no switch is given; write fluidcc audit config_db.json nic.txt")
     return sonic, nic
 
 
@@ -117,7 +140,7 @@ def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *
     from fluidcc.units import RATE, SIZE, show
 
     found, port = group[0], group[0].switch
-    names = ", ".join(found.names[:_NAMED]) + (f" and {len(found.names) - _NAMED} more" if found.names[_NAMED:] else "")
+    names = ", ".join(found.shown[:_NAMED]) + (f" and {len(found.names) - _NAMED} more" if found.names[_NAMED:] else "")
     queues = ", ".join(str(each.switch.queue) for each in group)
     counts = ", ".join(f"[{_COLOURS[s]}]{found.count(s)} {s}[/]" for s in _COLOURS if found.count(s))
     console.print(

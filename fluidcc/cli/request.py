@@ -293,7 +293,7 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
 
 
 def is_switch(source: str) -> bool:
-    """Whether a source looks like a switch's JSON rather than a NIC's settings.
+    """Whether a source looks like a switch's configuration rather than a NIC's settings.
 
     Raises
     ------
@@ -304,7 +304,10 @@ def is_switch(source: str) -> bool:
     try:
         if Path(source).is_dir():
             return False
-        return read_bounded(source, 4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        from fluidcc.operators.switches import reader_of
+
+        text = read_bounded(source).decode("utf-8-sig", errors="replace")
+        return text.lstrip()[:1] in ("{", "[") or reader_of(text) is not None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "bad name"
         raise InputError(f"--from: {source[:200]}: {reason}; give a config_db.json or a NIC's settings") from None

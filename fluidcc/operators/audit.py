@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -14,17 +14,19 @@ from fluidcc.operators import (
     NicSettings,
     SwitchPort,
     behaviour,
+    capacity,
     checks,
     dcqcn_of,
+    dialect,
     last_word,
     lossless,
     read_nic,
 )
 from fluidcc.operators.commands import Commands, commands_of
-from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.frames import IN_BUFFER, framed, payloads, said
-from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports
+from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
 from fluidcc.scenario.builders import incast
@@ -33,7 +35,7 @@ from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.surface import constructor, keywords, public
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
-from fluidcc.units import TIME, quantity, show, whole
+from fluidcc.units import RATE, SIZE, TIME, quantity, show, whole
 
 _MOST_FLOWS = 1e6
 _MOST_RUNS = 1000
@@ -96,6 +98,11 @@ class Audit(Comparable):
     rtt: float = _RTT
     payloads: tuple[float, ...] = (4096.0,)
     frames: str = ""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Names of the ports as they are printed: after their ASIC's where there are several."""
+        return tuple(shown(self.switch.asic, name) for name in self.names)
 
     @property
     def groups(self) -> tuple[Audit, ...]:
@@ -163,16 +170,17 @@ class Audit(Comparable):
     @public()
     def as_dict(self) -> dict[str, Any]:
         """Keys as in the CLI: of the worst, and ``ports`` with all."""
-        ports = [{"names": list(each.names), "priority": each.switch.priority, **each._one()} for each in self.groups]
+        ports = [{"names": list(each.shown), "priority": each.switch.priority, **each._one()} for each in self.groups]
         return {"ports": ports, **self._one()}
 
     def _one(self) -> dict[str, Any]:
         """Keys of this group of ports alone."""
         port = self.switch
         names = ("rate", "kmin", "kmax", "pmax", "ecn", "lossless", "queue", "priority", "ports", "profile")
-        buffers = ("buffer_size", "headroom", "reserved", "xon", "dynamic_th")
+        buffers = ("buffer_size", "headroom", "reserved", "xon", "dynamic_th", "static_th", "queue_limit")
         settings = {
-            "port": port.name,
+            "port": shown(port.asic, port.name),
+            "system": port.system,
             **{_key(name): getattr(port, name) for name in (*names, *buffers)},
             "flows": self.flows,
             "rtt_s": self.rtt,
@@ -200,7 +208,7 @@ class Audit(Comparable):
 def _key(name: str) -> str:
     """A setting's name with its unit, as in JSON."""
     units = {"rate": "_bytes_per_s"} | dict.fromkeys(
-        ("kmin", "kmax", "buffer_size", "headroom", "reserved", "xon"), "_bytes"
+        ("kmin", "kmax", "buffer_size", "headroom", "reserved", "xon", "static_th", "queue_limit"), "_bytes"
     )
     return name.removesuffix("_size") + units.get(name, "")
 
@@ -215,13 +223,16 @@ def audit(
     rtt: Any = "4us",
     packets: int = 2,
     packet_size: Any = None,
+    rate: Any = "100Gbps",
+    buffer: Any = None,
 ) -> Audit:
     """Check a switch's and a NIC's DCQCN settings against each other, the paper, and what flows do with them.
 
     Parameters
     ----------
     sonic : path
-        A SONiC ``config_db.json``.
+        A SONiC ``config_db.json``, a dump of its database, one of several ASICs; or as text what SONiC's ``show ecn``
+        and ``show pfc priority`` print, or the configuration of Arista EOS, Cisco NX-OS, NVUE or Junos.
     nic : path
         A NIC's settings (text, ``mlxconfig query`` output or the driver's folder); NVIDIA's defaults if not
         given.
@@ -238,6 +249,10 @@ def audit(
     packet_size : quantity or None
         Payload of a packet [bytes]; None: the NIC's active MTU, or where that is not known 1024 and 4096, of which
         the worse is reported.
+    rate : quantity
+        Speed of ports of which the file gives none, as other systems' texts may [bytes/s].
+    buffer : quantity, optional
+        What a queue may fill, for files that give thresholds as shares of it (Junos) [bytes].
 
     Returns
     -------
@@ -255,22 +270,30 @@ def audit(
     if not 0 < trip <= _LONGEST:
         raise InputError(f"rtt: {show(trip, TIME)} is no round trip of a datacenter; write for example 10us")
     refuse_special(sonic, "a switch's config_db.json")  # it is read more than once
-    config = ConfigDB(sonic)
-    groups, left_out = read_ports(sonic, port)
+    assumed = Assumed(quantity(rate, RATE, "rate"), None if buffer is None else quantity(buffer, SIZE, "buffer"))
+    if not (assumed.rate > 0 and (assumed.buffer is None or assumed.buffer > 0)):
+        raise InputError("rate, buffer: give them above 0, for example 400Gbps and 16MB")
+    configs = {config.asic: config for config in ConfigDB.all(sonic, assumed)}
+    first = next(iter(configs.values()))
+    groups, left_out = read_ports(sonic, port, assumed)
     settings = read_nic(nic) if nic is not None else None
     scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
     scheme, sizes = resolve(scheme), payloads(settings, packet_size)
-    frames = said(sizes, settings, given=packet_size is not None)
+    frames, in_buffer = said(sizes, settings, given=packet_size is not None), [size + IN_BUFFER for size in sizes]
     runs: dict[Any, _Runs] = {}  # ports that mark alike behave alike
     found = []
     for group in groups:
         switch = group.switch
+        config = configs.get(switch.asic, first)
         findings = [
+            *checks.speed(switch),
             *checks.algorithm(settings),
             *checks.next_boot(settings),
             *checks.marking(switch),
-            *checks.scaling(switch, sonic, trip),
-            *checks.buffers(switch),
+            *checks.scaling(switch, config, trip),
+            *capacity.packets_and_thresholds(switch, in_buffer),
+            *capacity.room(switch),
+            *checks.buffers(switch, in_buffer),
             *lossless.traffic(switch, settings),
             *lossless.headroom(switch),
             *lossless.watchdog(switch),
@@ -279,16 +302,17 @@ def audit(
         findings += checks.least_rates(switch, scheme, flows)
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
-            same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
-            ran = runs[same] = runs.get(same) or _worst(
-                [_run(switch, scheme, flows, trip, packets, size) for size in sizes]
-            )
+            same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta, switch.static_th)
+            same += (capacity.most(switch),)
+            if same not in runs:
+                runs[same] = _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
+            ran = runs[same]
             findings += checks.fixed_point(switch, switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
-            findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
-            if ran.behaviour["packets"] is not None:
-                findings += last_word.last_word(ran.behaviour, ran.behaviour["packets"], ran.packet)
+            findings += _late(switch, flows, ran)
         files = os.fspath(sonic), None if nic is None else os.fspath(nic)
-        findings = [_listed_alone(config, finding).of_files(*files) for finding in findings]
+        if not config.is_sonic:
+            findings = [dialect.in_words(finding, switch, config.system) for finding in findings]
+        findings = [_listed_alone(config, finding).within(switch.asic).of_files(*files) for finding in findings]
         findings.sort(key=lambda finding: _ORDER.index(finding.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
         found.append(
@@ -305,6 +329,24 @@ def audit(
         )
     found.sort(key=lambda each: [-each.count(severity) for severity in _ORDER[:2]])
     return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out))
+
+
+def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
+    """Yield what the flows do late, by packets where these contradict the faster engine."""
+    red, limit = switch.red, capacity.most(switch)
+    if red is None:
+        return
+
+    def judged(figures: dict[str, Any]) -> list[Finding]:
+        return [*behaviour.behaviour(figures, flows, red, limit)]
+
+    hybrid, packets = judged(ran.behaviour), ran.behaviour["packets"]
+    if packets is not None:
+        yield from last_word.last_word(hybrid, ran.behaviour, packets, ran.packet, judged)
+        return
+    yield from hybrid
+    if ran.behaviour["engine"] != "fluid" and not any(each.what == behaviour.PAUSED for each in hybrid):
+        yield from behaviour.apart(ran.behaviour["queue_bytes"], ran.fluid, ran.packet)
 
 
 def _listed_alone(config: ConfigDB, finding: Finding) -> Finding:
@@ -324,6 +366,7 @@ class _Runs:
     behaviour: dict[str, Any]
     packet: float  # in a buffer [bytes]
     payload: float
+    fluid: dict[str, Any]  # percentiles of its queue
 
 
 def _worst(runs: Sequence[_Runs]) -> _Runs:
@@ -346,14 +389,14 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
     like = {"rate": switch.rate, "delay": rtt / _LINKS, "marking": switch.red}
     scenario = framed(incast(1, scheme=settled, multiplicity=float(flows), **like), payload)
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
-    reached = reach(scenario, fixed_point, late["queue_bytes"])
+    reached = reach(scenario, fixed_point, late["queue_bytes"], capacity.most(switch))
     together = behaviour.together(switch, scheme, min(flows, behaviour.MOST_FLOWS + 1), rtt / _LINKS, payload)
     behaves = behaviour.measured(together, late, switch.name)
     refereed = None
     if packets and flows <= last_word.MOST_FLOWS:
         refereed = last_word.packets(together, packets, switch.name)
     packet = payload + IN_BUFFER
-    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload)
+    return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload, late["queue_bytes"])
 
 
 __all__ = ["Audit", "Finding", "audit"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from fluidcc.engines.run import simulate
 from fluidcc.operators import SwitchPort
+from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.frames import framed
 from fluidcc.progress import Bar
@@ -28,6 +29,9 @@ _TOGETHER = 20e-6  # s: starts are drawn within it, as equal flows in step have 
 _USED = 0.98  # share of the link below which it is reported
 _PAUSED = 1e-3  # share of the time beyond XOFF that is reported
 _MOST_ALPHA = 64.0  # of `PFC`
+TIMES = 1.5  # as far apart as high queues may be, beyond
+FEW = 10  # packets
+SETTLED, PAUSED = "the flows settle", "PFC pauses the senders"
 SEARCH = (
     "tune kmin, kmax, pmax and g: fluidcc tune dcqcn --from ... --over kmin=1KB:1MB --over kmax=20KB:4MB "
     "--over pmax=1%:100% --over g=1/1024:1/4 --write out/"
@@ -54,8 +58,12 @@ def with_buffers(scenario: Scenario, port: SwitchPort | None) -> Scenario:
     """
     if port is None or port.buffer_size is None:
         return scenario
-    pauses = port.lossless and port.beta is not None and port.buffer_size > 0
-    pfc = PFC(alpha=min(port.beta or 0.0, _MOST_ALPHA)) if pauses else scenario.pfc
+    pfc = scenario.pfc
+    if port.lossless and port.buffer_size > 0:
+        if port.static_th is not None:
+            pfc = PFC(xoff=port.static_th)
+        elif port.beta is not None:
+            pfc = PFC(alpha=min(port.beta, _MOST_ALPHA))
     return dataclasses.replace(scenario, buffer=max(port.buffer_size, 1.0), pfc=pfc)
 
 
@@ -128,11 +136,42 @@ def _runs_away(summary: dict[str, Any], scenario: Scenario) -> bool:
     return bool(scenario.pfc is not None and mean is not None and mean > _FAR_BEYOND * float(scenario.buffer))
 
 
-def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
-    """What is to be said of `measured`; a fixed point may exist and not be reached.
+def apart(hybrid: dict[str, Any], fluid: dict[str, Any], packet: float) -> Iterator[Finding]:
+    """Say where the fluid and the hybrid engine, without packets to decide, have queues that never meet.
+
+    Parameters
+    ----------
+    hybrid, fluid : dict
+        Percentiles of the queue.
+    packet : float
+        On the wire [bytes].
+    """
+    if any(each[end] is None for each in (hybrid, fluid) for end in ("p5", "p95")):
+        return
+    if any(low["p95"] * TIMES + FEW * packet < high["p5"] for low, high in ((hybrid, fluid), (fluid, hybrid))):
+        yield Finding(
+            "warn",
+            "the engines contradict each other",
+            "late in the same run the queues of the hybrid engine and of the averaged fluid never meet, from the 5th "
+            "to the 95th percentile: neither is to be relied on",
+            "let packets decide: --packets 2",
+        )
+
+
+def behaviour(found: dict[str, Any], flows: int, red: RED, limit: float | None = None) -> Iterator[Finding]:
+    """Judge what flows do late; a fixed point may exist and not be reached.
 
     A queue that is below Kmin and in the upper half of the ramp in turn, for a twentieth of the time at least, is not
     held on the ramp.
+
+    Parameters
+    ----------
+    found : dict
+        As `measured` has it, or packets.
+    flows : int
+    red : RED
+    limit : float, optional
+        What the queue may hold [bytes]; an engine that has more in it is not believed, and its figures not repeated.
     """
     used, queue, sure = found["utilisation"], found["queue_bytes"], found["utilisation_se"]
     if used is None or queue["mean"] is None:
@@ -143,15 +182,25 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
             "compare the NIC's settings with the defaults: fluidcc show dcqcn --preset vendor",
         )
         return
-    by = "the averaged fluid" if sure is None else f"hybrid engine, {found['seeds']} seeds"
+    by = f"{found['engine']} engine, {found['seeds']} seeds" if found["seeds"] else "the averaged fluid"
     if found["window_s"][1] < parse(CLOSES, TIME):  # a first look was enough
         yield Finding(
             "warn",
-            "PFC pauses the senders",
+            PAUSED,
             f"from {LOOK[0]} to {LOOK[1]} after {flows} flows started at line rate the queue would be "
-            f"{show(queue['mean'], SIZE)} on average, far beyond the switch's buffer (hybrid engine): PAUSE holds "
+            f"{shown(queue['mean'], limit)} on average, where there is no PAUSE (hybrid engine): PAUSE holds "
             "them, and feedback waits behind that queue; what PAUSE makes of it is left out",
             SEARCH,
+        )
+        return
+    if limit is not None and max(queue["mean"], queue["p95"]) > limit:
+        yield Finding(
+            "warn",
+            "the model's queue outgrows the buffer",
+            f"from {OPENS} to {CLOSES} after {flows} flows started at line rate the queue would be "
+            f"{shown(max(queue['mean'], queue['p95']), limit)} ({by}): PAUSE or losses decide, which this engine "
+            "leaves out",
+            "let packets decide: --packets 2",
         )
         return
     text = (
@@ -165,12 +214,12 @@ def behaviour(found: dict[str, Any], flows: int, red: RED) -> Iterator[Finding]:
     elif queue["p5"] < red.kmin and queue["p95"] > (red.kmin + red.kmax) / 2:
         yield Finding("warn", "the queue keeps oscillating", text, SEARCH)
     else:
-        yield Finding("ok", "the flows settle", text)
-    beyond = found["above_xoff"]
+        yield Finding("ok", SETTLED, text)
+    beyond = found.get("above_xoff")
     if beyond is not None and beyond > _PAUSED:
         yield Finding(
             "warn",
-            "PFC pauses the senders",
+            PAUSED,
             f"the queue is beyond XOFF for {100 * beyond:.2g} % of that time (its bytes taken as evenly of {flows} "
             "ports); from there on PAUSE holds them, which the figures above leave out",
             SEARCH,

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from scipy.optimize import root_scalar
 
 from fluidcc.errors import InputError
-from fluidcc.operators import NicSettings, SwitchPort, read_sonic
+from fluidcc.operators import NicSettings, SwitchPort
+from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thresholds
+from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.finding import Change, Finding, set_fields, set_registers
+from fluidcc.operators.finding import Finding, set_fields, set_registers
 from fluidcc.operators.registers import BITS
+from fluidcc.operators.roce_queue import choose_queue
+from fluidcc.operators.sonic import describe
 from fluidcc.operators.yardsticks import guide, yardsticks
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
@@ -24,12 +27,16 @@ PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
 _ROOM = 0.999  # of a port, for all flows at their least rate
 _MBPS = 1e6 / 8
+# Alphas that chips have, 1/128 to 8 (the paper's beta): sonic-buildimage's buffer templates.
+_POWERS = range(-7, 4)
 _LARGEST_BYTE_RESET = 2 ** BITS["rpg_byte_reset"] - 1
 
 
+_NO_RAMP = "enlarge the buffer: it holds no ramp of two packets"
 _NO_ECN, _REVERSED, _NO_PMAX = "ECN is off", "Kmax is below Kmin", "Pmax is 0"
 _TOO_MANY = "more flows than their least rate allows"
 UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX, _TOO_MANY)
+_NO_RAMP = "enlarge the buffer: it holds no ramp of two packets"
 
 
 def marking(port: SwitchPort) -> Iterator[Finding]:
@@ -43,20 +50,20 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
             set_fields("PORT_QOS_MAP", port.name, pfc_enable=_listed({*port.lossless_priorities, port.priority})),
         )
-    if port.red is None or not port.ecn:
-        why = "has no WRED profile" if port.red is None else f"has profile {port.profile} with ECN off, so it drops"
-        paper = [round(threshold) for threshold in _paper_thresholds(port.rate)]
+    if not port.profile or not port.ecn:
+        why = "has no WRED profile" if not port.profile else f"has profile {port.profile} with ECN off, so it drops"
+        tried = advice(port)
+        values = f"green_min_threshold {tried[0]}, green_max_threshold {tried[1]}" if tried else "thresholds that fit"
         anew = (
-            f'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", green_min_threshold {paper[0]}, '
-            f"green_max_threshold {paper[1]} and green_drop_probability 1, and name it as wred_profile of "
-            f"QUEUE|{port.name}|{port.queue}"
+            f'add a WRED_PROFILE with "ecn": "ecn_all", "wred_green_enable": "true", {values} '
+            f"and green_drop_probability 1, and name it as wred_profile of QUEUE|{port.name}|{port.queue}"
         )
         yield Finding(
             "bad",
             _NO_ECN,
             f"{where} {why}: senders get no feedback but PAUSE",
-            anew if port.red is None else 'set "ecn": "ecn_all"',
-            () if port.red is None else set_fields("WRED_PROFILE", port.profile, ecn="ecn_all"),
+            'set "ecn": "ecn_all"' if port.profile else anew,
+            () if not port.profile else set_fields("WRED_PROFILE", port.profile, ecn="ecn_all"),
         )
     elif not port.wred_green:
         said = "is false" if port.wred_green is False else "is not given, and false by default"
@@ -68,6 +75,15 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f'set "wred_green_enable": "true" in WRED_PROFILE|{port.profile}',
             set_fields("WRED_PROFILE", port.profile, wred_green_enable="true"),
         )
+    if port.shares is not None:
+        low, high = (f"{100 * share:g}" for share in port.shares)
+        yield Finding(
+            "warn",
+            "thresholds are shares of a buffer",
+            f"{where} marks from {low} to {high} % of what it may fill, up to {100 * (port.pmax or 0):g} %, and the "
+            "file does not say how much that is: nothing was simulated",
+            "give what the queue may fill: --buffer 16MB, for example",
+        )
     if port.kmin is None or port.kmax is None or port.pmax is None:
         return
     kmin, kmax = show(port.kmin, SIZE), show(port.kmax, SIZE)
@@ -77,68 +93,57 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             _REVERSED,
             f"green_max_threshold {kmax} < green_min_threshold {kmin}",
             "exchange the two",
-            _thresholds(port, port.kmax, port.kmin),
+            thresholds(port, port.kmax, port.kmin),
         )
     elif port.kmax == port.kmin:
-        paper = _paper_thresholds(port.rate)
-        low, high = (show(threshold, SIZE) for threshold in paper)
+        tried = advice(port)
+        low, high = (show(threshold, SIZE) for threshold in tried or (0, 0))
         yield Finding(
             "warn",
             "marking is a step marking",
             f"Kmin = Kmax = {kmin}: the fluid model has no fixed point, and flows over several bottlenecks starve "
             "(sections 5.2 and 7)",
-            f"set Kmin {low} and Kmax {high} with a drop probability of 1 %, the paper's scaled to the port's rate",
-            _thresholds(port, *paper, 0.01),
+            f"set Kmin {low} and Kmax {high} with a drop probability of 1 %, the paper's scaled to the port's rate"
+            if tried
+            else _NO_RAMP,
+            thresholds(port, *tried, 0.01) if tried else (),
         )
     if port.pmax <= 0:
         why = "nothing is marked below Kmax and everything above"
-        yield Finding("bad", _NO_PMAX, why, "set drop probability 1", _thresholds(port, pmax=0.01))
-
-
-def _thresholds(
-    port: SwitchPort, kmin: float | None = None, kmax: float | None = None, pmax: float | None = None
-) -> tuple[Change, ...]:
-    """Changes of the fields of the port's profile that say what is marked; None stays."""
-    wanted = {"kmin": kmin, "kmax": kmax, "pmax": None if pmax is None else 100 * pmax}
-    names = port.threshold_fields or {}
-    fields = {names[name]: round(value) for name, value in wanted.items() if value is not None and name in names}
-    return set_fields("WRED_PROFILE", port.profile, **fields)
+        yield Finding("bad", _NO_PMAX, why, "set drop probability 1", thresholds(port, pmax=0.01))
 
 
 def _listed(priorities: Iterable[int]) -> str:
     return ",".join(map(str, sorted(priorities)))
 
 
-def _paper_thresholds(rate: float) -> tuple[float, float]:
-    """The paper's Kmin and Kmax in proportion to a port's rate [bytes]."""
-    paper = yardsticks(rate)[0]
-    return paper.kmin, paper.kmax
-
-
-def scaling(port: SwitchPort, sonic: str | os.PathLike[str], rtt: float) -> Iterator[Finding]:
-    """Thresholds against the paper's, in proportion to the port's rate, and across ports that share a profile."""
+def scaling(port: SwitchPort, config: ConfigDB, rtt: float) -> Iterator[Finding]:
+    """Check thresholds against the paper's, in proportion to the port's rate, and across ports that share a profile."""
     if port.red is None or port.kmax is None or port.kmin is None:
         return
-    wanted = _paper_thresholds(port.rate)
-    drain, ratio = port.kmax / port.rate, port.kmax / wanted[1]
-    usual = show(wanted[1] / port.rate, TIME)
+    paper = yardsticks(port.rate)[0].kmax
+    drain, ratio = port.kmax / port.rate, port.kmax / paper
+    usual = show(paper / port.rate, TIME)
     scaled = f"Kmax {show(port.kmax, SIZE)} is {show(drain, TIME)} of this link; the paper's is {usual}"
     others_say = "; ".join([*map(str, yardsticks(port.rate)), guide(port.rate, rtt)])
-    if ratio > _SCALE:
+    tried = advice(port)
+    if ratio > _SCALE and (tried is None or tried[1] < port.kmax):
         yield Finding(
             "warn",
             "thresholds are not scaled with port speed",
             f"{scaled}: queues will be long. Others at {show(port.rate, RATE)}: {others_say}",
-            f"at {show(port.rate, RATE)} the paper's settings scale to Kmin {show(wanted[0], SIZE)}, "
-            f"Kmax {show(wanted[1], SIZE)}; sweep around them",
-            _thresholds(port, *wanted),
+            f"at {show(port.rate, RATE)} the paper's settings scale to Kmin {show(tried[0], SIZE)}, "
+            f"Kmax {show(tried[1], SIZE)}; sweep around them"
+            if tried
+            else _NO_RAMP,
+            thresholds(port, *tried) if tried else (),
         )
     elif ratio < 1 / _SCALE:
         # No fault by itself: whether the link is left idle is found by running it.
         yield Finding("ok", "thresholds are lower than others'", f"{scaled}. Others: {others_say}")
     else:
         yield Finding("ok", "thresholds scaled with port speed", f"{scaled}. Others: {others_say}")
-    others = _other_speeds(port, sonic)
+    others = _other_speeds(port, config)
     if others:
         yield Finding(
             "warn",
@@ -148,18 +153,17 @@ def scaling(port: SwitchPort, sonic: str | os.PathLike[str], rtt: float) -> Iter
         )
 
 
-def _other_speeds(port: SwitchPort, sonic: str | os.PathLike[str]) -> list[str]:
-    """One port of each other speed whose RoCE queue has the same profile."""
-    config = ConfigDB(sonic)
+def _other_speeds(port: SwitchPort, config: ConfigDB) -> list[str]:
+    """Return one port of each other speed whose RoCE queue has the same profile."""
     first: dict[str, str] = {}
     for name in config.table("PORT"):
         first.setdefault(str(config.entry("PORT", name).get("speed")), name)
     found = []
     for name in first.values():
         try:
-            other = read_sonic(sonic, name)
+            other = describe(config, choose_queue(config, name), port.ports)
         except InputError:
-            continue  # a port without such a queue, or one that is itself broken, is not what was asked about
+            continue  # a port that is itself broken is not what was asked about
         if other.rate != port.rate and other.profile == port.profile:
             found.append(f"{other.name} at {show(other.rate, RATE)}")
     return found
@@ -173,30 +177,15 @@ def ecn_bound(buffer: float, headroom: float, ports: int, beta: float, prioritie
     return beta * (buffer - priorities * ports * headroom) / (priorities * ports * (beta + 1))
 
 
-def buffers(port: SwitchPort) -> Iterator[Finding]:
-    """Whether ECN marks before PFC pauses, DCQCN section 4."""
+def buffers(port: SwitchPort, packets: Sequence[float] = PACKETS) -> Iterator[Finding]:
+    """Check that ECN marks before PFC pauses, DCQCN section 4."""
     if not port.lossless or port.kmin is None:
         return
+    if port.static_th is not None:
+        yield from _static(port, port.kmin, port.static_th, packets)
+        return
     if port.buffer_size is None or port.headroom is None or port.beta is None:
-        parts = {"size in its BUFFER_POOL": port.buffer_size, "xoff in its BUFFER_PROFILE": port.headroom}
-        parts |= {"dynamic_th in its BUFFER_PROFILE": port.dynamic_th}
-        missing = [name for name, value in parts.items() if value is None]
-        if port.dynamic_buffers:
-            yield Finding(
-                "warn",
-                "PFC before ECN not checked",
-                f"the switch computes its buffers (buffer_model dynamic): the file gives no {', no '.join(missing)}",
-                "read them on the switch: show buffer information",
-            )
-            return
-        yield Finding(
-            "warn",
-            "PFC before ECN not checked",
-            f"for this queue's priority group the file gives no {', no '.join(missing)}",
-            f"add BUFFER_PG|{port.name}|{port.priority} with a BUFFER_PROFILE"
-            if len(missing) == len(parts)
-            else f"give BUFFER_PG|{port.name}|{port.priority} {', '.join(missing)}",
-        )
+        yield _unchecked(port)
         return
     bound = ecn_bound(port.buffer_size, port.headroom, port.ports, port.beta)
     used = max(1, len(port.lossless_priorities))
@@ -210,12 +199,13 @@ def buffers(port: SwitchPort) -> Iterator[Finding]:
         yield Finding("ok", "ECN marks before PFC pauses", text)
         return
     raised = next(
-        (th for th in range(-4, 8) if ecn_bound(port.buffer_size, port.headroom, port.ports, 2.0**th) > port.kmin), None
+        (th for th in _POWERS if ecn_bound(port.buffer_size, port.headroom, port.ports, 2.0**th) > port.kmin), None
     )
     wanted = PRIORITIES * port.ports * (port.kmin * (1 + 1 / port.beta) + port.headroom)
+    lowest = math.ceil(bound) - 1
     hint = (
-        f"lower green_min_threshold to {math.ceil(bound) - 1} or less"
-        if bound > 0
+        f"lower green_min_threshold to {lowest} or less"
+        if lowest >= least_kmin(packets)
         else f"enlarge the pool to {math.floor(wanted) + 1} or more, or lower the headroom (xoff) if cables allow"
     )
     yield Finding(
@@ -223,12 +213,78 @@ def buffers(port: SwitchPort) -> Iterator[Finding]:
         "PFC can pause before ECN marks",
         text + "; a bound for the worst case, in which all queues of the switch fill from one port",
         hint + (f", or raise dynamic_th to {raised}" if raised is not None else ""),
-        _thresholds(port, math.ceil(bound) - 1) if bound > 0 else (),
+        thresholds(port, lowest) if lowest >= least_kmin(packets) else (),
+    )
+
+
+def _static(port: SwitchPort, kmin: float, pause: float, packets: Sequence[float]) -> Iterator[Finding]:
+    """Check against a fixed threshold of PAUSE.
+
+    In section 4's worst case packets of one priority group wait at all ports of the switch, with Kmin at each.
+    """
+    bound = pause / port.ports
+    text = (
+        f"a priority group pauses at static_th {show(pause, SIZE)}; its packets may wait at all {port.ports} ports, "
+        f"so that Kmin must be below {show(bound, SIZE)} in the worst case (section 4: t_PFC > n t_ECN); Kmin is "
+        f"{show(kmin, SIZE)}"
+    )
+    if kmin < bound:
+        yield Finding("ok", "ECN marks before PFC pauses", text)
+        return
+    if kmin >= pause:
+        text = f"PAUSE at {show(pause, SIZE)} comes before Kmin {show(kmin, SIZE)} at any single port; {text}"
+    lowest, enough = math.ceil(bound) - 1, math.floor(kmin * port.ports) + 1
+    fits = port.buffer_size is None or enough <= port.buffer_size
+    ways = [f"lower green_min_threshold to {lowest} or less"] if lowest >= least_kmin(packets) else []
+    ways += [f"raise static_th of BUFFER_PROFILE|{port.buffer_profile} to {enough} or more"] if fits else []
+    yield Finding(
+        "warn",
+        "PFC can pause before ECN marks",
+        text,
+        ", or ".join(ways) or "use a dynamic threshold (dynamic_th): no fixed one fits this buffer and so many ports",
+        thresholds(port, lowest)
+        if lowest >= least_kmin(packets)
+        else set_fields("BUFFER_PROFILE", port.buffer_profile, static_th=enough)
+        if fits
+        else (),
+    )
+
+
+def _unchecked(port: SwitchPort) -> Finding:
+    """Return what the file lacks for section 4."""
+    parts = {"size in its BUFFER_POOL": port.buffer_size, "xoff in its BUFFER_PROFILE": port.headroom}
+    parts |= {"dynamic_th in its BUFFER_PROFILE": port.dynamic_th}
+    missing = [name for name, value in parts.items() if value is None]
+    if port.dynamic_buffers:
+        return Finding(
+            "warn",
+            "PFC before ECN not checked",
+            f"the switch computes its buffers (buffer_model dynamic): the file gives no {', no '.join(missing)}",
+            "read them on the switch: show buffer information",
+        )
+    return Finding(
+        "warn",
+        "PFC before ECN not checked",
+        f"for this queue's priority group the file gives no {', no '.join(missing)}",
+        f"add BUFFER_PG|{port.name}|{port.priority} with a BUFFER_PROFILE"
+        if len(missing) == len(parts)
+        else f"give BUFFER_PG|{port.name}|{port.priority} {', '.join(missing)}",
     )
 
 
 def _bytes(value: float) -> str:
     return show(value, SIZE) if value > 0 else "nothing: the headroom alone exceeds the buffer"
+
+
+def speed(port: SwitchPort) -> Iterator[Finding]:
+    """Say where a speed was taken that the file does not give."""
+    if port.assumed_rate:
+        yield Finding(
+            "warn",
+            "the port's speed is not in the file",
+            f"{port.name} is taken as {show(port.rate, RATE)}; what follows depends on it",
+            "give --rate 400Gbps, for example, or the speed in the file",
+        )
 
 
 def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
@@ -372,11 +428,12 @@ def fixed_point(
     port: SwitchPort, red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int, reached: str = ""
 ) -> Iterator[Finding]:
     """Whether the flows have a fixed point on the RED ramp, and in words whether they reach it."""
-    found = fixed_point.as_dict()
+    found, limit = fixed_point.as_dict(), None if port is None else most_bytes(port)
     p, queue = found["marking_probability"], found["queue_bytes"]
     if p is None:
         cycle = fixed_point.cycle
-        shape = f"{cycle.kind}, from {show(cycle.low, SIZE)} to {show(cycle.high, SIZE)}" if cycle else "unknown"
+        ends = [shown(each, limit) for each in (cycle.low, cycle.high)] if cycle else []
+        shape = f"{cycle.kind}, from {ends[0]} to {ends[1]}" if cycle else "unknown"
         yield Finding(
             "warn",
             f"no fixed point found with {flows} flows",
@@ -385,6 +442,14 @@ def fixed_point(
         )
     elif p == 0:
         yield Finding("ok", "the port is not overloaded", f"{flows} flows at line rate fit")
+    elif fixed_point.exists and limit is not None and queue > limit:
+        yield Finding(
+            "warn",
+            "the fixed point is beyond the buffer",
+            f"{flows} flows would need a queue {shown(queue, limit)}, with p* = {p:.3g} < Pmax = {red.pmax:g}: before "
+            "it PFC pauses them, or packets are lost",
+            "lower green_max_threshold, or raise the drop probability",
+        )
     elif fixed_point.exists:
         text = f"of {flows} flows at a queue of {show(queue, SIZE)} with p* = {p:.3g} < Pmax = {red.pmax:g}"
         yield Finding("ok", "a fixed point exists", f"{text}; {reached}" if reached else text)
@@ -396,7 +461,7 @@ def fixed_point(
             f"it would need p* = {p:.3g} > Pmax = {red.pmax:g}; marking jumps to 1 at Kmax, and the queue cycles. "
             f"Pmax is reached at {most:.1f} flows",
             f"raise the drop probability to {min(math.floor(100 * p) + 1, 100)} %",
-            _thresholds(port, pmax=min(math.floor(100 * p) + 1, 100) / 100),
+            thresholds(port, pmax=min(math.floor(100 * p) + 1, 100) / 100),
         )
 
 

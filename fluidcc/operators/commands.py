@@ -17,20 +17,23 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.files import write_atomically
+from fluidcc.operators.capacity import most
 from fluidcc.operators.config_db import ConfigDB
-from fluidcc.operators.json_patch import Patch, Patcher
+from fluidcc.operators.json_patch import Patch, Patcher, pointer
 from fluidcc.operators.nvidia import NicSettings
 from fluidcc.operators.nvidia_settings import SETTINGS
 from fluidcc.operators.ports import PortGroup
 from fluidcc.operators.registers import REGISTERS, registers_of, whole_of
 from fluidcc.operators.sonic import threshold_fields
 from fluidcc.surface import constructor, public
+from fluidcc.units import SIZE, show
 
 THRESHOLDS = ("kmin", "kmax", "pmax")
 FILES = {  # by name, and what for
     "patch.json": "the switch: config apply-patch patch.json, then config save",
     "undo.json": "the way back: config apply-patch undo.json",
     "ecnconfig.txt": "the switch, by hand in place of the patch",
+    "switch.txt": "the switch, in its own words",
     "nic.sh": "the NIC: DEVICE=... INTERFACE=... sh nic.sh, as root, on each host",
     "nic-undo.sh": "the way back",
 }
@@ -150,7 +153,7 @@ def commands_of(
     if patch:
         files |= {"patch.json": _json(patch), "undo.json": _json(undo)}
     if lines:
-        files["ecnconfig.txt"] = "\n".join(lines) + "\n"
+        files["ecnconfig.txt" if patch else "switch.txt"] = "\n".join(lines) + "\n"
     if registers:
         stored = {name: stored[name] for name in registers}
         files |= {"nic.sh": _script(registers, registers, "apply"), "nic-undo.sh": _script(stored, before, "take back")}
@@ -162,17 +165,38 @@ def commands_of(
 def _switch(
     sonic: str | os.PathLike[str], groups: Sequence[PortGroup], changes: Mapping[str, float], notes: list[str]
 ) -> tuple[Patch, Patch, list[str]]:
-    """The patch, its inverse, and ``ecnconfig`` lines."""
+    """Return the patch, its inverse, and ``ecnconfig`` lines, over all ASICs that the ports are of."""
+    patch: Patch = []
+    undo: Patch = []
+    lines: list[str] = []
+    for asic in dict.fromkeys(group.switch.asic for group in groups):
+        config = ConfigDB(sonic, asic or None)
+        of_asic = [group for group in groups if group.switch.asic == asic]
+        there, back, typed = _asic(config, of_asic, pointer(asic) if asic else "", changes, notes)
+        patch, undo = [*patch, *there], [*back, *undo]
+        lines += [f"{line} -n {asic}" if asic and "ecnconfig" in line else line for line in typed]
+    return patch, undo, lines
+
+
+def _asic(
+    config: ConfigDB, groups: Sequence[PortGroup], root: str, changes: Mapping[str, float], notes: list[str]
+) -> tuple[Patch, Patch, list[str]]:
+    """Return the patch, its inverse and lines to type for one ASIC."""
     wanted = {name: changes[name] for name in THRESHOLDS if name in changes}
     if not wanted:
         return [], [], []
-    config = ConfigDB(sonic)
-    profile = groups[0].switch.profile
+    switch, profile = groups[0].switch, groups[0].switch.profile
     if not profile:
         raise InputError(
-            f"{config.name}: queue {groups[0].switch.queue} of {groups[0].names[0]} has no WRED profile to change; "
+            f"{config.name}: queue {switch.queue} of {groups[0].names[0]} has no WRED profile to change; "
             "turn ECN on first, as the audit says"
         )
+    limit = most(switch)
+    above = [name for name in ("kmin", "kmax") if limit is not None and wanted.get(name, 0) > limit]
+    if above and limit is not None:
+        notes.append(f"{' and '.join(above)}: more than the {show(limit, SIZE)} that the queue may hold: never reached")
+    if not config.is_sonic:
+        return [], [], _by_hand(config, groups, wanted, notes)
     entry = config.needed("WRED_PROFILE", profile, "the ports that are meant")
     names = threshold_fields(entry)
     texts = {names[name]: _text(name, value, notes) for name, value in wanted.items()}
@@ -182,7 +206,7 @@ def _switch(
     meant = {(port, group.switch.queue) for group in groups for port in group.names}
     if len(meant) > 1:
         notes.append(_changed(profile, meant))
-    patcher, shared = Patcher(config.tables), _others(config, profile, meant)
+    patcher, shared = Patcher(config.tables, root), _others(config, profile, meant)
     if not shared:
         for name, text in texts.items():
             patcher.field("WRED_PROFILE", profile, name, text)
@@ -205,6 +229,18 @@ def _switch(
         + f": the ports that are meant get a profile of their own, {new}"
     )
     return patcher.patch, patcher.undo, []
+
+
+def _by_hand(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str, float], notes: list[str]) -> list[str]:
+    """Return what sets thresholds on a system that takes no JSON patch."""
+    switch = groups[0].switch
+    now = {"kmin": switch.kmin or 0.0, "kmax": switch.kmax or 0.0, "pmax": switch.pmax or 0.0, **wanted}
+    texts = {name: _text(name, value, notes) for name, value in now.items()}
+    names = {"port": ", ".join(groups[0].names), "queue": switch.queue, "priority": switch.priority}
+    return [
+        f"# {config.system.system}: Kmin {texts['kmin']} bytes, Kmax {texts['kmax']} bytes, Pmax {texts['pmax']} %",
+        config.system.marking.format(**names, **texts),
+    ]
 
 
 def _changed(profile: str, meant: set[tuple[str, int]]) -> str:
@@ -232,14 +268,12 @@ def _others(config: ConfigDB, profile: str, meant: set[tuple[str, int]]) -> list
 
 def _point_to(config: ConfigDB, patcher: Patcher, profile: str, new: str, meant: set[tuple[str, int]]) -> None:
     """Have the queues that are meant, and no others, name the new profile; entries of both are split."""
-    for key, fields in config.table("QUEUE", needed=False).items():
-        place, _, queues = key.rpartition("|")
+    for row in config.rows("QUEUE"):
+        key, fields, before = row.key, row.fields, "".join(f"{each}|" for each in row.before)
         named = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{key} wred_profile")
         if named != profile:
             continue
-        before, bar, listed = place.rpartition("|")
-        ends = queues.split("-")
-        pairs = [(port.strip(), q) for port in listed.split(",") for q in range(int(ends[0]), int(ends[-1]) + 1)]
+        pairs = [(port, queue) for port in row.ports for queue in range(row.first, row.last + 1)]
         ours = [pair for pair in pairs if pair in meant]
         old = str(fields["wred_profile"])
         text = f"[WRED_PROFILE|{new}]" if old.strip().startswith("[") else new
@@ -249,7 +283,7 @@ def _point_to(config: ConfigDB, patcher: Patcher, profile: str, new: str, meant:
             patcher.drop("QUEUE", key)
             for port, queue in pairs:
                 one = fields | ({"wred_profile": text} if (port, queue) in meant else {})
-                patcher.new("QUEUE", f"{before}{bar}{port}|{queue}", one)
+                patcher.new("QUEUE", f"{before}{port}|{queue}", one)
 
 
 def _free_name(config: ConfigDB, name: str) -> str:

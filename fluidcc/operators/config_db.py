@@ -5,34 +5,113 @@ from __future__ import annotations
 import json
 import os
 import re
-from typing import Any
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from fluidcc.errors import InputError
 from fluidcc.operators.config_files import clip, label, listing, read_text
+from fluidcc.operators.config_forms import configurations
+from fluidcc.operators.switches import SONIC, reader_of
+from fluidcc.operators.switches.description import Reader, tables_of
+from fluidcc.units import Rate
 
 EXPECTED = "a SONiC switch's config_db.json"
+EXPECTED_SWITCH = f"{EXPECTED}, or the configuration of EOS, NX-OS, NVUE or Junos as text"
 Fields = dict[str, Any]
+# In-band and recirculation ports (sonic-py-common, interface.py; the roles are of PORT's schema).
+_INNER_ROLES, _INNER_NAMES = ("Inb", "Rec"), ("Ethernet-IB", "Ethernet-Rec")
 _QUEUES = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
 
 
-class ConfigDB:
-    """The parsed file, with look-ups that name the table and the key in what they refuse."""
+class Assumed(NamedTuple):
+    """What to take where a file is silent.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    Attributes
+    ----------
+    rate : float
+        Of a port, which texts of other systems often leave out [bytes/s].
+    buffer : float or None
+        What a queue may fill, of which Junos gives shares [bytes].
+    """
+
+    rate: float = Rate(100e9 / 8)
+    buffer: float | None = None
+
+
+class Row(NamedTuple):
+    """An entry whose key names ports and queues: ``ports|queues``, on a chassis after host and ASIC."""
+
+    key: str
+    before: tuple[str, ...]
+    ports: tuple[str, ...]
+    first: int
+    last: int
+    fields: Fields
+
+
+class ConfigDB:
+    """A switch's configuration, with look-ups that name the table and the key in what they refuse.
+
+    Parameters
+    ----------
+    path : str or path
+        A ``config_db.json`` in any of its forms, or a text of another system that `fluidcc.operators.switches` reads.
+    asic : str, optional
+        One of `asics`; the first by default.
+    assumed : Assumed, optional
+        What to take where a file is silent.
+
+    Attributes
+    ----------
+    tables : dict
+    asics : tuple of str
+        ASICs that the file has a configuration for; one without a name of most switches.
+    asic : str
+    system : Words
+        The system that runs on the switch, and what it calls things.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], asic: str | None = None, assumed: Assumed | None = None) -> None:
         self.name = label(os.fspath(path))
-        text = read_text(path, EXPECTED)
+        self.assumed = assumed or Assumed()
+        text = read_text(path, EXPECTED_SWITCH)
+        reader = reader_of(text)
+        self.system = SONIC if reader is None else reader.WORDS
+        found = configurations(self._document(text)) if reader is None else {"": self._described(reader, text)}
+        self.asics = tuple(found)
+        self.asic = self.asics[0] if asic is None else asic
+        self.tables: dict[str, Any] = found[self.asic]
+        self._local: dict[str, tuple[list[Row], list[str]]] = {}
+        self._by_port: dict[str, dict[str, list[Fields]]] = {}
+        self._ranges: dict[str, dict[str, list[tuple[int, int, Fields]]]] = {}
+
+    @classmethod
+    def all(cls, path: str | os.PathLike[str], assumed: Assumed | None = None) -> list[ConfigDB]:
+        """Return the configurations of a file, one for each ASIC."""
+        first = cls(path, None, assumed)
+        return [first, *(cls(path, asic, assumed) for asic in first.asics[1:])]
+
+    def _described(self, reader: Reader, text: str) -> dict[str, Any]:
+        """Return the tables of another system's text."""
         try:
-            self.tables = json.loads(text)
+            return tables_of(reader.read(text))
+        except InputError as error:
+            raise InputError(f"{self.name}: {error}") from None
+
+    def _document(self, text: str) -> dict[str, Any]:
+        """Return the text's JSON object."""
+        try:
+            document = json.loads(text)
         except json.JSONDecodeError as error:
             place = f"{self.name}:{error.lineno}:{error.colno}"
-            raise InputError(f"{place}: not JSON ({error.msg}); give {EXPECTED}") from None
+            raise InputError(f"{place}: not JSON ({error.msg}); give {EXPECTED_SWITCH}") from None
         except (RecursionError, ValueError) as error:  # ValueError: a number of thousands of digits
             reason = "nested too deep" if isinstance(error, RecursionError) else "a number has too many digits"
             raise InputError(f"{self.name}: not usable JSON ({reason}); give {EXPECTED}") from None
-        if not isinstance(self.tables, dict):
-            raise InputError(f"{self.name}: holds {clip(self.tables)}, not an object of tables; give {EXPECTED}")
-        self._by_port: dict[str, dict[str, list[Fields]]] = {}
-        self._ranges: dict[str, dict[str, list[tuple[int, int, Fields]]]] = {}
+        if not isinstance(document, dict):
+            raise InputError(f"{self.name}: holds {clip(document)}, not an object of tables; give {EXPECTED}")
+        return document
 
     def table(self, name: str, *, needed: bool = True) -> Fields:
         """Return a table; an empty one if it may be missing and is."""
@@ -68,8 +147,9 @@ class ConfigDB:
             return ""
         text = value.strip() if isinstance(value, str) else None
         if text is not None and text.startswith("["):
-            prefix, bar, text = text.strip("[]").partition("|")
-            if not bar or prefix != table:
+            inner = text.strip("[]")
+            prefix, bar, text = inner.partition("|" if "|" in inner else ":")  # APPL_DB has a colon, and _TABLE
+            if not bar or prefix.removesuffix("_TABLE") != table:
                 text = None
         if text is None:
             raise InputError(
@@ -87,23 +167,96 @@ class ConfigDB:
             self._by_port[table] = found
         return self._by_port[table]
 
+    def rows(self, table: str) -> list[Row]:
+        """Return the entries of a table with keys ``ports|queues`` that are of this card, and of this ASIC.
+
+        On a chassis the table has rows of all its cards, for the queues that wait here for ports there; their keys
+        begin with host and ASIC.
+
+        Raises
+        ------
+        InputError
+            If a key is none, or nothing says which of several cards this one is.
+        """
+        return self._split(table)[0]
+
+    def remote(self, table: str) -> list[str]:
+        """Return other cards and ASICs that a table has rows of."""
+        return self._split(table)[1]
+
+    def _split(self, table: str) -> tuple[list[Row], list[str]]:
+        """Return a table's rows of this card, and the cards that the others are of."""
+        if table not in self._local:
+            every = list(self._rows(table))
+            here = [row for row in every if self._is_local(row.before)] or every  # or of a card that was renamed
+            card: dict[str, tuple[str, ...]] = {}
+            for row in here:
+                for port in row.ports if row.before else ():
+                    if card.setdefault(port, row.before) != row.before:
+                        cards = " and ".join(label("|".join(each)) for each in (card[port], row.before))
+                        raise InputError(
+                            f"{self.name}: {table} has {label(port)} of {cards}, and none is known to be this card; "
+                            "give hostname and asic_name in DEVICE_METADATA|localhost"
+                        )
+            keys = {row.key for row in here}
+            self._local[table] = here, sorted({"|".join(row.before) for row in every if row.key not in keys})
+        return self._local[table]
+
+    def _rows(self, table: str) -> Iterator[Row]:
+        for key in self.table(table, needed=False):
+            place, _, queues = key.rpartition("|")
+            *before, ports = place.split("|")
+            match = _QUEUES.fullmatch(queues.strip())
+            if match is None or not ports:
+                raise InputError(f"{self.name}: {table}|{label(key)}: write a key such as Ethernet0|3 or Ethernet0|3-4")
+            first, last = int(match[1]), int(match[2] or match[1])
+            if not first <= last <= 255:
+                raise InputError(f"{self.name}: {table}|{label(key)}: {queues} is no range of queues; write 3 or 3-4")
+            names = tuple(port.strip() for port in ports.split(","))
+            yield Row(key, tuple(before), names, first, last, self.entry(table, key))
+
+    def _is_local(self, before: tuple[str, ...]) -> bool:
+        """Tell whether a key that begins with these is of this card; those that the file does not name are."""
+        if not before:
+            return True
+        own = self.localhost
+        known = [str(own.get(name, "")).strip().lower() for name in ("hostname", "asic_name")]
+        if len(before) == 1:  # the host or the ASIC alone
+            return not any(known) or before[0].strip().lower() in known
+        return all(not name or name == given.strip().lower() for name, given in zip(known, before, strict=False))
+
+    @property
+    def is_sonic(self) -> bool:
+        """Whether the file is SONiC's own configuration, whose words and values can be changed as they stand."""
+        return self.system is SONIC
+
+    @cached_property
+    def senders(self) -> list[str]:
+        """Ports that traffic comes in by: those that are up, without in-band and recirculation ports.
+
+        Where no port is said to be up, they are those that are not said to be down; and all if all are.
+        """
+        ports = [name for name in self.table("PORT") if not self._is_inner(name)] or list(self.table("PORT"))
+        states = {name: str(self.entry("PORT", name).get("admin_status", "")).strip().lower() for name in ports}
+        up = [name for name, state in states.items() if state == "up"]
+        return up or [name for name, state in states.items() if not state] or ports
+
+    def _is_inner(self, port: str) -> bool:
+        """Tell whether a port is of the switch itself, without a cable: by its role, or its name on older releases."""
+        return self.entry("PORT", port).get("role") in _INNER_ROLES or port.startswith(_INNER_NAMES)
+
+    @cached_property
+    def localhost(self) -> Fields:
+        """What DEVICE_METADATA says of the switch itself."""
+        devices = self.table("DEVICE_METADATA", needed=False)
+        return self.entry("DEVICE_METADATA", "localhost") if "localhost" in devices else {}
+
     def ranges(self, table: str) -> dict[str, list[tuple[int, int, Fields]]]:
         """Return the entries of a table with keys ``ports|queues`` by port, with first and last queue."""
         if table not in self._ranges:
             found: dict[str, list[tuple[int, int, Fields]]] = {}
-            for key in self.table(table, needed=False):
-                ports, _, queues = key.rpartition("|")
-                match = _QUEUES.fullmatch(queues.strip())
-                if match is None or not ports:
-                    raise InputError(
-                        f"{self.name}: {table}|{label(key)}: write a key such as Ethernet0|3 or Ethernet0|3-4"
-                    )
-                first, last = int(match[1]), int(match[2] or match[1])
-                if not first <= last <= 255:
-                    raise InputError(
-                        f"{self.name}: {table}|{label(key)}: {queues} is no range of queues; write 3 or 3-4"
-                    )
-                for port in ports.split("|")[-1].split(","):  # a chassis puts host and chip before the port
-                    found.setdefault(port.strip(), []).append((first, last, self.entry(table, key)))
+            for row in self.rows(table):
+                for port in row.ports:
+                    found.setdefault(port, []).append((row.first, row.last, row.fields))
             self._ranges[table] = found
         return self._ranges[table]

@@ -40,6 +40,16 @@ class Finding:
         kept = tuple(dataclasses.replace(change, file=name) for name, change in changes if name is not None)
         return dataclasses.replace(self, apply=kept)
 
+    def within(self, asic: str) -> Finding:
+        """Return the same for a file with a configuration for each ASIC, where paths begin with its name."""
+        if not asic:
+            return self
+        moved = [
+            dataclasses.replace(change, path=_pointer([asic]) + change.path) if change.file == SWITCH else change
+            for change in self.apply
+        ]
+        return dataclasses.replace(self, apply=tuple(moved))
+
 
 def set_fields(table: str, key: str, **fields: object) -> tuple[Change, ...]:
     """Changes of an entry of a switch's configuration, whose values are all text."""

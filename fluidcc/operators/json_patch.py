@@ -14,6 +14,8 @@ class Patcher:
     ----------
     tables : dict
         The document; it is not changed.
+    root : str
+        Pointer of the document within the switch's configuration; empty but for one of several ASICs.
 
     Attributes
     ----------
@@ -21,15 +23,15 @@ class Patcher:
         Operations; those of ``undo`` take the others back, applied in their order.
     """
 
-    def __init__(self, tables: dict[str, Any]) -> None:
-        self._tables = tables
+    def __init__(self, tables: dict[str, Any], root: str = "") -> None:
+        self._tables, self._root = tables, root
         self._made: dict[str, dict[str, Any]] = {}
         self.patch: Patch = []
         self.undo: Patch = []
 
     def field(self, table: str, key: str, name: str, value: str) -> None:
         """Set a field of an entry that there is."""
-        entry, path = self._tables[table][key], pointer(table, key, name)
+        entry, path = self._tables[table][key], self._root + pointer(table, key, name)
         if name not in entry:
             self._add({"op": "add", "path": path, "value": value}, {"op": "remove", "path": path})
         elif entry[name] != value:
@@ -38,7 +40,7 @@ class Patcher:
 
     def new(self, table: str, key: str, entry: dict[str, Any]) -> None:
         """Add an entry; one that there is keeps its other fields."""
-        path = pointer(table, key)
+        path = self._root + pointer(table, key)
         present = self._made.get(path, self._tables.get(table, {}).get(key))
         back = {"op": "remove", "path": path}
         if present is not None:
@@ -49,7 +51,7 @@ class Patcher:
 
     def drop(self, table: str, key: str) -> None:
         """Remove an entry."""
-        path = pointer(table, key)
+        path = self._root + pointer(table, key)
         self._add({"op": "remove", "path": path}, {"op": "add", "path": path, "value": self._tables[table][key]})
 
     def _add(self, there: dict[str, Any], back: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
-from fluidcc.operators.behaviour import CLOSES, OPENS, SEARCH
+from fluidcc.operators.behaviour import CLOSES, FEW, OPENS, PAUSED, SEARCH, TIMES
 from fluidcc.operators.finding import Finding
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -18,8 +18,6 @@ from fluidcc.units import SIZE, show
 
 MOST_FLOWS = 64  # beyond, packets take longer than one would wait
 _NEAR = 0.03  # of the link: as far apart as utilisations may be
-_TIMES = 1.5  # as far apart as high queues may be, beyond
-_FEW = 10  # packets
 
 
 def packets(scenario: Scenario, seeds: int, name: str) -> dict[str, Any]:
@@ -69,23 +67,36 @@ def _mean(values: Sequence[Any]) -> float | None:
     return None if any(value is None for value in values) else float(np.mean(values))
 
 
-def last_word(hybrid: dict[str, Any], found: dict[str, Any], packet: float) -> Iterator[Finding]:
-    """Whether packets say what the hybrid says.
+def last_word(
+    said: Sequence[Finding],
+    hybrid: dict[str, Any],
+    found: dict[str, Any],
+    packet: float,
+    judged: Callable[[dict[str, Any]], Iterable[Finding]],
+) -> Iterator[Finding]:
+    """Yield what was said of the flows as far as packets bear it out, and whether they do.
+
+    Where packets say otherwise, what was said is taken back, and what is wrong by their figures takes its place.
 
     Parameters
     ----------
+    said : sequence of Finding
+        Of the hybrid engine or the fluid.
     hybrid : dict
         As `fluidcc.operators.behaviour.measured` has it.
     found : dict
         As `packets` has it.
     packet : float
         On the wire [bytes].
+    judged : callable
+        Gives findings of such figures.
     """
-    if "reason" in found:
-        yield Finding("ok", "packets were not run", found["reason"])
-        return
-    used, queue = found["utilisation"], found["queue_bytes"]
-    if used is None or queue["p95"] is None or hybrid["utilisation"] is None or hybrid["queue_bytes"]["p95"] is None:
+    used, queue = found.get("utilisation"), found.get("queue_bytes", {"p95": None})
+    theirs = hybrid["queue_bytes"]
+    if used is None or queue["p95"] is None or hybrid["utilisation"] is None or theirs["p95"] is None:
+        yield from said
+        if "reason" in found:
+            yield Finding("ok", "packets were not run", found["reason"])
         return
     text = (
         f"at the same time, with the switch's buffer and PFC, the link is used to {100 * used:.3g} % and the "
@@ -93,11 +104,24 @@ def last_word(hybrid: dict[str, Any], found: dict[str, Any], packet: float) -> I
         f"{show(queue['mean'], SIZE)}; {found['pfc_pauses']:.3g} PAUSEs and {found['drops']:.3g} packets lost "
         f"(packets, {found['seeds']} seeds)"
     )
-    high, low = sorted((queue["p95"], hybrid["queue_bytes"]["p95"]), reverse=True)
+    high, low = sorted((queue["p95"], theirs["p95"]), reverse=True)
     near = abs(used - hybrid["utilisation"]) <= _NEAR + 2 * (hybrid["utilisation_se"] or 0.0)
+    agrees = near and high <= TIMES * low + FEW * packet
+    if agrees:
+        # No PAUSE in the whole run: there is nothing to pause for.
+        yield from (each for each in said if each.what != PAUSED or found["pfc_pauses"] > 0)
+    else:
+        mine = {**found, "engine": "packet", "utilisation_se": None}
+        yield from (each for each in judged(mine) if each.severity != "ok")
     if found["drops"] > 0:
         yield Finding("bad", "packets are lost", text, SEARCH)
-    elif near and high <= _TIMES * low + _FEW * packet:
+    elif agrees:
         yield Finding("ok", "packets say so too", text)
     else:
-        yield Finding("warn", "packets say otherwise", f"{text}; theirs is the last word", SEARCH)
+        yield Finding(
+            "warn",
+            "packets say otherwise",
+            f"{text}; theirs is the last word, and what the {hybrid['engine']} engine says, which contradicts it, is "
+            "left out",
+            SEARCH,
+        )

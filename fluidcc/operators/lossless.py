@@ -26,18 +26,29 @@ def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
             f"queue {port.queue} is not checked as far as these say it",
             f"add {maps}, as config qos reload does, or hand over the switch's whole configuration",
         )
-    if found is None or found.dscps is None:
-        return  # ports that trust no DSCP: nothing says who is where
+    if found is None:
+        return
+    if found.dscps is None:
+        if not found.lacking:
+            yield Finding(
+                "ok",
+                "DSCPs are not checked",
+                f"neither {port.name} nor the switch as a whole names a map of DSCPs: the file does not say which "
+                f"packets go to queue {port.queue}",
+            )
+        return
     if not found.dscps:
         yield Finding(
-            "warn",
+            "bad",
             "no DSCP leads to this queue",
-            f"DSCP_TO_TC_MAP|{found.dscp_map} and the port's other maps put no packet into queue {port.queue}",
+            f"DSCP_TO_TC_MAP|{found.dscp_map} and the port's other maps put no packet into queue {port.queue}: all "
+            f"go to queue {_numbers(found.other_queues)}",
             f"map RoCE's DSCP to traffic class {found.classes[0] if found.classes else port.queue} in "
             f"DSCP_TO_TC_MAP|{found.dscp_map}",
         )
         return
-    led = f"DSCP {_numbers(found.dscps)} go to queue {port.queue}, counted in priority group {_numbers(found.groups)}"
+    led = f"DSCP {_numbers(found.dscps)} go to queue {port.queue}"
+    led += f", counted in priority group {_numbers(found.groups)}" if found.groups else ""
     elsewhere = [group for group in found.groups if group != found.wanted_group]
     if port.lossless and elsewhere:
         yield Finding(
@@ -110,8 +121,18 @@ def headroom(port: SwitchPort) -> Iterator[Finding]:
 
 
 def watchdog(port: SwitchPort) -> Iterator[Finding]:
-    """Whether a storm of PAUSEs would be noticed, and ended."""
+    """Check that a storm of PAUSEs would be noticed, and ended."""
     if not port.lossless:
+        return
+    if port.asymmetric:
+        yield Finding(
+            "ok",
+            "PFC is asymmetric",
+            f"pfc_asym is on: {port.name} obeys PAUSE of all eight priorities and sends it for "
+            f"{_numbers(port.lossless_priorities)} alone; a queue of another priority may be stopped, and no watchdog "
+            "looks at it",
+        )
+    if port.watchdog_unsaid:
         return
     if port.watchdog is None:
         yield Finding(
@@ -123,6 +144,26 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
         )
         return
     faults, dog = port.watchdog.faults, port.watchdog
+    if dog.big_red:
+        yield Finding(
+            "bad",
+            "the big red switch is on",
+            "BIG_RED_SWITCH in PFC_WD|GLOBAL treats every lossless queue as one in a storm: its packets are dropped or "
+            "sent without heeding PAUSEs, all the time",
+            "set BIG_RED_SWITCH disable in PFC_WD|GLOBAL",
+            set_fields("PFC_WD", "GLOBAL", BIG_RED_SWITCH="disable"),
+        )
+    if port.unwatched:
+        listed = ",".join(map(str, sorted({*(port.watched_priorities or ()), port.priority})))
+        yield Finding(
+            "warn",
+            "the PFC watchdog does not watch this priority",
+            f"pfcwd_sw_enable of {port.name} leaves out priority {port.priority}: one NIC that never stops sending "
+            "PAUSE of it stops the queue",
+            f"add priority {port.priority} to pfcwd_sw_enable of PORT_QOS_MAP|{port.name}",
+            set_fields("PORT_QOS_MAP", port.name, pfcwd_sw_enable=listed),
+        )
+        return
     if faults:
         often = (dog.poll is not None and dog.poll > _USUAL) or any("POLL_INTERVAL" in fault for fault in faults)
         yield Finding(
@@ -144,4 +185,5 @@ def watchdog(port: SwitchPort) -> Iterator[Finding]:
         )
     else:
         done = "drops what waits" if dog.action == "drop" else "sends on without heeding PAUSEs, which may lose packets"
-        yield Finding("ok", "PFC watchdog", f"after {dog.detection_time} ms of PAUSE the switch {done}")
+        after = f"{dog.detection_time} ms" if dog.detection_time else "its own time"
+        yield Finding("ok", "PFC watchdog", f"after {after} of PAUSE the switch {done}")

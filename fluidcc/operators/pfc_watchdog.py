@@ -28,12 +28,18 @@ class Watchdog:
         How long it stands paused until then, and how long it is well until it is as before [ms]; empty if not given.
     poll_interval : str
         How often the switch looks [ms]; empty if not given.
+    sonic : bool
+        Whether times have SONiC's ranges; other systems have times of their own.
+    big_red : bool
+        Whether ``BIG_RED_SWITCH`` has every lossless queue treated as one that stands paused.
     """
 
     action: str = _DEFAULT_ACTION
     detection_time: str = ""
     restoration_time: str = ""
     poll_interval: str = ""
+    sonic: bool = True
+    big_red: bool = False
 
     @property
     def poll(self) -> int | None:
@@ -46,7 +52,7 @@ class Watchdog:
         found = []
         if self.action not in ACTIONS:
             found.append(f"action {clip(self.action)} is none of {', '.join(ACTIONS)}")
-        for name, (low, high) in TIMES.items():
+        for name, (low, high) in TIMES.items() if self.sonic else ():
             value = _milliseconds(getattr(self, name))
             if value is None or not low <= value <= high:
                 found.append(f"{name} {clip(getattr(self, name))} is not from {low} to {high} ms")
@@ -72,10 +78,13 @@ def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
         If the table or an entry is no object.
     """
     entries = config.table("PFC_WD", needed=False)
-    if port not in entries:
+    of_port = config.by_port("PFC_WD").get(port)
+    if not of_port:
         return None
-    fields = config.entry("PFC_WD", port)
+    fields = {name: value for entry in of_port for name, value in entry.items()}
     everywhere = config.entry("PFC_WD", "GLOBAL") if "GLOBAL" in entries else {}
+    big_red = str(everywhere.get("BIG_RED_SWITCH", "")).strip().lower() == "enable"
     times = {name: str(fields.get(name, "")).strip() for name in TIMES}
     action = str(fields.get("action", _DEFAULT_ACTION)).strip().lower()
-    return Watchdog(action, **times, poll_interval=str(everywhere.get("POLL_INTERVAL", "")).strip())
+    poll = str(everywhere.get("POLL_INTERVAL", "")).strip()
+    return Watchdog(action, **times, poll_interval=poll, sonic=config.is_sonic, big_red=big_red)

@@ -1,4 +1,4 @@
-"""Every port and every lossless priority of a SONiC switch; those that are set alike stand together."""
+"""Every port and every lossless priority of a switch; those that are set alike stand together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.operators.config_db import EXPECTED, ConfigDB
+from fluidcc.operators.config_db import EXPECTED, Assumed, ConfigDB
 from fluidcc.operators.config_files import clip, label, listing
 from fluidcc.operators.roce_queue import Choice, queues_of
 from fluidcc.operators.sonic import SwitchPort, describe
@@ -32,15 +32,20 @@ class PortGroup:
     switch: SwitchPort
 
 
-def read_ports(path: str | os.PathLike[str], port: str | None = ALL) -> tuple[list[PortGroup], list[str]]:
+def read_ports(
+    path: str | os.PathLike[str], port: str | None = ALL, assumed: Assumed | None = None
+) -> tuple[list[PortGroup], list[str]]:
     """Read the RoCE queues of ports.
 
     Parameters
     ----------
     path : str or path
-        A SONiC ``config_db.json``.
+        SONiC's ``config_db.json``, or another form that `fluidcc.operators.read_sonic` reads.
     port : str
-        Names or aliases of ports, with commas between; "all" (or None): those that are up, or all if none is.
+        Names or aliases of ports, with commas between, of one of several ASICs as ``asic0:Ethernet0``; "all" (or
+        None): those that are up, or all if none is.
+    assumed : Assumed, optional
+        What to take where a file is silent.
 
     Returns
     -------
@@ -55,28 +60,39 @@ def read_ports(path: str | os.PathLike[str], port: str | None = ALL) -> tuple[li
     InputError
         As `fluidcc.operators.read_sonic`.
     """
-    config = ConfigDB(path)
-    ports = config.table("PORT")
-    if not ports:
-        raise InputError(f"{config.name}: table PORT lists no ports; give {EXPECTED} with at least one port")
-    up = [name for name in ports if config.entry("PORT", name).get("admin_status") == "up"]
+    configs = ConfigDB.all(path, assumed)
     every = port is None or port.strip() == ALL
-    names = (up or list(ports)) if port is None or every else _named(config, port)
-    found = {name: _roce(queues_of(config, name)) for name in names}
-    left_out = [label(name) for name, queues in found.items() if not queues]
+    named = [] if port is None or every else _named(configs, port)
+    found: list[tuple[ConfigDB, str, list[Choice]]] = []
+    for config in configs:
+        if not config.table("PORT"):
+            raise InputError(f"{config.name}: table PORT lists no ports; give {EXPECTED} with at least one port")
+        names = config.senders if every else [name for asic, name in named if asic == config.asic]
+        found += [(config, name, _roce(queues_of(config, name))) for name in names]
+    left_out = [_shown(config, name) for config, name, queues in found if not queues]
     if not every or len(left_out) == len(found):
-        found = {name: queues or [Choice(name, _USUAL, 0, {}, {})] for name, queues in found.items()}
+        found = [(config, name, queues or [Choice(name, _USUAL, 0, {}, {})]) for config, name, queues in found]
         left_out = []
     groups: dict[Any, tuple[SwitchPort, list[str]]] = {}
-    for queues in found.values():
+    for config, _, queues in found:
         for choice in queues:
-            switch = describe(config, choice, len(up) or len(ports))
+            switch = describe(config, choice, len(config.senders))
             if choice.rank == 0:
                 note = f"no queue of {switch.name} has PFC or a WRED profile: queue {_USUAL} is taken, usually RoCE's"
                 switch = dataclasses.replace(switch, notes=(note, *switch.notes))
             alike = dataclasses.replace(switch, name="", notes=(), ignored=())
             groups.setdefault(alike, (switch, []))[1].append(switch.name)
     return [PortGroup(tuple(members), switch) for switch, members in groups.values()], left_out
+
+
+def _shown(config: ConfigDB, port: str) -> str:
+    """Return a port's name, after its ASIC's where there are several."""
+    return shown(config.asic if len(config.asics) > 1 else "", label(port))
+
+
+def shown(asic: str, port: str) -> str:
+    """Return a port's name as it is printed and may be asked for."""
+    return f"{asic}:{port}" if asic else port
 
 
 def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
@@ -89,19 +105,28 @@ def _roce(queues: list[Choice]) -> list[Choice]:
     return [choice for choice in queues if choice.queue in choice.pfc] or queues
 
 
-def _named(config: ConfigDB, port: str) -> list[str]:
-    """Ports by names or aliases."""
-    ports = config.table("PORT")
-    aliases = {str(config.entry("PORT", name).get("alias")): name for name in ports}
-    found = []
+def _named(configs: Sequence[ConfigDB], port: str) -> list[tuple[str, str]]:
+    """Return ASIC and port of names or aliases; a name that several ASICs have is each of them."""
+    found: list[tuple[str, str]] = []
     for text in filter(None, map(str.strip, port.split(","))):
-        name = text if text in ports else aliases.get(text)
-        if name is None:
+        here = [each for config in configs for each in _of(config, text)]
+        if not here:
+            known = [_shown(config, name) for config in configs for name in config.table("PORT")]
             raise InputError(
-                f"{config.name}: table PORT has no {clip(text)}, as name or alias; its ports are {listing(list(ports))}"
+                f"{configs[0].name}: table PORT has no {clip(text)}, as name or alias; its ports are {listing(known)}"
             )
-        if name not in found:
-            found.append(name)
+        found += [each for each in here if each not in found]
     if not found:
         raise InputError(f"port: {clip(port)} names none; write a name, an alias, several with commas between, or all")
     return found
+
+
+def _of(config: ConfigDB, text: str) -> list[tuple[str, str]]:
+    """Return the port of a configuration that a name or an alias means; none if none does."""
+    ports = config.table("PORT")
+    aliases = {str(config.entry("PORT", name).get("alias")): name for name in ports}
+    for wanted in (text, text.removeprefix(f"{config.asic}:")):
+        name = wanted if wanted in ports else aliases.get(wanted)
+        if name is not None:
+            return [(config.asic, name)]
+    return []

@@ -6,11 +6,11 @@ import dataclasses
 from typing import Any
 
 from fluidcc.errors import InputError
+from fluidcc.operators.capacity import shown
 from fluidcc.scenario.model import Scenario
 from fluidcc.theory.control.equilibrium import Equilibrium
 from fluidcc.theory.control.limit_cycle import limit_cycle
 from fluidcc.theory.control.stability import Stability, stability
-from fluidcc.units import SIZE, show
 
 _NEAR = 0.01  # of the queue at the fixed point: as near counts as there
 _FAR = 0.1  # of it: oscillations of which this is left will not have died out
@@ -35,7 +35,7 @@ class Reach:
     words: str
 
 
-def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any]) -> Reach:
+def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any], limit: float | None = None) -> Reach:
     """Stability of a fixed point, and where a start at line rate ends.
 
     Parameters
@@ -46,6 +46,8 @@ def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any]) -> Reac
         Its fixed point.
     queue : dict
         Percentiles of the queue late in a run of it, as a summary has them: near the fixed point no other is needed.
+    limit : float, optional
+        What the queue may hold [bytes]; the fluid's may grow beyond.
     """
     local = stability(scenario)
     if local.stable is None:
@@ -63,10 +65,10 @@ def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any]) -> Reac
         end = limit_cycle(scenario, UNTIL, estimate_error=False)
     except InputError:  # the run is not finite, or too short for its delays
         return Reach(local, None, f"{kind}whether a start at line rate reaches it is not known")
-    between = f"between {show(end.low, SIZE)} and {show(end.high, SIZE)}"
+    between = f"between {shown(end.low, limit)} and {shown(end.high, limit)}"
     if end.kind == "equilibrium":
         there = abs(end.mean - at) <= _NEAR * at
-        ends = "reaches it" if there else f"does not reach it: it ends at {show(end.mean, SIZE)}"
+        ends = "reaches it" if there else f"does not reach it: it ends at {shown(end.mean, limit)}"
         return Reach(local, there, f"{kind}a start at line rate {ends}")
     if end.kind in ("cycle", "growing") or (end.kind == "irregular" and end.high - end.low > _FAR * at):
         stays = f"does not reach it: the queue stays {between}"

@@ -46,30 +46,35 @@ def queues_of(config: ConfigDB, port: str) -> list[Choice]:
 
 
 def qos_maps(config: ConfigDB, port: str) -> Fields:
-    """A port's entries of PORT_QOS_MAP, as one."""
+    """Return a port's entries of PORT_QOS_MAP as one; maps that it does not name are the switch's, of ``global``."""
     fields: Fields = {}
+    for entry in config.by_port("PORT_QOS_MAP").get("global", ()):
+        fields = fields | {name: value for name, value in entry.items() if name.endswith("_map")}
     for entry in config.by_port("PORT_QOS_MAP").get(port, ()):
         fields = fields | entry
     return fields
 
 
+def priorities_of(config: ConfigDB, port: str, field: str) -> set[int]:
+    """Return the priorities that a field of PORT_QOS_MAP lists."""
+    given = qos_maps(config, port).get(field, "")
+    where = f"{config.name}: PORT_QOS_MAP|{label(port)} {field}"
+    if not isinstance(given, (str, int)) or isinstance(given, bool):
+        raise InputError(f'{where}: {clip(given)} is not a list of priorities; write for example "3,4"')
+    texts = [text for text in str(given).split(",") if text.strip()]
+    return {int(number(text, where, "a priority", 0, 7, integer=True)) for text in texts}
+
+
 def _pfc_queues(config: ConfigDB, port: str) -> dict[int, int]:
-    """The queues of a port that PFC pauses, with their priorities."""
-    fields = qos_maps(config, port)
+    """Return the queues of a port that PFC pauses, with their priorities."""
     at = f"PORT_QOS_MAP|{label(port)}"
-    where = f"{config.name}: {at}"
-    enabled = fields.get("pfc_enable", "")
-    if not isinstance(enabled, (str, int)) or isinstance(enabled, bool):
-        raise InputError(f'{where} pfc_enable: {clip(enabled)} is not a list of priorities; write for example "3,4"')
-    texts = [text for text in str(enabled).split(",") if text.strip()] if enabled != "" else []
-    priorities = [int(number(t, f"{where} pfc_enable", "a priority", 0, 7, integer=True)) for t in texts]
-    name = config.reference(fields.get("pfc_to_queue_map"), PFC_MAP, f"{at} pfc_to_queue_map")
+    name = config.reference(qos_maps(config, port).get("pfc_to_queue_map"), PFC_MAP, f"{at} pfc_to_queue_map")
     # Without the map, priority i pauses queue i: the switch's own default.
     queue_of: Fields = {}
     if name and PFC_MAP in config.tables:
         queue_of = config.needed(PFC_MAP, name, f"{at} pfc_to_queue_map")
     found: dict[int, int] = {}
-    for priority in sorted(set(priorities)):
+    for priority in sorted(priorities_of(config, port, "pfc_enable")):
         key = f"{config.name}: {PFC_MAP}|{label(name)} {priority}"
         queue = number(queue_of.get(str(priority), priority), key, "a queue", 0, 255, integer=True)
         found[int(queue)] = priority

@@ -1,4 +1,4 @@
-"""A SONiC switch's ``config_db.json``: the marking and the buffers of one port's RoCE queue."""
+"""A switch's configuration, SONiC's or another's: the marking and the buffers of one port's RoCE queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from fluidcc.errors import InputError
 from fluidcc.operators.config_db import EXPECTED, ConfigDB, Fields
 from fluidcc.operators.config_files import clip, label, listing, number
 from fluidcc.operators.pfc_watchdog import Watchdog, watchdog_of
-from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue
+from fluidcc.operators.roce_queue import BEST_RANK, PFC_MAP, Choice, choose_queue, priorities_of, qos_maps
+from fluidcc.operators.switches import SONIC
 from fluidcc.operators.traffic_class import TABLES_READ, TrafficClass, traffic_class
 from fluidcc.surface import constructor, public
 from fluidcc.units import RATE, Rate, quantity
@@ -43,8 +44,10 @@ _TABLES_READ = {
     "PORT_QOS_MAP",
     PFC_MAP,
     "BUFFER_PG",
+    "BUFFER_QUEUE",
     "BUFFER_PROFILE",
     "BUFFER_POOL",
+    "NOTES",
     *TABLES_READ,
 }
 
@@ -67,7 +70,8 @@ class SwitchPort:
     rate : quantity
         Its speed [bytes/s].
     ports : int
-        Ports of the switch that are administratively up (all of them if none is); n of DCQCN section 4.
+        Ports of the switch that are administratively up (all of them if none is), without in-band and recirculation
+        ports; n of DCQCN section 4.
     queue, priority : int
         The queue chosen, and the PFC priority that pauses it (the queue's number if none does).
     lossless : bool
@@ -113,6 +117,26 @@ class SwitchPort:
         Assumptions made where the file is silent.
     ignored : tuple of str
         What the file says that the model does not use.
+    static_th : float or None
+        The profile's ``static_th``: bytes beyond its reservation from which a priority group pauses.
+    queue_limit : float or None
+        Bytes that the egress queue may fill, by its profile (``BUFFER_QUEUE``); None if the file does not say.
+    queue_profile : str
+        Name of that profile.
+    asymmetric : bool
+        Whether the port obeys PAUSE of all priorities and sends it for the lossless ones alone (``pfc_asym``).
+    watched_priorities : tuple of int or None
+        Priorities that the watchdog watches (``pfcwd_sw_enable``); None if the port has no such list: the lossless.
+    watchdog_unsaid : bool
+        Whether files of this kind do not say if PFC is watched.
+    shares : tuple of float or None
+        Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
+    assumed_rate : bool
+        Whether the file gives no speed.
+    asic : str
+        Of a switch with several.
+    system : str
+        What runs on the switch.
     """
 
     source: str
@@ -144,6 +168,16 @@ class SwitchPort:
     traffic: TrafficClass | None = None
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    static_th: float | None = None
+    queue_limit: float | None = None
+    queue_profile: str = ""
+    asymmetric: bool = False
+    watched_priorities: tuple[int, ...] | None = None
+    watchdog_unsaid: bool = False
+    shares: tuple[float, float] | None = None
+    assumed_rate: bool = False
+    asic: str = ""
+    system: str = SONIC.system
 
     def __post_init__(self) -> None:
         """Its speed is read as everywhere: with a unit."""
@@ -157,6 +191,11 @@ class SwitchPort:
         return None if self.kmin is None else RED(self.kmin, self.kmax, self.pmax)
 
     @property
+    def unwatched(self) -> bool:
+        """Whether the port's own list of priorities that the watchdog watches leaves this one out."""
+        return self.watched_priorities is not None and self.priority not in self.watched_priorities
+
+    @property
     def beta(self) -> float | None:
         """The share of the free buffer that a priority group may take before PAUSE; DCQCN section 4."""
         return None if self.dynamic_th is None else 2.0**self.dynamic_th
@@ -164,12 +203,12 @@ class SwitchPort:
 
 @public()
 def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchPort:
-    """Read one port's marking and buffers from a SONiC configuration.
+    """Read one port's marking and buffers from a switch's configuration.
 
     Parameters
     ----------
     path : str or path
-        ``config_db.json``.
+        SONiC's ``config_db.json``, a dump of its database, or another system's configuration as text.
     port : str, optional
         The port; by default the first that is up and has a lossless queue with a WRED profile (failing
         that, a lossless queue, then a queue with a WRED profile).
@@ -183,30 +222,37 @@ def read_sonic(path: str | os.PathLike[str], port: str | None = None) -> SwitchP
     Raises
     ------
     InputError
-        If the file cannot be read, is no SONiC configuration, lacks the port or a table or a value that is
+        If the file cannot be read, is no configuration of a switch, lacks the port or a table or a value that is
         needed, or has a value out of range. Thresholds that are merely unwise are not refused.
     """
-    config = ConfigDB(path)
+    configs = ConfigDB.all(path)
+    having = [config for config in configs if port is None or port in config.table("PORT")]
+    found = [(config, _best(config, port)) for config in having or configs[:1]]
+    config, best = max(found, key=lambda each: each[1].rank)
+    if best.rank == 0:
+        who = f"port {label(port)}" if port is not None else "every port that is up"
+        raise InputError(
+            f"{config.name}: {who} lacks a queue with a wred_profile (table QUEUE) or with PFC (pfc_enable "
+            f"in table PORT_QOS_MAP); add one, or name another port (ports: {listing(list(config.table('PORT')))})"
+        )
+    return describe(config, best, len(config.senders))
+
+
+def _best(config: ConfigDB, port: str | None) -> Choice:
+    """Return the queue that looks most like RoCE's, of one port or of all that are up."""
     ports = config.table("PORT")
     if not ports:
         raise InputError(f"{config.name}: table PORT lists no ports; give {EXPECTED} with at least one port")
     if port is not None and port not in ports:
         raise InputError(f"{config.name}: table PORT has no {clip(port)}; its ports are {listing(list(ports))}")
     config.table("QUEUE")
-    up = [name for name in ports if config.entry("PORT", name).get("admin_status") == "up"]
-    candidates = [port] if port is not None else up or list(ports)
+    candidates = [port] if port is not None else config.senders
     best = choose_queue(config, candidates[0])
     for name in candidates[1:]:
         if best.rank == BEST_RANK:
             break
         best = max(best, choose_queue(config, name), key=lambda choice: choice.rank)
-    if best.rank == 0:
-        who = f"port {label(port)}" if port is not None else "every port that is up"
-        raise InputError(
-            f"{config.name}: {who} lacks a queue with a wred_profile (table QUEUE) or with PFC (pfc_enable "
-            f"in table PORT_QOS_MAP); add one, or name another port (ports: {listing(list(ports))})"
-        )
-    return describe(config, best, len(up) or len(ports))
+    return best
 
 
 def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
@@ -222,10 +268,17 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     notes: list[str] = []
     if fields.get("admin_status") != "up":
         notes.append(f"port {label(port)} is not administratively up")
-    if "speed" not in fields:
+    if "speed" not in fields and config.is_sonic:
         raise InputError(f'{config.name}: PORT|{label(port)} has no speed; add it in Mb/s, such as "speed": "100000"')
-    speed = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8)
+    rate = config.assumed.rate
+    if "speed" in fields:
+        rate = number(fields["speed"], f"{config.name}: PORT|{label(port)} speed", "Mb/s", 1, 1e8) * _MBPS
+    notes.extend(label(note) for note in config.table("NOTES", needed=False))
     ignored: list[str] = []
+    for table in ("QUEUE", "BUFFER_PG", "BUFFER_QUEUE"):
+        others = config.remote(table)
+        if others:
+            ignored.append(f"{table}: rows of other cards and ASICs ({listing(others)}) are theirs, not this one's")
     if "scheduler" in choice.fields:
         ignored.append(
             f"QUEUE|{label(port)}|{queue} scheduler {clip(choice.fields['scheduler'])}: "
@@ -234,15 +287,20 @@ def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
     return SwitchPort(
         source=config.name,
         name=label(port),
-        rate=speed * _MBPS,
+        rate=rate,
         ports=up,
         queue=queue,
         priority=choice.pfc.get(queue, queue),
         lossless=queue in choice.pfc,
         lossless_priorities=tuple(sorted(choice.pfc.values())),
-        **_marking(config, choice, notes, ignored),
+        **_marking(config, choice, rate, notes, ignored),
         **_buffers(config, port, choice.pfc.get(queue, queue), notes, ignored),
+        **_egress(config, port, queue),
         **_cabling(config, port),
+        **_pausing(config, port),
+        assumed_rate="speed" not in fields,
+        asic=config.asic if len(config.asics) > 1 else "",
+        system=config.system.system,
         traffic=traffic_class(config, port, queue, choice.pfc.get(queue, queue)),
         notes=tuple(notes),
         ignored=(*ignored, *_tables_left(config)),
@@ -256,7 +314,7 @@ def threshold_fields(profile: Fields) -> dict[str, str]:
     return {"kmin": f"{prefix}_min_threshold", "kmax": f"{prefix}_max_threshold", "pmax": probability}
 
 
-def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[str]) -> Fields:
+def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ignored: list[str]) -> Fields:
     where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
     name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
     if not name:
@@ -265,6 +323,9 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
     fields = config.needed("WRED_PROFILE", name, where)
     place = f"{config.name}: WRED_PROFILE|{label(name)}"
     thresholds: list[float] = []
+    shares = None
+    if not config.is_sonic:
+        fields, shares = _in_bytes(config, fields, rate, notes)
     fields_of = threshold_fields(fields)
     new = next((prefix for prefix in _NEW_ECN if fields_of["kmax"].startswith(prefix)), None)
     key = fields_of["pmax"]
@@ -272,7 +333,7 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
         notes.append(
             f"WRED_PROFILE|{label(name)} {new}_*: these mark, and green_* only drop, where the switch knows them"
         )
-    for key_of in (fields_of["kmin"], fields_of["kmax"]):
+    for key_of in (fields_of["kmin"], fields_of["kmax"]) if shares is None else ():
         if key_of not in fields:
             raise InputError(f'{place} has no {key_of}; add it in bytes, such as "{key_of}": "1048576"')
         thresholds.append(number(fields[key_of], f"{place} {key_of}", "bytes", 0, _MOST_BYTES))
@@ -294,11 +355,30 @@ def _marking(config: ConfigDB, choice: Choice, notes: list[str], ignored: list[s
         "profile": label(name),
         "threshold_fields": fields_of,
         "ecn": ecn,
-        "kmin": thresholds[0],
-        "kmax": thresholds[1],
+        "shares": shares,
+        "kmin": thresholds[0] if thresholds else None,
+        "kmax": thresholds[1] if thresholds else None,
         "pmax": percent / 100,
         "wred_green": None if enabled is None else str(enabled).strip().lower() == "true",
     }
+
+
+def _in_bytes(
+    config: ConfigDB, fields: Fields, rate: float, notes: list[str]
+) -> tuple[Fields, tuple[float, float] | None]:
+    """Return a profile with thresholds in bytes where it has shares or times; the shares, if of nothing known."""
+    ends = ("green_min", "green_max")
+    if f"{ends[0]}_share" in fields:
+        low, high = (float(fields[f"{end}_share"]) for end in ends)
+        whole = config.assumed.buffer
+        if whole is None:
+            return fields, (low, high)
+        notes.append(f"thresholds are {low:.3g} and {high:.3g} of {whole:.6g} bytes that the queue is said to fill")
+        return fields | {f"{end}_threshold": share * whole for end, share in zip(ends, (low, high), strict=True)}, None
+    if f"{ends[0]}_time" in fields:
+        notes.append("thresholds are times: they are taken as bytes at the port's rate")
+        return fields | {f"{end}_threshold": float(fields[f"{end}_time"]) * rate for end in ends}, None
+    return fields, None
 
 
 def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignored: list[str]) -> Fields:
@@ -310,37 +390,80 @@ def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignor
     where = f"BUFFER_PG|{port}|{priority} profile"
     name = config.reference(group.get("profile"), "BUFFER_PROFILE", where)
     if not name:
-        notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
+        if config.is_sonic:
+            notes.append(f"BUFFER_PG names no profile for {label(port)}|{priority}: the switch chooses its buffers")
         return {}
     fields = config.needed("BUFFER_PROFILE", name, where)
     place = f"{config.name}: BUFFER_PROFILE|{label(name)}"
 
-    def size(source: Fields, key: str, at: str) -> float | None:
-        return number(source[key], f"{at} {key}", "bytes", 0, _MOST_BYTES) if key in source else None
-
-    threshold = None
-    if "dynamic_th" in fields:
-        threshold = number(fields["dynamic_th"], f"{place} dynamic_th", "a power of two", -10, 10)
-    ignored.extend(
-        f"BUFFER_PROFILE|{label(name)} {key}: the model pauses by no such rule"
-        for key in ("static_th", "xon_offset")
-        if key in fields
-    )
+    threshold = _power(fields, place)
+    if "xon_offset" in fields:
+        ignored.append(f"BUFFER_PROFILE|{label(name)} xon_offset: the model pauses by no such rule")
     found: Fields = {
         "buffer_profile": label(name),
-        "headroom": size(fields, "xoff", place),
-        "reserved": size(fields, "size", place),
-        "xon": size(fields, "xon", place),
+        "headroom": _size(fields, "xoff", place),
+        "reserved": _size(fields, "size", place),
+        "xon": _size(fields, "xon", place),
         "dynamic_th": threshold,
+        "static_th": _size(fields, "static_th", place),
     }
     pool = config.reference(fields.get("pool"), "BUFFER_POOL", f"BUFFER_PROFILE|{name} pool")
     if pool:
         entry = config.needed("BUFFER_POOL", pool, f"BUFFER_PROFILE|{name} pool")
         at = f"{config.name}: BUFFER_POOL|{label(pool)}"
-        found |= {"buffer_size": size(entry, "size", at), "pool_headroom": size(entry, "xoff", at)}
+        found |= {"buffer_size": _size(entry, "size", at), "pool_headroom": _size(entry, "xoff", at)}
+        if found["static_th"] is not None and threshold is not None:  # the pool's mode says which of the two holds
+            found["static_th" if entry.get("mode") == "dynamic" else "dynamic_th"] = None
     if found.get("buffer_size") is None:
         notes.append("the size of the lossless buffer pool is not in the file: the switch computes it")
     return found
+
+
+def _size(source: Fields, key: str, at: str) -> float | None:
+    return number(source[key], f"{at} {key}", "bytes", 0, _MOST_BYTES) if key in source else None
+
+
+def _power(source: Fields, at: str) -> float | None:
+    """Return ``dynamic_th``, the power of two that alpha is."""
+    if "dynamic_th" not in source:
+        return None
+    return number(source["dynamic_th"], f"{at} dynamic_th", "a power of two", -10, 10)
+
+
+def _egress(config: ConfigDB, port: str, queue: int) -> Fields:
+    """Return what the queue itself may fill: a fixed number of bytes, or a share of its pool when that is empty."""
+    entry: Fields = {}
+    for first, last, fields in config.ranges("BUFFER_QUEUE").get(port, ()):
+        if first <= queue <= last:
+            entry = entry | fields
+    where = f"BUFFER_QUEUE|{port}|{queue} profile"
+    name = config.reference(entry.get("profile"), "BUFFER_PROFILE", where)
+    if not name:
+        return {}
+    fields = config.needed("BUFFER_PROFILE", name, where)
+    place = f"{config.name}: BUFFER_PROFILE|{label(name)}"
+    limit, power = _size(fields, "static_th", place), _power(fields, place)
+    pool = config.reference(fields.get("pool"), "BUFFER_POOL", f"BUFFER_PROFILE|{name} pool")
+    entry = config.needed("BUFFER_POOL", pool, f"BUFFER_PROFILE|{name} pool") if pool else {}
+    whole = _size(entry, "size", f"{config.name}: BUFFER_POOL|{label(pool)}")
+    if limit is None and power is not None and whole is not None:
+        # A queue may take alpha times what is free: alone it ends at alpha/(1 + alpha) of the pool.
+        limit = whole * 2.0**power / (1 + 2.0**power)
+    elif limit is not None and whole is not None:
+        limit = min(limit, whole)
+    if limit is None:
+        return {}
+    return {"queue_limit": limit + (_size(fields, "size", place) or 0.0), "queue_profile": label(name)}
+
+
+def _pausing(config: ConfigDB, port: str) -> Fields:
+    """Return the port's own switches of PFC and of its watchdog."""
+    watched = priorities_of(config, port, "pfcwd_sw_enable") if "pfcwd_sw_enable" in qos_maps(config, port) else None
+    return {
+        "asymmetric": str(config.entry("PORT", port).get("pfc_asym", "")).strip().lower() == "on",
+        "watched_priorities": None if watched is None else tuple(sorted(watched)),
+        "watchdog_unsaid": not config.is_sonic and "PFC_WD" not in config.tables,
+    }
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:
@@ -353,12 +476,10 @@ def _cabling(config: ConfigDB, port: str) -> Fields:
             lengths.append(number(text, f"{config.name}: CABLE_LENGTH|{label(table)} {label(port)}", "m", 0, 1e6))
     fields = config.entry("PORT", port)
     mtu = number(fields.get("mtu", _DEFAULT_MTU), f"{config.name}: PORT|{label(port)} mtu", "bytes", 64, 1e6)
-    devices = config.table("DEVICE_METADATA", needed=False)
-    model = config.entry("DEVICE_METADATA", "localhost").get("buffer_model") if "localhost" in devices else None
     return {
         "cable": max(lengths, default=None),
         "mtu": mtu,
-        "dynamic_buffers": model == "dynamic",
+        "dynamic_buffers": config.localhost.get("buffer_model") == "dynamic",
         "watchdog": watchdog_of(config, port),
     }
 

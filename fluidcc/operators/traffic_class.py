@@ -32,7 +32,7 @@ class TrafficClass:
     dscps : tuple of int or None
         DSCPs that are put into one of these; None without a map.
     groups : tuple of int
-        Priority groups whose buffers count them.
+        Priority groups whose buffers count them; none where the file does not know of any.
     wanted_group : int
         The one that PFC of the queue's priority watches.
     queues_of_dscp : tuple of (int, int)
@@ -51,6 +51,11 @@ class TrafficClass:
     dscp_map: str = ""
     group_map: str = ""
     lacking: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def other_queues(self) -> tuple[int, ...]:
+        """Queues that the map of DSCPs leads to."""
+        return tuple(sorted({queue for _, queue in self.queues_of_dscp}))
 
 
 def traffic_class(config: ConfigDB, port: str, queue: int, priority: int) -> TrafficClass:
@@ -71,7 +76,9 @@ def traffic_class(config: ConfigDB, port: str, queue: int, priority: int) -> Tra
     return TrafficClass(
         classes=classes,
         dscps=dscps if to_class else None,
-        groups=tuple(sorted({to_group.get(each, each) for each in _used(classes, to_class)})),
+        groups=tuple(sorted({to_group.get(each, each) for each in _used(classes, to_class)}))
+        if config.is_sonic
+        else (),
         wanted_group=maps["pfc_to_pg_map"].get(priority, priority),
         queues_of_dscp=tuple((dscp, to_queue.get(each, each)) for dscp, each in sorted(to_class.items())),
         dscp_map=names["dscp_to_tc_map"],

@@ -12,6 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.operators import checks
 from fluidcc.operators.behaviour import behaviour
+from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Change, Finding
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.last_word import last_word
@@ -69,15 +70,15 @@ def test_what_section_4_needs_is_named(missing: str) -> None:
 def test_thresholds_are_compared_in_proportion_to_speed() -> None:
     """The paper's at 40 Gb/s, 5 and 200 KB, are 12.5 and 500 KB at 100: from a quarter to four times."""
     for kmax, what in ((2_000_001.0, "not scaled"), (2e6, "scaled"), (125e3, "scaled"), (124_999.0, "lower than")):
-        found = list(checks.scaling(port(kmin=12.5e3, kmax=kmax), SAMPLE, 10e-6))
+        found = list(checks.scaling(port(kmin=12.5e3, kmax=kmax), ConfigDB(SAMPLE), 10e-6))
         assert what in found[0].what, kmax
         assert ("not" in found[0].what) == (kmax > 2e6)
-    changes = next(checks.scaling(port(), SAMPLE, 10e-6)).apply
+    changes = next(checks.scaling(port(), ConfigDB(SAMPLE), 10e-6)).apply
     assert {change.path.rpartition("/")[2]: change.value for change in changes} == {
         "green_min_threshold": "12500",
         "green_max_threshold": "500000",
     }
-    found = next(checks.scaling(port(), SAMPLE, 10e-6))
+    found = next(checks.scaling(port(), ConfigDB(SAMPLE), 10e-6))
     assert "250KB to 375KB" in found.why  # 2 and 3 times 100 Gb/s x 10 us
     assert "Kmin 400KB, Kmax 1.6MB, Pmax 20 %" in found.why  # four times Alibaba's at 25 Gb/s
 
@@ -145,6 +146,7 @@ def test_least_rates_that_overload_a_port() -> None:
 def ran(used: float | None, low: float, high: float, **more: Any) -> dict[str, Any]:
     queue = {"mean": None if used is None else (low + high) / 2, "p5": low, "p95": high}
     base = {"utilisation": used, "utilisation_se": 0.005, "queue_bytes": queue, "seeds": 8, "above_xoff": 0.0}
+    base |= {"engine": "hybrid"}
     return base | {"window_s": [0.05, 0.1]} | more
 
 
@@ -177,7 +179,7 @@ def test_packets_have_the_last_word() -> None:
 
     def said(used: float | None, high: float, drops: float = 0.0) -> list[str]:
         found = ran(used, 5e3, high, drops=drops, pfc_pauses=0.0)
-        return [each.what for each in last_word(hybrid, found, 1e3)]
+        return [each.what for each in last_word([], hybrid, found, 1e3, lambda figures: [])]
 
     agree, differ = ["packets say so too"], ["packets say otherwise"]
     for used, high, what in (
@@ -187,7 +189,7 @@ def test_packets_have_the_last_word() -> None:
         assert said(used, high) == what, (used, high)
     assert said(0.95, 100e3, drops=0.1) == ["packets are lost"]
     assert said(None, 100e3) == []
-    assert [each.severity for each in last_word(hybrid, {"reason": "no"}, 1e3)] == ["ok"]
+    assert [each.severity for each in last_word([], hybrid, {"reason": "no"}, 1e3, lambda figures: [])] == ["ok"]
 
 
 def test_a_watchdogs_times() -> None:

@@ -1,0 +1,141 @@
+"""Bounds of thresholds: what a queue may hold, and what a packet is of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fluidcc.operators.finding import Change, Finding, set_fields
+from fluidcc.operators.frames import IN_BUFFER, UNKNOWN
+from fluidcc.operators.sonic import SwitchPort
+from fluidcc.operators.yardsticks import yardsticks
+from fluidcc.units import SIZE, show
+
+PACKETS = tuple(payload + IN_BUFFER for payload in UNKNOWN)  # with headers, where the NIC's are not known
+
+
+_ABOVE = "thresholds are above what the queue may hold"
+
+
+def most(port: SwitchPort) -> float | None:
+    """Return what the port's queue may hold at most [bytes]; None if the file says nothing of it."""
+    known = [limit for limit in (port.buffer_size, port.queue_limit) if limit is not None]
+    return min(known, default=None)
+
+
+def shown(size: float, limit: float | None) -> str:
+    """Return a queue for a person; one that no buffer can hold is an error of the model, and is not repeated."""
+    return show(size, SIZE) if limit is None or size <= limit else f"beyond the buffer's {show(limit, SIZE)}"
+
+
+def least_kmin(packets: Sequence[float] = PACKETS) -> int:
+    """Return the least Kmin at which a packet may wait behind another unmarked [bytes]."""
+    return round(2 * max(packets))
+
+
+def advice(port: SwitchPort, packets: Sequence[float] = PACKETS) -> tuple[int, int] | None:
+    """Return thresholds to try: the paper's in proportion to the rate, as far as packets and the buffer allow.
+
+    The lower end is two packets at least, and the upper one at least twice that, so that no packet climbs the ramp.
+    None where the buffer holds no such ramp.
+    """
+    paper = yardsticks(port.rate)[0]
+    low = max(round(paper.kmin), least_kmin(packets))
+    high = max(round(paper.kmax), 2 * low)
+    limit = most(port)
+    if limit is not None:
+        high = min(high, int(limit))
+    return (low, high) if high >= 2 * low else None
+
+
+def thresholds(
+    port: SwitchPort, kmin: float | None = None, kmax: float | None = None, pmax: float | None = None
+) -> tuple[Change, ...]:
+    """Return changes of the fields of the port's profile that say what is marked; None stays."""
+    wanted = {"kmin": kmin, "kmax": kmax, "pmax": None if pmax is None else 100 * pmax}
+    names = port.threshold_fields or {}
+    fields = {names[name]: round(value) for name, value in wanted.items() if value is not None and name in names}
+    return set_fields("WRED_PROFILE", port.profile, **fields)
+
+
+def grain(kmin: float, kmax: float, packet_bytes: Sequence[float]) -> tuple[bool, bool]:
+    """Tell whether Kmin is below two packets, and whether one packet climbs the whole ramp.
+
+    Parameters
+    ----------
+    kmin, kmax : float
+        In bytes.
+    packet_bytes : sequence of float
+        Sizes that packets may have, with headers; the largest decides.
+    """
+    packet = max(packet_bytes)
+    return kmin < 2 * packet, 0 < kmax - kmin < packet
+
+
+def packets_and_thresholds(port: SwitchPort, packet_bytes: Sequence[float] = PACKETS) -> Iterator[Finding]:
+    """Check the thresholds against the size of a packet."""
+    if port.kmin is None or port.kmax is None or port.kmax < port.kmin:
+        return
+    low, steep = grain(port.kmin, port.kmax, packet_bytes)
+    size = f"a packet of {max(packet_bytes):g} B with its headers"
+    size += "" if len(packet_bytes) == 1 else f" (of {min(packet_bytes):g} B with a smaller MTU)"
+    tried = advice(port, packet_bytes)
+    if low:
+        wanted = least_kmin(packet_bytes)
+        fits = port.kmax > wanted
+        yield Finding(
+            "warn",
+            "Kmin is below two packets",
+            f"Kmin {show(port.kmin, SIZE)} is less than twice {size}: packets that meet by chance are marked, without "
+            "a queue that stays",
+            f"raise green_min_threshold to {wanted} or more"
+            + ("" if fits else f" and green_max_threshold to {2 * wanted} or more"),
+            thresholds(port, wanted, None if fits else 2 * wanted),
+        )
+    if steep and tried is not None:
+        yield Finding(
+            "warn",
+            "one packet climbs the ramp",
+            f"Kmax - Kmin is {show(port.kmax - port.kmin, SIZE)}, less than {size}: marking is as good as a step",
+            f"set Kmin {show(tried[0], SIZE)} and Kmax {show(tried[1], SIZE)}, and sweep around them",
+            thresholds(port, *tried),
+        )
+
+
+def room(port: SwitchPort) -> Iterator[Finding]:
+    """Check the thresholds, and where PAUSE comes, against what the queue may hold."""
+    limit, tried = most(port), advice(port)
+    if limit is None:
+        return
+    where = f"BUFFER_QUEUE's {port.queue_profile}" if limit == port.queue_limit else "the lossless buffer pool"
+    if port.kmin is not None and port.kmax is not None and limit < max(port.kmin, port.kmax):
+        why = f"{where} ends at {show(limit, SIZE)}, Kmin is {show(port.kmin, SIZE)} and Kmax {show(port.kmax, SIZE)}: "
+        if port.kmin >= limit:
+            yield Finding("bad", _ABOVE, f"{why}nothing is ever marked", *_lowered(port, tried, where))
+        else:
+            ends = round(port.kmin), int(limit)
+            yield Finding("warn", _ABOVE, f"{why}the ramp's end is never reached", *_lowered(port, ends, where))
+    pause = pause_point(port)
+    if port.lossless and pause is not None and port.queue_limit is not None and port.queue_limit < pause:
+        yield Finding(
+            "bad",
+            "the queue overflows before PFC pauses",
+            f"BUFFER_PROFILE|{port.queue_profile} ends queue {port.queue} at {show(port.queue_limit, SIZE)}; a sender "
+            f"is paused when {show(pause, SIZE)} of its packets wait: until then packets are lost",
+            f"set static_th of BUFFER_PROFILE|{port.queue_profile} to the size of its pool, as SONiC's templates do",
+        )
+
+
+def _lowered(port: SwitchPort, ends: tuple[int, int] | None, where: str) -> tuple[str, tuple[Change, ...]]:
+    """Return what to type for other thresholds, and their values."""
+    if ends is None:
+        return f"enlarge {where}: it holds no ramp of two packets", ()
+    return f"lower green_min_threshold to {ends[0]} and green_max_threshold to {ends[1]}", thresholds(port, *ends)
+
+
+def pause_point(port: SwitchPort) -> float | None:
+    """Return the bytes at which a priority group pauses that fills the buffer alone; None if not known."""
+    if port.static_th is not None:
+        return port.static_th
+    if port.beta is None or port.buffer_size is None:
+        return None
+    return port.beta / (1 + port.beta) * port.buffer_size

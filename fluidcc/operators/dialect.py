@@ -1,0 +1,53 @@
+"""Findings in the words of the system that runs on the switch: what SONiC calls one thing, others call another."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from fluidcc.operators.capacity import advice
+from fluidcc.operators.finding import SWITCH, Finding
+from fluidcc.operators.sonic import SwitchPort
+from fluidcc.operators.switches.description import Words
+
+# Names of SONiC's fields and tables within sentences.
+_FIELDS = {
+    r"green_min_threshold": "Kmin",
+    r"green_max_threshold": "Kmax",
+    r"WRED_PROFILE": "profile",
+    r"DSCP_TO_TC_MAP\|\S+(?= and)": "the map of DSCPs",
+    r"(?: in)? DSCP_TO_TC_MAP\|\S+": "",
+}
+# What to do about a kind of finding: a field of `Words`.
+_SUGGESTIONS = {
+    "PFC is off": "lossless",
+    "ECN is off": "marking",
+    "no PFC watchdog": "watchdog",
+    "the PFC watchdog only reports": "watchdog",
+    "PFC before ECN not checked": "buffers",
+}
+_UNSAID = "such a file says nothing of buffers and of the thresholds of PAUSE"
+
+
+def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
+    """Return a finding of a switch that is no SONiC, or whose file is none, with what to type there.
+
+    Values are not changed by a JSON pointer in such a file.
+    """
+    why, suggest = finding.why, finding.suggest
+    for pattern, name in _FIELDS.items():
+        why, suggest = re.sub(pattern, name, why), re.sub(pattern, name, suggest)
+    wanted = _SUGGESTIONS.get(finding.what)
+    if wanted == "buffers":
+        why = _UNSAID
+        suggest = "compare Kmin with these on the switch: {}"
+    elif wanted is not None:
+        suggest = "{}"
+    if wanted is not None:
+        kmin, kmax = advice(port) or ("KMIN", "KMAX")
+        text = getattr(words, wanted).format(
+            port=port.name, queue=port.queue, priority=port.priority, kmin=kmin, kmax=kmax, pmax=1
+        )
+        suggest = suggest.format(text)
+    kept = tuple(change for change in finding.apply if change.file != SWITCH)
+    return dataclasses.replace(finding, why=why, suggest=suggest, apply=kept)

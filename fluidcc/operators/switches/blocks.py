@@ -1,0 +1,55 @@
+"""Texts of nested commands as statements: by indentation, by braces, or each on a line of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_TOKEN = re.compile(r'/\*.*?\*/|#[^\n]*|"(?:[^"\\\n]|\\.)*"|[{};\[\]]|[^\s{};\[\]"#]+', re.DOTALL)
+_DEEPEST = 64
+
+
+def indented(text: str, comments: tuple[str, ...] = ("!", "#")) -> Iterator[tuple[str, ...]]:
+    """Yield each line with the lines that it is indented under, the outermost first."""
+    above: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        words = line.strip()
+        if not words or words.startswith(comments):
+            continue
+        depth = len(line) - len(line.lstrip())
+        while above and above[-1][0] >= depth:
+            above.pop()
+        if len(above) < _DEEPEST:
+            above.append((depth, words))
+            yield tuple(each for _, each in above)
+
+
+def braced(text: str) -> Iterator[list[str]]:
+    """Yield the statements of a text with braces as their words, those around them first."""
+    above: list[list[str]] = []
+    now: list[str] = []
+    for token in _TOKEN.findall(text):
+        if token.startswith(("/*", "#")):
+            continue
+        if token == "{":
+            above.append(now)
+            now = []
+        elif token == "}":
+            now = []
+            if above:
+                above.pop()
+        elif token == ";":
+            yield [word for words in above for word in words] + now
+            now = []
+        else:
+            now.append(token.strip('"'))
+
+
+def mapped(text: str) -> Iterator[list[str]]:
+    """Yield the leaves of nested mappings (YAML without its fine points) as words, the keys above first."""
+    # A list's dash is of the depth of what follows it.
+    plain = "\n".join(re.sub(r"^(\s*)-(\s)", r"\1 \2", line) for line in text.splitlines())
+    for lines in indented(plain, comments=("#", "---")):
+        key, colon, value = lines[-1].partition(":")
+        if colon and value.strip():
+            yield [line.partition(":")[0].strip(" '\"") for line in (*lines[:-1], key)] + [value.strip(" '\"")]

@@ -1,0 +1,226 @@
+"""Common ground of the readers: what a switch's configuration says of marking and pausing, whoever made the switch."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+_KB = {"": 1.0, "b": 1.0, "byte": 1.0, "kbyte": 1e3, "kb": 1e3, "mbyte": 1e6, "mb": 1e6}
+_SECONDS = {"us": 1e-6, "microsecond": 1e-6, "ms": 1e-3, "millisecond": 1e-3}
+_CLASSES = {"ef": 46, "default": 0} | {f"cs{n}": 8 * n for n in range(8)}  # RFC 2474, 2597, 3246
+_CLASSES |= {f"af{i}{j}": 8 * i + 2 * j for i in range(1, 5) for j in range(1, 4)}
+_MAP = "FILE"  # name of the one map of each kind that a description becomes
+_RANGE = re.compile(r"(.*?)(\d+)-(.*?)(\d+)", re.ASCII)
+_MOST_PORTS = 1024  # of a range
+
+
+class Words(NamedTuple):
+    """Names that a system has for what an audit suggests; ``{port}``, ``{queue}``, ``{priority}``... are filled in."""
+
+    system: str
+    lossless: str = ""
+    marking: str = ""
+    watchdog: str = ""
+    buffers: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """A queue's marking: from ``low`` on, with ``percent`` at ``high``.
+
+    Attributes
+    ----------
+    low, high : float
+        In bytes; as shares from 0 to 1 of what the queue may fill if ``shares``; in seconds of the port's rate if
+        ``times``.
+    percent : float
+    ecn : bool
+        Whether packets are marked rather than dropped.
+    """
+
+    low: float
+    high: float
+    percent: float
+    ecn: bool = True
+    shares: bool = False
+    times: bool = False
+
+
+@dataclasses.dataclass
+class Interface:
+    """A port.
+
+    Attributes
+    ----------
+    speed : float or None
+        In Mb/s.
+    queues : dict
+        Name of a curve by queue.
+    pauses : dict
+        Queue by PFC priority that is lossless.
+    watchdog : bool or None
+        Whether PFC is watched; None where the file does not say.
+    """
+
+    speed: float | None = None
+    mtu: int | None = None
+    up: bool = True
+    queues: dict[int, str] = dataclasses.field(default_factory=dict)
+    pauses: dict[int, int] = dataclasses.field(default_factory=dict)
+    watchdog: bool | None = None
+
+
+@dataclasses.dataclass
+class Description:
+    """A switch's marking and pausing.
+
+    Attributes
+    ----------
+    curves : dict
+    interfaces : dict
+    dscps : dict
+        Queue by DSCP; empty where the file does not say.
+    action : str
+        What a watchdog does: drop, forward or alert.
+    notes : list of str
+        Assumptions, and what was left out.
+    """
+
+    curves: dict[str, Curve] = dataclasses.field(default_factory=dict)
+    interfaces: dict[str, Interface] = dataclasses.field(default_factory=dict)
+    dscps: dict[int, int] = dataclasses.field(default_factory=dict)
+    action: str = "drop"
+    detection: str = ""
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+
+class Reader(Protocol):
+    """A module that reads one system's texts."""
+
+    WORDS: Words
+
+    def recognises(self, text: str, /) -> bool:
+        """Tell whether a text is of this system."""
+        ...
+
+    def read(self, text: str, /) -> Description:
+        """Return what it says."""
+        ...
+
+
+def tables_of(found: Description) -> dict[str, Any]:
+    """Return a description as the tables of a SONiC configuration, which the audit reads."""
+    tables: dict[str, Any] = {
+        "PORT": {name: _port(interface) for name, interface in found.interfaces.items()},
+        "WRED_PROFILE": {name: _profile(curve) for name, curve in found.curves.items()},
+        "QUEUE": {
+            f"{name}|{queue}": {"wred_profile": curve}
+            for name, interface in found.interfaces.items()
+            for queue, curve in sorted(interface.queues.items())
+        },
+        "PORT_QOS_MAP": {},
+        "NOTES": {note: {} for note in found.notes},
+    }
+    pauses = {name: interface.pauses for name, interface in found.interfaces.items()}
+    for name, lossless in pauses.items():
+        entry = {"pfc_enable": ",".join(map(str, sorted(lossless)))}
+        if any(priority != queue for priority, queue in lossless.items()):
+            entry["pfc_to_queue_map"] = name
+            tables.setdefault("MAP_PFC_PRIORITY_TO_QUEUE", {})[name] = _texts(lossless)
+        if found.dscps:
+            entry["dscp_to_tc_map"] = _MAP
+        tables["PORT_QOS_MAP"][name] = entry
+    if found.dscps:
+        tables["DSCP_TO_TC_MAP"] = {_MAP: _texts(found.dscps)}
+    watched = [name for name, interface in found.interfaces.items() if interface.watchdog]
+    if any(interface.watchdog is not None for interface in found.interfaces.values()):
+        tables["PFC_WD"] = {name: {"action": found.action, "detection_time": found.detection} for name in watched}
+    return tables
+
+
+def _texts(numbers: dict[int, int]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in numbers.items()}
+
+
+def _port(interface: Interface) -> dict[str, str]:
+    fields = {"admin_status": "up" if interface.up else "down"}
+    if interface.speed is not None:
+        fields["speed"] = f"{interface.speed:.15g}"
+    if interface.mtu is not None:
+        fields["mtu"] = str(interface.mtu)
+    return fields
+
+
+def _profile(curve: Curve) -> dict[str, str]:
+    unit = "share" if curve.shares else "time" if curve.times else "threshold"
+    return {
+        "ecn": "ecn_all" if curve.ecn else "ecn_none",
+        "wred_green_enable": "true",
+        f"green_min_{unit}": f"{curve.low:.15g}",
+        f"green_max_{unit}": f"{curve.high:.15g}",
+        "green_drop_probability": f"{curve.percent:.15g}",
+    }
+
+
+UNNAMED = "port"
+
+
+def alone(found: Description) -> None:
+    """Give a description without ports one that stands for all of them."""
+    if not found.interfaces:
+        found.interfaces[UNNAMED] = Interface()
+        found.notes.append("no ports are listed: one stands for all")
+
+
+def numbers(text: str) -> list[int]:
+    """Return the whole numbers of a list such as ``0,3-5 7``."""
+    found: list[int] = []
+    for first, last in re.findall(r"(\d{1,4})(?:\s*-\s*(\d{1,4}))?", text, re.ASCII):
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def code_points(text: str) -> list[int]:
+    """Return the DSCPs of a list of numbers, ranges and names such as ``af31``."""
+    found = numbers(re.sub(r"[A-Za-z]\w*", "", text))
+    found += [_CLASSES[word] for word in re.findall(r"[a-z]\w*", text.lower()) if word in _CLASSES]
+    return [dscp for dscp in found if dscp < 64]
+
+
+def amount(number: str, unit: str, others: dict[str, float] | None = None) -> tuple[float, bool] | None:
+    """Return a threshold in bytes, or in seconds and True; None in a unit that is neither."""
+    name = unit.lower()
+    known = _KB | (others or {})
+    for each in (name, name.removesuffix("s")):
+        if each in known:
+            return float(number) * known[each], False
+        if each in _SECONDS:
+            return float(number) * _SECONDS[each], True
+    return None
+
+
+def names(text: str) -> list[str]:
+    """Return the ports of a list such as ``swp1-3,swp5s0-1`` or ``Ethernet1/1-4``."""
+    found: list[str] = []
+    stem = ""
+    for part in filter(None, re.split(r"\s*,\s*", text.strip())):
+        if part[0].isdigit():  # Ethernet1/1,1/5: as the one before
+            part = stem + part
+        stem = re.match(r"[A-Za-z]*", part)[0]  # type: ignore[index]
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            found.append(part)
+            continue
+        before, first, again, last = match.groups()
+        if again in ("", before) and int(first) <= int(last) < int(first) + _MOST_PORTS:
+            found += [f"{before}{number}" for number in range(int(first), int(last) + 1)]
+        else:
+            found.append(part)
+    return found
+
+
+def united(parts: Iterable[str]) -> str:
+    """Join the words of a statement by single spaces."""
+    return " ".join(" ".join(parts).split())

@@ -1,0 +1,159 @@
+"""Cisco NX-OS: ``show running-config`` with class maps, policy maps and where they are applied."""
+
+from __future__ import annotations
+
+import re
+
+from fluidcc.operators.switches.blocks import indented
+from fluidcc.operators.switches.description import (
+    Curve,
+    Description,
+    Interface,
+    Words,
+    alone,
+    amount,
+    code_points,
+    names,
+    numbers,
+)
+
+WORDS = Words(
+    "Cisco NX-OS",
+    lossless="pause pfc-cos {priority} in the network-qos policy, and priority-flow-control mode on at {port}",
+    marking="random-detect minimum-threshold {kmin} bytes maximum-threshold {kmax} bytes drop-probability {pmax} "
+    "weight 0 ecn in the class of queue {queue}",
+    watchdog="priority-flow-control watch-dog-interval on, for the switch and at {port}",
+    buffers="show queuing interface {port}",
+)
+_SIGNS = re.compile(
+    r"^\s*((policy|class)-map type (queuing|network-qos) .*|class type (queuing|network-qos) .*|"
+    r"pause (no-drop )?pfc-cos \d.*|priority-flow-control mode .*|system qos)\s*$",
+    re.MULTILINE,
+)
+_MARKS = re.compile(
+    r"(?:congestion-control )?random-detect minimum-threshold (\d+)\s*([a-z]*) maximum-threshold (\d+)\s*([a-z]*)(.*)",
+    re.ASCII,
+)
+_TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: match-\w+)? (\S+)")
+_CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
+_APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
+_OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is of NX-OS."""
+    return _SIGNS.search(text) is not None
+
+
+class _Policies:
+    """Class maps and policy maps by name."""
+
+    def __init__(self) -> None:
+        self.matches: dict[str, list[int]] = {}  # DSCPs of a class of type qos
+        self.groups: dict[str, int] = {}  # of a class of the other types
+        self.sets: dict[str, dict[str, int]] = {}  # qos-group by class, of policies of type qos
+        self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
+        self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
+
+    def queue(self, name: str) -> int | None:
+        """Return the queue of a class of type queuing or network-qos."""
+        if name in self.groups:
+            return self.groups[name]
+        match = _OWN_QUEUE.fullmatch(name)
+        return None if match is None else 0 if match[1] == "-default" else int(match[1])
+
+
+def read(text: str) -> Description:
+    """Return the marking and pausing of each interface, from the policies of the system and its own."""
+    found, known = Description(), _Policies()
+    system: dict[str, str] = {}
+    own: dict[str, dict[str, str]] = {}
+    on, watched = set[str](), False
+    for lines in indented(_joined(text)):
+        head, last = lines[0], lines[-1]
+        if match := _TYPED.fullmatch(head):
+            _take_policy(found, known, match, lines)
+        elif head == "system qos" and (match := _APPLIED.fullmatch(last)):
+            system[match[1]] = match[2]
+        elif len(lines) == 1 and last.startswith("priority-flow-control watch-dog-interval on"):
+            watched = True
+        elif match := re.fullmatch(r"interface (Ethernet.+)", head, re.IGNORECASE):
+            for name in names(match[1]):
+                port = found.interfaces.setdefault(name, Interface())
+                if match := _APPLIED.fullmatch(last):
+                    own.setdefault(name, {})[match[1]] = match[2]
+                elif re.fullmatch(r"priority-flow-control mode (on|auto).*", last):
+                    on.add(name)
+                _take_line(port, last)
+    if not found.interfaces:
+        alone(found)
+        on |= {*found.interfaces}
+    last_of = {"queuing": known.curves, "network-qos": known.pauses, "qos": known.sets}
+    system = {kind: next(reversed(each), "") for kind, each in last_of.items() if len(each) == 1} | system
+    for name, port in found.interfaces.items():
+        policies = system | own.get(name, {})
+        port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
+        if name in on:
+            port.pauses = dict(known.pauses.get(policies.get("network-qos", ""), {}))
+        port.watchdog = watched if port.watchdog is None else port.watchdog and watched
+        for each, group in known.sets.get(policies.get("qos", ""), {}).items():
+            found.dscps |= dict.fromkeys(known.matches.get(each, ()), group)
+    return found
+
+
+def _joined(text: str) -> str:
+    """Return the text with lines that end in a backslash joined to the next."""
+    return re.sub(r"\\\s*\n\s*", "", text)
+
+
+def _take_policy(found: Description, known: _Policies, head: re.Match[str], lines: tuple[str, ...]) -> None:
+    kind, of, name = head.groups()
+    last = lines[-1]
+    if kind == "class-map":
+        if match := re.fullmatch(r"match (?:ip )?dscp (.+)", last):
+            known.matches.setdefault(name, []).extend(code_points(match[1]))
+        elif match := re.fullmatch(r"match qos-group (\d)", last, re.ASCII):
+            known.groups[name] = int(match[1])
+        return
+    within = next((match[1] for match in map(_CLASS.fullmatch, reversed(lines)) if match), "")
+    queue = known.queue(within)
+    if of == "qos" and (match := re.fullmatch(r"set qos-group (\d)", last, re.ASCII)):
+        known.sets.setdefault(name, {})[within] = int(match[1])
+    elif of == "network-qos" and last.startswith("pause") and queue is not None:
+        for priority in numbers(last.partition("pfc-cos")[2]) or [queue]:
+            known.pauses.setdefault(name, {})[priority] = queue
+    elif of == "queuing" and last.startswith(("random-detect", "congestion-control random-detect")):
+        _take_curve(found, known, name, queue, last)
+
+
+def _take_curve(found: Description, known: _Policies, name: str, queue: int | None, line: str) -> None:
+    """Take a line of random-detect; one that only says ``ecn`` is about the thresholds before it."""
+    curves = known.curves.setdefault(name, {})
+    if line == "random-detect ecn" and queue in curves:
+        before = found.curves[curves[queue]]
+        found.curves[curves[queue]] = Curve(before.low, before.high, before.percent, times=before.times)
+        return
+    match = _MARKS.fullmatch(line)
+    low, high = (amount(match[i], match[i + 1] or "packets") for i in (1, 3)) if match else (None, None)
+    if match is None or queue is None or low is None or high is None or low[1] != high[1]:
+        found.notes.append(f"{name}: no thresholds in bytes: {line[:80]}")
+        return
+    percent = re.search(r"drop-probability (\d+)", match[5], re.ASCII)
+    if percent is None:
+        found.notes.append(f"{name}: no drop-probability: taken as 100 %")
+    curve = f"{name}-{queue}"
+    ecn = "ecn" in match[5].split()
+    found.curves[curve] = Curve(low[0], high[0], float(percent[1] if percent else 100), ecn=ecn, times=low[1])
+    curves[queue] = curve
+
+
+def _take_line(port: Interface, line: str) -> None:
+    """Take a command of an interface."""
+    if match := re.fullmatch(r"mtu (\d{2,6})", line, re.ASCII):
+        port.mtu = int(match[1])
+    elif match := re.fullmatch(r"speed (\d{3,7})", line, re.ASCII):
+        port.speed = float(match[1])
+    elif line == "shutdown":
+        port.up = False
+    elif line.startswith("priority-flow-control watch-dog-interval"):
+        port.watchdog = line.split()[-1] == "on"

@@ -1,0 +1,100 @@
+"""SONiC's ``show ecn``, ``show pfc priority`` and ``show interfaces status``: one file may hold several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fluidcc.errors import InputError
+from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, numbers
+
+WORDS = Words(
+    "SONiC",
+    lossless="config interface pfc priority {port} {priority} on",
+    marking="ecnconfig -p PROFILE -gmin {kmin} -gmax {kmax} -gdrop {pmax}, with the profile at queue {queue}",
+    watchdog="config pfcwd start --action drop {port} 200 --restoration-time 200",
+    buffers="show buffer information, or hand over the whole config_db.json",
+)
+_PROFILE = re.compile(r"\s*Profile:\s*(\S+)\s*")
+_PRIORITIES = re.compile(r"\s*Interface\s+Lossless priorities\s*", re.IGNORECASE)
+_STATUS = re.compile(r"\s*Interface\s+Lanes\s+Speed\b.*", re.IGNORECASE)
+_SPEED = re.compile(r"(\d+(?:\.\d+)?)([MG])", re.ASCII)
+_USUAL = 3  # of SONiC's own templates, where nothing says which queue has the profile
+
+
+def recognises(text: str) -> bool:
+    """Tell whether a text is of these commands."""
+    return any(_PROFILE.fullmatch(line) or _PRIORITIES.fullmatch(line) for line in text.splitlines())
+
+
+def read(text: str) -> Description:
+    """Return the profiles, and for each port that is listed its lossless priorities.
+
+    The commands do not say which queue has which profile: the lossless ones are taken to have the first that marks.
+
+    Raises
+    ------
+    InputError
+        If there is no profile.
+    """
+    found, profiles = Description(), _profiles(text)
+    if not profiles:
+        raise InputError("show pfc alone says nothing of marking; put what show ecn prints into the same file")
+    for name, fields in profiles.items():
+        if "green_min_threshold" in fields and "green_max_threshold" in fields:
+            low, high, percent = (
+                float(fields.get(f"green_{key}", "100"))
+                for key in ("min_threshold", "max_threshold", "drop_probability")
+            )
+            mode = fields.get("ecn", "ecn_none")
+            found.curves[name] = Curve(low, high, percent, ecn="all" in mode or "green" in mode)
+    for name, priorities in _table(text, _PRIORITIES):
+        found.interfaces[name] = Interface(pauses={each: each for each in numbers(priorities) if each < 8})
+    listed = bool(found.interfaces)
+    for name, rest in _table(text, _STATUS):
+        port = found.interfaces.get(name) or (Interface() if not listed else None)
+        speed, states = _SPEED.search(rest), re.findall(r"\b(?:up|down)\b", rest)
+        if port is not None and speed:
+            found.interfaces[name] = port
+            port.speed = float(speed[1]) * (1000 if speed[2] == "G" else 1)
+            port.up = states[1:2] != ["down"]  # the operational state goes before the administrative one
+    marking = next((name for name, curve in found.curves.items() if curve.ecn), next(iter(found.curves), None))
+    if not listed:
+        alone(found)
+        for port in found.interfaces.values():
+            port.pauses = {_USUAL: _USUAL}
+        found.notes.append(f"PFC is taken to be on for priority {_USUAL}: add the output of show pfc priority")
+    if marking is not None:
+        for port in found.interfaces.values():
+            port.queues = dict.fromkeys(sorted(port.pauses.values()), marking)
+        found.notes.append(
+            f"show ecn does not say which queues have which profile: the lossless ones are taken to have {marking}"
+        )
+    return found
+
+
+def _profiles(text: str) -> dict[str, dict[str, str]]:
+    """Return the fields of each profile."""
+    found: dict[str, dict[str, str]] = {}
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        if match := _PROFILE.fullmatch(line):
+            fields = found.setdefault(match[1], {})
+        elif re.fullmatch(r"\s*[a-z_]+\s+(\d+(\.\d+)?|true|false|ecn_\w+)\s*", line, re.ASCII):
+            name, value = line.split()
+            fields[name] = value
+    return found
+
+
+def _table(text: str, header: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+    """Yield port and the rest of each row below a header."""
+    within = False
+    for line in text.splitlines():
+        if header.fullmatch(line):
+            within = True
+        elif within and line.startswith("-"):
+            continue
+        elif within and (match := re.fullmatch(r"\s*(Ethernet\S*)\s+(.*?)\s*", line)):
+            yield match[1], match[2]
+        elif within and line.strip():
+            within = False

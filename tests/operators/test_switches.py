@@ -1,0 +1,205 @@
+"""Configurations of switches that are no config_db.json: each form gives the same few numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidcc.cli.app import run
+from fluidcc.cli.request import is_switch
+from fluidcc.errors import InputError
+from fluidcc.operators import read_nic, read_sonic
+from fluidcc.operators.config_db import Assumed
+from fluidcc.operators.ports import read_ports
+from fluidcc.operators.switches import READERS, reader_of
+from fluidcc.operators.switches.description import code_points, names, numbers
+from fluidcc.units import Rate
+from tests.operators.test_fuzz import attempt
+
+DATA = Path(__file__).parents[1] / "data" / "switches"
+SAMPLES = Path(__file__).parents[2] / "examples" / "leaf-100g"
+FILES = sorted(path for path in DATA.iterdir() if path.suffix != ".md")
+
+# Of each port: queue, priority, lossless, Kmin, Kmax, Pmax, Gb/s.
+EXPECTED = {
+    "eos.txt": {
+        "Ethernet1/1": (3, 3, True, 500e3, 1500e3, 0.2, 400),
+        "Ethernet3/1": (4, 4, True, 2000 * 208, 10000 * 208, 0.05, 400),
+    },
+    "nxos.txt": {
+        "Ethernet1/1": (3, 3, True, 150e3, 3000e3, 0.07, 400),
+        "Ethernet1/2": (3, 3, False, 150e3, 3000e3, 0.07, 400),  # without priority-flow-control mode
+    },
+    "nvue_set.txt": dict.fromkeys(("swp1", "swp2"), (5, 3, True, 150e3, 300e3, 1.0, 200)),
+    "nvue.yaml": dict.fromkeys(("swp1", "swp2"), (3, 3, True, 150e3, 300e3, 0.2, 200)),
+    "nvue.json": {"swp1": (3, 3, True, 200e3, 800e3, 0.1, 400)},
+    "nvue_show.txt": {"port": (3, 3, True, 146.48 * 1024, 1.43 * 1024**2, 0.3, 100)},
+    "sonic_show.txt": {
+        "Ethernet0": (3, 3, True, 400e3, 1600e3, 0.1, 400),
+        "Ethernet4": (3, 3, True, 400e3, 1600e3, 0.1, 400),
+    },
+    "junos.conf": dict.fromkeys(("et-0/0/0", "et-0/0/1"), (4, 3, True, 2e6, 6e6, 0.9, 400)),
+    "junos_set.txt": {"et-0/0/0": (4, 3, True, 2e6, 6e6, 0.9, 400)},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_each_form_gives_marking_pausing_and_speed(name: str) -> None:
+    """Junos's shares are of 10 MB here."""
+    groups, _ = read_ports(DATA / name, "all", Assumed(Rate(100e9 / 8), 10e6))
+    found = {}
+    for group in groups:
+        port = group.switch
+        read = (port.queue, port.priority, port.lossless, port.kmin, port.kmax, port.pmax, port.rate * 8 / 1e9)
+        for each in group.names:
+            found.setdefault(each, read)
+        assert port.ecn
+        assert port.system != "SONiC" or name == "sonic_show.txt"
+    assert found == {port: pytest.approx(numbers) for port, numbers in EXPECTED[name].items()}
+
+
+def test_every_file_has_its_numbers() -> None:
+    assert {path.name for path in FILES} == EXPECTED.keys()
+    assert {reader.__name__ for reader in map(reader_of, map(Path.read_text, FILES)) if reader} == {  # type: ignore[attr-defined]
+        reader.__name__
+        for reader in READERS  # type: ignore[attr-defined]
+    }
+
+
+def test_dscps_of_each_form() -> None:
+    """EOS maps 24 to 31 to class 3 untold; NX-OS and Junos only what they say; NVUE's priority 3 is in queue 5."""
+    wanted = {"eos.txt": tuple(range(24, 32)), "nxos.txt": (24, 26), "nvue_set.txt": (24, 26), "junos.conf": (24, 26)}
+    for name, dscps in wanted.items():
+        traffic = read_sonic(DATA / name).traffic
+        assert traffic is not None
+        assert traffic.dscps == dscps, name
+        assert not traffic.groups  # priority 3 may be in queue 5: nothing says that they are counted elsewhere
+
+
+def test_a_watchdog_is_on_off_or_not_told() -> None:
+    wanted = {"eos.txt": "drop", "nxos.txt": "drop", "junos.conf": "drop", "junos_set.txt": None, "nvue.yaml": None}
+    for name, action in wanted.items():
+        port = read_sonic(DATA / name)
+        assert not port.watchdog_unsaid
+        assert (port.watchdog and port.watchdog.action) == action, name
+        assert port.watchdog is None or port.watchdog.faults == ()
+    assert read_sonic(DATA / "eos.txt", "Ethernet3/1").watchdog is None  # switched off at the interface
+    assert read_sonic(DATA / "sonic_show.txt").watchdog_unsaid
+
+
+def test_shares_of_an_unknown_buffer_are_no_bytes() -> None:
+    port = read_sonic(DATA / "junos.conf")
+    assert (port.shares, port.red, port.profile, port.ecn) == ((0.2, 0.6), None, "s1", True)
+
+
+def test_ports_that_are_down_are_left_out() -> None:
+    assert [group.names for group in read_ports(DATA / "eos.txt")[0]] == [("Ethernet1/1",), ("Ethernet3/1",)]
+    assert read_sonic(DATA / "eos.txt").ports == 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "wanted"),
+    [
+        ("500 kbytes", "1500 kbytes", (500e3, 1500e3, 1.0)),
+        ("9 bytes", "2 mbytes max-mark-probability 7", (9, 2e6, 0.07)),
+        ("1 milliseconds", "2 milliseconds", (12.5e6, 25e6, 1.0)),
+    ],
+)
+def test_units_of_eos(low: str, high: str, wanted: tuple[float, ...], tmp_path: Path) -> None:
+    """Times are bytes at the port's rate, 100 Gb/s where none is given; a profile that no port has stands for all."""
+    path = tmp_path / "eos.txt"
+    text = f"random-detect ecn minimum-threshold {low} maximum-threshold {high}"
+    pauses = "priority-flow-control on\n   priority-flow-control priority 3 no-drop"
+    path.write_text(f"qos profile R\n   {pauses}\n   tx-queue 3\n      {text}\n")
+    port = read_sonic(path)
+    assert (port.kmin, port.kmax, port.pmax) == pytest.approx(wanted)
+    assert port.assumed_rate
+    assert port.lossless
+
+
+def test_roce_of_cumulus_by_one_command(tmp_path: Path) -> None:
+    path = tmp_path / "nvue.txt"
+    path.write_text("nv set qos roce\nnv set interface swp1-4 link speed 100G\n")
+    port = read_sonic(path)
+    assert (port.kmin, port.kmax, port.pmax, port.priority, port.lossless) == (150e3, 1500e3, 1.0, 3, True)
+    assert any("Cumulus" in note for note in port.notes)
+    path.write_text("nv set qos roce mode lossy\nnv set interface swp1 link speed 100G\n")
+    assert not read_sonic(path).lossless
+
+
+def test_nxos_marks_only_with_ecn_and_in_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "nxos.txt"
+    text = (DATA / "nxos.txt").read_text()
+    path.write_text(text.replace("weight 0 ecn", "weight 0"))
+    assert not read_sonic(path).ecn
+    path.write_text(text.replace("150 kbytes", "150 packets").replace("3000 kbytes", "3000 packets"))
+    port = read_sonic(path)
+    assert port.red is None
+    assert any("no thresholds in bytes" in note for note in port.notes)
+
+
+def test_lists_of_ports_numbers_and_code_points() -> None:
+    assert names("swp1-3,swp5s0-1") == ["swp1", "swp2", "swp3", "swp5s0", "swp5s1"]
+    assert names("Ethernet1/1-2,1/5") == ["Ethernet1/1", "Ethernet1/2", "Ethernet1/5"]
+    assert names("et-0/0/1") == ["et-0/0/1"]
+    assert numbers("0,3-5 7") == [0, 3, 4, 5, 7]
+    assert sorted(code_points("24,26 af31 cs6 ef")) == [24, 26, 26, 46, 48]
+
+
+def test_a_nics_settings_are_no_switchs() -> None:
+    assert reader_of((SAMPLES / "nic.txt").read_text()) is None
+    assert reader_of((SAMPLES / "config_db.json").read_text()) is None
+    with pytest.raises(InputError):
+        read_nic(DATA / "eos.txt")
+
+
+def test_pausing_alone_says_nothing_of_marking(tmp_path: Path) -> None:
+    path = tmp_path / "show.txt"
+    path.write_text("Interface    Lossless priorities\n-----------  ----\nEthernet0    3,4\n")
+    with pytest.raises(InputError, match=r"show\.txt: .*show ecn"):
+        read_sonic(path)
+
+
+def test_a_text_that_is_nobodys_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "switch.txt"
+    path.write_text("hostname leaf\n")
+    with pytest.raises(InputError, match=r"not JSON .* EOS, NX-OS, NVUE or Junos"):
+        read_sonic(path)
+
+
+JUNK = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(["9" * 400, "{", "}", "[", "3-9", "\n", "  ", "-1", "1.5", ";", "0-99999"]),
+)
+EDITS = st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 2), JUNK), min_size=1, max_size=4)
+
+
+@settings(max_examples=300)
+@given(file=st.sampled_from(FILES), edits=EDITS)
+def test_mutated_texts_are_read_or_refused_in_a_line(
+    file: Path, edits: list[tuple[int, int, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    words = file.read_text().split(" ")
+    for place, length, patch in edits:
+        at = place % (len(words) + 1)
+        words[at : at + length] = [patch]
+    path = tmp_path_factory.getbasetemp() / "mutated.txt"
+    path.write_text(" ".join(words), encoding="utf-8", errors="replace")
+    port = attempt(read_sonic, path)
+    assert port is None or (port.rate > 0 and all(note.isprintable() for note in port.notes))
+
+
+def test_the_command_line_tells_switches_from_nics(capsys: pytest.CaptureFixture[str]) -> None:
+    """Named as they are, by --switch, or by --sonic as scripts have it; Junos's shares leave nothing to simulate."""
+    assert all(is_switch(str(path)) for path in FILES)
+    assert not is_switch(str(SAMPLES / "nic.txt"))
+    said = set()
+    for option in ([], ["--switch"], ["--sonic"]):
+        assert run(["audit", *option, str(DATA / "junos.conf"), "--packets", "0", "--json"]) == 0
+        said.add(capsys.readouterr().out)
+    assert len(said) == 1
+    assert json.loads(said.pop())["settings"]["system"] == "Junos"
