@@ -35,7 +35,7 @@ _SUFFIXES: dict[str, dict[str, float]] = {
 _EXAMPLE = {RATE: "40Gbps", SIZE: "200KB", TIME: "50us", RATIO: "1%, 0.01 or 1/256", COUNT: "5"}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})(?:\s*/\s*({_NUMBER}))?\s*([A-Za-zµμ%/]*)\s*", re.ASCII)
-_LEAST_RATE = 1e6  # a plain number below it is no rate that anybody means, in bits/s or in bytes/s
+LEAST_RATE = 1e6  # a plain number below it is no rate that anybody means, in bits/s or in bytes/s
 _LONGEST = 64  # characters; keeps a hostile string from costing more than its error message
 
 
@@ -171,7 +171,7 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
 
 def _bare_rate(value: float, shown: str, name: str) -> InputError:
     """What to say of a rate without a unit: both that it may be; small numbers are neither."""
-    if abs(value) < _LEAST_RATE or not math.isfinite(value):
+    if abs(value) < LEAST_RATE or not math.isfinite(value):
         return InputError(f"{name}: {shown} has no unit (bits or bytes?); write for example {_EXAMPLE[RATE]} or 5GB/s")
     bits, both, exact = show(value * _BIT, RATE, 12), show(value, RATE, 12), f"{value:.12g}".replace("e+", "e")
     return InputError(f"{name}: {shown} has no unit; write {bits}, or {both} if bytes/s were meant ({exact}B/s)")
