@@ -106,8 +106,7 @@ def read_config(
     """Read a ``config.txt``, and the topology and flows that it names.
 
     These are looked for from the current folder, from the file's own, and from those above it: the simulator itself
-    is called from above ``mix/``. Read are HPCC's own keys, and those of ConWeave's, SimAI's, astra-sim's and PowerTCP's
-    simulators.
+    is called from above ``mix/``. Keys of ConWeave's, SimAI's, astra-sim's and PowerTCP's simulators are read too.
 
     Parameters
     ----------
@@ -229,13 +228,11 @@ def _stop(reader: _Reader) -> float:
 
 def _too_many_pairs(reader: _Reader) -> list[str]:
     """Name maps with more pairs than they say."""
-    pairs = {
-        key: (reader.values_[key].split()[:1], len(reader.values_[key].split()) // 2) for key in _MAPS if key in reader
-    }
+    words = {key: reader.values_[key].split() for key in _MAPS if reader.values_.get(key)}
     return [
-        f"line {reader.at[key]}: {key} says {said[0]} pairs: {there - int(said[0])} more are left out"
-        for key, (said, there) in pairs.items()
-        if said and said[0].isdecimal() and there > int(said[0])
+        f"line {reader.at[key]}: {key} says {said} pairs, and {len(pairs) // 2 - int(said)} more are left out"
+        for key, (said, *pairs) in words.items()
+        if said.isdecimal() and len(pairs) > 2 * int(said)
     ]
 
 
@@ -409,7 +406,7 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
         bits = round(float(quantity(rate, RATE, "rate")) * 8)
         for key, known in maps.items():
             if bits not in known:
-                raise reader.wrong(key, f"has no threshold for links of {bits / 1e9:g} Gb/s; add one")
+                raise reader.wrong(key, f"has no threshold for links of {bits / 1e9:g} Gb/s; add one, and count it")
         kmin, kmax, pmax = (maps[key][bits] for key in _MAPS)
         return RED(kmin * 1e3, kmax * 1e3, pmax, mark_on="departure")
 
@@ -438,17 +435,16 @@ def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict
         raise reader.wrong("LINK_DOWN", f"{reader['LINK_DOWN'][:30]!r} is no time [us] and two nodes; write 0 0 0")
     if float(down[0]) > 0:
         a, b = int(float(down[1])), int(float(down[2]))
-        names = [
-            name for name in link_names(topology.cables) if name[0].partition("#")[0] in (f"{a}->{b}", f"{b}->{a}")
-        ]
+        ends = f"{a}->{b}", f"{b}->{a}"
+        names = [name for name in link_names(topology.cables) if name[0].partition("#")[0] in ends]
         if not names:
             raise reader.wrong("LINK_DOWN", f"no cable is between {a} and {b}; name two nodes that have one")
         at = 2.0 + float(down[0]) * 1e-6 - flows.begins  # counted from 2 s of that simulator's time
         if at < 0:
             raise reader.wrong("LINK_DOWN", "is before the first flow starts; write a later one")
-        first = f"{a}->{b}" if a in set(topology.switches) else f"{b}->{a}"
+        first = ends[0] if a in set(topology.switches) else ends[1]
         # Of several cables the last is that simulator's only one.
-        network["failures"] = (Failure(next(name for name in names[-1] if name.startswith(first)), at),)
+        network["failures"] = (Failure(next(name for name in names[-1] if name.partition("#")[0] == first), at),)
     if len(set(flows.priority.tolist())) > 1:
         words.append("all flows are in one class, whatever their priority group")
     return network, words

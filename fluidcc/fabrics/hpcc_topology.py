@@ -74,8 +74,8 @@ def read_topology(path: str | os.PathLike[str]) -> Topology:
         before = first.setdefault(frozenset(found[-1].ends), lines.at)
         if before != lines.at:
             said.append(
-                f"{lines.name}, lines {before} and {lines.at}: nodes {words[0]} and {words[1]} have several cables, and flows take "
-                "one of them each; HPCC's simulator sends all over the last"
+                f"{lines.name}, lines {before} and {lines.at}: nodes {words[0]} and {words[1]} have several cables, "
+                "and each flow takes one of them; HPCC's simulator sends all over the last"
             )
     if len(found) < head.cables:
         raise InputError(f"{lines.name}, line {at}: says {head.cables} cables, and the file has {len(found)}")
@@ -113,8 +113,9 @@ def _switches(lines: Lines, head: _Head) -> tuple[int, ...]:
     wanted = head.nvswitches + head.switches
     words: list[str] = []
     while len(words) < wanted:
-        row = lines.next("its switches")
+        at, row = lines.at, lines.next("its switches")
         if _looks_like_a_cable(row):
+            lines.at = at
             break
         words += row
     found = tuple(lines.number(word, int, 0, "a node") for word in words)
@@ -165,8 +166,8 @@ def _without_nvswitches(
     outside = [cable for cable in cables if not inside.intersection(cable.ends)]
     if {end for cable in outside for end in cable.ends} >= set(hosts):
         said.append(
-            f"{name}: {len(inside)} NVSwitches and their {len(cables) - len(outside)} cables are left out: flows inside "
-            f"a server of {head.server} GPUs cross the fabric"
+            f"{name}: {len(inside)} NVSwitches and their {len(cables) - len(outside)} cables are left out: flows "
+            f"inside a server of {head.server} GPUs cross the fabric"
         )
         return switches, outside
     return (*sorted(inside), *switches), cables

@@ -58,10 +58,10 @@ def is_htsim_topology(words: list[str]) -> bool:
 def read_htsim_topology(path: str | os.PathLike[str]) -> Topology:
     """Read an htsim topology, such as ``leaf_spine_tiny.topo``.
 
-    Lines ``Nodes``, ``Tiers`` (2 or 3) and ``Podsize``; then ``Tier 0`` (ToRs), ``Tier 1`` and ``Tier 2``, each followed
-    by ``Downlink_speed_Gbps``, ``Downlink_Latency_ns``, ``Radix_Down``, ``Radix_Up``, ``Oversubscribed``, ``Bundle`` and
-    ``Switch_Latency_ns``. How many switches there are follows from these, as in htsim. Half of a switch's latency is on
-    each of its cables.
+    Lines ``Nodes``, ``Tiers`` (2 or 3) and ``Podsize``; then ``Tier 0`` (ToRs), ``Tier 1`` and ``Tier 2``, each
+    followed by ``Downlink_speed_Gbps``, ``Downlink_Latency_ns``, ``Radix_Down``, ``Radix_Up``, ``Oversubscribed``,
+    ``Bundle`` and ``Switch_Latency_ns``. How many switches there are follows from these, as in htsim. Half of a
+    switch's latency is on each of its cables.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def read_htsim_topology(path: str | os.PathLike[str]) -> Topology:
     ups = aggs * file.of(1, "bundle") * (pods if two else 1)
     if ups != file.of(0, "radix_up"):
         said.append(
-            f"{file.name}: ToRs have {ups} cables up, as follows from speeds, Oversubscribed and Radix_Down, and not Radix_Up "
-            f"{file.of(0, 'radix_up')}"
+            f"{file.name}: ToRs have {ups} cables up, as follows from speeds, Oversubscribed and Radix_Down, and not "
+            f"Radix_Up {file.of(0, 'radix_up')}"
         )
     cables = [_cable(file, 0, host, first_tor + host // file.of(0, "radix_down")) for host in range(nodes)]
     for tor in range(pods * tors):
@@ -110,13 +110,11 @@ def read_htsim_topology(path: str | os.PathLike[str]) -> Topology:
             up * speed[1], speed[2] * file.of(1, "oversubscribed"), "what Aggs send over the speed above"
         )
         cores = file.divided(above, file.of(_TOP, "radix_down"), "cables above the Aggs over Radix_Down of tier 2")
-        each = file.divided(file.of(1, "radix_up"), bundle, "Radix_Up of tier 1 over Bundle of tier 2")
-        if aggs * each != cores:
-            raise file.wrong(
-                f"{aggs} Aggs of a pod lead to {aggs * each} Cores, and there are {cores}; change Radix_Up"
-            )
+        fan = file.divided(file.of(1, "radix_up"), bundle, "Radix_Up of tier 1 over Bundle of tier 2")
+        if aggs * fan != cores:
+            raise file.wrong(f"{aggs} Aggs of a pod lead to {aggs * fan} Cores, and there are {cores}; change Radix_Up")
         for agg in range(pods * aggs):
-            cores_above = [agg % aggs + aggs * k for k in range(each)]
+            cores_above = [agg % aggs + aggs * k for k in range(fan)]
             cables += [_cable(file, 2, first_agg + agg, first_core + c) for c in cores_above for _ in range(bundle)]
     return Topology(tuple(range(nodes)), tuple(range(nodes, first_core + cores)), tuple(cables), words=tuple(said))
 
@@ -161,10 +159,11 @@ def _complete(name: str, head: dict[str, int], tiers: dict[int, dict[str, int]])
         raise InputError(f"{name}: has no {missing.capitalize()}; give {_EXPECTED}")
     if head["tiers"] not in (2, 3) or head["nodes"] > LARGEST_NODE:
         raise InputError(f"{name}: has {head['tiers']} tiers and {head['nodes']:,} nodes; htsim has 2 or 3 tiers")
+    absent = next((k for k in range(head["tiers"]) if k not in tiers), None)
+    if absent is not None:
+        raise InputError(f"{name}: has no Tier {absent}; write its lines")
     found = []
     for k in range(head["tiers"]):
-        if k not in tiers:
-            raise InputError(f"{name}: has no Tier {k}; write its lines")
         wanted = [key for key, default in _TIER.items() if default is None]
         wanted += ["radix_up"] if k < head["tiers"] - 1 else []
         lacking = next((key for key in wanted if key not in tiers[k]), None)
