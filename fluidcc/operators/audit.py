@@ -182,6 +182,7 @@ class Audit(Comparable):
             "mapping": [dataclasses.asdict(row) for row in self.mapping],
             "notes": list(port.notes),
             "ignored": [*port.ignored, *(self.nic.ignored if self.nic else ())],
+            "assumed": self.nic.assumed if self.nic else "",
         }
         return {
             "settings": settings,
@@ -280,7 +281,9 @@ def audit(
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta)
-            ran = runs[same] = runs.get(same) or _worst([_run(switch, scheme, flows, trip, packets, size) for size in sizes])
+            ran = runs[same] = runs.get(same) or _worst(
+                [_run(switch, scheme, flows, trip, packets, size) for size in sizes]
+            )
             findings += checks.fixed_point(switch, switch.red, ran.equilibrium, ran.scenario, flows, ran.reach.words)
             findings += behaviour.behaviour(ran.behaviour, flows, switch.red)
             if ran.behaviour["packets"] is not None:

@@ -21,7 +21,10 @@ HEADERS = {"Ethernet": 14, "IPv4": 20, "UDP": 8, "BTH": 12, "ICRC": 4, "FCS": 4}
 BETWEEN = {"preamble": 8, "gap": 12}  # on the wire alone
 IN_BUFFER, ON_WIRE_ALONE = sum(HEADERS.values()), sum(BETWEEN.values())  # 62 and 20 bytes
 MTUS = (256, 512, 1024, 2048, 4096)  # of InfiniBand's packets (IBTA, vol. 1)
-UNKNOWN = (1024.0, 4096.0)  # payloads to try where the NIC's is not known: what it is with an Ethernet MTU of 1500, 9000
+UNKNOWN = (
+    1024.0,
+    4096.0,
+)  # payloads to try where the NIC's is not known: what it is with an Ethernet MTU of 1500, 9000
 _LARGEST_HEADERS = 96  # bytes that Linux takes off an Ethernet MTU for those of RoCE (iboe_get_mtu)
 _LEAST, _MOST = 64.0, 65536.0
 
