@@ -138,11 +138,12 @@ def command(
     if config is None:
         for line in found.words:
             output.tell(line)
+    if not json:  # before anything is written that a full disk may not take
+        _print(found)
     files = [] if out is None else found.write(out, edges)
     if json:
         output.print_json({**found.as_dict(edges), "files": [str(path) for path in files]})
     else:
-        _print(found)
         for path in files:
             output.tell(f"wrote {path}")
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 _NAMES: dict[str, set[str]] = {
     "Broadcom": {
         "cc_mode", "ecn_enable", "ecn_marking", "inact_th", "init_cr", "init_tr", "init_cp", "nph_per_state",
-        "time_pph", "pkts_pph", "tcp_cp", "roce_dscp", "roce_prio", "min_time_bet_cnp", "cnp_ecn", "disable_prio_vlan_tx",
+        "time_pph", "pkts_pph", "tcp_cp", "roce_dscp", "roce_prio", "min_time_bet_cnp", "cnp_ecn",
+        "disable_prio_vlan_tx",
         "tr_update_mode", "fr_num_rtts", "ai_rate_incr", "red_rel_rtts_th", "cr_min_th", "bw_avg_weight",
         "act_cr_factor", "rtt_jitter_en", "cr_prob_fac", "tr_prob_fac", "cnp_ratio_th",
     },  # bnxt_re/configfs.c

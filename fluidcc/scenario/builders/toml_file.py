@@ -60,7 +60,8 @@ def to_toml(scenario: Scenario) -> str:
         "scheme": [{"name": scheme.name, **_values(scheme)} for scheme in schemes],
         "flow": flows,
     }
-    return tomli_w.dumps({key: value for key, value in document.items() if value != []})
+    # A sweep's values are NumPy's, which compare with an empty list as an empty array.
+    return tomli_w.dumps({key: value for key, value in document.items() if not isinstance(value, list) or value})
 
 
 def _names(part: Link | Flow) -> dict[str, str]:
