@@ -408,6 +408,8 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
             if bits not in known:
                 raise reader.wrong(key, f"has no threshold for links of {bits / 1e9:g} Gb/s; add one, and count it")
         kmin, kmax, pmax = (maps[key][bits] for key in _MAPS)
+        if kmin > kmax:
+            raise reader.wrong("KMIN_MAP", f"{kmin:g} KB for links of {bits / 1e9:g} Gb/s exceeds KMAX_MAP's {kmax:g}")
         return RED(kmin * 1e3, kmax * 1e3, pmax, mark_on="departure")
 
     return marking

@@ -173,6 +173,13 @@ def test_a_map_that_is_none(study: Path) -> None:
         read_config(path)
 
 
+def test_thresholds_that_cross(study: Path) -> None:
+    path = changed(study, "CC_MODE 3", "CC_MODE 1")
+    path.write_text(path.read_text().replace("KMIN_MAP 2 100000000000 400", "KMIN_MAP 2 100000000000 4000"))
+    with pytest.raises(fc.InputError, match="line 38: KMIN_MAP: 4000 KB for links of 100 Gb/s exceeds KMAX_MAP's 1600"):
+        read_config(path)
+
+
 def test_no_key_is_both_read_and_without_effect() -> None:
     assert not {*hpcc_config._DEFAULTS, *hpcc_config._MAPS} & hpcc_config._WITHOUT_EFFECT
 

@@ -227,7 +227,10 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
     for key, value in table.items():
         if known[key].dimension == RATE:
             refuse_bare_rate(value, f"{where} {key}")
-    return cls(**table, **given)
+    try:
+        return cls(**table, **given)
+    except InputError as error:  # of its constructor, which knows no file
+        raise InputError(f"{where}: {error}") from None
 
 
 def _told(value: Any) -> str:
