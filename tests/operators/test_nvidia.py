@@ -290,8 +290,8 @@ def test_conversions_with_a_note(read):
 
 
 def test_unknown_keys_of_text_are_listed(read):
-    nic = read("rpg_ai_rate = 5\nmtu = 9000\n")
-    assert any(text.startswith("mtu:") for text in nic.ignored)
+    nic = read("rpg_ai_rate = 5\nqueues = 63\n")
+    assert any(text.startswith("queues:") for text in nic.ignored)
     many = read("rpg_ai_rate = 5\n" + "".join(f"x{i} = 1\n" for i in range(50)))
     assert len(many.ignored) == 21
     assert "30 more" in many.ignored[-1]
