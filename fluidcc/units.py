@@ -35,7 +35,8 @@ _SUFFIXES: dict[str, dict[str, float]] = {
 _EXAMPLE = {RATE: "40Gbps", SIZE: "200KB", TIME: "50us", RATIO: "1%, 0.01 or 1/256", COUNT: "5"}
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _QUANTITY = re.compile(rf"\s*({_NUMBER})(?:\s*/\s*({_NUMBER}))?\s*([A-Za-zµμ%/]*)\s*", re.ASCII)
-_LEAST_RATE = 1e6  # a plain number below it is no rate that anybody means, in bits/s or in bytes/s
+_LONGEST_PLAIN = 10.0  # s; a plain number above it is more likely meant in us or ms
+LEAST_RATE = 1e6  # a plain number below it is no rate that anybody means, in bits/s or in bytes/s
 _LONGEST = 64  # characters; keeps a hostile string from costing more than its error message
 
 
@@ -139,7 +140,7 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     ------
     InputError
         If the text is not a finite number with a known suffix. A bare number is read as SI, except that
-        a bare rate other than 0 is refused: bits or bytes is too easy to get wrong.
+        a bare rate other than 0 is refused: bits or bytes is too easy to get wrong. So is a bare time above 10 s.
     """
     shown = text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
     match = _QUANTITY.fullmatch(text.replace("µ", "u").replace("μ", "u")) if len(text) <= _LONGEST else None
@@ -164,6 +165,8 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
         value = value * factor if factor >= 1 else value / round(1 / factor)
     elif dimension == RATE and value != 0:
         raise _bare_rate(value, repr(shown), name)
+    elif dimension == TIME:
+        refuse_long_plain(value, name)
     if not math.isfinite(value):
         raise InputError(f"{name}: {shown!r} is not finite; write for example {_EXAMPLE[dimension]}")
     return Rate(value) if dimension == RATE else value
@@ -171,10 +174,37 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
 
 def _bare_rate(value: float, shown: str, name: str) -> InputError:
     """What to say of a rate without a unit: both that it may be; small numbers are neither."""
-    if abs(value) < _LEAST_RATE or not math.isfinite(value):
+    if abs(value) < LEAST_RATE or not math.isfinite(value):
         return InputError(f"{name}: {shown} has no unit (bits or bytes?); write for example {_EXAMPLE[RATE]} or 5GB/s")
     bits, both, exact = show(value * _BIT, RATE, 12), show(value, RATE, 12), f"{value:.12g}".replace("e+", "e")
     return InputError(f"{name}: {shown} has no unit; write {bits}, or {both} if bytes/s were meant ({exact}B/s)")
+
+
+def refuse_long_plain(seconds: float, name: str) -> None:
+    """Refuse a time without a unit that is longer than anybody means: it is in seconds.
+
+    Raises
+    ------
+    InputError
+        Above 10 s.
+    """
+    if _LONGEST_PLAIN < seconds < math.inf:
+        text = f"{seconds:g}"
+        raise InputError(f"{name}: {text} has no unit, and would be seconds; write {text}us, {text}ms or {text}s")
+
+
+def horizon(value: Any, name: str = "until") -> Any:
+    """Bring how long is simulated to SI, as `quantity`; a plain number above 10 s is refused, as on the command line.
+
+    Raises
+    ------
+    InputError
+        As of `quantity` and `refuse_long_plain`.
+    """
+    seconds = quantity(value, TIME, name)
+    if not isinstance(value, str) and is_concrete(seconds):
+        refuse_long_plain(seconds, name)
+    return seconds
 
 
 def parse_any(text: str, name: str = "value") -> float:

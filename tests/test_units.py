@@ -333,3 +333,18 @@ def test_doctests() -> None:
     failed, tried = doctest.testmod(units)
     assert tried > 0
     assert failed == 0
+
+
+@pytest.mark.parametrize("text", ["55", "100", "10.5", "1e3"])
+def test_long_times_without_a_unit_are_refused(text: str) -> None:
+    """Of timer="55" nobody means 55 s; up to ten seconds they may."""
+    with pytest.raises(InputError, match=f"timer: .* has no unit, and would be seconds; write {float(text):g}us, "):
+        parse(text, TIME, "timer")
+    assert parse("10", TIME) == 10.0
+
+
+def test_a_horizon_is_refused_as_on_the_command_line() -> None:
+    for value in (100, 100.0, "100"):
+        with pytest.raises(InputError, match="until: 100 has no unit, and would be seconds; write 100us"):
+            units.horizon(value)
+    assert (units.horizon("100s"), units.horizon(0.2), units.horizon(10)) == (100.0, 0.2, 10.0)

@@ -118,6 +118,8 @@ def print_audit(found: Audit, *, verbose: bool = False) -> None:
         for row in found.mapping:
             note = f"  ({row.note})" if row.note else ""
             console.print(f"  {row.nic} = {row.raw} -> {row.parameter} {row.value:.6g}{note}")
+    if found.nic is not None and found.nic.assumed:
+        console.print(found.nic.assumed, style="dim", markup=False)
     port = found.switch
     ignored = [*port.notes, *port.ignored, *(found.nic.ignored if found.nic else ())]
     if found.left_out:

@@ -129,11 +129,14 @@ def command(
         folder=out,
         **{name: value for name, value in options.items() if value is not None},
     )
+    for line in found.words:
+        output.tell(line)
+    if not json:  # before anything is written that a full disk may not take
+        _print(found)
     files = [] if out is None else found.write(out)
     if json:
         output.print_json({**found.as_dict(), "files": [str(path) for path in files]})
     else:
-        _print(found)
         for path in files:
             output.tell(f"wrote {path}")
 

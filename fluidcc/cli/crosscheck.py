@@ -120,6 +120,10 @@ def _print(comparison: Comparison) -> None:
         table.add_row(name, *values, share, "" if allowed is None else f"{allowed:.0%}", verdict)
     console = Console()
     console.print(table)
+    if (worst := comparison.worst_not_judged) is not None and found["within"] is not None:
+        judged = ", ".join(lines[key][0] for key in comparison.judged)
+        off = "one only" if worst[1] == math.inf else f"{worst[1]:.2%}"
+        console.print(f"judged: {judged}; of what has no tolerance {lines[worst[0]][0]} is off most, {off}")
     if found["within"] is None:
         why = "nothing that has a tolerance could be compared" if found["tolerance"] else "no tolerance is set"
         console.print(f"[bold red]not judged[/]: {why} for this scenario; read the differences yourself")

@@ -39,14 +39,18 @@ def command(
         str | None,
         typer.Option(
             help="fat-tree:320 (default), k-ary:K, leaf-spine:LxSxH (leaves, spines, hosts of each leaf), testbed, "
-            "pod, dcqcn-clos, or a topology.txt."
+            "pod, dcqcn-clos, a topology.txt, or htsim's .topo."
         ),
     ] = None,
     flows_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="Flows: an ns-3 flow.txt, or an htsim connection matrix.")
     ] = None,
     config: Annotated[
-        str | None, typer.Option(metavar="FILE", help="All of it from an HPCC simulator's config.txt.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="All of it from an HPCC simulator's config.txt; --topology and --flows-file replace its files.",
+        ),
     ] = None,
     workload: Annotated[
         str | None,
@@ -110,9 +114,7 @@ def command(
     if config is not None:
         if schemes is not None:
             raise InputError(f"SCHEME: {config[:100]} names its own; leave it out, or leave out --config")
-        chosen, place, options, drain = _of_config(
-            config, sets, {**options, "topology": topology, "preset": preset}, drain
-        )
+        chosen, place, options, drain = _of_config(config, sets, {**options, "preset": preset}, drain, topology)
         ideal = "hpcc-sim" if ideal is None else ideal
     else:
         if schemes is None:
@@ -133,11 +135,15 @@ def command(
         folder=out,
         **{name: value for name, value in options.items() if value is not None},
     )
+    if config is None:
+        for line in found.words:
+            output.tell(line)
+    if not json:  # before anything is written that a full disk may not take
+        _print(found)
     files = [] if out is None else found.write(out, edges)
     if json:
         output.print_json({**found.as_dict(edges), "files": [str(path) for path in files]})
     else:
-        _print(found)
         for path in files:
             output.tell(f"wrote {path}")
 
@@ -154,16 +160,18 @@ def _bins(text: str) -> Any:
 
 
 def _of_config(
-    path: str, sets: list[str] | None, given: dict[str, Any], drain: str | None
+    path: str, sets: list[str] | None, given: dict[str, Any], drain: str | None, topology: str | None
 ) -> tuple[dict[str, Any], Any, dict[str, Any], Any]:
     """Schemes, topology, traffic and how long is waited, of a config.txt, beside which nothing else says so."""
     from fluidcc.fabrics.hpcc_config import read_config
 
+    flows = given.pop("flows")
     alien = next((name for name, value in given.items() if value is not None), None)
     if alien is not None:
-        option = "flows-file" if alien == "flows" else alien.replace("_", "-")
-        raise InputError(f"--{option}: {path[:100]} says all that; leave it out, or leave out --config")
-    found = read_config(path)
+        raise InputError(
+            f"--{alien.replace('_', '-')}: {path[:100]} says all that; leave it out, or leave out --config"
+        )
+    found = read_config(path, topology=topology, flows=flows)
     for line in found.words:
         output.tell(f"{path}: {line}")
     chosen = {found.scheme: _set(found.scheme, found.options, sets)}

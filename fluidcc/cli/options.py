@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
+from fluidcc import units
 from fluidcc.cli import complete
 from fluidcc.cli.request import Request, tell_frames
-from fluidcc.errors import InputError
 
 Scheme = Annotated[
     str,
@@ -54,7 +54,6 @@ From = Annotated[
 Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-_LONGEST_PLAIN = 10.0  # s; a plain number above it is more likely meant in us or ms
 
 
 def _horizon(text: str | None) -> str | None:
@@ -63,8 +62,7 @@ def _horizon(text: str | None) -> str | None:
         seconds = float(text or 0)
     except ValueError:  # it has a unit, or is nothing that `units.parse` can read
         return text
-    if seconds > _LONGEST_PLAIN:
-        raise InputError(f"--until: {text} has no unit, and would be seconds; write {text}us, {text}ms or {text}s")
+    units.refuse_long_plain(seconds, "--until")
     return text
 
 

@@ -9,6 +9,7 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
+from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
     from fluidcc.figures.result import Result
@@ -21,11 +22,12 @@ EXAMPLES = (
 
 def command(
     name: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="list|NAME", help="list, or a figure such as dcqcn-fig11a.", autocompletion=complete.figures
         ),
-    ],
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures.")] = False,
     out: Annotated[str, typer.Option(metavar="DIR", help="Folder for picture and data.")] = "out",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer values and coarser steps.")] = False,
     json: o.Json = False,
@@ -38,7 +40,9 @@ def command(
     from fluidcc.figures.registry import reproduce
     from fluidcc.figures.status import status
 
-    if name == "list":
+    if name is None and not listed:
+        raise InputError("NAME: no figure is named; write fluidcc reproduce --list, then fluidcc reproduce NAME")
+    if name is None or name == "list":
         figures = [{"name": f.name, "paper": f.paper, "figure": f.figure} for f in known().values()]
         if json:
             output.print_json({"figures": figures})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidcc import units
+from fluidcc.cli import output
 from fluidcc.cli.names import TOPOLOGIES, check_name, split
 from fluidcc.errors import InputError
 from fluidcc.files import read_bounded, refuse_special
@@ -288,7 +289,10 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
 
             if request.scheme != "dcqcn":
                 raise InputError(f"--from: {source} holds DCQCN settings; write dcqcn in place of {request.scheme}")
-            scheme, _ = dcqcn_of(read_nic(source))
+            nic = read_nic(source)
+            if nic.assumed:
+                output.tell(nic.assumed)
+            scheme, _ = dcqcn_of(nic)
     return scheme, port
 
 

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,8 @@ def collective(
     at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
     tasks = [(case, name, each, seed) for case in cases for name, each in chosen.items() for seed in numbers]
     runs = _all(tasks, fabric, settings, at_once, folder_of(folder))
-    return CollectiveStudy(tuple(runs), fabric, tuple(case.says for case in cases))
+    words = [*fabric.words, *(line for case in cases if case.schedule is not None for line in case.schedule.words)]
+    return CollectiveStudy(tuple(runs), fabric, tuple(case.says for case in cases), tuple(words))
 
 
 def _horizon(until: Any) -> float:
@@ -229,7 +231,8 @@ def _all(
             shares[k] = 1.0
             return found
 
-        futures = [pool.submit(work, k) for k in range(len(tasks))]
+        # Each in a copy of this context, by which a thread too saves elsewhere what a full disk does not take.
+        futures = [pool.submit(copy_context().run, work, k) for k in range(len(tasks))]
         try:
             return [future.result() for future in futures]
         except BaseException:

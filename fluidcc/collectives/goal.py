@@ -17,16 +17,17 @@ from fluidcc.collectives.building import Building
 from fluidcc.collectives.jobs import MOST_RANKS
 from fluidcc.collectives.laying import MOST_FLOWS
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import Lines
+from fluidcc.fabrics.lines import Lines
 from fluidcc.surface import constructor, public
 
 _EXPECTED = "a GOAL schedule: num_ranks 2, then for each rank: rank 0 {, lines like l1: send 8b to 1 tag 5, and }"
 _LABEL = re.compile(r"(?:([A-Za-z][A-Za-z0-9_]*)\s*:\s*)?(.*)")
 _WAITS = re.compile(r"([A-Za-z][A-Za-z0-9_]*)\s+(i?requires)\s+([A-Za-z][A-Za-z0-9_]*)$")
-_REST = r"(?:\s+tag\s+(-?\d{1,10}))?(?:\s+cpu\s+\d{1,9})?(?:\s+nic\s+\d{1,9})?$"
+# Of cpu and nic the first of each rank, 0, is what there is here.
+_REST = r"(?:\s+tag\s+(-?\d{1,10}))?(?:\s+cpu\s+(?P<cpu>\d{1,9}))?(?:\s+nic\s+(?P<nic>\d{1,9}))?$"
 _SEND = re.compile(r"send\s+(\d{1,15})\s*b\s+to\s+(\d{1,9})" + _REST)
 _RECV = re.compile(r"recv\s+(\d{1,15})\s*b\s+from\s+(-?\d{1,9})" + _REST)
-_CALC = re.compile(r"calc\s+(\d{1,15})(?:\s+cpu\s+\d{1,9})?$")
+_CALC = re.compile(r"calc\s+(\d{1,15})(?:\s+cpu\s+(?P<cpu>\d{1,9}))?(?P<nic>)$")
 _RANK = re.compile(r"rank\s+(\d{1,9})\s*\{$")
 _COUNT = re.compile(r"num_ranks\s+(\d{1,9})$")
 _OPENING = re.compile(r"/\*.*?(\*/|$)")
@@ -62,12 +63,15 @@ class Schedule:
         Sends, receives and calculations, as `read_goal` makes them.
     line : int
         In which it says how many ranks there are.
+    words : tuple of str
+        What of the file has no effect.
     """
 
     name: str
     ranks: int
     operations: list[Any]
     line: int = 1
+    words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """How large it is."""
@@ -96,7 +100,8 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
     Rank k is on the k-th host of the placement. A ``calc`` is in ns. A message is received as it has arrived and what
     its ``recv`` requires is done; it is sent whether or not that is posted. A ``send`` is done
     for another as its last byte leaves, and for a ``calc`` as that arrives.
-    Calculations of a rank that do not require each other overlap, whatever their ``cpu``; ``nic`` is not used.
+    Calculations of a rank that do not require each other overlap, whatever their ``cpu``, and a rank has one NIC: where
+    a file has another ``cpu`` or ``nic`` than 0, `Schedule.words` says so.
 
     Parameters
     ----------
@@ -115,6 +120,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
     ranks, rank, comment, line = 0, -1, False, 1
     operations: list[_Operation] = []
     labels: dict[str, int] = {}
+    unused: dict[str, int] = {}  # the first line of each
     done: set[int] = set()
     for words in lines.rows():
         text = " ".join(words)
@@ -149,13 +155,15 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
         else:
             if len(operations) >= MOST_FLOWS:
                 raise lines.wrong(f"there are more than {MOST_FLOWS:,} operations; give a part of it")
-            _operation(lines, text, rank, ranks, labels, operations)
+            _operation(lines, text, rank, ranks, labels, operations, unused)
     lines.at = max(1, lines.at)
     if rank >= 0:
         raise lines.wrong("the file ends before a rank is closed; write }")
     if not operations:
         raise lines.wrong(f"there is no operation; give {_EXPECTED}")
-    return Schedule(lines.name, ranks, operations, line)
+    effects = {"cpu": "calculations of a rank overlap, whatever their cpu", "nic": "a rank has one NIC"}
+    words = [f"{lines.name}, line {at}: {name} has no effect: {effects[name]}" for name, at in unused.items()]
+    return Schedule(lines.name, ranks, operations, line, tuple(words))
 
 
 def _wait(lines: Lines, found: re.Match[str], labels: dict[str, int], operations: list[_Operation]) -> None:
@@ -167,7 +175,13 @@ def _wait(lines: Lines, found: re.Match[str], labels: dict[str, int], operations
 
 
 def _operation(
-    lines: Lines, text: str, rank: int, ranks: int, labels: dict[str, int], operations: list[_Operation]
+    lines: Lines,
+    text: str,
+    rank: int,
+    ranks: int,
+    labels: dict[str, int],
+    operations: list[_Operation],
+    unused: dict[str, int],
 ) -> None:
     label, rest = _LABEL.match(text).groups()  # type: ignore[union-attr]  # it matches anything
     made = None
@@ -176,6 +190,9 @@ def _operation(
             made = _Operation(lines.at, kind, rank, int(found[1]))
             if kind != "calc":
                 made.peer, made.tag = int(found[2]), int(found[3] or 0)
+            for name in ("cpu", "nic"):
+                if int(found[name] or 0):
+                    unused.setdefault(name, lines.at)
     if made is None:
         raise lines.wrong(f"{rest[:40]!r} is no operation; write send 8b to 1 tag 5, recv 8b from 0 tag 5, or calc 100")
     if made.kind != "calc":

@@ -36,11 +36,14 @@ class CollectiveStudy(Comparable):
     topology : Topology
     says : tuple of str
         What is run, in words, of each kind.
+    words : tuple of str
+        What is not as in the files of topology and schedule.
     """
 
     runs: tuple[CollectiveRun, ...]
     topology: Topology
     says: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
     @property
     def schemes(self) -> list[str]:

@@ -252,8 +252,16 @@ def _check_lags(equation: Equation, vectors: Array, states: Array, dt: float, bo
     with our_settings():
         each = jax.vmap(jax.vmap(equation.kernels.lags, in_axes=(1, 1)), in_axes=(0, None))
         lags = np.asarray(each(jnp.asarray(states), jnp.asarray(vectors.T)))
+    if lags.min() <= 0:
+        turns = "0" if lags.min() == 0 else f"negative, {lags.min():.3g},"
+        raise InputError(
+            f"lags: one turns {turns} on the way, where the past ends: no step helps; change the lag, or the "
+            "parameters and the past that lead there, or stop before"
+        )
     if lags.min() < dt * (1 - 1e-9):
-        raise InputError(f"lags: one gets as short as {lags.min():.3g}, and the step is {dt:.3g}; give a smaller dt")
+        raise InputError(
+            f"lags: one gets as short as {lags.min():.3g}, and the step is {dt:.3g}; give dt={lags.min() / 2:.2g}"
+        )
     if lags.max() > bound * (1 + 1e-9):
         raise InputError(f"longest_lag: {bound:g}, but a lag reaches {lags.max():.6g}; give more")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from fluidcc.engines.fluid import run as fluid
@@ -10,6 +11,21 @@ from fluidcc.results.schema import ENGINES
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
+from fluidcc.units import TIME, horizon, quantity, show
+
+
+def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
+    """Warn of a fixed feedback delay that was asked for, which only the fluid has; not of a scheme's own default."""
+    fixed = {(type(flow.scheme), flow.scheme.feedback_delay) for flow in scenario.flows}
+    for scheme, delay in fixed:
+        own = getattr(scheme, "__dataclass_fields__", {}).get("feedback_delay")
+        if delay is not None and (own is None or own.default is None or delay != quantity(own.default, TIME)):
+            text = (
+                f"feedback_delay: {show(float(delay), TIME)} has no effect with engine={engine!r}, where feedback "
+                "takes as long as the path; give the path's delays, or write engine='fluid'"
+            )
+            warnings.warn(text, UserWarning, stacklevel=4)
+            return
 
 
 @public()
@@ -34,7 +50,7 @@ def simulate(
     ----------
     scenario : Scenario
     until : quantity
-        Horizon [s].
+        Horizon [s]; plain numbers up to 10.
     window : pair of quantity, or text "A:B"
         Interval of the summary's metrics [s]; the second half of the run by default.
     engine : {"fluid", "hybrid", "packet"}
@@ -81,7 +97,10 @@ def simulate(
             raise InputError(f"{name}: expected text, not {repr(value)[:40]}; write for example {example!r}")
     if engine not in ENGINES:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
+    until = horizon(until)
     scenario = resolve(scenario)
+    if engine != "fluid":
+        _say_fixed_delay(scenario, engine)
     if engine != "fluid" and (dt is not None or rtol is not None or method != "heun" or dtype != "float64"):
         raise InputError(f"dt, rtol, method, dtype: belong to the fluid engine; leave them out with engine={engine!r}")
     if engine == "hybrid":

@@ -19,7 +19,7 @@ from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic, read_sonic
 from fluidcc.scenario.parameters import specs
 
-_LONGEST_NAME = 100  # characters of a file's name
+_LONGEST_NAME = 100  # bytes of a file's name
 
 
 def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str] | None, port: str | None) -> Setting:
@@ -76,7 +76,7 @@ class Devices:
 
     def _say_chosen(self) -> None:
         """Say which files have arrived."""
-        names = [str(each.filename) for each in (self._switch, self._nic) if each.filename]
+        names = [_plain(str(each.filename)) for each in (self._switch, self._nic) if each.filename]
         self._found.object = f'<div class="quiet" id="chosen">chosen: {html.escape(", ".join(names))}</div>'
 
     def _load(self) -> None:
@@ -95,9 +95,16 @@ def _written(folder: str, chosen: Any) -> str | None:
     """A file with what was chosen, be it nothing, under its own name, by which errors call it; two may have one."""
     if not chosen.filename:
         return None
-    path = Path(tempfile.mkdtemp(dir=folder)) / (Path(chosen.filename).name[-_LONGEST_NAME:] or "file")
+    path = Path(tempfile.mkdtemp(dir=folder)) / _plain(chosen.filename)
     path.write_bytes(chosen.value or b"")
     return str(path)
+
+
+def _plain(name: str) -> str:
+    """A name without folders that any system takes, whatever a browser says: no `..`, NUL or half a character."""
+    last = re.split(r"[/\\]", name)[-1]
+    kept = "".join(each if each.isprintable() else "_" for each in last).strip(". ")
+    return kept.encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"
 
 
 def _without(folder: str, words: str) -> str:

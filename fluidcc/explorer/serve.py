@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,7 @@ def server(port: int = 0) -> Server:
         except OSError:
             continue
         _refuse_long(made)
+        _refuse_forged(made)
         _refuse_others(made, number)
         _stay_here(made, number)
         return made
@@ -129,6 +131,31 @@ def _refuse_others(made: Server, port: int) -> None:
             return None if request.host in hosts and origin in (None, *origins) else {}
 
     _refuse(made, Foreign(), 403, "this is for pages of this machine alone\n")
+
+
+def _refuse_forged(made: Server) -> None:
+    """Answer 403 where a websocket has no token of this server's pages: Bokeh leaves a traceback in the log."""
+    from tornado.routing import Matcher
+
+    class Forged(Matcher):
+        def match(self, request: Any) -> dict[str, Any] | None:
+            if not request.path.endswith("/ws"):
+                return None
+            protocols = request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+            fine = len(protocols) == 2 and protocols[0].strip() == "bokeh" and _is_token(protocols[1].strip())
+            return None if fine else {}
+
+    _refuse(made, Forged(), 403, "the page has expired, or is none of this server's; load it again\n")
+
+
+def _is_token(text: str) -> bool:
+    """Whether a text is a token of Bokeh's that has not expired."""
+    from bokeh.util.token import get_session_id, get_token_payload
+
+    try:  # it may be anything at all
+        return isinstance(get_session_id(text), str) and time.time() < get_token_payload(text)["session_expiry"]
+    except Exception:
+        return False
 
 
 def _stay_here(made: Server, port: int) -> None:

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.hpcc_files import FlowList as FlowList
     from fluidcc.fabrics.hpcc_files import read_flows as read_flows
     from fluidcc.fabrics.hpcc_files import read_sizes as read_sizes
-    from fluidcc.fabrics.hpcc_files import read_topology as read_topology
     from fluidcc.fabrics.hpcc_files import write_fct as write_fct
     from fluidcc.fabrics.hpcc_files import write_pfc as write_pfc
+    from fluidcc.fabrics.hpcc_topology import read_topology as read_topology
     from fluidcc.fabrics.htsim import read_connections as read_connections
+    from fluidcc.fabrics.htsim_topology import read_htsim_topology as read_htsim_topology
     from fluidcc.fabrics.run import FabricRun as FabricRun
     from fluidcc.fabrics.shapes import named_topology as named_topology
     from fluidcc.fabrics.slowdown import alone as alone
@@ -40,8 +41,9 @@ _HOMES = {
     "read_config": "fluidcc.fabrics.hpcc_config",
     "read_connections": "fluidcc.fabrics.htsim",
     "read_flows": "fluidcc.fabrics.hpcc_files",
+    "read_htsim_topology": "fluidcc.fabrics.htsim_topology",
     "read_sizes": "fluidcc.fabrics.hpcc_files",
-    "read_topology": "fluidcc.fabrics.hpcc_files",
+    "read_topology": "fluidcc.fabrics.hpcc_topology",
     "write_fct": "fluidcc.fabrics.hpcc_files",
     "write_pfc": "fluidcc.fabrics.hpcc_files",
 }

@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -171,7 +172,8 @@ def _all(
             # Pairs have more flows than there is time for: those whose turn never came say nothing.
             return begun(found) if traffic.endless else found
 
-        futures = [pool.submit(work, k) for k in range(len(jobs))]
+        # Each in a copy of this context, by which a thread too saves elsewhere what a full disk does not take.
+        futures = [pool.submit(copy_context().run, work, k) for k in range(len(jobs))]
         try:
             return [future.result() for future in futures]
         except BaseException:

@@ -8,151 +8,41 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.fabrics.hpcc_topology import LARGEST_NODE
+from fluidcc.fabrics.lines import Lines
 from fluidcc.fabrics.slowdown import Slowdown
-from fluidcc.fabrics.topology import Cable, Topology
-from fluidcc.files import read_bounded, write_atomically
+from fluidcc.fabrics.topology import Topology
+from fluidcc.files import write_atomically
 from fluidcc.surface import constructor, public
-from fluidcc.units import RATE, TIME, parse
 
-T = TypeVar("T")
 _SOURCE_PORT = 10_000  # of the first flow between two hosts
-# What a flow's line has, how it is read, and the least that makes sense.
-_FLOW: dict[str, tuple[Callable[[str], Any], float]] = {
-    "source": (int, 0),
-    "target": (int, 0),
-    "priority group": (int, 0),
-    "port": (int, 0),
-    "size": (int, 1),
-    "start": (float, 0.0),
+_PORT = 100  # of flows without one, as the simulator's traffic generator writes it
+
+
+class _Field(NamedTuple):
+    """An entry of a flow's line, and its range."""
+
+    read: Callable[[str], Any]
+    least: float
+    most: float = math.inf
+
+
+_FLOW = {
+    "source": _Field(int, 0, LARGEST_NODE),
+    "target": _Field(int, 0, LARGEST_NODE),
+    "priority group": _Field(int, 0, 2**16 - 1),
+    "port": _Field(int, 0, 2**16 - 1),
+    "size": _Field(int, 1, 2**53),  # beyond, a float holds no bytes
+    "start": _Field(float, 0.0),
 }
-LARGEST_NODE = 1 << 20
-_LARGEST = 1 << 30  # bytes of a list of flows
-
-
-class Lines:
-    """The lines of a file that hold something, with their numbers."""
-
-    def __init__(self, path: str | os.PathLike[str], expected: str) -> None:
-        self.name, self.expected = str(path)[:200], expected
-        raw = b""
-        try:
-            raw = read_bounded(Path(path), _LARGEST)
-            text = raw.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            at = raw.count(b"\n", 0, error.start) + 1
-            raise InputError(f"{self.name}, line {at}: is no text (UTF-8); give {expected}") from None
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InputError(f"{self.name}: {reason}; give {expected}") from None
-        self._rows = ((n, line.split()) for n, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#")
-        self.at = 0
-
-    def rows(self) -> Iterator[list[str]]:
-        """What is left, in words."""
-        for at, words in self._rows:
-            self.at = at
-            yield words
-
-    def next(self, what: str) -> list[str]:
-        """The next line."""
-        for words in self.rows():
-            return words
-        raise InputError(f"{self.name}: ends before {what}; give {self.expected}")
-
-    def wrong(self, text: str) -> InputError:
-        """What is wrong with the last line read."""
-        return InputError(f"{self.name}, line {self.at}: {text}")
-
-    def number(self, word: str, read: Callable[[str], T], least: float, what: str) -> T:
-        """One number of it."""
-        try:
-            value: Any = read(word)
-        except ValueError:
-            value = None
-        if value is not None and value < least:
-            raise self.wrong(f"{what} {word[:30]!r} is less than {least:g}; write at least that")
-        if value is None or not value < float("inf"):
-            raise self.wrong(f"{what} {word[:30]!r} is none; write {'a whole' if read is int else 'a'} number")
-        return value
-
-
-@public()
-def read_topology(path: str | os.PathLike[str]) -> Topology:
-    """Read a ``topology.txt``.
-
-    A line with the numbers of nodes, switches and cables; a line with the switches; a line for each cable: two nodes,
-    rate, delay and loss rate.
-
-    Parameters
-    ----------
-    path : str or path
-
-    Returns
-    -------
-    Topology
-
-    Raises
-    ------
-    InputError
-        If it is none, with the line.
-    """
-    lines = Lines(path, "the simulator's topology.txt: nodes, switches and cables")
-    words, head = lines.next("its first line"), lines.at
-    if len(words) != 3:
-        raise lines.wrong(f"has {len(words)} entries, not the numbers of nodes, switches and cables")
-    nodes, count, cables = (lines.number(word, int, 0, "a count") for word in words)
-    if nodes > LARGEST_NODE:
-        raise lines.wrong(f"{nodes:,} nodes are more than {LARGEST_NODE:,}")
-    switches = tuple(lines.number(word, int, 0, "a node") for word in (lines.next("its switches") if count else []))
-    if len(switches) != count or len(set(switches)) != count:
-        raise lines.wrong(f"names {len(set(switches))} switches, not {count}")
-    beyond = next((node for node in switches if node >= nodes), None)
-    if beyond is not None:
-        raise lines.wrong(f"node {beyond} is none of the {nodes}, which count from 0")
-    found: list[Cable] = []
-    at: dict[frozenset[int], int] = {}
-    for words in lines.rows():
-        found.append(_cable(lines, words, nodes))
-        ends = frozenset(found[-1].ends)
-        if ends in at:
-            raise lines.wrong(f"nodes {words[0]} and {words[1]} have a cable already, in line {at[ends]}; keep one")
-        at[ends] = lines.at
-    if len(found) != cables:
-        raise InputError(f"{lines.name}, line {head}: says {cables} cables, and the file has {len(found)}")
-    hosts = tuple(sorted(set(range(nodes)) - set(switches)))
-    try:
-        return Topology(hosts, switches, tuple(found))
-    except InputError as error:
-        raise InputError(f"{lines.name}: {error}") from None
-
-
-def _cable(lines: Lines, words: list[str], nodes: int) -> Cable:
-    if len(words) != 5:
-        raise lines.wrong(f"has {len(words)} entries, not two nodes, rate, delay and loss rate")
-    a, b = (lines.number(word, int, 0, "a node") for word in words[:2])
-    if max(a, b) >= nodes:
-        raise lines.wrong(f"node {max(a, b)} is none of the {nodes}, which count from 0")
-    try:
-        rate, delay = parse(words[2], RATE, "rate"), parse(words[3], TIME, "delay")
-    except InputError as error:
-        raise lines.wrong(str(error)) from None
-    if not rate > 0:
-        raise lines.wrong(f"rate {words[2]} is none above 0")
-    loss = lines.number(words[4], float, 0.0, "a loss rate")
-    if loss > 1:
-        raise lines.wrong(f"loss rate {words[4]} is no probability; write at most 1")
-    try:
-        return Cable((a, b), rate, delay, loss)
-    except InputError as error:
-        raise lines.wrong(str(error)) from None
 
 
 @constructor()
@@ -170,6 +60,8 @@ class FlowList:
         Priority group, and the receiver's port.
     where : tuple of str
         File and line of each, for messages; empty if there is none.
+    words : tuple of str
+        What is not as in the file.
     """
 
     rows: np.ndarray
@@ -177,6 +69,7 @@ class FlowList:
     priority: np.ndarray
     port: np.ndarray
     where: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """How many there are."""
@@ -211,8 +104,9 @@ def check_hosts(flows: FlowList, topology: Topology) -> None:
 def read_flows(path: str | os.PathLike[str]) -> FlowList:
     """Read a ``flow.txt``.
 
-    A line with the number of flows; a line for each, by start: source, target, priority group, the receiver's port,
-    payload [bytes] and start [s].
+    A line with the number of flows; a line for each, by start: source, target, priority group, the receiver's port
+    (ConWeave's have none), payload [bytes] and start [s]. What is behind as many lines as the first announces is left
+    out, as in that simulator.
 
     Parameters
     ----------
@@ -233,44 +127,55 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
         raise lines.wrong(f"has {len(words)} entries, not the number of flows alone")
     count = lines.number(words[0], int, 0, "the number of flows")
     found, at = [], []
+    extra = 0  # flows beyond those announced
     for words in lines.rows():
+        if len(found) == count:
+            extra += len(words) in (len(_FLOW), len(_FLOW) - 1) and words[0].isdecimal() and words[1].isdecimal()
+            continue
+        if len(words) == len(_FLOW) - 1:
+            words = [*words[:3], str(_PORT), *words[3:]]
         if len(words) != len(_FLOW):
             raise lines.wrong(f"has {len(words)} entries, not {', '.join(_FLOW)}")
         found.append(words)
         at.append(lines.at)
-    if len(found) != count:
+    if len(found) < count:
         raise InputError(f"{lines.name}, line {head}: says {count:,} flows, and the file has {len(found):,}")
+    said = (f"{lines.name}, line {head}: says {count:,} flows, and {extra:,} more are left out",) if extra else ()
     table = _numbers(lines, found, at)
     begins = float(table[:, 5].min(initial=np.inf)) if count else 0.0
     # As decimals: a float of 2.000000114 s less one of 2 s is off by what a packet takes at 400 Gb/s.
     start = np.round((table[:, 5] - begins) * 1e12) * 1e-12
     rows = np.column_stack([table[:, 0], table[:, 1], start, table[:, 4]])
     where = tuple(f"{lines.name}, line {number}" for number in at)
-    return FlowList(rows, begins, table[:, 2].astype(int), table[:, 3].astype(int), where)
+    return FlowList(rows, begins, table[:, 2].astype(int), table[:, 3].astype(int), where, said)
 
 
 def _numbers(lines: Lines, found: list[list[str]], at: list[int]) -> np.ndarray:
     """All at once; one by one where some are none, to say which."""
-    least = np.array([limit for _, limit in _FLOW.values()])
-    whole = np.array([read is int for read, _ in _FLOW.values()])
+    fields = _FLOW.values()
+    least, most = (np.array([getattr(field, name) for field in fields]) for name in ("least", "most"))
+    whole = np.array([field.read is int for field in fields])
     try:
         table = np.array(found, float).reshape(-1, len(_FLOW))
-        fine = np.isfinite(table) & (table >= least) & (~whole | (np.floor(table) == table))
+        inside = np.isfinite(table) & (table >= least) & (table <= most)
+        fine = inside & (~whole | (np.floor(table) == table))
     except ValueError:
         fine = np.zeros((len(found), len(_FLOW)), bool)
         table = fine.astype(float)
     for k in np.flatnonzero(~fine.all(axis=1)):
         lines.at = at[k]
         table[k] = [
-            lines.number(word, read, limit, what)
-            for word, (what, (read, limit)) in zip(found[k], _FLOW.items(), strict=True)
+            lines.number(word, field.read, field.least, what, field.most)
+            for word, (what, field) in zip(found[k], _FLOW.items(), strict=True)
         ]
     return table
 
 
 @public()
 def read_sizes(path: str | os.PathLike[str]) -> list[tuple[float, float]]:
-    """Read a distribution of flow sizes, as the simulator's traffic generator has them: size [bytes] and percents.
+    """Read a distribution of flow sizes: sizes [bytes], and the percents of flows up to each.
+
+    Of a file that ends at 1 the second column is fractions: others than the simulator's traffic generator have these.
 
     Parameters
     ----------
@@ -290,17 +195,31 @@ def read_sizes(path: str | os.PathLike[str]) -> list[tuple[float, float]]:
     found: list[tuple[float, float]] = []
     for words in lines.rows():
         if len(words) != 2:
-            raise lines.wrong(f"has {len(words)} entries, not a size and the percents of flows up to it")
+            raise lines.wrong(f"has {len(words)} entries, not a size [bytes] and the percents of flows up to it")
         size, percent = (
             lines.number(word, float, 0.0, what) for word, what in zip(words, ("size", "percents"), strict=True)
         )
-        if found and (size < found[-1][0] or percent < 100 * found[-1][1]):
+        if found and (size < found[-1][0] or percent < found[-1][1]):
             raise lines.wrong("sizes and percents must grow from line to line")
-        found.append((size, percent / 100))
-    if len(found) < 2 or found[0][1] != 0 or found[-1][1] != 1:
-        raise InputError(f"{lines.name}: goes not from 0 to 100 percent; give {lines.expected}")
-    # A size of which two shares are given has those in between.
-    return [each for k, each in enumerate(found) if k == 0 or each[0] > found[k - 1][0]]
+        found.append((size, percent))
+    whole = found[-1][1] if found else 0.0
+    if len(found) < 2 or found[0][1] != 0 or whole not in (1.0, 100.0):
+        raise InputError(f"{lines.name}: goes not from 0 to 100 percent, or from 0 to 1; give {lines.expected}")
+    return _rising([(size, share / whole) for size, share in found])
+
+
+def _rising(found: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Make sizes rise: one of which several shares are given has the flows between the first and the last of these."""
+    shares: dict[float, list[float]] = defaultdict(list)
+    for size, share in found:
+        shares[size].append(share)
+    rising = []
+    for size, each in shares.items():
+        if each[-1] > each[0]:  # a step: from just below that size to it, and sizes of flows are rounded up
+            rising.append((math.nextafter(size, 0.0), each[0]))
+            size = size or math.nextafter(0.0, 1.0)
+        rising.append((size, each[-1]))
+    return rising
 
 
 @public()
@@ -350,14 +269,14 @@ def write_fct(path: str | os.PathLike[str], flows: FlowList, found: Slowdown) ->
     return write_atomically(Path(path), "".join(text).encode())
 
 
-def interfaces(topology: Topology) -> dict[tuple[int, int], int]:
-    """Number of the interface, by a node and the one at the cable's other end: in the order of cables, from 1."""
+def interfaces(topology: Topology) -> dict[tuple[int, int], list[int]]:
+    """Numbers of the interfaces, by a node and the one at the cables' other end: in the order of cables, from 1."""
     count: Counter[int] = Counter()
-    found: dict[tuple[int, int], int] = {}
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
     for a, b in (cable.ends for cable in topology.cables):
         for here, there in ((a, b), (b, a)):
             count[here] += 1
-            found[here, there] = count[here]
+            found[here, there].append(count[here])
     return found
 
 

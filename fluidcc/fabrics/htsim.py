@@ -8,7 +8,8 @@ import os
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import LARGEST_NODE, Lines
+from fluidcc.fabrics.hpcc_topology import LARGEST_NODE
+from fluidcc.fabrics.lines import Lines
 from fluidcc.scenario.order import ANSWER, RECEIPT
 from fluidcc.surface import public
 

@@ -259,9 +259,10 @@ def run(
 def _frames(topology: Topology, plan: PreparedRun, sim: Sim) -> np.ndarray:
     """Frames of flow control as they arrived, as `FabricRun` has them."""
     log = sim.log[: int(sim.core[0].logged)]
-    number = interfaces(topology)
+    # Ports of several cables between two nodes are in the order of these, there and back.
+    numbers = {ends: iter(each) for ends, each in interfaces(topology).items()}
     ends = [(int(port.target), int(port.source)) for port in plan.topology.ports]
-    places = np.array([(node, number[node, peer]) for node, peer in ends], float)
+    places = np.array([(node, next(numbers[node, peer])) for node, peer in ends], float)
     return np.column_stack([log["time"] / PS, places[log["port"]], log["kind"] == PAUSE])
 
 

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import read_topology
+from fluidcc.fabrics.hpcc_topology import read_topology
+from fluidcc.fabrics.htsim_topology import is_htsim_topology, read_htsim_topology
+from fluidcc.fabrics.lines import Lines
 from fluidcc.fabrics.topology import Cable, Topology
 from fluidcc.surface import public
 from fluidcc.units import RATE, RATIO, quantity, refuse_bare_rate
@@ -17,7 +19,7 @@ from fluidcc.units import RATE, RATIO, quantity, refuse_bare_rate
 # HPCC 5.1's tree: pods of 4 ToRs with 16 hosts each under 4 Aggs, each plane of Aggs under 4 of the 16 Cores.
 _POD = 64
 _MOST_HOSTS = 16384
-_KNOWN = "fat-tree:320, k-ary:8, leaf-spine:4x2x16, testbed, pod, dcqcn-clos, or a topology.txt"
+_KNOWN = "fat-tree:320, k-ary:8, leaf-spine:4x2x16, testbed, pod, dcqcn-clos, or a topology.txt or htsim's .topo"
 
 
 @public()
@@ -52,7 +54,7 @@ def named_topology(
         ``dcqcn-clos``
             DCQCN's Fig. 2: four ToRs with 5 hosts, four leaves, two spines, 40 Gb/s everywhere.
         a path
-            Of the HPCC simulator's ``topology.txt`` (`read_topology`).
+            Of the HPCC simulator's ``topology.txt`` (`read_topology`), or of htsim's (`read_htsim_topology`).
     rate, fabric_rate : quantity
         Of the hosts' cables and of those between switches, in place of the shape's own [bytes/s].
     delay : quantity
@@ -80,7 +82,7 @@ def named_topology(
         alien = next((name for name, value in {**given, "oversubscription": oversubscription}.items() if value), None)
         if alien is not None:
             raise InputError(f"{alien}: {text[:100]!r} has its own; leave it out, or change it in the file")
-        return read_topology(text)
+        return _of_file(text)
     else:
         raise InputError(f"topology: {text[:60]!r} is neither a shape nor a file; write {_KNOWN}")
     if oversubscription is not None:
@@ -90,6 +92,12 @@ def named_topology(
             )
         given["fabric_rate"] = _rate_of(made, oversubscription, rate)
     return _changed(made, given)
+
+
+def _of_file(path: str) -> Topology:
+    """Read a file, whichever of the two forms it has."""
+    first = Lines(path, f"one of {_KNOWN}").next("its first line")
+    return read_htsim_topology(path) if is_htsim_topology(first) else read_topology(path)
 
 
 def _tree(

@@ -48,6 +48,11 @@ class FabricStudy(Comparable):
     flows: FlowList | None = None
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """What is not as in the files of topology and flows."""
+        return (*self.topology.words, *(self.flows.words if self.flows is not None else ()))
+
+    @property
     def schemes(self) -> list[str]:
         """In the order in which they were given."""
         return list(dict.fromkeys(each.scheme for each in self.runs))

@@ -68,7 +68,9 @@ class Topology:
     hosts, switches : tuple of int
         Numbers of the nodes.
     cables : tuple of Cable
-        Each host has one, to a switch.
+        Each host has one, to a switch. Several between two switches are paths of their own.
+    words : tuple of str
+        What is not as in the file that it was read from.
 
     Raises
     ------
@@ -79,6 +81,7 @@ class Topology:
     hosts: tuple[int, ...]
     switches: tuple[int, ...]
     cables: tuple[Cable, ...]
+    words: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         """Whether flows can start and end at the hosts."""
@@ -140,7 +143,8 @@ class Topology:
     ) -> Scenario:
         """Flows between hosts, each on one of the shortest paths.
 
-        Links between switches are named like ``320->340``, and a switch's port to a host ``320->7``. A host's own port
+        Links between switches are named like ``320->340``, the second between the same switches ``320->340#2``, and a
+        switch's port to a host ``320->7``. A host's own port
         is its flows' ``line_rate`` and ``access_delay``.
 
         Parameters
@@ -173,16 +177,16 @@ class Topology:
         scheme, marking, network = chosen(scheme, preset, marking, None, network)
         switches, hosts = set(self.switches), set(self.hosts)
         between, access, down = [], {}, {}
-        for cable in self.cables:
-            for a, b in (cable.ends, cable.ends[::-1]):
+        for cable, names in zip(self.cables, link_names(self.cables), strict=True):
+            for (a, b), name in zip((cable.ends, cable.ends[::-1]), names, strict=True):
                 if a in switches and b in switches:
-                    between.append(self._link(cable, a, b, marking, scheme))
+                    between.append(self._link(cable, a, b, marking, scheme, name))
                 elif a in hosts:
                     access[a] = cable, b
         links = list(between)
         for host, (cable, switch) in access.items():
             down[host] = len(links)
-            links.append(self._link(cable, switch, host, marking, scheme))
+            links.append(self._link(cable, switch, host, marking, scheme, f"{switch}->{host}"))
         shortest = ShortestPaths(between)
         paths: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         which = f"the topology's hosts are {_listed(self.hosts)}"
@@ -217,9 +221,20 @@ class Topology:
         return assembled(links, made, network)
 
     @staticmethod
-    def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any) -> Link:
+    def _link(cable: Cable, a: int, b: int, marking: Marking, scheme: Any, name: str) -> Link:
         marks = marking_of(marking, scheme, cable.rate)
-        return Link(cable.rate, cable.delay, marks, name=f"{a}->{b}", source=str(a), target=str(b), loss=cable.loss)
+        return Link(cable.rate, cable.delay, marks, name=name, source=str(a), target=str(b), loss=cable.loss)
+
+
+def link_names(cables: Iterable[Cable]) -> list[tuple[str, str]]:
+    """Name each cable's links, there and back: of several between two nodes the second has ``#2`` behind its name."""
+    count: Counter[frozenset[int]] = Counter()
+    found = []
+    for a, b in (cable.ends for cable in cables):
+        count[frozenset((a, b))] += 1
+        ending = "" if count[frozenset((a, b))] == 1 else f"#{count[frozenset((a, b))]}"
+        found.append((f"{a}->{b}{ending}", f"{b}->{a}{ending}"))
+    return found
 
 
 def _listed(hosts: Sequence[int]) -> str:

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.fabrics.hpcc_files import FlowList, Lines, read_flows
+from fluidcc.fabrics.hpcc_files import FlowList, read_flows
 from fluidcc.fabrics.htsim import read_connections
+from fluidcc.fabrics.lines import Lines
 from fluidcc.fabrics.mix import KNOWN, PATTERNS, sizes_of, words_of
 from fluidcc.fabrics.topology import Topology
 from fluidcc.scenario.builders.closed_loops import pair_flows, rebuild_flows

@@ -190,6 +190,7 @@ class Audit(Comparable):
             "mapping": [dataclasses.asdict(row) for row in self.mapping],
             "notes": list(port.notes),
             "ignored": [*port.ignored, *(self.nic.ignored if self.nic else ())],
+            "assumed": self.nic.assumed if self.nic else "",
         }
         return {
             "settings": settings,

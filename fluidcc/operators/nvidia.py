@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidcc.errors import InputError
-from fluidcc.operators.config_files import clip, label, number, read_text
+from fluidcc.operators.config_files import clip, label, listing, number, read_text
 from fluidcc.operators.frames import MTUS, active_mtu
 from fluidcc.operators.nvidia_settings import SETTINGS, UNUSED, canonical
+from fluidcc.operators.nvidia_text import PORT, base_name, dump_column, dump_lines, text_lines
+from fluidcc.operators.other_vendors import vendor_of
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn import DCQCN
 
 _EXPECTED = "`key = value` text, the output of `mlxconfig query`, or the driver's folder of settings"
-_COLUMNS = re.compile(r"Default|Current|Next Boot")
-_PORT = re.compile(r"(.+)_p(\d{1,2})", re.ASCII)
-_DUMP_LINE = re.compile(r"\s*(?:\*\s*|RO\s+)?([A-Z][A-Z0-9_]*)(?:\[[\d.]*\])?\s+([^\s=:].*)", re.ASCII)
-_TEXT_LINE = re.compile(r"\s*([\w./\-]+?)\s*(?:[=:]\s*|\s)([^\s=:].*?)\s*", re.ASCII)
+# First words of lines of mlnx_qos, which prints PFC, trust and classes; and how many of them tell it.
+_OF_MLNX_QOS, _ENOUGH = {"DCBX", "Priority", "dscp2prio", "PFC", "enabled", "tc"}, 3
 _NAMED = re.compile(r"[\w/.+-]+\((-?\d{1,20})\)", re.ASCII)  # True(1), ECN(0)
 _MOST_LISTED, _MOST_FILES = 20, 10_000
 _MTUS = ("active_mtu", "mtu")
@@ -53,6 +53,17 @@ class NicSettings:
     ignored: tuple[str, ...] = ()
     pending: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
     mtu: float | None = None
+
+    @property
+    def assumed(self) -> str:
+        """Settings of the model that the source did not give, in words; empty if it gave all."""
+        missing = [name for name in SETTINGS if name not in self.given]
+        if not missing:
+            return ""
+        return (
+            f"{self.source}: NVIDIA's defaults stand in for {len(missing)} of {len(SETTINGS)} settings: "
+            f"{listing(missing, len(SETTINGS))}"
+        )
 
 
 @constructor()
@@ -88,7 +99,8 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
     Parameters
     ----------
     path : str or path
-        One of: text with lines ``name = value``, ``name: value`` or ``name value`` and ``#`` comments; the
+        One of: text with lines ``name = value``, ``name: value`` or ``name value`` and ``#`` comments, as ``grep``,
+        ``tail`` or ``cat`` print of the driver's files, of commands that set them, or of WinOF-2's ``Mlx5Cmd``; the
         output of ``mlxconfig -d DEVICE [-e] query`` (of several columns, the current values are used); a
         folder with one file per setting, in the layout of the driver's ``ecn/roce_rp`` and ``ecn/roce_np``
         or of its ``cc_params``.
@@ -103,7 +115,7 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
     ------
     InputError
         If nothing can be read, a line is malformed, a value is out of range, a setting is given twice with
-        different values, or there is no DCQCN setting for that port at all.
+        different values, there is no DCQCN setting for that port at all, or they are another vendor's.
     """
     name = label(os.fspath(path))
     if isinstance(port, bool) or not isinstance(port, int) or port < 1:
@@ -114,12 +126,12 @@ def read_nic(path: str | os.PathLike[str], port: int = 1) -> NicSettings:
         folder = False
     if folder:
         return _settings(_Found(name, port), _folder_lines(Path(path), name), name, unknown_listed=False)
-    lines = read_text(path, _EXPECTED).splitlines()
-    column = _dump_column(lines)
+    lines = [re.sub(r"^(>\s?)+", "", line) for line in read_text(path, _EXPECTED).splitlines()]  # quoted in mail
+    column = dump_column(lines)
     if column is None:
-        return _settings(_Found(name, port), _text_lines(lines, name), name, unknown_listed=True)
+        return _settings(_Found(name, port), text_lines(lines, name), name, unknown_listed=True)
     source = f"{name} (port {port}{f', column {column}' if column else ''})"
-    return _settings(_Found(name, port), _dump_lines(lines, name), source, unknown_listed=False)
+    return _settings(_Found(name, port), dump_lines(lines, name), source, unknown_listed=False)
 
 
 @public()
@@ -176,12 +188,12 @@ class _Found:
 
     def add(self, key: str, text: str, where: str, later: str = "") -> None:
         """Take in a setting, and what it will be from the next boot on if the source says so."""
-        base = key.rsplit("/", 1)[-1].lower()
+        base = base_name(key).lower()
         if base in _MTUS and text:
             self._add_mtu(base, text, where)
             return
-        suffix = _PORT.fullmatch(base)
-        name = canonical(suffix[1] if suffix else base)
+        suffix = PORT.fullmatch(key.lower())
+        name = canonical(base_name(key))
         if name is None:
             self.unknown.append(key)
             return
@@ -235,6 +247,7 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
     for line in lines:
         found.add(*line)
     given = dict(found.given)
+    _refuse_others(found)
     if not given:
         others = " and ".join(str(p) for p in sorted(found.others))
         have = f" for port {found.port} (it has port {others})" if others else ""
@@ -251,59 +264,23 @@ def _settings(found: _Found, lines: Iterator[tuple[str, ...]], source: str, *, u
     return NicSettings(given, source, tuple(ignored), found.pending, found.mtu)
 
 
-def _text_lines(lines: list[str], name: str) -> Iterator[tuple[str, str, str]]:
-    for i, line in enumerate(lines, 1):
-        line = line.split("#", 1)[0]
-        if not line.strip():
-            continue
-        match = _TEXT_LINE.fullmatch(line) if len(line) <= 1000 else None
-        if match is None:
-            raise InputError(
-                f"{name}:{i}: cannot read {clip(line.strip())}; write `name = value`, such as rpg_ai_rate = 5"
-            )
-        yield match[1], match[2], f"{name}:{i}"
+def _refuse_others(found: _Found) -> None:
+    """Refuse what is none of NVIDIA's settings, and where NVIDIA's defaults would stand in for all that the model has.
 
-
-def _dump_column(lines: list[str]) -> str | None:
-    """Which column of a ``mlxconfig`` dump to use, empty if it has no header; None if it is no dump."""
-    for line in lines:
-        if line.strip().startswith("Configurations:"):
-            columns = _COLUMNS.findall(line)
-            return "Current" if "Current" in columns else "".join(columns[:1])
-    known = (_DUMP_LINE.fullmatch(line) for line in lines if len(line) <= 1000)
-    # Part of a dump, without its header.
-    return "" if any(m and _is_port_setting(m[1]) for m in known) else None
-
-
-def _is_port_setting(key: str) -> bool:
-    suffix = _PORT.fullmatch(key.lower())
-    return suffix is not None and canonical(suffix[1]) is not None
-
-
-def _dump_lines(lines: list[str], name: str) -> Iterator[tuple[str, ...]]:
-    columns: list[str] = []
-    for i, line in enumerate(lines, 1):
-        if line.strip().startswith("Configurations:"):
-            columns = _COLUMNS.findall(line)
-            continue
-        match = _DUMP_LINE.fullmatch(line) if len(line) <= 1000 else None
-        if match is None:
-            continue
-        values = match[2].split()
-        if not _is_port_setting(match[1]) and canonical(match[1].lower()) is None:
-            yield match[1], "", ""
-            continue
-        if not columns and len(values) == 3:
-            columns = ["Default", "Current", "Next Boot"]
-        announced = max(len(columns), 1)
-        if len(values) != announced:
-            raise InputError(
-                f"{name}:{i}: {match[1]} has {len(values)} values where the header announces {announced}; "
-                "give the output of `mlxconfig query` unchanged"
-            )
-        now = values[columns.index("Current") if "Current" in columns else 0]
-        later = values[columns.index("Next Boot")] if {"Current", "Next Boot"} <= set(columns) else ""
-        yield match[1], now, f"{name}:{i}", later
+    Raises
+    ------
+    InputError
+    """
+    if SETTINGS.keys() & found.given.keys():
+        return
+    vendor = vendor_of(base_name(key).lower() for key in found.unknown)
+    if vendor is not None:
+        raise InputError(
+            f"{found.file}: has settings of {vendor[0]}'s NICs ({listing(vendor[1], 4)}), which are not read; give "
+            "those of an NVIDIA NIC, or none, for NVIDIA's defaults"
+        )
+    if not found.given and len(_OF_MLNX_QOS.intersection(found.unknown)) >= _ENOUGH:
+        raise InputError(f"{found.file}: is the output of mlnx_qos, which has no DCQCN setting; give {_EXPECTED}")
 
 
 def _folder_lines(folder: Path, name: str) -> Iterator[tuple[str, str, str]]:

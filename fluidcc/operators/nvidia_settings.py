@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 from fluidcc.errors import InputError
@@ -81,18 +82,34 @@ UNUSED: dict[str, Callable[[float], str]] = {
 }
 
 
+_ALIASES = {
+    "clamptgtrateati": "clamp_tgt_rate_after_time_inc",
+    "cnpprio": "cnp_802p_prio",
+    # WinOF-2's; NVIDIA, "DCQCN CC parameters".
+    "dcealphag": "dce_tcp_g",
+    "dcealphaupdateperiod": "dce_tcp_rtt",
+    "alphatorateshift": "rpg_gd",
+}
+
+
+def _squashed(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+_KNOWN = {_squashed(name): name for name in (*SETTINGS, *UNUSED)} | _ALIASES
+
+
 def canonical(name: str) -> str | None:
     """Return the canonical name of a setting (lower case, no port), or None if it is none of DCQCN's.
 
-    The driver's ``cc_params`` say ``rp_ai_rate`` and ``np_cnp_prio`` for ``rpg_ai_rate`` and
-    ``cnp_802p_prio``.
+    The driver's ``cc_params`` say ``rp_ai_rate`` and ``np_cnp_prio`` for ``rpg_ai_rate`` and ``cnp_802p_prio``, and
+    WinOF-2 ``DcQcnRpgAiRate``.
     """
-    aliases = {"clamp_tgt_rate_ati": "clamp_tgt_rate_after_time_inc", "cnp_prio": "cnp_802p_prio"}
-    bare = name[3:] if name.startswith(("rp_", "np_")) else name
-    for known in (bare, f"rpg_{bare}", aliases.get(bare, "")):
-        if known in SETTINGS or known in UNUSED:
-            return known
-    return None
+    bare = name[3:] if name.lower().startswith(("rp_", "np_")) else name
+    if "_" not in name:  # other vendors' drivers have an underscore behind it
+        bare = re.sub("^(dcqcn|ecn)", "", bare, flags=re.IGNORECASE)
+    squashed = _squashed(bare)
+    return _KNOWN.get(squashed) or _KNOWN.get(f"rpg{squashed}")
 
 
 def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple[str, ...], float, str]]:

@@ -186,9 +186,9 @@ class SwitchPort:
     @property
     def red(self) -> RED | None:
         """The green curve as a scenario's marking, unchecked; None if the queue has no WRED profile."""
-        from fluidcc.scenario.model import RED  # imports JAX
+        from fluidcc.scenario.switches import unchecked_marking  # imports JAX
 
-        return None if self.kmin is None else RED(self.kmin, self.kmax, self.pmax)
+        return None if self.kmin is None else unchecked_marking(self.kmin, self.kmax, self.pmax)
 
     @property
     def unwatched(self) -> bool:

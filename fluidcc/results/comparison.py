@@ -65,9 +65,14 @@ class Comparison(DatasetResult):
     tolerance: dict[str, Tolerance]
 
     def __repr__(self) -> str:
-        """What differs by how much."""
+        """What differs by how much, what of it was judged, and the worst of what was not."""
         told = ", ".join(f"{k} {v:.3g}" for k, v in self.difference.items() if v is not None)
-        return f"<Comparison, {_VERDICTS[self.within]}: {told}>"
+        by = f", by {', '.join(self.judged)}" if self.judged else ""
+        return f"<Comparison, {_VERDICTS[self.within]}{by}{self._not_judged()}: {told}>"
+
+    def _not_judged(self) -> str:
+        worst = self.worst_not_judged
+        return "" if worst is None else f"; of what has no tolerance {worst[0]} is off most, {worst[1]:.3g}"
 
     KEPT: ClassVar[tuple[str, ...]] = ("time", "flow", "seed", "seed_first")
 
@@ -97,14 +102,31 @@ class Comparison(DatasetResult):
             allowed = self.tolerance.get(key)
             limit = "" if allowed is None else f" (allowed {allowed.value:.3g})"
             rows.append((label(key), ("none" if value is None else f"{value:.3g}") + limit))
+        rows.append(("judged", ", ".join(map(label, self.judged)) or "nothing"))
+        if (worst := self.worst_not_judged) is not None:
+            rows.append(("worst not judged", f"{label(worst[0])} {worst[1]:.3g}"))
         return rows
+
+    @property
+    def judged(self) -> list[str]:
+        """Differences that have a tolerance, and so decide `within`."""
+        return [key for key in self.tolerance if self.difference[key] is not None]
+
+    @property
+    def worst_not_judged(self) -> tuple[str, float] | None:
+        """The largest difference that has no tolerance, by name; None if all have one."""
+        rest = [(value, key) for key, value in self.difference.items() if value is not None and key not in self.judged]
+        if not rest:
+            return None
+        value, key = max(rest)
+        return key, value
 
     @property
     def within(self) -> bool | None:
         """Whether no difference that has a tolerance exceeds it; None if there is no such difference."""
-        pairs = [(self.difference[key], allowed.value) for key, allowed in self.tolerance.items()]
-        judged = [off <= most for off, most in pairs if off is not None]
-        return all(judged) if judged else None
+        off = {key: self.difference[key] for key in self.judged}
+        within = [value <= self.tolerance[key].value for key, value in off.items() if value is not None]
+        return all(within) if within else None
 
     @public()
     def as_dict(self) -> dict[str, Any]:
@@ -124,6 +146,8 @@ class Comparison(DatasetResult):
             "reason": {key: tolerance.reason for key, tolerance in self.tolerance.items()},
             "link": self.dataset.attrs["link"],
             "within": self.within,
+            "judged": self.judged,
+            "worst_not_judged": None if self.worst_not_judged is None else self.worst_not_judged[0],
         }
 
     @public()

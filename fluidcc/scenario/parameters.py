@@ -81,19 +81,30 @@ def _specs(cls: type) -> Mapping[str, Spec]:
 def register(cls: type[T], /) -> type[T]: ...
 @typing.overload
 @typing.dataclass_transform(frozen_default=True, field_specifiers=(parameter,))
-def register(*, meta: tuple[str, ...] = ()) -> Callable[[type[T]], type[T]]: ...
-def register(cls: type[T] | None = None, /, *, meta: tuple[str, ...] = ()) -> Any:
+def register(
+    *, meta: tuple[str, ...] = (), check: Callable[[Any], None] | None = None
+) -> Callable[[type[T]], type[T]]: ...
+def register(
+    cls: type[T] | None = None, /, *, meta: tuple[str, ...] = (), check: Callable[[Any], None] | None = None
+) -> Any:
     """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it.
 
-    Its constructor refuses unknown keywords and rates without a unit, and converts nothing. JAX makes objects without
-    calling it, so that neither traced values nor a run's inner loop meet these checks.
+    Its constructor refuses unknown keywords, rates without a unit and what ``check`` raises, and converts nothing. JAX
+    makes objects without calling it, so that a run's inner loop does not meet these checks.
     """
 
     def decorate(cls: type[T]) -> type[T]:
         cls = dataclasses.dataclass(frozen=True)(cls)
         names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
         static = {name for name, spec in specs(cls).items() if spec.static} | set(meta)
-        cls = constructor(_rates_have_units(cls))(cls)
+        rates = _rates_have_units(cls)
+
+        def checks(made: Any) -> None:
+            rates(made)
+            if check is not None:
+                check(made)
+
+        cls = constructor(checks)(cls)
         _register_pytree(cls, tuple(n for n in names if n not in static), tuple(n for n in names if n in static))
         return cls
 

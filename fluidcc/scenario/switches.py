@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 from typing import Any
@@ -9,10 +10,32 @@ from typing import Any
 from fluidcc.errors import InputError
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
-from fluidcc.units import COUNT, RATIO, SIZE, TIME, is_concrete, show
+from fluidcc.units import COUNT, RATIO, SIZE, TIME, is_concrete, quantity, show
 
 
-@register()
+def _thresholds_in_order(marking: Any) -> None:
+    """Refuse thresholds that cross as soon as they are given, where both are text or plain numbers that can be read.
+
+    Raises
+    ------
+    InputError
+    """
+    given = marking.kmin, marking.kmax
+    if all(isinstance(each, str) or is_concrete(each) for each in given):
+        with contextlib.suppress(InputError):  # what cannot be read is refused with its place, once that is known
+            given = quantity(given[0], SIZE, "kmin"), quantity(given[1], SIZE, "kmax")
+        _refuse_crossed(*given, "RED ")
+
+
+def _refuse_crossed(kmin: Any, kmax: Any, where: str) -> None:
+    if is_concrete(kmin) and is_concrete(kmax) and kmin > kmax:
+        raise InputError(
+            f"{where}kmin: {show(kmin, SIZE)} exceeds kmax {show(kmax, SIZE)}; "
+            f"give kmin <= kmax (equal thresholds make a step marking)"
+        )
+
+
+@register(check=_thresholds_in_order)
 class RED:
     """Marking of an egress queue by its instantaneous length (DCQCN, Fig. 5 and eq. (5)).
 
@@ -152,6 +175,13 @@ class Storm:
     )
 
 
+def unchecked_marking(kmin: Any, kmax: Any, pmax: Any) -> RED:
+    """Make a marking whose thresholds may cross, as those of a switch's file may: an audit says so."""
+    made = object.__new__(RED)
+    made.__dict__.update(dataclasses.asdict(RED(0.0, 0.0)) | {"kmin": kmin, "kmax": kmax, "pmax": pmax})
+    return made
+
+
 def resolve_marking(marking: RED, where: str = "") -> RED:
     """Convert a marking to SI floats and check it.
 
@@ -163,11 +193,7 @@ def resolve_marking(marking: RED, where: str = "") -> RED:
     if not isinstance(marking, RED):
         raise InputError(f"{where}marking: expected a RED, not {repr(marking)[:40]}; write RED('5KB', '200KB', 0.01)")
     marking = resolve_fields(marking, where)
-    if is_concrete(marking.kmin) and is_concrete(marking.kmax) and marking.kmin > marking.kmax:
-        raise InputError(
-            f"{where}kmin: {show(marking.kmin, SIZE)} exceeds kmax {show(marking.kmax, SIZE)}; "
-            f"give kmin <= kmax (equal thresholds make a step marking)"
-        )
+    _refuse_crossed(marking.kmin, marking.kmax, where)
     if marking.max_on is not None and marking.mark_on != "departure":
         marking = dataclasses.replace(marking, mark_on="departure")
     return marking

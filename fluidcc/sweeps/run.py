@@ -40,6 +40,7 @@ from fluidcc.sweeps.layout import FLOW, Variable, attributes_of, coordinates_of,
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.sweeps.signature import signature_of
 from fluidcc.sweeps.store import Store, check_store, unfinished
+from fluidcc.units import horizon
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
@@ -125,6 +126,7 @@ def sweep(
     (2, 2)
     """
     began = time.perf_counter()
+    until = horizon(until)
     if resume and store is None:
         raise InputError("resume: there is no store to go on with; give the folder, for example store='sweep.zarr'")
     if store is not None:

@@ -107,3 +107,28 @@ def test_one_line_for_what_makes_no_sense(words: list[str], says: str, capsys: p
     assert told.out == ""
     assert says in told.err
     assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["collective", "all-gather", *FAST],
+        ["fabric", "none", "--topology", "leaf-spine:2x1x4", "--workload", "permutation", "--size", "20KB"],
+    ],
+)
+def test_a_full_disk_takes_files_and_no_result(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: list[str]
+) -> None:
+    """Runs are kept by threads, which a full disk must not stop; what was found is printed, and files lie elsewhere."""
+
+    def full(path: Path, content: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("fluidcc.files._write", full)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert run([*command, "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr()
+    assert "all runs: setup" in " ".join(told.out.split())
+    assert told.err.count("No space left on device") == told.err.count("saved as") > 2
+    assert [*(tmp_path / "out").iterdir()] == []

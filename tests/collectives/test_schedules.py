@@ -48,6 +48,19 @@ def took(path: Path) -> float:
     return found["time_s"]
 
 
+def test_what_of_a_schedule_has_no_effect_is_said(tmp_path: Path) -> None:
+    """A second NIC, or processor, of a rank; the first is what there is."""
+    path = tmp_path / "nics.goal"
+    text = "num_ranks 2\nrank 0 {\nl1: send 8b to 1 tag 5 cpu 0 nic 0\n}\nrank 1 {\nl1: recv 8b from 0 tag 5 nic 0\n}\n"
+    path.write_text(text)
+    assert read_goal(path).words == ()
+    path.write_text(text.replace("tag 5 cpu 0 nic 0", "tag 5 cpu 1 nic 1").replace("tag 5 nic 0", "tag 5 nic 1"))
+    assert [line.partition("line ")[2] for line in read_goal(path).words] == [
+        "3: cpu has no effect: calculations of a rank overlap, whatever their cpu",
+        "3: nic has no effect: a rank has one NIC",
+    ]
+
+
 def test_a_ring_in_goal(tmp_path: Path) -> None:
     """Two steps with a calculation of 5 us between, by hand."""
     path = tmp_path / "ring.goal"

@@ -244,6 +244,9 @@ def test_websockets_of_other_origins_are_refused(address: str) -> None:
     headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": key}
     for origin in ("http://example.com", f"http://127.0.0.1.example.com:{port}", "null"):
         assert status_of(address, "/ws", Origin=origin, **headers) == 403
+    for token in ("x", "e30", "eyJhIjoxfQ"):  # no token of a page of ours
+        forged = {"Sec-WebSocket-Protocol": f"bokeh, {token}"}
+        assert status_of(address, "/ws", Origin=f"http://127.0.0.1:{port}", **headers, **forged) == 403
 
 
 def test_it_listens_on_loopback_alone(address: str) -> None:

@@ -31,6 +31,15 @@ def load(**files: tuple[str, bytes | None]) -> tuple[str, list[Setting]]:
     return str(made._found.object), taken
 
 
+def load_named(name: str) -> tuple[str, list[Setting]]:
+    """Load a NIC's settings that are none, under a name."""
+    taken: list[Setting] = []
+    made = devices.Devices(taken.append)
+    made._nic.param.update(filename=name, value=b"rpg_gd = many")
+    made._load()
+    return str(made._found.object), taken
+
+
 @pytest.mark.parametrize(
     ("files", "says"),
     [
@@ -48,9 +57,40 @@ def test_files_are_refused_by_their_own_names(files: dict[str, tuple[str, bytes 
     assert taken == []
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("..", "file"),
+        (".", "file"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\nics\\my_nic.txt", "my_nic.txt"),
+        ("a\0b.txt", "a_b.txt"),
+        ("a\ud800.txt", "a_.txt"),
+        ("a\n.txt", "a_.txt"),
+        ("\u00e9" * 200 + ".txt", "\u00e9" * 48 + ".txt"),
+    ],
+)
+def test_names_of_files_are_those_of_any_system(name: str, kept: str) -> None:
+    """Whoever names a file so is answered, and nothing is written beside the page's own folder."""
+    assert devices._plain(name) == kept
+    said, _ = load_named(name)
+    assert "devices-error" in said
+
+
 def test_two_files_may_have_one_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "_findings", lambda *given: '<div id="findings">audited</div>')  # takes its time
     switch, nic = ((SAMPLE / name).read_bytes() for name in ("config_db.json", "nic.txt"))
     said, taken = load(switch=("same", switch), nic=("same", nic))
     assert 'id="findings"' in said
     assert taken[0].preset == "vendor"
+
+
+def test_tokens_that_nobody_here_made_are_none() -> None:
+    """Bokeh would leave a traceback of each in the log."""
+    from bokeh.util.token import generate_jwt_token
+
+    from fluidcc.explorer.serve import _is_token
+
+    assert _is_token(generate_jwt_token("a", expiration=60))
+    for text in ("", "x", "a.b", "e30", "W10", "eyJhIjoxfQ", "\udc80", generate_jwt_token("a", expiration=-1)):
+        assert not _is_token(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -56,10 +57,90 @@ def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
     assert len(fc.poisson_flows(8, load=0.5, until="1ms", sizes=found)) > 0
 
 
+# First lines of other simulators, and what follows them; after their sources, with nodes and cables of ours.
+HEADS = {
+    "PowerTCP's, rates in bits/s": ("5 2 1 4\n3 4\n", "0 3 25000000000.0 1us 0\n1 3 25000000000.0 1us 0\n"),
+    "switches that link data centres": ("5 1 1 4\n3 4\n", "0 3 25Gbps 1us 0\n1 3 25Gbps 1us 0\n"),
+    "switches in two lines": ("5 2 4\n3\n4\n", "0 3 25Gbps 1us 0\n1 3 25Gbps 1us 0\n"),
+}
+
+
+@pytest.mark.parametrize(("head", "cables"), HEADS.values(), ids=HEADS.keys())
+def test_first_lines_of_other_simulators(tmp_path: Path, head: str, cables: str) -> None:
+    rest = "3 4 100Gbps 0.000001 0\n2 4 25Gbps 1us 0\n\nFirst line: total node #, switch node #, link #\n"
+    found = fabrics.read_topology(written(tmp_path, head + cables + rest))
+    assert (found.hosts, found.switches, found.words) == ((0, 1, 2), (3, 4), ())
+    assert [cable.rate * 8 / 1e9 for cable in found.cables] == [25, 25, 100, 25]
+    assert {cable.delay for cable in found.cables} == {1e-6}
+
+
+def test_servers_of_gpus(tmp_path: Path) -> None:
+    """SimAI's first line: NVSwitches are left out where a GPU has a cable to a ToR too, and kept where it has not."""
+    nvlinks = (
+        "0 4 2400Gbps 0.000025ms 0\n1 4 2400Gbps 0.000025ms 0\n2 5 2400Gbps 0.000025ms 0\n3 5 2400Gbps 0.000025ms 0\n"
+    )
+    cables = "".join(f"{gpu} 6 100Gbps 0.0005ms 0\n" for gpu in range(4))
+    found = fabrics.read_topology(written(tmp_path, f"7 2 2 1 8 A100\n4 5 6\n{nvlinks}{cables}"))
+    assert (found.hosts, found.switches, len(found.cables)) == ((0, 1, 2, 3), (6,), 4)
+    assert found.words[0].endswith(
+        "2 NVSwitches and their 4 cables are left out: flows inside a server of 2 GPUs cross the fabric"
+    )
+    alone = fabrics.read_topology(written(tmp_path, f"6 2 2 0 4 H800\n4 5\n{nvlinks}"))
+    assert (alone.switches, alone.words) == ((4, 5), ())
+
+
+def test_several_cables_between_two_switches(tmp_path: Path) -> None:
+    """Each is a path of its own, for flows, in names of links and in numbers of interfaces."""
+    from fluidcc.fabrics.hpcc_files import interfaces
+
+    text = "4 2 4\n2 3\n0 2 100Gbps 1us 0\n1 3 100Gbps 1us 0\n2 3 40Gbps 1us 0\n3 2 10Gbps 1us 0\n"
+    found = fabrics.read_topology(written(tmp_path, text))
+    assert "lines 5 and 6: nodes 3 and 2 have several cables" in found.words[0]
+    scenario = found.scenario([(0, 1)] * 20, scheme="none")
+    assert [link.name for link in scenario.links][:4] == ["2->3", "3->2", "3->2#2", "2->3#2"]
+    assert {scenario.links[flow.path[0]].rate * 8 for flow in scenario.flows} == {40e9, 10e9}
+    assert interfaces(found)[3, 2] == [2, 3]
+
+
+def test_more_than_announced_is_left_out(tmp_path: Path) -> None:
+    """As that simulator does; what is no data is passed over without a word."""
+    extra = (
+        TOPOLOGY.replace("5 2 4", "5 2 3").replace("0 3 100Gbps 1000ns 0\n", "")
+        + "0 3 100Gbps 1us 0\n1 4 1Gbps 1us 0\n"
+    )
+    with pytest.raises(fc.InputError, match="host 0 has 0 cables"):
+        fabrics.read_topology(written(tmp_path, extra))
+    found = fabrics.read_topology(written(tmp_path, TOPOLOGY + "2 4 100Gbps 1us 0\nsrc0 dst0 rate delay error_rate\n"))
+    assert len(found.cables) == 4
+    assert found.words[0].endswith("line 1: says 4 cables, and 1 more are left out")
+    flows = fabrics.read_flows(
+        written(tmp_path, FLOWS + "\nFirst line: # of flows\nsrc0 dst0 3 dst_port0 size0 start_time0\n")
+    )
+    assert (len(flows), flows.words) == (3, ())
+
+
+def test_flows_without_ports(tmp_path: Path) -> None:
+    """ConWeave's have five entries: without the receiver's port."""
+    found = fabrics.read_flows(written(tmp_path, "2\n0 2 3 443 2.000000003\n1 2 3 1500 2.1\n"))
+    assert found.rows[:, 3].tolist() == [443, 1500]
+    assert found.port.tolist() == [100, 100]
+
+
+def test_fractions_in_place_of_percents_and_steps(tmp_path: Path) -> None:
+    """Whoever ends at 1 has fractions; two shares of one size are flows of exactly that size."""
+    found = fabrics.read_sizes(written(tmp_path, "1000 0\n1000 0.2\n20000 0.5\n300000 1\n"))
+    assert found == fabrics.read_sizes(written(tmp_path, "1000 0\n1000 20\n20000 50\n300000 100\n"))
+    sizes = fc.poisson_flows(8, load=0.5, until="20ms", sizes=found)[:, 3]
+    assert np.mean(sizes == 1000) == pytest.approx(0.2, abs=4 * math.sqrt(0.2 * 0.8 / len(sizes)))
+    start = fabrics.read_sizes(written(tmp_path, "0 0\n0 10\n10 100\n"))
+    assert fc.poisson_flows(8, load=0.5, until="1us", sizes=start)[:, 3].min() == 1
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("5 2 4", "5 2", "line 1: has 2 entries"),
+        ("5 2 4", "5 2", "line 1: has 2 entries; write nodes, switches and cables .HPCC"),
+        ("5 2 4", "5 2 4 1 1", "line 1: has 5 entries"),
         ("5 2 4", "5 2 x", "line 1: a count 'x'"),
         ("5 2 4", "5 2 -4", "line 1: a count '-4'"),
         ("5 2 4", "99999999999 2 4", "line 1: .* are more than"),
@@ -68,7 +149,7 @@ def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
         ("\n3 4\n", "\n3 3\n", "line 2: names 1 switches, not 2"),
         ("\n3 4\n", "\n3 7\n", "line 2: node 7 is none of the 5"),
         ("2 4 100Gbps", "2 7 100Gbps", "line 8: node 7 is none of the 5"),
-        ("2 4 100Gbps", "2 4 100", "line 8: rate"),
+        ("2 4 100Gbps", "2 4 100", "line 8: rate: 100 without a unit is in bits/s there; write for example 100Gbps"),
         ("2 4 100Gbps", "2 4 0Gbps", "line 8: rate 0Gbps"),
         ("2 4 100Gbps", "2 4 -1Gbps", "line 8: rate"),
         ("0.001ms", "soon", "line 4: delay"),
@@ -76,7 +157,7 @@ def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:
         ("0.000000", "nan", "line 4: a loss rate 'nan'"),
         ("0 3 100Gbps 1000ns 0", "0 3 100Gbps 1000ns", "line 3: has 4 entries"),
         ("2 4 100Gbps", "1 4 100Gbps", "host 1 has 2 cables"),
-        ("2 4 100Gbps", "1 3 100Gbps", "line 8: nodes 1 and 3 have a cable already, in line 4"),
+        ("2 4 100Gbps", "1 3 100Gbps", "host 1 has 2 cables"),
         ("2 4 100Gbps 1000ns", "2 4 100Gbps -1us", "line 8: cable 2 to 4: rate or delay"),
         (TOPOLOGY, "", "ends before its first line"),
         (TOPOLOGY, "5 2 4\n", "ends before its switches"),
@@ -102,7 +183,9 @@ def test_what_is_no_topology_is_refused_by_its_line(tmp_path: Path, old: str, ne
         (FLOWS.replace("1500", "15.5"), "line 3: size '15.5'"),
         (FLOWS.replace("2.5", "inf"), "line 4: start 'inf'"),
         (FLOWS.replace("2.5", "later"), "line 4: start 'later'"),
-        (FLOWS.replace(" 2.5", ""), "line 4: has 5 entries"),
+        (FLOWS.replace("101 20 2.5", "20"), "line 4: has 4 entries"),
+        (FLOWS.replace("101", "99999999999999999999"), "line 4: port '99999999999999999999' is more than 65535"),
+        (FLOWS.replace("1 2 3", "1 2 65536"), "line 3: priority group '65536' is more than 65535"),
     ],
 )
 def test_what_is_no_list_of_flows_is_refused_by_its_line(tmp_path: Path, text: str, words: str) -> None:
@@ -117,7 +200,9 @@ def test_what_is_no_list_of_flows_is_refused_by_its_line(tmp_path: Path, text: s
         ("0 0\n10 50\n20 40\n", "line 3: sizes and percents must grow"),
         ("0 0\n10\n", "line 2: has 1 entries"),
         ("0 0\n10 many\n", "line 2: percents 'many'"),
-        ("0 0\n10 99\n", "from 0 to 100 percent"),
+        ("0 0\n10 99\n", "from 0 to 100 percent, or from 0 to 1"),
+        ("0 0\n10 0.99\n", "from 0 to 100 percent, or from 0 to 1"),
+        ("1 1 0\n6 1 0.15\n", "line 1: has 3 entries, not a size .bytes. and"),
         ("", "from 0 to 100 percent"),
     ],
 )
@@ -218,7 +303,7 @@ def test_interfaces_count_cables_in_the_files_order(tmp_path: Path) -> None:
     number = interfaces(topology)
     for node in (*topology.hosts, *topology.switches):
         ends = [cable.ends for cable in topology.cables if node in cable.ends]
-        assert [number[node, a if b == node else b] for a, b in ends] == list(range(1, len(ends) + 1))
+        assert [number[node, a if b == node else b] for a, b in ends] == [[k + 1] for k in range(len(ends))]
 
 
 @pytest.mark.slow

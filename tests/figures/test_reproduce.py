@@ -170,6 +170,12 @@ def test_list(capsys):
     listed = json.loads(capsys.readouterr().out)["figures"]
     assert [f["name"] for f in listed] == list(list_figures())
     assert all(set(f) == {"name", "paper", "figure"} for f in listed)
+    assert run(["reproduce", "--list"]) == 0  # as `verify --list`
+    listed = capsys.readouterr().out
+    assert run(["reproduce", "list"]) == 0
+    assert capsys.readouterr().out == listed
+    assert run(["reproduce"]) == 2
+    assert "no figure is named; write fluidcc reproduce --list" in capsys.readouterr().err
     assert run(["reproduce", "list"]) == 0
     assert "dcqcn-fig11a" in capsys.readouterr().out
 

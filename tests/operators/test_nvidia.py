@@ -85,6 +85,79 @@ def test_spellings(read, text):
     assert scheme.timer == VENDOR.timer
 
 
+# What people paste: of the driver's files by other commands, of commands that set them, and of Windows.
+PASTED = {
+    "grep of debugfs": "/sys/kernel/debug/mlx5/0000:17:00.0/cc_params/rp_ai_rate:40\n"
+    "/sys/kernel/debug/mlx5/0000:17:00.0/cc_params/rp_hai_rate:400\n",
+    "grep -n": "ecn/roce_rp/rpg_ai_rate:1:40\necn/roce_rp/rpg_hai_rate:1:400\n",
+    "tail": "==> /sys/class/net/ens1/ecn/roce_rp/rpg_ai_rate <==\n40\n\n==> rpg_hai_rate <==\n400\n",
+    "more": "::::::::::::::\n/sys/class/net/ens1/ecn/roce_rp/rpg_ai_rate\n::::::::::::::\n40\n/a/rpg_hai_rate:\n400\n",
+    "cat": "root@a:~# cat /sys/class/net/a/ecn/roce_rp/rpg_ai_rate\n40\na$ cat ecn/roce_rp/rpg_hai_rate\n400\n",
+    "echo": "#!/bin/sh\necho 40 > /sys/class/net/a/ecn/roce_rp/rpg_ai_rate\n"
+    "echo 400 | sudo tee /sys/class/net/a/ecn/roce_rp/rpg_hai_rate\n",
+    "mlxconfig set": "mlxconfig -d 17:00.0 -y set RPG_AI_RATE_P1=40 RPG_HAI_RATE_P1=400 RPG_AI_RATE_P2=7\n",
+    "mail": "> Configurations:    Next Boot\n>     RPG_AI_RATE_P1    40\n> \n>     RPG_HAI_RATE_P1    400\n",
+    "FreeBSD": "sys.class.infiniband.mlx5_0.cong.conf.rp_ai_rate: 40\nsys.a.rp_hai_rate: 400\n",
+    "WinOF-2": 'DCQCN RP attributes for adapter "Ethernet 4":\n  DcQcnRpgAiRate: 40\n  DcQcnHaiRate : 400\n',
+}
+
+
+@pytest.mark.parametrize("text", PASTED.values(), ids=PASTED.keys())
+def test_what_people_paste(read, text):
+    assert read(text).given == {"rpg_ai_rate": 40, "rpg_hai_rate": 400}
+
+
+def test_names_of_windows(read):
+    """NVIDIA, DCQCN CC parameters: WinOF's column."""
+    text = (
+        "DcQcnDceAlphaG = 1000\nDcQcnDceAlphaUpdatePeriod = 7\nDcQcnInitialAlphaValue = 9\nDcQcnMinDecFac = 51\n"
+        "DcQcnAlphaToRateShift = 10\nDcqcnRateToSetOnFirstCnp = 3000\nDcQcnEnablePrio3 = 1\n"
+    )
+    assert read(text).given == {
+        "dce_tcp_g": 1000,
+        "dce_tcp_rtt": 7,
+        "initial_alpha_value": 9,
+        "rpg_min_dec_fac": 51,
+        "rpg_gd": 10,
+        "rate_to_set_on_first_cnp": 3000,
+    }
+
+
+VENDORS = {
+    "Broadcom's": "cc_mode: 1\ncnp_dscp: 48\ncnp_prio: 7\necn_enable: 1\ng: 8\ninit_cr: 25\nrtt: 40\ntcp_cp: 0\n",
+    "Intel's": "dcqcn_enable = 1\ndcqcn_min_rate = 2\ndcqcn_rai_factor = 1\n",
+    "Huawei's": "dcqcn_ai:5\ndcqcn_f:1\ndcqcn_cnp_time:4\n",
+    "Marvell's": "dcqcn_cnp_dscp=48\ndcqcn_rl_r_ai=5\ndcqcn_gd=11\n",
+}
+
+
+@pytest.mark.parametrize(("whose", "text"), VENDORS.items(), ids=VENDORS.keys())
+def test_nics_of_other_vendors_are_refused(read, tmp_path, whose, text):
+    """In place of NVIDIA's defaults for all that the model has; text, and a folder as Broadcom's configfs has it."""
+    refused(read, text, f"settings of {whose} NICs", "those of an NVIDIA NIC, or none")
+    folder = tmp_path / "cc"
+    folder.mkdir()
+    for line in text.splitlines():
+        key, value = line.replace("=", ":").split(":")
+        (folder / key.strip()).write_text(f"{value.strip()}\n")
+    with pytest.raises(InputError, match=f"cc: has settings of {whose} NICs"):
+        read_nic(folder)
+
+
+def test_the_output_of_mlnx_qos_is_named(read):
+    text = "DCBX mode: OS controlled\nPriority trust state: dscp\nPFC configuration:\n\tpriority 0 1\n\tenabled 1 0\n"
+    refused(read, text, "is the output of mlnx_qos, which has no DCQCN setting")
+    assert read(f"{text}rpg_ai_rate = 40\n").given == {"rpg_ai_rate": 40}
+
+
+def test_defaults_that_stand_in_are_named(read):
+    nic = read("rpg_ai_rate = 40\nrpg_gd = N/A\n")
+    assert "nic.txt: NVIDIA's defaults stand in for 16 of 17 settings: dce_tcp_g, " in nic.assumed
+    assert "rpg_gd" in nic.assumed
+    assert "rpg_ai_rate" not in nic.assumed
+    assert read_nic(SAMPLE).assumed == ""
+
+
 def test_current_of_three_columns(read):
     text = (
         "Configurations:                  Default         Current         Next Boot\n"
@@ -217,8 +290,8 @@ def test_conversions_with_a_note(read):
 
 
 def test_unknown_keys_of_text_are_listed(read):
-    nic = read("rpg_ai_rate = 5\nmtu = 9000\n")
-    assert any(text.startswith("mtu:") for text in nic.ignored)
+    nic = read("rpg_ai_rate = 5\nqueues = 63\n")
+    assert any(text.startswith("queues:") for text in nic.ignored)
     many = read("rpg_ai_rate = 5\n" + "".join(f"x{i} = 1\n" for i in range(50)))
     assert len(many.ignored) == 21
     assert "30 more" in many.ignored[-1]

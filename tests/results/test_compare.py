@@ -192,6 +192,23 @@ def test_without_a_comparison_there_is_no_verdict():
     assert dataclasses.replace(same, difference=nothing | {"rate_rel_max": 0.06}).within is False
 
 
+def test_what_was_judged_is_said_and_the_worst_that_was_not():
+    """Within tolerance, with the 95th percentile 55 % off: nobody sets a tolerance of that."""
+    same = fc.compare(FLUID, FLUID_AS_PACKETS)
+    off = dict.fromkeys(same.difference, 0.01) | {"queue_p95_rel": 0.55}
+    found = dataclasses.replace(same, difference=off)
+    found = dataclasses.replace(
+        found, tolerance={key: t for key, t in same.tolerance.items() if key != "queue_p95_rel"}
+    )
+    assert found.within is True
+    assert found.worst_not_judged == ("queue_p95_rel", 0.55)
+    assert "within tolerance, by queue_mean_rel" in repr(found)
+    assert "of what has no tolerance queue_p95_rel is off most, 0.55" in repr(found)
+    assert found.as_dict()["judged"] == found.judged == [*found.tolerance]
+    everything = dict.fromkeys(same.difference, Tolerance(1.0, "made"))
+    assert dataclasses.replace(found, tolerance=everything).worst_not_judged is None
+
+
 def test_tolerances_are_the_schemes_own():
     assert tolerances_of(fc.incast(4))["queue_mean_rel"].value == 0.2
     assert tolerances_of(fc.incast(2, multiplicity=4))["queue_mean_rel"].value == 0.35

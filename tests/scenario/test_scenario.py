@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"packet_size": 0}, "packet_size", "above 0"),
     ({"header_bytes": -1}, "header_bytes", "at least 0"),
     ({"feedback_delay": "-50us"}, "flow 0 feedback_delay", "at least 0"),
-    ({"marking": RED("10KB", "5KB", 0.01)}, "link 0 kmin", "kmin <= kmax"),
     ({"marking": RED("-1KB", "5KB", 0.01)}, "link 0 kmin", "at least 0"),
     ({"marking": RED("1KB", "5KB", 0)}, "link 0 pmax", "above 0"),
     ({"marking": RED("1KB", "5KB", "120%")}, "link 0 pmax", "at most 1"),
@@ -545,3 +545,33 @@ def test_what_is_resolved_can_be_given_again() -> None:
 def test_numpy_numbers_are_written_as_plain_ones() -> None:
     scenario = fc.incast(2, rate="40Gbps", delay=np.float64(1e-6), start=[np.float32(0), np.int64(1)])
     assert scenario_file.from_toml(scenario_file.to_toml(scenario)) == scenario
+
+
+@pytest.mark.parametrize("thresholds", [("200KB", "5KB"), (2e5, 5e3), ("200KB", 5e3), (np.float64(2e5), "5KB")])
+def test_thresholds_that_cross_are_refused_as_they_are_given(thresholds: tuple[Any, Any]) -> None:
+    with pytest.raises(InputError, match="RED kmin: 200KB exceeds kmax 5KB; give kmin <= kmax"):
+        fc.RED(*thresholds)
+    assert fc.RED("5KB", "5KB").kmin == "5KB"
+    assert fc.RED("many", "5KB").kmin == "many"  # refused with its place, once that is known
+
+
+def test_a_sweeps_numbers_are_written_in_the_networks_own_fields() -> None:
+    """Of a sweep over packet_size or header_bytes they are NumPy's, which compare with an empty list as arrays."""
+    scenario = resolve(fc.incast(2))
+    for name in ("packet_size", "header_bytes"):
+        swept = dataclasses.replace(scenario, **{name: np.float64(1500)})
+        assert getattr(scenario_file.from_toml(scenario_file.to_toml(swept)), name) == 1500
+
+
+def test_a_fixed_delay_that_packets_do_not_have_is_said() -> None:
+    """What was asked for; of what a scheme has by itself, as DCQCN 50 us, nothing is said."""
+    from fluidcc.engines.run import _say_fixed_delay
+
+    for delay in ("10us", "500us"):
+        scenario = resolve(fc.incast(2, scheme="dcqcn", preset="vendor", feedback_delay=delay))
+        with pytest.warns(UserWarning, match=f"feedback_delay: {delay} has no effect with engine='packet'"):
+            _say_fixed_delay(scenario, "packet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for preset in ("vendor", "paper"):
+            _say_fixed_delay(resolve(fc.incast(2, scheme="dcqcn", preset=preset)), "hybrid")

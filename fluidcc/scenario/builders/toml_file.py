@@ -60,7 +60,8 @@ def to_toml(scenario: Scenario) -> str:
         "scheme": [{"name": scheme.name, **_values(scheme)} for scheme in schemes],
         "flow": flows,
     }
-    return tomli_w.dumps({key: value for key, value in document.items() if value != []})
+    # A sweep's values are NumPy's, which compare with an empty list as an empty array.
+    return tomli_w.dumps({key: value for key, value in document.items() if not isinstance(value, list) or value})
 
 
 def _names(part: Link | Flow) -> dict[str, str]:
@@ -226,7 +227,10 @@ def _made(cls: Any, table: dict[str, Any], where: str, **given: Any) -> Any:
     for key, value in table.items():
         if known[key].dimension == RATE:
             refuse_bare_rate(value, f"{where} {key}")
-    return cls(**table, **given)
+    try:
+        return cls(**table, **given)
+    except InputError as error:  # of its constructor, which knows no file
+        raise InputError(f"{where}: {error}") from None
 
 
 def _told(value: Any) -> str:

@@ -1,0 +1,63 @@
+"""Lines of a text file in words, each refused by its number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fluidcc.errors import InputError
+from fluidcc.files import read_bounded
+
+T = TypeVar("T")
+_LARGEST = 1 << 30  # bytes of a list of flows
+
+
+class Lines:
+    """The lines of a file that hold something, with their numbers."""
+
+    def __init__(self, path: str | os.PathLike[str], expected: str) -> None:
+        self.name, self.expected = str(path)[:200], expected
+        raw = b""
+        try:
+            raw = read_bounded(Path(path), _LARGEST)
+            text = raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            at = raw.count(b"\n", 0, error.start) + 1
+            raise InputError(f"{self.name}, line {at}: is no text (UTF-8); give {expected}") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InputError(f"{self.name}: {reason}; give {expected}") from None
+        self._rows = ((n, line.split()) for n, line in enumerate(text.splitlines(), 1) if line.strip()[:1] not in "#")
+        self.at = 0
+
+    def rows(self) -> Iterator[list[str]]:
+        """What is left, in words."""
+        for at, words in self._rows:
+            self.at = at
+            yield words
+
+    def next(self, what: str) -> list[str]:
+        """The next line."""
+        for words in self.rows():
+            return words
+        raise InputError(f"{self.name}: ends before {what}; give {self.expected}")
+
+    def wrong(self, text: str) -> InputError:
+        """What is wrong with the last line read."""
+        return InputError(f"{self.name}, line {self.at}: {text}")
+
+    def number(self, word: str, read: Callable[[str], T], least: float, what: str, most: float = float("inf")) -> T:
+        """One number of it."""
+        try:
+            value: Any = read(word)
+        except ValueError:
+            value = None
+        if value is not None and value < least:
+            raise self.wrong(f"{what} {word[:30]!r} is less than {least:g}; write at least that")
+        if value is not None and most < value < float("inf"):
+            raise self.wrong(f"{what} {word[:30]!r} is more than {most:g}; write at most that")
+        if value is None or not value < float("inf"):
+            raise self.wrong(f"{what} {word[:30]!r} is none; write {'a whole' if read is int else 'a'} number")
+        return value

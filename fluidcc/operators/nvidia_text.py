@@ -1,0 +1,125 @@
+"""Texts in which NVIDIA's settings stand: names and values in lines, as files and tools print them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fluidcc.errors import InputError
+from fluidcc.operators.config_files import clip
+from fluidcc.operators.nvidia_settings import canonical
+
+Line = tuple[str, ...]  # a name, its value, where it is, and what it will be from the next boot on
+
+_LONGEST = 1000  # characters of a line
+_COLUMNS = re.compile(r"Default|Current|Next Boot")
+PORT = re.compile(r"(.+)_p(\d{1,2})", re.ASCII)
+_DUMP_LINE = re.compile(r"\s*(?:\*\s*|RO\s+)?([A-Z][A-Z0-9_]*)(?:\[[\d.]*\])?\s+([^\s=:].*)", re.ASCII)
+# A path before the name may hold colons, as PCI addresses do; `grep -n` has the number of a file's one line behind it.
+_TEXT_LINE = re.compile(r"\s*(?:\S*/([\w.\-]+):(?:1:)?\s*|([\w./\-]+?)\s*(?:[=:]\s*|\s))([^\s=:].*?)\s*", re.ASCII)
+# What names the file of the value in the next line: `tail` and `head` of several files, `more`, a shell's `cat`.
+_HEADING = re.compile(r"\s*(?:==>\s+(\S+)\s+<==|\S*[$#]\s+cat\s+(\S+)|(/\S*/[\w.\-]+):?)\s*", re.ASCII)
+_ECHO = re.compile(r".*\becho\s+[\"']?(\d+)[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*(\S*/[\w\-]+)\s*", re.ASCII)
+_SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
+_RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
+
+
+def text_lines(lines: list[str], name: str) -> Iterator[Line]:
+    """Read names and values of text, whoever printed it.
+
+    Raises
+    ------
+    InputError
+        If a line that begins with a setting's name has no value.
+    """
+    heading = ""
+    for i, line in enumerate(lines, 1):
+        where = f"{name}:{i}"
+        if found := _HEADING.fullmatch(line) if len(line) <= _LONGEST else None:
+            heading = next(each for each in found.groups() if each)
+            continue
+        line = line.split("#", 1)[0]
+        if not line.strip() or _RULE.fullmatch(line):
+            continue
+        if heading and len(line.split()) == 1:
+            yield heading, line.strip(), where
+        else:
+            yield from _of_line(line, where)
+        heading = ""
+
+
+def _of_line(line: str, where: str) -> Iterator[Line]:
+    if len(line) > _LONGEST:
+        raise InputError(f"{where}: cannot read {clip(line.strip())}; write `name = value`, such as rpg_ai_rate = 5")
+    if found := _ECHO.fullmatch(line):
+        yield found[2], found[1], where
+        return
+    several = _SET.findall(line)
+    if len(several) > 1 or (several and "mlxconfig" in line):
+        for key, value in several:
+            yield key, value, where
+        return
+    match = _TEXT_LINE.fullmatch(line)
+    if match is not None:
+        yield match[1] or match[2], match[3], where
+        return
+    first = re.split(r"[\s=:]", line.strip(), maxsplit=1)[0]
+    if canonical(base_name(first)) is not None:
+        raise InputError(f"{where}: cannot read {clip(line.strip())}; write `name = value`, such as rpg_ai_rate = 5")
+    yield line.strip(), "", where  # a title
+
+
+def base_name(key: str) -> str:
+    """Return a setting's name without folders, a tree of sysctl, and the port."""
+    base = re.split(r"[/.]", key)[-1]
+    suffix = PORT.fullmatch(base.lower())
+    return base[: len(suffix[1])] if suffix else base
+
+
+def dump_column(lines: list[str]) -> str | None:
+    """Which column of a ``mlxconfig`` dump to use, empty if it has no header; None if it is no dump."""
+    for line in lines:
+        if line.strip().startswith("Configurations:"):
+            columns = _COLUMNS.findall(line)
+            return "Current" if "Current" in columns else "".join(columns[:1])
+    known = (_DUMP_LINE.fullmatch(line) for line in lines if len(line) <= _LONGEST)
+    # Part of a dump, without its header.
+    return "" if any(m and _is_port_setting(m[1]) for m in known) else None
+
+
+def _is_port_setting(key: str) -> bool:
+    suffix = PORT.fullmatch(key.lower())
+    return suffix is not None and canonical(suffix[1]) is not None
+
+
+def dump_lines(lines: list[str], name: str) -> Iterator[Line]:
+    """Read names and values of a ``mlxconfig`` dump.
+
+    Raises
+    ------
+    InputError
+        If a line has another number of values than the header announces.
+    """
+    columns: list[str] = []
+    for i, line in enumerate(lines, 1):
+        if line.strip().startswith("Configurations:"):
+            columns = _COLUMNS.findall(line)
+            continue
+        match = _DUMP_LINE.fullmatch(line) if len(line) <= _LONGEST else None
+        if match is None:
+            continue
+        values = match[2].split()
+        if not _is_port_setting(match[1]) and canonical(match[1]) is None:
+            yield match[1], "", ""
+            continue
+        if not columns and len(values) == 3:
+            columns = ["Default", "Current", "Next Boot"]
+        announced = max(len(columns), 1)
+        if len(values) != announced:
+            raise InputError(
+                f"{name}:{i}: {match[1]} has {len(values)} values where the header announces {announced}; "
+                "give the output of `mlxconfig query` unchanged"
+            )
+        now = values[columns.index("Current") if "Current" in columns else 0]
+        later = values[columns.index("Next Boot")] if {"Current", "Next Boot"} <= set(columns) else ""
+        yield match[1], now, f"{name}:{i}", later
