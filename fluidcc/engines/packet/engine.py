@@ -336,7 +336,7 @@ def sample(sim: Any) -> None:
     for f in range(0 if core.links_only else len(sim.flows)):
         flow = sim.flows[f]
         sim.flow_samples[row, f, 0] = flow.sent_wire + flow.sent_again
-        sim.flow_samples[row, f, 1] = flow.acked
+        sim.flow_samples[row, f, 1] = flow.confirmed
         sim.flow_samples[row, f, 2] = flow.rate
         dispatch.observe(sim, f, row)
     if core.sampled < len(sim.link_samples):
@@ -361,9 +361,9 @@ def toggle_window(sim: Any, opens: Any) -> None:
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
         if opens:
-            flow.sent_open, flow.acked_open = flow.sent_wire + flow.sent_again, flow.acked
+            flow.sent_open, flow.confirmed_open = flow.sent_wire + flow.sent_again, flow.confirmed
         else:
-            flow.sent_close, flow.acked_close = flow.sent_wire + flow.sent_again, flow.acked
+            flow.sent_close, flow.confirmed_close = flow.sent_wire + flow.sent_again, flow.confirmed
     core.watching = 1 if opens else 0
 
 

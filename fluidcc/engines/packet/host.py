@@ -227,6 +227,7 @@ def send_ack(sim: Any, f: Any, k: Any) -> None:
     packet.marks = flow.unanswered_marks
     packet.undetermined = flow.unanswered_undetermined
     packet.covers = flow.unanswered
+    packet.confirms = flow.received
     flow.unanswered = 0
     flow.unanswered_marks = 0
     flow.unanswered_undetermined = 0
@@ -321,9 +322,11 @@ def on_ack(sim: Any, k: Any) -> Any:
     flow = sim.flows[f]
     if core.recovery:
         learn(sim, f, k)
+        flow.confirmed = flow.acked
     else:
         flow.acked = max(flow.acked, packet.end)
         flow.acked_wire = max(flow.acked_wire, packet.wire_end)
+        flow.confirmed = max(flow.confirmed, packet.confirms)
     if len(sim.log) > 0:
         write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
     if flow.state == 1:

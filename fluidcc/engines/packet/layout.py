@@ -251,6 +251,7 @@ PACKET = lines(
         ("wire_end", _I),  # the same in wire bytes
         ("sent", _I),  # when its transmission began at the sender
         ("reports", _I),  # with recovery, of an ACK: end of the packet beyond a gap that it reports; -1: none
+        ("confirms", _I),  # of an ACK: payload bytes that have come; `end` counts those lost below it too
         ("granted", _F),  # window that a notification carries
         ("telemetry", _I, (HOPS, COLUMNS)),
     ]
@@ -297,6 +298,7 @@ FLOW = lines(
         ("in_burst", _S),  # packets of a burst that is under way
         ("stretch", _F),  # of the wait behind the last one, by jitter
         ("lost", _I),  # payload bytes dropped on the way
+        ("confirmed", _I),  # payload bytes that its sender knows to have come: of what is lost, none
         ("line_rate", _F),
         ("initial_rate", _F),
         ("group", _I),  # flow class of the scenario
@@ -327,8 +329,8 @@ FLOW = lines(
         # counts at the window's edges
         ("sent_open", _I),
         ("sent_close", _I),
-        ("acked_open", _I),
-        ("acked_close", _I),
+        ("confirmed_open", _I),
+        ("confirmed_close", _I),
         # what few runs have comes last
         ("first_path", _I),  # in `Sim.lists`, if its packets take several,
         ("paths", _I),  # and how many

@@ -210,7 +210,7 @@ def outcome_of(plan: PreparedRun, sim: Sim) -> Outcome:
         for link, bins in zip(sim.links, sim.bins, strict=True)
     ]
     rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
-    goodput = (sim.flows["acked_close"] - sim.flows["acked_open"]) / span
+    goodput = (sim.flows["confirmed_close"] - sim.flows["confirmed_open"]) / span
     return Outcome(links, plan.members, rates, goodput, int(sim.flows["cnps"].sum()))
 
 
