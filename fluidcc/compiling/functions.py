@@ -112,8 +112,9 @@ class PerShape:
             return self.function(*values, **switches)
 
         call.__name__ = call.__qualname__ = self.function.__name__
+        hits = store.hits()
         found = jax.jit(call, donate_argnums=self.donate).lower(*arguments).compile(self.options)
-        if digest is not None:
+        if digest is not None and store.hits() == hits:
             store.save(self.name, digest, found)
         return found
 

@@ -2,7 +2,8 @@
 
 What XLA compiled is kept as it is, so a run from a file gives the same bits, and neither traces, nor lowers, nor
 compiles. JAX's own cache of compilations is not used: it is one for all of a process, with the user's functions, and
-asks for the lowered program, which takes as long to make as to compile.
+asks for the lowered program, which takes as long to make as to compile. Where the user has switched it on, what it
+gives is not kept here: XLA leaves the machine code out when it serialises what it has read itself.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import pickle
 import platform
 import re
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,29 @@ from fluidcc.compiling.identity import digest_of
 from fluidcc.compiling.loop_flag import ours
 
 _CHECK = 32  # bytes of a file that tell whether the rest is whole
+_HIT = "/jax/compilation_cache/cache_hits"  # event of JAX's own cache
 _CALLED = re.compile(r'custom_call_target="([^"]*)"')
+
+
+class _Hits(threading.local):
+    count = 0
+
+
+_hits = _Hits()
+
+
+def hits() -> int:
+    """Return how many programs JAX's own cache has given this thread since the first call."""
+    _listen()
+    return _hits.count
+
+
+@functools.cache
+def _listen() -> None:
+    def note(event: str, **_: Any) -> None:
+        _hits.count += event == _HIT
+
+    jax.monitoring.register_event_listener(note)
 
 
 def place() -> Path | None:

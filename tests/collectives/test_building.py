@@ -72,9 +72,20 @@ def test_the_longest_chain_is_worked_out_by_hand() -> None:
     assert graph.critical(began, began + left, began + arrived) == [first, third, last]
 
 
+def test_a_transfer_ends_as_it_arrives_and_a_wait_as_it_begins() -> None:
+    made = Building()
+    first = made.send(0, 1, 5.0)
+    made.wait(1, 2.0, [first])
+    assert made.done().ended(np.array([1.0, 6.0]), np.array([4.0, 9.0])).tolist() == [4.0, 6.0]
+
+
 def test_there_is_a_largest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "MOST_OPERATIONS", 10)
     made = Building()
     made.send_all(np.arange(6), np.arange(6) + 6, 1.0)
     with pytest.raises(InputError, match="more than 10 transfers"):
-        made.send_all(np.arange(6), np.arange(6) + 6, 1.0)
+        made.send_all(np.arange(5), np.arange(5) + 6, 1.0)
+    made.send_all(np.arange(4), np.arange(4) + 6, 1.0)
+    assert len(made) == 10
+    with pytest.raises(InputError, match="more than 10 transfers"):
+        made.wait(0, 1.0)

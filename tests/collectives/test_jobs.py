@@ -13,6 +13,7 @@ import fluidcc as fc
 from fluidcc import CollectiveStudy
 from fluidcc.collectives import Job, placed, read_jobs
 from fluidcc.collectives.engines import ENGINES, packets
+from fluidcc.collectives.placement import NoRoomError
 from fluidcc.errors import InputError
 from fluidcc.fabrics import named_topology
 from tests.fuzz import OBJECTS
@@ -30,6 +31,24 @@ def test_placements() -> None:
     assert len({host for each in drawn for host in each}) == 7
     given = [Job("all-reduce", ranks=(0, 2)), Job("all-reduce", ranks=3)]
     assert placed(given, RACKS) == [[0, 2], [1, 3, 4]]
+
+
+@pytest.mark.parametrize(("ranks", "lacking"), [((4, 4, 2), 2), ((4, 5), 1), ((9,), 0), ((6, 6, 2), 1)])
+def test_the_first_job_without_room_is_named(ranks: tuple[int, ...], lacking: int) -> None:
+    """On 8 hosts; jobs behind it have none either."""
+    with pytest.raises(NoRoomError, match=f"^ranks: {sum(ranks)} need as many hosts, and there are 8; ") as caught:
+        placed([Job("broadcast", ranks=count) for count in ranks], RACKS)
+    assert caught.value.job == lacking
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "parts"),
+    [("all-gather", {}, 4), ("all-reduce", {"chunks": 3}, 12), ("all-to-all", {}, 4), ("broadcast", {"chunks": 5}, 5)],
+)
+def test_a_part_of_one_byte_is_enough(kind: str, options: dict[str, Any], parts: int) -> None:
+    assert Job(kind, parts, ranks=4, **options).bytes == parts
+    with pytest.raises(InputError, match=f"write {parts}B or more{', or fewer chunks' * bool(options)}$"):
+        Job(kind, parts - 0.5, ranks=4, **options)
 
 
 @pytest.fixture(scope="module")

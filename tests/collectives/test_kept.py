@@ -31,6 +31,9 @@ def test_what_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.Monke
         for changed in ({"bytes": "84KB"}, {"seeds": [3]}, {"engine": "fluid", "unchecked": True}, {"pfc": None}):
             with pytest.raises(AssertionError, match="run again"):
                 runs(tmp_path, **changed)
+        patch.setattr(evaluate, "code", lambda folder: "another version")
+        with pytest.raises(AssertionError, match="run again"):
+            runs(tmp_path)
     assert again.as_dict() == first.as_dict()
     for one, other in zip(first.runs, again.runs, strict=True):
         assert one.transfers.identical(other.transfers)

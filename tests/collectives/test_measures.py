@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.collectives import Job
+from fluidcc.collectives import Job, laying
 from fluidcc.collectives import measures as told
 from fluidcc.collectives.algorithms import KINDS
 from fluidcc.collectives.engines import Outcome
 from fluidcc.collectives.jobs import Work, _weights, work_of
 from fluidcc.collectives.laying import Laid, laid_out
+from fluidcc.errors import InputError
 from fluidcc.fabrics import named_topology
 
 TOPOLOGY = named_topology("leaf-spine:2x1x2")  # hosts 0 and 1 under 4, 2 and 3 under 5, both under 6
@@ -129,6 +130,24 @@ def test_pauses_by_tier_and_by_port() -> None:
     assert found["pauses"] == {"hosts": 2, "tier 1": 10, "tier 2": 0}
     assert found["paused_s"] == pytest.approx({"hosts": 0.1, "tier 1": 0.7, "tier 2": 0.0})
     assert [each["port"] for each in found["paused_ports"]] == ["5->2", "4->6", "0->4"]
+
+
+def test_as_many_as_packets_follow_are_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three connections, of six transfers: as many are allowed, and one more is not."""
+    _, laid = made(Job("all-gather", "3MB", ranks=3))
+    assert len(laid.graph) > len(laid.connections.flows) == 3
+    assert laid.connection[laid.graph.sends].tolist() == [0, 1, 2, 0, 1, 2]
+    assert (laid.connection[~laid.graph.sends] == -1).all()
+    monkeypatch.setattr(laying, "MOST_FLOWS", len(laid.graph))
+    assert len(laid.scenario.flows) == len(laid.graph)
+    monkeypatch.setattr(laying, "MOST_FLOWS", len(laid.graph) - 1)
+    with pytest.raises(InputError, match=f"has {len(laid.graph)} transfers and waits"):
+        assert dataclasses.replace(laid).scenario
+    monkeypatch.setattr(laying, "MOST_FLOWS", 3)
+    made(Job("all-gather", "3MB", ranks=3))
+    monkeypatch.setattr(laying, "MOST_FLOWS", 2)
+    with pytest.raises(InputError, match="has 3 connections, of 2 at most"):
+        made(Job("all-gather", "3MB", ranks=3))
 
 
 def test_factors_and_parts() -> None:

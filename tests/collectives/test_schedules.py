@@ -42,6 +42,13 @@ skew = 0.5
 """
 
 
+def circle(count: int) -> str:
+    """Calculations of which each requires the next, and the last the first."""
+    calculations = "".join(f"l{k}: calc 5\n" for k in range(count))
+    requirements = "".join(f"l{k} requires l{(k + 1) % count}\n" for k in range(count))
+    return f"num_ranks 2\nrank 0 {{\n{calculations}{requirements}}}"
+
+
 def took(path: Path) -> float:
     found = fc.collective(path, STAR, "none", **QUIET).runs[0].numbers
     assert found["unfinished"] == 0
@@ -124,6 +131,14 @@ def test_a_recv_that_requires_something_is_done_later(tmp_path: Path) -> None:
         ("num_ranks 2\nrank 0 {\nl1: recv 8b from 1\n}", "line 3: rank 1 sends no such message"),
         ("num_ranks 2\nrank 0 {\nrecv 4b from 1\n}\nrank 1 {\nsend 8b to 0\n}", "line 3: 4 B have no room .* line 6"),
         ("num_ranks 2\nrank 0 {\nl1: calc 5\nl2: calc 5\nl1 requires l2\nl2 requires l1\n}", "line 3 waits for line 4"),
+        # The circle is named from where it begins, not what is done before it.
+        (
+            "num_ranks 2\nrank 0 {\nl0: calc 5\nl1: calc 5\nl2: calc 5\nl1 requires l0\nl1 requires l2\nl2 requires l1\n}",
+            "line 4: line 4 waits for line 5 waits for line 4; break",
+        ),
+        (circle(8), "line 3: line 3 waits for .* line 10 waits for line 3; break"),
+        (circle(9), "line 3: line 3 waits for .* line 10 waits for 1 more waits for line 3; break"),
+        ("num_ranks 2\nrank 1 {\nsend 8b to 1\n}", "line 3: rank 1 is itself, or none of 2"),
         ("num_ranks 2\nrank 0 {\ncalc 5\n", "ends before a rank is closed"),
         ("num_ranks 2\nrank 0 {\ncalc 5\n}", "line 3: nobody sends, and nothing crosses the fabric"),
     ],
@@ -160,6 +175,16 @@ def test_bad_jobs_are_refused_by_line(tmp_path: Path, before: str, after: str, s
     path.write_text(JOBS.replace(before, after, 1))
     with pytest.raises(InputError, match=rf"bad\.toml, {says}"):
         read_jobs(path)
+
+
+def test_a_long_reason_is_cut(tmp_path: Path) -> None:
+    """Of a key of 300 letters 200 characters are shown with the words in front of it."""
+    path = tmp_path / "bad.toml"
+    path.write_text(f"a = {{{'x' * 300} = 1, {'x' * 300} = 2}}")
+    with pytest.raises(InputError, match="is not TOML") as caught:
+        read_jobs(path)
+    reason = str(caught.value).partition("is not TOML (")[2].partition("); give")[0]
+    assert len(reason) == 200
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import fluidcc as fc
 from fluidcc.compiling import folder, functions, store
@@ -171,6 +172,32 @@ def test_classes_from_elsewhere_are_compiled_but_not_kept(cold: Path) -> None:
 def doubled() -> float:
     """A small function of one shape, compiled or loaded."""
     return float(per_shape()(lambda x: 2 * x)(np.float32(3)))
+
+
+@pytest.fixture
+def jaxs_own(tmp_path: Path) -> Iterator[None]:
+    """JAX's own cache, switched on as a user may have it."""
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs",
+             "jax_persistent_cache_min_entry_size_bytes")  # fmt: skip
+    before = {name: jax.config.values[name] for name in names}
+    for name, value in zip(names, (str(tmp_path / "jaxs"), 0.0, -1), strict=True):
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
+def test_what_jaxs_own_cache_gives_is_not_kept(jaxs_own: None, cold: Path) -> None:
+    """Written again it would lack its machine code: the next process could load it, and not call it."""
+    assert doubled() == 6
+    (path,) = cold.glob("jax-*/*")
+    path.unlink()
+    for _ in range(2):
+        forget()
+        assert doubled() == 6
+        assert not list(cold.glob("jax-*/*"))
 
 
 @pytest.mark.parametrize("damage", ["cut", "emptied", "altered"])
