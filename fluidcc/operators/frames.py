@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fluidcc.errors import InputError
 from fluidcc.units import SIZE, quantity
 
 if TYPE_CHECKING:
-    from fluidcc.operators.nvidia import NicSettings
     from fluidcc.scenario.model import Scenario
 
 HEADERS = {"Ethernet": 14, "IPv4": 20, "UDP": 8, "BTH": 12, "ICRC": 4, "FCS": 4}
@@ -29,13 +28,22 @@ _LARGEST_HEADERS = 96  # bytes that Linux takes off an Ethernet MTU for those of
 _LEAST, _MOST = 64.0, 65536.0
 
 
+class HasMTU(Protocol):
+    """A NIC's settings, of which the size of packets is read here."""
+
+    @property
+    def mtu(self) -> float | None:
+        """Payload of its packets [bytes]; None if it is not known."""
+        ...
+
+
 def active_mtu(ethernet: float) -> float | None:
     """Return the payload of a RoCE packet with an Ethernet MTU [bytes], as Linux chooses it; None if none fits."""
     fitting = [mtu for mtu in MTUS if mtu <= ethernet - _LARGEST_HEADERS]
     return float(fitting[-1]) if fitting else None
 
 
-def payloads(nic: NicSettings | None, given: object = None) -> tuple[float, ...]:
+def payloads(nic: HasMTU | None, given: object = None) -> tuple[float, ...]:
     """Payloads of packets to run [bytes]: the one that is given, else the NIC's, else those that are usual.
 
     Raises
@@ -51,7 +59,7 @@ def payloads(nic: NicSettings | None, given: object = None) -> tuple[float, ...]
     return (nic.mtu,) if nic is not None and nic.mtu is not None else UNKNOWN
 
 
-def said(sizes: Sequence[float], nic: NicSettings | None, *, given: bool = False) -> str:
+def said(sizes: Sequence[float], nic: HasMTU | None, *, given: bool = False) -> str:
     """Tell the packet sizes, and where they are from."""
     numbers = " and ".join(f"{size:g}" for size in sizes)
     known = nic is not None and nic.mtu is not None

@@ -133,7 +133,8 @@ def test_a_recv_that_requires_something_is_done_later(tmp_path: Path) -> None:
         ("num_ranks 2\nrank 0 {\nl1: calc 5\nl2: calc 5\nl1 requires l2\nl2 requires l1\n}", "line 3 waits for line 4"),
         # The circle is named from where it begins, not what is done before it.
         (
-            "num_ranks 2\nrank 0 {\nl0: calc 5\nl1: calc 5\nl2: calc 5\nl1 requires l0\nl1 requires l2\nl2 requires l1\n}",
+            "num_ranks 2\nrank 0 {\nl0: calc 5\nl1: calc 5\nl2: calc 5\n"
+            "l1 requires l0\nl1 requires l2\nl2 requires l1\n}",
             "line 4: line 4 waits for line 5 waits for line 4; break",
         ),
         (circle(8), "line 3: line 3 waits for .* line 10 waits for line 3; break"),
