@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def ended(case: Case, model: str) -> FlowTimes:
 def test_units_and_order_do_not_matter(model: str, cases: range) -> None:
     for case in map(case_of, cases):
         crumbs = 0.0 if model == "ideal" else CRUMBS / float(case.scenario.links[0].rate)
-        near = {"rtol": ROUNDING, "atol": crumbs}
+        near: dict[str, Any] = {"rtol": ROUNDING, "atol": crumbs}
         one = ended(case, model).answered
         np.testing.assert_array_equal(ended(case, model).answered, one, case.name)
         slower = ended(in_units(case, time=2.0), model).answered / 2.0
