@@ -33,7 +33,7 @@ from fluidcc.units import show
 
 HERE = Path(__file__).parent
 FLOWS = 8  # of the audit; settings must do with each of `fluidcc.tuning.cases.FLOWS`
-PACKETS = 2.5e5  # of a run, about: its length follows
+PACKETS = 1.5e5  # of a run, about: its length follows
 USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
 OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
 MORE = ("utilisation", "jain")  # of these more is better
@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, default=[HERE / "leaf-100g", HERE / "fabric-400g"])
     parser.add_argument("--out", type=Path, default=Path("out"))
-    parser.add_argument("--evaluations", type=int, default=150)
+    parser.add_argument("--evaluations", type=int, default=100)
     options = parser.parse_args()
     console = Console(highlight=False)
     for folder in options.folders:
@@ -113,6 +113,7 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads),
         start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
         until=length_of(found),
+        window=(0.6 * length_of(found), length_of(found)),
         seeds=1,
         evaluations=evaluations,
     )

@@ -33,7 +33,7 @@ PICTURES = ("front.png", "sensitivity.png", "packets.png")
 FLOWS = (2, 8, 32)  # senders with which a setting must do well
 PACKET_SIZE = "packet_size"
 WAYS_TOLD = ("flows", PACKET_SIZE, "burst", "counts_sending", "begin")
-_PACKETS, _SHORTEST = 2.5e5, 5e-3  # of a run; s
+_PACKETS, _SHORTEST = 1.5e5, 5e-3  # of a run; s
 NOTHING = "nothing to type: no setting keeps every bound in packets"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
@@ -97,7 +97,7 @@ def command(
     from fluidcc.tuning.cases import WAYS, changed, packet_cases
 
     def make(**values: Any) -> Scenario:
-        ways = {name: values.pop(name) for name in WAYS if name not in cases and name in values}
+        ways: dict[str, Any] = {name: values.pop(name) for name in WAYS if name not in cases and name in values}
         plain = {name: values.pop(name) for name in (*cases, PACKET_SIZE) if name in values}
         mine = dataclasses.replace(
             request,

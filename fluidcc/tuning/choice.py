@@ -25,10 +25,10 @@ Rank = tuple[float, ...]
 
 _LOOKED_AT = 300  # best points by the search, of which the finalists are taken
 _FINALISTS, _LAST = 24, 8  # that are run again with other seeds, and of these with all of them
-_DIFFERING = 16  # that packets see first
+_DIFFERING = 12  # that packets see first
 _SHOWN = 2  # that packets see with all seeds
-_PARENTS, _NEAR_BEST, _WITHIN = 4, 12, 0.12  # points by packets about which others are drawn, how many, how far off
-_IN_EVERY_CASE = 4  # of them, that are run in every case
+_PARENTS, _NEAR_BEST, _WITHIN = 4, 8, 0.12  # points by packets about which others are drawn, how many, how far off
+_IN_EVERY_CASE = 3  # of them, that are run in every case
 _APART, _SAME = 0.2, 0.01  # of a range: how far finalists are from each other at first, and at last
 _ALIKE = 0.05  # of the objective
 
