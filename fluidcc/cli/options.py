@@ -116,8 +116,9 @@ def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | No
     @functools.wraps(command)
     def wrapper(**values: Any) -> int | None:
         request = Request(**{p.name: values.pop(p.name) for p in theirs})
+        status = command(request, **values)
         tell_frames(request)
-        return command(request, **values)
+        return status
 
     wrapper.__signature__ = inspect.Signature([*theirs, *mine])  # type: ignore[attr-defined]
     wrapper.__annotations__ = {p.name: p.annotation for p in (*theirs, *mine)}

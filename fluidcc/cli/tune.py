@@ -197,10 +197,7 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands
         return commands_of(switch, groups, read_nic(nic) if nic is not None else None, {}, [NOTHING])
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
     changes = {name: value for name, value in found.best.point.items() if name in known}
-    said = [] if found.best.kept else ["NOT what was asked for: no setting keeps every bound"]
-    if found.confirmed is False:
-        said.append(f"NOT CONFIRMED by packets, do not apply it as it is: {'; '.join(found.notes)}")
-    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes, said)
+    return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
 
 
 def _conditions(found: Tuning) -> str:

@@ -294,19 +294,20 @@ def _hybrid_runner(scenario: Scenario, draws: Draws, look: Callable[[float], Non
     from fluidcc.engines.hybrid import run as hybrid
     from fluidcc.engines.hybrid.region import BeyondBufferError, outside
 
-    if outside(scenario):
-        return _packet_runner(scenario, draws, look)
     prepared = hybrid.prepare(scenario, hybrid.unsampled(draws.until, draws.window))
-    full = False
+    beyond = outside(scenario)
 
     def once(seed: int) -> Outcome:
-        nonlocal full
+        nonlocal beyond
         try:
-            if not full:
+            if not beyond:
                 return hybrid.outcome_of(prepared, hybrid.execute(prepared, seed, report=look, within_buffer=True)[0])
         except BeyondBufferError:
-            full = True
-        return _packet_runner(scenario, draws, look)(seed)
+            beyond = True
+        try:
+            return _packet_runner(scenario, draws, look)(seed)
+        except InputError:  # packets refuse it, such as a buffer below its ports' headroom
+            return hybrid.outcome_of(prepared, hybrid.execute(prepared, seed, report=look)[0])
 
     return once
 

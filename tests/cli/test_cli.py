@@ -336,7 +336,7 @@ def test_sources(fluidcc):
     arguments = ["--from", EXAMPLE / "config_db.json", "--from", EXAMPLE / "nic.txt", "--json"]
     _, found, _ = fluidcc("equilibrium", "dcqcn", "--preset", "vendor", "--flows", 8, *arguments)
     files = (str(EXAMPLE / name) for name in ("config_db.json", "nic.txt"))
-    audit = audited_once(*files, port="all", flows=8, rtt="4us", packets=2)
+    audit = audited_once(*files, port="all", flows=8, rtt="4us", packets=2, packet_size="4096")
     assert found["queue_bytes"] == pytest.approx(audit.equilibrium.as_dict()["queue_bytes"], rel=1e-9)
     _, louder, _ = fluidcc("equilibrium", "dcqcn", "--flows", 8, "--set", "pmax=0.5", *arguments)
     assert louder["queue_bytes"] < found["queue_bytes"]
@@ -452,7 +452,7 @@ BAD = [
     (["simulate", "dcqcn", "--until", "1e9s"], "steps"),
     (["simulate", "dcqcn", "--until", "100"], "write 100us, 100ms or 100s"),
     (["crosscheck", "dcqcn", "--until", "10.5"], "write 10.5us"),
-    (["sweep", "dcqcn", "--over", "g=1/256,1/16", "--until", "1e3"], "write 1e3us"),
+    (["sweep", "dcqcn", "--over", "g=1/256,1/16", "--until", "1e3"], "write 1000us"),
     (["simulate", "dcqcn", "--rate", "40e9"], "write 40Gbps, or 320Gbps if bytes/s were meant"),
     (["simulate", "dcqcn", "--initial-rate", "10Gbps,1e9"], "has no unit"),
     (["simulate", "dcqcn", "--set", "rate_ai=40e6"], "write 40Mbps, or 320Mbps"),

@@ -137,8 +137,8 @@ def test_runs_that_nobody_waits_for_are_refused() -> None:
         views.fluid(Setting().scenario(), 10.0)
 
 
-@pytest.mark.parametrize("name", ["delay", "flows", "initial_window"])
-def test_numbers_beyond_all_measure_are_refused(name: str) -> None:
-    setting = Setting("hpcc").moved(name, "1e308")
+@pytest.mark.parametrize(("name", "value"), [("delay", "1e308s"), ("flows", "1e308"), ("initial_window", "1e308")])
+def test_numbers_beyond_all_measure_are_refused(name: str, value: str) -> None:
+    setting = Setting("hpcc").moved(name, value)
     with pytest.raises(InputError, match="a lag of up to"):
         next(answers(setting))

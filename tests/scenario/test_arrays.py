@@ -24,8 +24,8 @@ def red(*values: Any) -> dict[str, Any]:
 
 REFUSED = [
     (red("5KB", "200KB", np.array(2.0)), "link 0 pmax", "at most 1"),
-    (red(np.array(2e5), np.array(1e5)), "link 0 kmin", "exceeds kmax"),
-    (red(jnp.array(2e5), jnp.array(1e5)), "link 0 kmin", "exceeds kmax"),
+    (red(np.array(2e5), np.array(1e5)), "RED kmin", "exceeds kmax"),
+    (red(jnp.array(2e5), jnp.array(1e5)), "RED kmin", "exceeds kmax"),
     ({"scheme": fc.DCQCN(g=np.array(np.nan))}, "flow 0 g", "NaN"),
     ({"scheme": fc.DCQCN(g=np.True_)}, "flow 0 g", "of type bool"),
     ({"scheme": fc.DCQCN(g=jnp.array(True))}, "flow 0 g", "of type bool"),

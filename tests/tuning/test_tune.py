@@ -20,7 +20,7 @@ from fluidcc.operators.ports import alike, read_ports
 from fluidcc.progress import Bar
 from fluidcc.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.tuning.goal import SETTLING, goal_of
-from fluidcc.tuning.proof import Packets, contradictions, within_errors
+from fluidcc.tuning.proof import Packets, contradictions
 
 OVER = {"kmin": ("2KB", "100KB"), "kmax": ("20KB", "800KB")}
 START = {"kmin": "5KB", "kmax": "200KB"}
@@ -149,18 +149,14 @@ def _packets(p99: list[float], used: list[float]) -> Packets:
     return Packets(means, errors, each, [])
 
 
-def test_packets_contradict_beyond_two_standard_errors() -> None:
+def test_packets_contradict_by_their_means() -> None:
     goal = goal_of("queue_bytes.p99", None, "utilisation>=0.99", True, 1.0)
     present = _packets([100.0, 110.0, 105.0], [0.995, 0.995, 0.995])
     assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.992, 0.991, 0.993]), present)
-    assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880]), present)  # within
+    assert contradictions(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880]), present)  # the mean counts
     missed = contradictions(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]), present)
     assert len(missed) == 1
     assert "utilisation>=0.99 is missed: 0.97" in missed[0]
-    (said,) = within_errors(goal, _packets([50.0, 60.0, 55.0], [0.9891, 0.9920, 0.9880]))
-    assert all(word in said for word in ("utilisation>=0.99", "0.9897", "less than two standard errors"))
-    assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.97, 0.971, 0.969]))  # contradicted
-    assert not within_errors(goal, _packets([50.0, 60.0, 55.0], [0.992, 0.991, 0.993]))
     (worse,) = contradictions(goal, _packets([150.0, 160.0, 155.0], [0.995, 0.995, 0.995]), present)
     assert "queue_bytes.p99 is worse" in worse
     # A present setting that leaves the link idle has a short queue for that: nothing to be held to.
@@ -173,27 +169,21 @@ def _cases(values: list[float], errors: list[float], name: str = "utilisation") 
 
 
 @pytest.mark.parametrize("bound", ["utilisation>=0.9", "queue_bytes.p99<=0.9"])
-def test_the_error_of_a_mean_over_cases_is_that_of_draws(bound: str) -> None:
-    """Errors that are averaged, or not divided by the cases: the mean's is drawn here 100 000 times, so to 1 %."""
-    sizes = np.array([0.01, 0.002, 0.04, 0.0])
-    drawn = np.random.default_rng(1).normal(0.0, sizes, (100_000, 4)).mean(axis=1).std()
+@pytest.mark.parametrize("worst", [True, False])
+def test_every_case_must_keep_a_bound(bound: str, worst: bool) -> None:
+    """Or their mean where that counts: two cases, of which one misses by as much as the other has to spare, or more."""
     name, bad = ("utilisation", -1) if ">=" in bound else ("queue_bytes.p99", 1)
-    goal = goal_of(name, None, bound, False, 1.0)
-    for times, contradicted in ((0.1, False), (1.95, False), (2.05, True)):
-        shifts = np.array([0.3, -0.1, -0.2, 0.0]) + bad * times * drawn  # of the mean, whatever the cases do
-        found = _cases((0.9 + shifts).tolist(), sizes.tolist(), name)
-        assert bool(contradictions(goal, found, None)) is contradicted
-        assert bool(within_errors(goal, found)) is not contradicted
-    kept = _cases((0.9 - bad * np.array([0.3, -0.1, -0.1, 0.0])).tolist(), sizes.tolist(), name)
-    assert not contradictions(goal, kept, None) + within_errors(goal, kept)
+    goal = goal_of(name, None, bound, worst, 1.0)
+    for spare, missed in ((0.04, True), (0.06, worst)):
+        found = _cases([0.9 + bad * 0.05, 0.9 - bad * spare], [0.0, 0.0], name)
+        assert bool(contradictions(goal, found, None)) is missed
+    assert not contradictions(goal, _cases([0.9 - bad * 0.01] * 2, [0.0, 0.0], name), None)
 
 
-@pytest.mark.parametrize(("value", "missed"), [(0.8981, 0), (0.8979, 1), (0.9, 0), (0.95, 0), (math.nan, 1)])
-def test_of_the_worst_case_its_own_error_counts(value: float, missed: int) -> None:
-    """The large error of another case excuses nothing."""
+@pytest.mark.parametrize(("value", "missed"), [(0.8999, 1), (0.9, 0), (0.95, 0), (math.nan, 1)])
+def test_a_mean_that_misses_its_bound_is_said_whatever_its_error(value: float, missed: int) -> None:
     goal = goal_of("utilisation", None, "utilisation>=0.9", True, 1.0)
     assert len(contradictions(goal, _cases([value, 0.99], [0.001, 1.0]), None)) == missed
-    assert len(within_errors(goal, _cases([value, 0.99], [0.001, 1.0]))) == (value == 0.8981)
 
 
 @pytest.mark.parametrize("worst", [True, False])
