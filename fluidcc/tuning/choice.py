@@ -112,7 +112,7 @@ class Proof:
         if present is not None:
             self.packets["start"] = self._run(present, "packets, present setting")
         points = self._differing()
-        few = self._packets_evaluator(self._plainest(), self.seeds[:1])
+        few = self._packets_evaluator(self._telling(), self.seeds[:1])
         found = few(points, label="packets, finalists")
         coarse = self._coarse()
         order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
@@ -140,9 +140,13 @@ class Proof:
             self.notes.append(self._least_missed(self.packets["best"]))
         return choice
 
-    def _plainest(self) -> list[dict[str, Any]]:
-        """Of each case of the search the first that packets have."""
-        return [next(e for e in self.packet_cases if case.items() <= e.items()) for case in self.checkers[0].cases]
+    def _telling(self) -> list[dict[str, Any]]:
+        """Of each case of the search the plainest that packets have, and the one furthest from it."""
+        chosen = []
+        for case in self.checkers[0].cases:
+            mine = [each for each in self.packet_cases if case.items() <= each.items()]
+            chosen += [mine[0], max(mine, key=lambda each: sum(each[name] != mine[0][name] for name in each))]
+        return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
         """What single runs are ranked by: settling times are those of means over seeds."""
