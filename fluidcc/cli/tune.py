@@ -107,7 +107,8 @@ def command(
         if tied and values:  # a step stays one
             values["kmax"] = values["kmin"]
         scenario = scenario_of(mine, values)
-        return changed(scenario, **{"begin": "share"} | ways) if robust else scenario
+        chosen: dict[str, Any] = {"begin": "share", **ways}
+        return changed(scenario, **chosen) if robust else scenario
 
     combined = [dict(zip(cases, each, strict=True)) for each in itertools.product(*cases.values())]
     given = {*cases, *request.values(), *bounds}

@@ -25,7 +25,7 @@ from fluidcc.operators import (
 from fluidcc.operators.commands import Commands, commands_of
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.frames import IN_BUFFER, framed, payloads, said
+from fluidcc.operators.frames import IN_BUFFER, framed, payloads, said, wire_share
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
@@ -300,7 +300,7 @@ def audit(
             *lossless.watchdog(switch),
             *checks.nic(switch, settings, scheme),
         ]
-        findings += checks.least_rates(switch, scheme, flows)
+        findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
             same = (switch.rate, switch.red, switch.lossless, switch.buffer_size, switch.beta, switch.static_th)

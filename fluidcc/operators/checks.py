@@ -406,9 +406,9 @@ def _field_widths(nic: NicSettings) -> Iterator[Finding]:
             )
 
 
-def least_rates(port: SwitchPort, scheme: DCQCN, flows: int) -> Iterator[Finding]:
-    """Whether the flows overload the port even when all have slowed down as far as they can."""
-    room = _ROOM * port.rate
+def least_rates(port: SwitchPort, scheme: DCQCN, flows: int, share: float = 1.0) -> Iterator[Finding]:
+    """Whether the flows overload the port, or the share of it that packets have, even when all are as slow as they get."""
+    room = _ROOM * share * port.rate
     if flows * float(scheme.min_rate) < room:
         return
     enough = math.floor(room / flows / _MBPS)

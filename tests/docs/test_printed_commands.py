@@ -117,6 +117,7 @@ def at_home(folder: Path) -> None:
     shutil.copytree(FILES, folder, dirs_exist_ok=True)
     for name in ("config_db.json", "nic.txt"):
         shutil.copy(ROOT / "examples" / "leaf-100g" / name, folder)
+    shutil.copy(ROOT / "tests" / "data" / "switches" / "eos.txt", folder / "running-config.txt")
 
 
 @pytest.mark.slow

@@ -559,6 +559,13 @@ RULES: list[tuple[str, list[Callable[..., Files]]]] = [  # each way that a sugge
     ),
     (r"exchange the two", [_exchanged]),
     (
+        r"raise green_min_threshold to (\d+) or more and green_max_threshold to (\d+) or more",
+        [lambda f, kmin, kmax: f.profile(green_min_threshold=kmin, green_max_threshold=kmax)],
+    ),
+    # Of these no single value is meant.
+    (r"lower green_max_threshold, or raise the drop probability", []),
+    (r"let packets decide: --packets 2", []),
+    (
         r"set Kmin (\S+) and Kmax (\S+) with a drop probability of (\d+) %, the paper's scaled to the port's rate",
         [
             lambda f, low, high, percent: f.profile(
