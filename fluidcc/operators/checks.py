@@ -407,7 +407,7 @@ def _field_widths(nic: NicSettings) -> Iterator[Finding]:
 
 
 def least_rates(port: SwitchPort, scheme: DCQCN, flows: int, share: float = 1.0) -> Iterator[Finding]:
-    """Whether the flows overload the port, or the share of it that packets have, even when all are as slow as they get."""
+    """Whether the flows overload the port, or the share of it that packets have, when all are as slow as can be."""
     room = _ROOM * share * port.rate
     if flows * float(scheme.min_rate) < room:
         return

@@ -410,6 +410,7 @@ CASES = [
         "bad",
         BASE.settings(RPG_MIN_RATE=20_000),
         BASE.settings(RPG_MIN_RATE=10),
+        {"the engines contradict each other": "all rates are within a percent of what the port carries"},
         name="least rate",
     ),
     Case("CNPs wait behind data", "warn", BASE.settings(CNP_DSCP=26), BASE.settings(CNP_DSCP=48)),
