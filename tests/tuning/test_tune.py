@@ -246,8 +246,8 @@ def test_more_pauses_than_now_speak_against_a_setting() -> None:
 
 
 @pytest.mark.slow
-def test_packets_refuse_what_the_hybrid_misjudges_and_the_next_is_taken(tmp_path: Path) -> None:
-    """Marks of single packets that meet are not in the hybrid: with Kmin of a packet it claims 0.99, packets 0.93."""
+def test_what_is_found_keeps_its_bounds_in_packets(tmp_path: Path) -> None:
+    """With Kmin of a packet those that meet are marked: the search must not go there, and packets confirm."""
 
     def red(kmin: float, kmax: float, pmax: float, flows: int) -> fc.Scenario:
         return fc.incast(int(flows), marking=fc.RED(kmin, kmax, pmax), scheme=fc.DCQCN(g=0.0107421875))
@@ -258,9 +258,8 @@ def test_packets_refuse_what_the_hybrid_misjudges_and_the_next_is_taken(tmp_path
         start={"kmin": "5KB", "kmax": "200KB", "pmax": "1%"}, evaluations=150, sensitivity=8,
     )  # fmt: skip
     assert found.confirmed
-    assert any("packets speak against" in note and "utilisation>=0.99 is missed" in note for note in found.notes)
     proof = found.packets["best"].metrics
-    assert (proof["utilisation"] >= 0.99 - 2 * found.packets["best"].errors["utilisation"]).all()
+    assert (proof["utilisation"] >= 0.99).all()
     assert proof["queue_bytes.p99"].max() < found.packets["start"].metrics["queue_bytes.p99"].max()
     written = found.write(tmp_path / "out")
     assert {path.name for path in written} == {"tuning.json", "front.png", "sensitivity.png", "packets.png"}
