@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.engines.fluid.network import REASONS, reason_of
 from fluidcc.errors import InputError
+from fluidcc.scenario import parameters
 from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, base_rtt, resolve
 from fluidcc.scenario.parameters import specs
@@ -279,6 +280,17 @@ def test_traced_values_pass_and_are_not_checked() -> None:
     assert len(seen) == 1  # one trace for all values
     assert isinstance(seen[0].links[0].marking.kmin, jax.core.Tracer)  # type: ignore[union-attr]
     assert seen[0].links[0].rate == 5e9
+
+
+def test_conversions_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the fields of marking, whose others are converted each time; what is kept is not converted again."""
+    monkeypatch.setattr(parameters, "_MOST_KNOWN", 2)
+    known: dict[Any, Any] = {}
+    marking = RED("5KB", "200KB", "1%")
+    assert parameters.converted(marking, known=known) == parameters.converted(marking)
+    assert sorted(key[0] for key in known) == ["kmax", "kmin"]
+    known["kmin", str, "5KB"] = 7.0
+    assert parameters.converted(marking, known=known)["kmin"] == 7.0
 
 
 def test_parameters_are_frozen() -> None:

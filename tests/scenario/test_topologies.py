@@ -4,11 +4,13 @@ import gzip
 import itertools
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.scenario.builders.common import marking_of
 from fluidcc.scenario.model import base_rtt
 from fluidcc.scenario.routing import check_paths
 from fluidcc.schemes.hpcc import PRESETS
@@ -206,3 +208,15 @@ def test_thirty_thousand_flows():
 def test_what_makes_no_fabric(flows, options, says):
     with pytest.raises(fc.InputError, match=says):
         fc.fat_tree(flows, **options)
+
+
+def test_a_threshold_of_tcd_that_is_given_stays():
+    """A scheme that needs it gets the usual one only where marking has none; others get none at all."""
+    ours = fc.RED("5KB", "200KB", 0.01, mark_on="departure", max_on="7us")
+    plain, needs = (SimpleNamespace(tcd=tcd, default_marking=None) for tcd in (False, True))
+    assert marking_of(ours, needs, "40Gbps") is ours
+    assert marking_of(ours, plain, "40Gbps") is ours
+    assert marking_of(None, plain, "40Gbps") is None
+    found = marking_of(fc.RED("5KB", "200KB", 0.01), needs, "40Gbps")
+    assert (found.kmin, found.max_on is None, found.mark_on) == ("5KB", False, "departure")
+    assert marking_of(None, needs, "40Gbps").max_on == found.max_on

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.scenario.builders.workloads import SIZES
+from fluidcc.scenario.builders.workloads import SIZES, distribution
 
 LINE = 100e9 / 8
 
@@ -73,6 +73,25 @@ def test_an_incast_is_many_senders_to_one_receiver_at_once():
 def test_traffic_that_makes_no_sense_is_refused(options, named):
     with pytest.raises(fc.InputError, match=named):
         fc.poisson_flows(**{"hosts": 8, "load": 0.5, "until": "1ms"} | options)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "good"),
+    [
+        ([(0, 0.0), (10, 0.5), (20, 0.5), (30, 1.0)], True),  # nothing between 10 and 20
+        ([(0, 0.0), (10, 0.5), (20, 0.4), (30, 1.0)], False),
+        ([(0, 0.0), (10, 0.5), (10, 0.6), (30, 1.0)], False),
+        ([(-1, 0.0), (10, 1.0)], False),
+        ([(0, 0.1), (10, 1.0)], False),
+        ([(0, 1.0)], False),
+    ],
+)
+def test_shares_never_fall_and_sizes_rise(sizes, good):
+    if good:
+        assert distribution(sizes) == sizes
+    else:
+        with pytest.raises(fc.InputError, match="pairs that rise"):
+            distribution(sizes)
 
 
 def test_an_incast_needs_hosts_to_send():

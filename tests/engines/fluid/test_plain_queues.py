@@ -93,6 +93,20 @@ def test_pauses_last_from_xoff_to_xon(steps: int, gap: float) -> None:
     assert told[steps - 1] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("stopped", "content", "stops"), [(0.0, 100e3, 0.0), (0.0, 101e3, 1.0), (1.0, 70e3, 0.0), (1.0, 71e3, 1.0)]
+)
+def test_a_threshold_is_passed_by_more_and_reached_again_by_no_more(
+    stopped: float, content: float, stops: float
+) -> None:
+    """Xoff of 100 KB stops what is beyond it; at xon of 70 KB senders go on."""
+    system = lossless(xoff=100e3, xon_gap=30e3)
+    zero, came = np.zeros((3, 1)), np.array([[content], [0.0], [0.0]])
+    now = Counts(came, zero, np.zeros((1, 1)))
+    _, found = system._flow_control(now, now, np.array([[stopped]]), np.float64(1e-6))
+    assert float(found[0, 0]) == stops
+
+
 def test_reserve_raises_both_thresholds() -> None:
     system = lossless(xoff=100e3, xon_gap=30e3, reserve=7e3)
     assert float(np.ravel(system._gate.xoff)[0]) == 107e3
