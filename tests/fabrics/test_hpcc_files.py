@@ -13,6 +13,7 @@ import pytest
 import fluidcc as fc
 from fluidcc import fabrics
 from fluidcc.cli.app import run
+from fluidcc.fabrics.ns3_numbers import ns3_rate
 from tests.engines.packet import ns3
 
 TOPOLOGY = """5 2 4
@@ -49,6 +50,38 @@ def test_flows(tmp_path: Path) -> None:
     assert found.priority.tolist() == [3, 3, 3]
     assert found.port.tolist() == [100, 100, 101]
     assert len(fabrics.read_flows(written(tmp_path, "0\n"))) == 0
+
+
+def test_whole_numbers_may_be_written_as_others(tmp_path: Path) -> None:
+    """1e3 and 3.0 are whole; 1.5 is none, and its line is named."""
+    found = fabrics.read_flows(written(tmp_path, "2\n0 2 3.0 100 1e3 2\n1 2 3 100 1500 2\n"))
+    assert found.rows[:, 3].tolist() == [1000, 1500]
+    assert found.priority.tolist() == [3, 3]
+    with pytest.raises(fc.InputError, match="line 3: size"):
+        fabrics.read_flows(written(tmp_path, "2\n0 2 3 100 1000 2\n1 2 3 100 1.5 2\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"), [("0", 0.0), ("1e6", 125e3), ("100000000000.0", 12.5e9), ("100Gbps", 12.5e9), ("0.5bps", 0.0625)]
+)
+def test_a_bare_rate_is_in_bits(text: str, rate: float) -> None:
+    assert ns3_rate(text, "rate") == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("0.5", "without a unit"),
+        ("1", "without a unit"),
+        ("999999", "without a unit"),
+        ("-1", "is none"),
+        ("inf", "is none"),
+        ("nan", "is none"),
+    ],
+)
+def test_bare_rates_that_are_none(text: str, says: str) -> None:
+    with pytest.raises(fc.InputError, match=f"^rate: .*{says}"):
+        ns3_rate(text, "rate")
 
 
 def test_sizes_are_those_that_the_flows_are_drawn_from(tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ def test_what_does_not_finish_is_counted_and_named() -> None:
     document = found.as_dict()["runs"][0]
     assert (document["flows"], document["unfinished"], document["unfinished_flows"]) == (5, 1, ["flow 4"])
     assert document["slowdown"]["p999"] < 10
+    (together,) = found.as_dict()["schemes"]
+    assert (together["flows"], together["unfinished"]) == (5, 1)
 
 
 def test_who_is_paused() -> None:

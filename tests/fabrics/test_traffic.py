@@ -12,6 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc import fabrics
 from fluidcc.fabrics import Incast, Topology, Traffic, named_topology
+from fluidcc.fabrics.mix import sizes_of
 from fluidcc.scenario.builders.workloads import SIZES, WEB_SEARCH
 
 SMALL = named_topology("leaf-spine:2x1x4")
@@ -82,6 +83,15 @@ def test_a_mix_of_one_kind_is_that_kind(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         np.asarray(mixed.rows(SMALL, 1)), np.asarray(Traffic("hadoop", until="1ms").rows(SMALL, 1)), rtol=0, atol=1
     )
+
+
+def test_sizes_of_a_mix_by_hand(tmp_path: Path) -> None:
+    """Mean sizes of 500 B and 5500 B with the same load: of twelve flows eleven are small, none below its own sizes."""
+    (tmp_path / "small").write_text("0 0\n1000 100\n")
+    (tmp_path / "large").write_text("5000 0\n6000 100\n")
+    found = sizes_of(f"{tmp_path / 'large'}+{tmp_path / 'small'}")
+    assert [size for size, _ in found] == [0, 1000, 5000, 6000]
+    assert [share for _, share in found] == pytest.approx([0, 11 / 12, 11 / 12, 1], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -231,6 +241,8 @@ def test_matrices_that_are_none(tmp_path: Path, old: str, new: str, words: str) 
         ({"workload": "websearch", "until": "1ms"}, "neither known nor a file"),
         ({"workload": "hadoop"}, "until"),
         ({"incast": "5:20KB:10%"}, "until"),
+        ({"workload": "permutation", "incast": "5:20KB:10%"}, "until: says when arrivals end"),
+        ({"workload": "permutation", "rebuild": 3}, "until: says when arrivals end"),
         ({"incast": "5:20KB", "until": "1ms"}, "no DEGREE:SIZE:LOAD"),
         ({"incast": "0:20KB:1%", "until": "1ms"}, "incast"),
         ({"flows": [(0, 1)], "workload": "hadoop"}, "workload: flows are listed"),

@@ -51,7 +51,7 @@ def test_places_are_whole_numbers_each_once() -> None:
     assert resolve_order(0, KNOWN, "") == (0,)
     assert resolve_order([2, 0], SENT, "") == (2, 0)
     for after in (-1, True, 0.0, "0", (0, 1, 0)):
-        with pytest.raises(InputError, match="^flow 3 after: "):
+        with pytest.raises(InputError, match=r"^flow 3 after: "):
             resolve_order(after, KNOWN, "flow 3 ")
     with pytest.raises(InputError, match="after_what: 'then' is unknown"):
         resolve_order((), "then", "")

@@ -217,6 +217,8 @@ def test_a_threshold_of_tcd_that_is_given_stays():
     assert marking_of(ours, needs, "40Gbps") is ours
     assert marking_of(ours, plain, "40Gbps") is ours
     assert marking_of(None, plain, "40Gbps") is None
-    found = marking_of(fc.RED("5KB", "200KB", 0.01), needs, "40Gbps")
+    found, usual = (marking_of(given, needs, "40Gbps") for given in (fc.RED("5KB", "200KB", 0.01), None))
+    assert found is not None
+    assert usual is not None
     assert (found.kmin, found.max_on is None, found.mark_on) == ("5KB", False, "departure")
-    assert marking_of(None, needs, "40Gbps").max_on == found.max_on
+    assert usual.max_on == found.max_on
