@@ -61,7 +61,7 @@ def main() -> None:
         found = fc.audit(folder / "config_db.json", folder / "nic.txt", flows=FLOWS)
         print_audit(found)
         tuned = tune(found, options.evaluations)
-        print_tuning(console, tuned)
+        print_tuning(console, found, tuned)
         good = tuned.confirmed and tuned.best.kept
         commands = found.commands({**tuned.best.point, **registers(found)} if good else {})
         tuned.write(out)
@@ -76,25 +76,30 @@ def scenario_of(
     found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float, flows: int = FLOWS,
     packet_size: float | None = None, begin: str = "share", **ways: Any,
 ) -> fc.Scenario:  # fmt: skip
-    """An incast into the worst port, with the switch's own buffer and flow control, and its NICs as the audit wants."""
+    """Make an incast into the worst port, with the switch's buffer and flow control, and NICs as the audit wants them.
+
+    The present setting is left as it is, its NICs too.
+    """
+    red, scheme = found.switch.red, dataclasses.replace(found.scheme, g=g)
+    present = red is not None and (kmin, kmax, pmax, g) == (red.kmin, red.kmax, red.pmax, found.scheme.g)
     scenario = found.scenario(
         flows=flows,
         packet_size=packet_size or max(found.payloads),
         start=np.linspace(0.0, 20e-6, flows).tolist(),
         marking=fc.RED(kmin, kmax, pmax),
-        scheme=dataclasses.replace(found.scheme, g=g, **registers(found)),
+        scheme=scheme if present else dataclasses.replace(scheme, **registers(found)),
     )
     return with_buffers(changed(scenario, begin=begin, **ways), found.switch)
 
 
 def registers(found: fc.Audit) -> dict[str, float]:
-    """NIC parameters that the audit would change, as it would."""
+    """Return the NIC's parameters that the audit would change, as it would."""
     named = {change.path for each in found.findings for change in each.apply}
     return {"byte_counter": NEVER} if "rpg_byte_reset" in named else {}
 
 
 def length_of(found: fc.Audit) -> float:
-    """How long a run is [s]: as many packets of 4096 bytes whatever the speed, in whole milliseconds."""
+    """Return the length of a run [s]: as many packets of 4096 bytes whatever the speed, in whole milliseconds."""
     return math.ceil(PACKETS * 4096 / found.switch.rate * 1e3) / 1e3
 
 
@@ -139,12 +144,12 @@ def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
 COLUMNS = ("", "present", "best", "")
 
 
-def print_tuning(console: Console, tuned: fc.Tuning) -> None:
+def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning) -> None:
     """A row per setting and per metric, in packets."""
     table = Table(box=None, header_style="bold")
     for column, side in zip(COLUMNS, ("left", "right", "right", "left"), strict=True):
         table.add_column(column, justify=side)  # type: ignore[arg-type]
-    for row in rows_of(tuned):
+    for row in rows_of(found, tuned):
         table.add_row(*row)
     console.print(table)
     said = "confirmed by packets" if tuned.confirmed else "[red]not confirmed by packets[/]"
@@ -170,14 +175,16 @@ def worst(tuned: fc.Tuning, which: str, metric: str) -> tuple[float, float]:
     return float(values[at]), float(found.errors[metric][at])
 
 
-def rows_of(tuned: fc.Tuning) -> list[tuple[str, str, str, str]]:
-    """Settings, then what packets measured of the present one and the best, in the worst case of each."""
+def rows_of(found: fc.Audit, tuned: fc.Tuning) -> list[tuple[str, str, str, str]]:
+    """List the settings, then what packets measured of the present one and the best, in the worst case of each."""
     start = tuned.start.point if tuned.start else {}
     rows = []
     for name, value in tuned.best.point.items():
         old = start.get(name)
         change = "keep" if old is not None and np.isclose(old, value) else "change"
         rows.append((name, format_value(name, old) if old is not None else "", format_value(name, value), change))
+    if registers(found):
+        rows.append(("byte_counter", format_value("byte_counter", found.scheme.byte_counter), "off", "change"))
     for metric in METRICS:
         unit = TUNED[metric][0] if metric in TUNED else "1"
         before, after = (worst(tuned, name, metric) for name in ("start", "best"))
@@ -199,7 +206,7 @@ def verdict(metric: str, before: tuple[float, float], after: tuple[float, float]
 
 
 def summary_of(tuned: fc.Tuning) -> str:
-    """What gets better and what gets worse, in a sentence."""
+    """Say in a sentence which metrics get better and which get worse."""
     if not (tuned.confirmed and tuned.best.kept):
         return "Nothing to type: no setting keeps every bound in packets in every case."
     names = {"queue_bytes.p99": "99th percentile of the queue", "utilisation": "utilisation", "jain": "Jain's index",
@@ -230,7 +237,7 @@ def write_report(out: Path, name: str, found: fc.Audit, tuned: fc.Tuning, comman
         for file, text in pictures.items()
     ]
     rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows_of(tuned)
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows_of(found, tuned)
     )
     findings = "".join(
         f"<li><b>{each.severity}: {html.escape(each.what)}</b>. {html.escape(each.why)}"

@@ -297,7 +297,7 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
 
 
 def is_switch(source: str) -> bool:
-    """Whether a source looks like a switch's configuration rather than a NIC's settings.
+    """Tell a switch's configuration from a NIC's settings.
 
     Raises
     ------

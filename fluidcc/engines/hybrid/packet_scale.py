@@ -114,11 +114,11 @@ def _replayed(flows: int, burst: int, jitter: float, spacing: float) -> Meetings
         latest = np.maximum.accumulate(times - order, axis=1)
         inside = (times >= opens * period) & (times < (opens + 1) * period)
         found.append(_packets((order - times + latest)[inside]))
-        work = []
-        for at, peak, look in zip(times, latest, period * looks, strict=True):
-            count = np.searchsorted(at, look)
-            work.append(np.where(count > 0, count - look + peak[count - 1], 0.0))
-        waiting.append(_packets(np.concatenate(work)))
+        apart = np.arange(rounds)[:, None] * (float(times[:, -1].max()) + 2.0 * period)  # one draw behind the other
+        before = np.searchsorted((times + apart).ravel(), (period * looks + apart).ravel()).reshape(looks.shape)
+        count = before - np.arange(rounds)[:, None] * times.shape[1]
+        work = count - period * looks + np.take_along_axis(latest, np.maximum(count - 1, 0), axis=1)
+        waiting.append(_packets(np.where(count > 0, work, 0.0).ravel()))
     return Meetings(
         _shares([np.maximum(each - 1, 0) for each in waiting]),
         _shares([np.maximum(each - 1, 0) for each in found]),

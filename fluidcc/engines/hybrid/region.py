@@ -1,4 +1,4 @@
-"""Where the hybrid does not speak for packets: marks of packets that meet hold the flows down, or a buffer is full.
+"""Limits of the hybrid: marks of packets that meet hold the flows down, or a buffer is full.
 
 With x = p_coll / p*, the marking that packets meet at a nearly full link over the one that holds a flow at its share,
 packets fall below the share from about x = 1 on, and what they do then is decided by how their phases meet. An

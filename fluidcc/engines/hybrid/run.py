@@ -136,7 +136,7 @@ def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:
 
 
 def _moments(prepared: Prepared, sim: Sim, link: Any, rates: np.ndarray[Any, Any]) -> QueueMoments:
-    """Of one link: the fluid's lines, and packets that meet."""
+    """Compute one link's moments from the fluid's lines and the packets that meet."""
     span = prepared.times.closes - prepared.times.opens
     seats = sim.seats[sim.seats_at[link.first : link.first + link.seats]]
     flows = min(packet_scale.as_many_equal(rates[seats["flow"]]), max(int(link.inputs), 1))

@@ -95,7 +95,7 @@ def candidates(core: Any, flow: Any, seat: Any, trees: Any, link: Any, s: Any, r
 
 @kernel
 def rare(link: Any, seat: Any) -> Any:
-    """Whether a packet takes longer to come than the queue from the top to nothing."""
+    """Check for a packet that takes longer to come than the queue from the top to nothing."""
     return 0.0 < seat.mark_rate * link.draining < seat.packet
 
 
