@@ -30,7 +30,6 @@ EXAMPLES = (
     "fluidcc tune dcqcn --from config_db.json --from nic.txt \\\n    --over g=1/1024:1/4 --evaluations 100 --write out",
 )
 PICTURES = ("front.png", "sensitivity.png", "packets.png")
-FLOWS = (2, 8, 32)  # senders with which a setting must do well
 PACKET_SIZE = "packet_size"
 WAYS_TOLD = ("flows", PACKET_SIZE, "burst", "counts_sending", "begin")
 _PACKETS, _SHORTEST = 1.5e5, 5e-3  # of a run; s
@@ -89,12 +88,14 @@ def command(
         output.make_folder(write, "--write")  # before a search that may take minutes
     request, ports = _first_port(request)
     bounds = _bounds(request, over)
+    from fluidcc.tuning.cases import FLOWS, WAYS, changed, packet_cases
+
     robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
-    if robust and "flows" not in {*cases, *bounds, *request.values()}:
+    given = {*cases, *request.values(), *bounds}
+    if robust and "flows" not in given:
         cases["flows"] = list(FLOWS)
     from fluidcc.tuning import tune
-    from fluidcc.tuning.cases import WAYS, changed, packet_cases
 
     def make(**values: Any) -> Scenario:
         ways: dict[str, Any] = {name: values.pop(name) for name in WAYS if name not in cases and name in values}
@@ -107,11 +108,13 @@ def command(
         if tied and values:  # a step stays one
             values["kmax"] = values["kmin"]
         scenario = scenario_of(mine, values)
-        chosen: dict[str, Any] = {"begin": "share", **ways}
-        return changed(scenario, **chosen) if robust else scenario
+        if robust and "initial_rate" not in given:
+            ways.setdefault("begin", "share")  # what a start at line rate does to the buffer is for packets
+        return changed(scenario, **ways)
 
     combined = [dict(zip(cases, each, strict=True)) for each in itertools.product(*cases.values())]
-    given = {*cases, *request.values(), *bounds}
+    if "initial_rate" in given:
+        given.add("begin")
     sizes = payloads(nic_of(request), request.values().get(PACKET_SIZE)) if request.sources else ()
     first = {name: values[0] for name, values in cases.items()}
     tied = "kmin" in bounds and "kmax" not in bounds and _is_step(scenario_of(request))
@@ -141,6 +144,8 @@ def command(
     files = []
     if write is not None:
         found.notes.extend(_nowhere(request, found))
+        if found.confirmed is False or not found.best.kept:
+            found.notes.append(NOTHING)
         typed = _typed(request, ports, found)
         files = [str(path) for path in [*found.write(write), *typed.write(write)]]
         _tell_of_others(write, files)
@@ -194,10 +199,9 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands
     sources = request.sources or []
     switch = next((each for each in sources if is_switch(each)), None)
     nic = next((each for each in sources if not is_switch(each)), None)
-    if found.confirmed is False or not found.best.kept:
-        return commands_of(switch, groups, read_nic(nic) if nic is not None else None, {}, [NOTHING])
     known = [*(THRESHOLDS if switch is not None else ()), *(REGISTERS if nic is not None else ())]
-    changes = {name: value for name, value in found.best.point.items() if name in known}
+    good = found.confirmed is not False and found.best.kept
+    changes = {name: value for name, value in found.best.point.items() if good and name in known}
     return commands_of(switch, groups, read_nic(nic) if nic is not None else None, changes)
 
 

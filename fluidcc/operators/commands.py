@@ -98,7 +98,6 @@ def commands_of(
     groups: Sequence[PortGroup],
     nic: NicSettings | None,
     changes: Mapping[str, float],
-    warnings: Sequence[str] = (),
 ) -> Commands:
     """What to type for some changes.
 
@@ -112,8 +111,6 @@ def commands_of(
         What the NIC is set to; None: NVIDIA's defaults.
     changes : mapping
         Values in SI of the model's parameters: ``kmin``, ``kmax``, ``pmax``, and those of `REGISTERS`.
-    warnings : sequence of str
-        What speaks against them, to stand before all other notes.
 
     Returns
     -------
@@ -132,7 +129,7 @@ def commands_of(
     wrong = next((name for name, value in changes.items() if not math.isfinite(value)), None)
     if wrong is not None:
         raise InputError(f"{wrong}: {changes[wrong]} is nothing that can be typed; give a finite value")
-    notes: list[str] = list(warnings)
+    notes: list[str] = []
     patch, undo, lines = _switch(sonic, groups, changes, notes) if sonic is not None else ([], [], [])
     given = nic.given if nic is not None else {}
     present = {name: int(given.get(name, SETTINGS[name].default)) for name in SETTINGS}

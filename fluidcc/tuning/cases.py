@@ -14,7 +14,7 @@ from typing import Any
 
 from fluidcc.scenario.model import Scenario
 
-FLOWS = (2, 8, 32)
+FLOWS = (2, 8, 32)  # senders with which a setting must do well
 WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, True), "begin": ("line", "share")}
 SIZE = "packet_size"
 
@@ -22,7 +22,7 @@ SIZE = "packet_size"
 def packet_cases(
     cases: Sequence[Mapping[str, Any]], sizes: Sequence[float] = (), given: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Every case with every way of senders, switches and beginnings; with further sizes of packets as they are.
+    """List every case with every way of senders, switches and beginnings; with further packet sizes as they are.
 
     Parameters
     ----------
@@ -42,15 +42,21 @@ def packet_cases(
     ]
 
 
-def changed(scenario: Scenario, *, burst: float = 1, counts_sending: bool = False, begin: str = "line") -> Scenario:
-    """Return a scenario with senders and switches of one kind; ``begin`` is the line rate, or a flow's share."""
-    links = tuple(
-        dataclasses.replace(link, marking=dataclasses.replace(link.marking, counts_sending=counts_sending))
-        if link.marking is not None
-        else link
-        for link in scenario.links
-    )
-    flows = scenario.flows
+def changed(
+    scenario: Scenario, *, burst: float | None = None, counts_sending: bool | None = None, begin: str = "line"
+) -> Scenario:
+    """Return a scenario with senders and switches of one kind; None leaves what it has.
+
+    ``begin`` is where flows begin: as they do (``"line"``), or at their share of the fullest link (``"share"``).
+    """
+    links, flows = scenario.links, scenario.flows
+    if counts_sending is not None:
+        links = tuple(
+            dataclasses.replace(link, marking=dataclasses.replace(link.marking, counts_sending=counts_sending))
+            if link.marking is not None
+            else link
+            for link in links
+        )
     if begin == "share":
         senders: Counter[int] = Counter()
         for flow in flows:
@@ -61,4 +67,4 @@ def changed(scenario: Scenario, *, burst: float = 1, counts_sending: bool = Fals
             )
             for flow in flows
         )
-    return dataclasses.replace(scenario, links=links, flows=flows, burst=float(burst))
+    return dataclasses.replace(scenario, links=links, flows=flows, burst=scenario.burst if burst is None else burst)

@@ -88,6 +88,7 @@ def test_what_packets_refuse_is_not_typed(
     assert run(["tune", "dcqcn", *files, *arguments, "--no-defaults"]) == 0
     said = capsys.readouterr()
     assert "the queue is far longer" in " ".join(said.out.split())
+    assert "nothing to type" in said.out
     assert "packets of 4096 B" in said.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["front.png", "packets.png", "tuning.json"]
 
