@@ -164,3 +164,9 @@ def test_nothing_heavy_is_imported(statement: str) -> None:
     code = f"import sys; {statement}; print(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()).isdisjoint(HEAVY)
+
+
+def test_no_helper_of_tests_is_named_as_a_standard_module() -> None:
+    """Pytest puts folders of tests on the path, which processes that a test starts inherit: they would import ours."""
+    ours = {path.stem for path in Path(__file__).parent.rglob("*.py")}
+    assert not ours & sys.stdlib_module_names

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fluidcc.sweeps.drawn import Draws, outcomes
+from tests.invariants.checked import differing, negative, numbers, overfull, run
 from tests.invariants.drawn import Case, drawn, in_units, permuted
-from tests.invariants.numbers import differing, negative, numbers, overfull, run
 
 SCHEMES = ("dcqcn", "none")
 FEW = range(12)

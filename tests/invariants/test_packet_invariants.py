@@ -20,8 +20,8 @@ from fluidcc.engines.packet.layout import DATA
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
 from fluidcc.sweeps.drawn import Draws, outcomes
+from tests.invariants.checked import differing, negative, numbers, overfull, run
 from tests.invariants.drawn import Case, drawn, in_units, permuted
-from tests.invariants.numbers import differing, negative, numbers, overfull, run
 
 FEW = range(32)  # each of the eight schemes four times
 MANY = range(32, 132)
