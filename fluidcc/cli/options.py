@@ -11,7 +11,7 @@ import typer
 
 from fluidcc import units
 from fluidcc.cli import complete
-from fluidcc.cli.request import Request, tell_frames
+from fluidcc.cli.request import Request, tell_frames, with_ports
 
 Scheme = Annotated[
     str,
@@ -115,7 +115,7 @@ def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | No
 
     @functools.wraps(command)
     def wrapper(**values: Any) -> int | None:
-        request = Request(**{p.name: values.pop(p.name) for p in theirs})
+        request = with_ports(Request(**{p.name: values.pop(p.name) for p in theirs}))
         status = command(request, **values)
         tell_frames(request)
         return status

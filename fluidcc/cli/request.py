@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from fluidcc.files import read_bounded, refuse_special
 
 if TYPE_CHECKING:
     from fluidcc.operators import NicSettings, SwitchPort
+    from fluidcc.operators.ports import PortGroup
     from fluidcc.scenario.model import PFC, RED, Scenario
 
 
@@ -37,6 +39,7 @@ class Request:
     sets: list[str] | None = None
     sources: list[str] | None = None
     port: str | None = None
+    ports: Sequence[PortGroup] = ()  # kinds of those that are named, the worst first: `with_ports`
 
     def values(self) -> dict[str, Any]:
         """Values of builder, network, marking and scheme that were given, by name; --set wins."""
@@ -71,7 +74,6 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
 
 def _as_the_fabric_sends(request: Request, swept: dict[str, Any]) -> Scenario:
     """With packets of the NIC's size, RoCE's headers, and the buffer and flow control of the switch."""
-    from fluidcc.operators import read_sonic
     from fluidcc.operators.behaviour import with_buffers
     from fluidcc.operators.frames import framed
     from fluidcc.scenario.model import PFC
@@ -80,10 +82,32 @@ def _as_the_fabric_sends(request: Request, swept: dict[str, Any]) -> Scenario:
     scenario = _built(request, swept)
     if "header_bytes" not in given:
         scenario = framed(scenario, given["packet_size"] if "packet_size" in swept else payload_of(request))
-    switch = next((source for source in request.sources or [] if is_switch(source)), None)
-    if switch is None or {"buffer", "pfc", *(f.name for f in dataclasses.fields(PFC))} & given.keys():
+    if not request.ports or {"buffer", "pfc", *(f.name for f in dataclasses.fields(PFC))} & given.keys():
         return scenario
-    return with_buffers(scenario, read_sonic(switch, request.port))
+    return with_buffers(scenario, request.ports[0].switch)
+
+
+def with_ports(request: Request) -> Request:
+    """A request with the kinds of ports that it names, of which the first is meant: the worst of those that mark.
+
+    Raises
+    ------
+    InputError
+        If the switch's file cannot be read, or has no such port.
+    """
+    switch, nic = (
+        next((each for each in request.sources or [] if is_switch(each) is kind), None) for kind in (True, False)
+    )
+    if switch is None:
+        return request
+    from fluidcc.operators.audit import worst_first
+
+    ports = worst_first(switch, nic, request.port)
+    ports.sort(key=lambda each: each.switch.red is None or not each.switch.ecn)
+    chosen = ports[0].switch
+    among = f" (the worst of {len(ports)} kinds; --port takes another)" if ports[1:] else ""
+    output.tell(f"{switch}: queue {chosen.queue} of {chosen.name}, {units.show(chosen.rate, units.RATE)}{among}")
+    return dataclasses.replace(request, ports=ports)
 
 
 def payload_of(request: Request) -> float:
@@ -118,7 +142,7 @@ def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.scenario.builders.common import with_chains_threshold
     from fluidcc.schemes.presets import preset as preset_of
 
-    if request.port is not None and not any(map(is_switch, request.sources or [])):
+    if request.port is not None and not request.ports:
         raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")
     if request.topology not in TOPOLOGIES:
         return _from_file(request, swept)
@@ -276,9 +300,7 @@ def _with_sources(request: Request, scheme: Any, given: dict[str, Any]) -> tuple
                 f"--from: {source[:200]} is one of {kinds.count(switch)} {device}; give one of each at most"
             )
         if switch:
-            from fluidcc.operators import read_sonic
-
-            port = read_sonic(source, request.port)
+            port = request.ports[0].switch
             if (port.red is None or not port.ecn) and not {"kmin", "kmax", "pmax"} <= given.keys():
                 raise InputError(
                     f"{source}: queue {port.queue} of {port.name} does not mark (no WRED profile, or ECN off); "

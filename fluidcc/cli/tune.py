@@ -86,7 +86,7 @@ def command(
     """Find the setting that does best under constraints, and confirm it by packets."""
     if write is not None:
         output.make_folder(write, "--write")  # before a search that may take minutes
-    request, ports = _first_port(request)
+    ports = _alike(request)
     bounds = _bounds(request, over)
     from fluidcc.tuning.cases import FLOWS, WAYS, changed, packet_cases
 
@@ -155,29 +155,26 @@ def command(
         _print(request.scheme, found, files)
 
 
-def _first_port(request: Request) -> tuple[Request, list[PortGroup]]:
-    """A request for the first of the ports that are named, and all of them: what is typed is for these.
+def _alike(request: Request) -> list[PortGroup]:
+    """The ports that are set like the one that is tuned: what is typed is for these.
 
-    Without a name they are all that are set like the port that is taken; ports that differ are none to tune at once.
+    Raises
+    ------
+    InputError
+        If others were asked for by name: ports that differ are none to tune at once.
     """
-    from fluidcc.operators import read_sonic
-    from fluidcc.operators.ports import ALL, alike, read_ports
+    from fluidcc.operators.ports import ALL, alike
 
-    switch = next((each for each in request.sources or [] if is_switch(each)), None)
-    if switch is None:
-        return request, []
-    if request.port is None or request.port.strip() == ALL:
-        return dataclasses.replace(request, port=None), alike(read_ports(switch)[0], read_sonic(switch))
-    groups, _ = read_ports(switch, request.port)
-    first = groups[0].names[0]
-    chosen = alike(groups, read_sonic(switch, first))
-    others = sorted({name for each in groups if each not in chosen for name in each.names})
-    if others:
+    if not request.ports:
+        return []
+    chosen = alike(request.ports, request.ports[0].switch)
+    others = sorted({name for each in request.ports if each not in chosen for name in each.names})
+    if others and request.port is not None and request.port.strip() != ALL:
         raise InputError(
-            f"--port: {', '.join(others[:4])} {'differ' if others[1:] else 'differs'} from {first} in speed or WRED "
-            "profile; tune them by a run of their own"
+            f"--port: {', '.join(others[:4])} {'differ' if others[1:] else 'differs'} from {chosen[0].names[0]} in "
+            "speed or WRED profile; tune them by a run of their own"
         )
-    return dataclasses.replace(request, port=first), chosen
+    return chosen
 
 
 def _tell_of_others(folder: str, files: list[str]) -> None:

@@ -16,7 +16,7 @@ import panel as pn
 from fluidcc.errors import InputError
 from fluidcc.explorer.pieces import text
 from fluidcc.explorer.settings import Setting
-from fluidcc.operators import dcqcn_of, read_nic, read_sonic
+from fluidcc.operators import dcqcn_of, read_nic
 from fluidcc.scenario.parameters import specs
 
 _LONGEST_NAME = 100  # bytes of a file's name
@@ -35,7 +35,9 @@ def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str
     setting = Setting("dcqcn", "vendor")
     values: dict[str, Any] = {}
     if switch is not None:
-        found = read_sonic(switch, port)
+        from fluidcc.operators.audit import worst_first
+
+        found = worst_first(switch, nic, port)[0].switch
         if found.red is None or not found.ecn:
             raise InputError(f"{found.name}: queue {found.queue} does not mark; turn ECN on there, with a WRED profile")
         values |= {"rate": found.rate, **{name: getattr(found.red, name) for name in ("kmin", "kmax", "pmax")}}
@@ -62,7 +64,7 @@ class Devices:
         self._take = take
         self._switch = pn.widgets.FileInput(accept=".json", css_classes=["switch-file"], width=240)
         self._nic = pn.widgets.FileInput(accept=".txt,.conf,.log", css_classes=["nic-file"], width=240)
-        self._port = pn.widgets.TextInput(placeholder="first that is up", css_classes=["port"], width=130)
+        self._port = pn.widgets.TextInput(placeholder="the worst that is up", css_classes=["port"], width=130)
         button = pn.widgets.Button(name="Load", css_classes=["load"], width=70)
         button.on_click(lambda event: self._load())
         self._found = text("")

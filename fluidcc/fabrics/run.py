@@ -17,7 +17,7 @@ from fluidcc.engines.compiled.outcome import QueueMoments, pooled
 from fluidcc.engines.packet.build import PreparedRun, prepare
 from fluidcc.engines.packet.flow_control import paused_for
 from fluidcc.engines.packet.layout import PAUSE, PS, Sim
-from fluidcc.engines.packet.run import execute, outcome_of, summary_of, times_of, warm_up
+from fluidcc.engines.packet.run import PREPARING, execute, outcome_of, summary_of, times_of, warm_up
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import interfaces
 from fluidcc.fabrics.slowdown import Slowdown, alone, slowdown_of
@@ -214,7 +214,7 @@ def run(
         raise InputError(f"since: counting ends at {window[1] * 1e3:g} ms; write an earlier time")
     plan = prepare(scenario, times_of(scenario, horizon, window, horizon), _FRAMES if frames else 0, frames_only=True)
     ready = time.perf_counter()
-    with _COMPILING, waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
+    with _COMPILING, waiting(PREPARING):
         warm_up(plan)
     compile_s = time.perf_counter() - ready
     busy = last / horizon  # most of the work: what is left then drains

@@ -278,28 +278,15 @@ def audit(
     first = next(iter(configs.values()))
     groups, left_out = read_ports(sonic, port, assumed)
     settings = read_nic(nic) if nic is not None else None
-    scheme, mapping = dcqcn_of(settings) if settings is not None else (PRESETS["vendor"].scheme, [])
-    scheme, sizes = resolve(scheme), payloads(settings, packet_size)
-    frames, in_buffer = said(sizes, settings, given=packet_size is not None), [size + IN_BUFFER for size in sizes]
+    (scheme, mapping), sizes = _scheme_of(settings), payloads(settings, packet_size)
+    frames = said(sizes, settings, given=packet_size is not None)
     runs: dict[Any, _Runs] = {}  # ports that mark alike behave alike
     found = []
     for group in groups:
         switch = group.switch
         config = configs.get(switch.asic, first)
-        findings = [
-            *checks.speed(switch),
-            *checks.algorithm(settings),
-            *checks.next_boot(settings),
-            *checks.marking(switch),
-            *checks.scaling(switch, config, trip),
-            *capacity.packets_and_thresholds(switch, in_buffer),
-            *capacity.room(switch),
-            *checks.buffers(switch, in_buffer),
-            *lossless.traffic(switch, settings),
-            *lossless.headroom(switch),
-            *lossless.watchdog(switch),
-            *checks.nic(switch, settings, scheme),
-        ]
+        findings = _as_read(switch, config, settings, sizes, trip)
+        as_read = _counts(findings)
         findings += checks.least_rates(switch, scheme, flows, min(map(wire_share, sizes)))
         ran = None
         if switch.red is not None and not any(f.severity == "bad" and f.what in checks.UNUSABLE for f in findings):
@@ -316,20 +303,80 @@ def audit(
         findings = [_listed_alone(config, finding).within(switch.asic).of_files(*files) for finding in findings]
         findings.sort(key=lambda finding: _ORDER.index(finding.severity))
         point, reached, behaves = (ran.equilibrium, ran.reach, ran.behaviour) if ran else (None, None, None)
-        found.append(
-            Audit(
-                *(switch, settings, scheme, mapping, findings, point, flows),
-                reach=reached,
-                behaviour=behaves,
-                names=group.names,
-                path=files[0],
-                rtt=trip,
-                payloads=(ran.payload, *(size for size in sizes if size != ran.payload)) if ran else sizes,
-                frames=frames,
-            )
+        one = Audit(
+            *(switch, settings, scheme, mapping, findings, point, flows),
+            reach=reached,
+            behaviour=behaves,
+            names=group.names,
+            path=files[0],
+            rtt=trip,
+            payloads=(ran.payload, *(size for size in sizes if size != ran.payload)) if ran else sizes,
+            frames=frames,
         )
-    found.sort(key=lambda each: [-each.count(severity) for severity in _ORDER[:2]])
-    return dataclasses.replace(found[0], others=tuple(found[1:]), left_out=tuple(left_out))
+        found.append((as_read, _counts(findings), one))
+    worst, *others = (one for *_, one in sorted(found, key=lambda each: each[:2]))
+    return dataclasses.replace(worst, others=tuple(others), left_out=tuple(left_out))
+
+
+def worst_first(
+    sonic: str | os.PathLike[str], nic: str | os.PathLike[str] | None = None, port: str | None = ALL
+) -> list[PortGroup]:
+    """Order kinds of ports as an audit does, without runs: the one with the most faults that can be read comes first.
+
+    Parameters
+    ----------
+    sonic, nic, port
+        As of `audit`.
+
+    Returns
+    -------
+    list of PortGroup
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read or understood.
+    """
+    configs = {config.asic: config for config in ConfigDB.all(sonic)}
+    settings = None if nic is None else read_nic(nic)
+    first, sizes = next(iter(configs.values())), payloads(settings, None)
+
+    def faults(group: PortGroup) -> tuple[int, ...]:
+        return _counts(_as_read(group.switch, configs.get(group.switch.asic, first), settings, sizes, _RTT))
+
+    return sorted(read_ports(sonic, port)[0], key=faults)
+
+
+def _as_read(
+    switch: SwitchPort, config: ConfigDB, nic: NicSettings | None, sizes: Sequence[float], trip: float
+) -> list[Finding]:
+    """What is found by reading alone."""
+    in_buffer = [size + IN_BUFFER for size in sizes]
+    return [
+        *checks.speed(switch),
+        *checks.algorithm(nic),
+        *checks.next_boot(nic),
+        *checks.marking(switch),
+        *checks.scaling(switch, config, trip),
+        *capacity.packets_and_thresholds(switch, in_buffer),
+        *capacity.room(switch),
+        *checks.buffers(switch, in_buffer),
+        *lossless.traffic(switch, nic),
+        *lossless.headroom(switch),
+        *lossless.watchdog(switch),
+        *checks.nic(switch, nic, _scheme_of(nic)[0]),
+    ]
+
+
+def _scheme_of(nic: NicSettings | None) -> tuple[DCQCN, list[MappedSetting]]:
+    """Return the NIC's parameters, or NVIDIA's defaults, and where they are from."""
+    scheme, mapping = dcqcn_of(nic) if nic is not None else (PRESETS["vendor"].scheme, [])
+    return resolve(scheme), mapping
+
+
+def _counts(findings: Sequence[Finding]) -> tuple[int, ...]:
+    """Return how bad findings are, the worse the less."""
+    return tuple(-sum(each.severity == severity for each in findings) for severity in _ORDER[:2])
 
 
 def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:

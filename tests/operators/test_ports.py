@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.cli.request import Request, with_ports
 from fluidcc.errors import InputError
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.ports import read_ports
@@ -103,6 +104,29 @@ def test_the_worst_group_comes_first_and_stands_for_all(config: Callable[..., Pa
     assert first["seeds"] == 8
     assert first["utilisation_se"] > 0
     assert found.groups[-1].behaviour == first  # they mark alike
+
+
+@pytest.mark.parametrize("long", ["", "Ethernet4", "Ethernet100"])
+def test_a_run_takes_the_port_that_the_audit_calls_the_worst(config: Callable[..., Path], long: str) -> None:
+    """Not the first that is up: the one whose faults can be read, here a cable that its headroom does not cover."""
+    path = config(lambda tables: tables["CABLE_LENGTH"]["AZURE"].update({long: "2000m"} if long else {}))
+    request = with_ports(Request("dcqcn", sources=[str(path), str(EXAMPLE / "nic.txt")]))
+    found = fc.audit(path, EXAMPLE / "nic.txt", packets=0)
+    assert request.ports[0].names == found.names
+    assert request.ports[0].switch == found.switch
+    assert found.names[0] == (long or "Ethernet0")
+
+
+def test_a_run_takes_a_port_that_marks(config: Callable[..., Path]) -> None:
+    """A port without ECN is the audit's worst, and nothing to simulate."""
+
+    def unmarked(tables: dict[str, Any]) -> None:
+        for queue in (3, 4):
+            del tables["QUEUE"][f"Ethernet0|{queue}"]["wred_profile"]
+
+    request = with_ports(Request("dcqcn", sources=[str(config(unmarked))]))
+    assert request.ports[0].names[0] == "Ethernet4"
+    assert request.ports[-1].names == ("Ethernet0",)
 
 
 def test_what_many_flows_do_is_asked_of_the_fluid(config: Callable[..., Path]) -> None:

@@ -46,7 +46,7 @@ def simulate(
     prepared = prepare(scenario, times_in_seconds(scenario, until, window, sample_interval))
     before = compiled(run)
     began = time.perf_counter()
-    with waiting("preparing the hybrid engine (the first time it is compiled: some 10 s)"):
+    with waiting("preparing the hybrid engine (the first time it is compiled: some 20 s)"):
         warm_up(prepared)
     compile_s = time.perf_counter() - began if compiled(run) > before else 0.0
     with Bar(f"simulating {show(prepared.times.until, TIME)}", round(prepared.times.until * 1e12), "ps") as bar:

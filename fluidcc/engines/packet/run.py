@@ -31,6 +31,7 @@ from fluidcc.units import TIME, interval, quantity, show, whole
 SAMPLES = 2000
 _MOST_SAMPLED = 20_000_000  # numbers kept of all flows
 _AT_ONCE = 1 << 18  # events between reports
+PREPARING = "preparing the packet engine (the first time it is compiled: a minute or two)"
 _LOG = 1 << 16  # lines to begin with
 _KINDS = ("data", "ack", "cnp", "header", "nack", "pause", "resume")
 
@@ -56,7 +57,7 @@ def simulate(
     plan = prepare(scenario, times, _LOG if log else 0)
     before = compiled(plan.run)
     began = time.perf_counter()
-    with waiting("preparing the packet engine (the first time it is compiled: some 10 s)"):
+    with waiting(PREPARING):
         warm_up(plan)
     compile_s = time.perf_counter() - began if compiled(plan.run) > before else 0.0
     label = f"simulating {show(times.until / PS, TIME)}"
