@@ -17,6 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.explorer.pieces import text
 from fluidcc.explorer.settings import Setting
 from fluidcc.operators import dcqcn_of, read_nic
+from fluidcc.operators.frames import IN_BUFFER, payloads
 from fluidcc.scenario.parameters import specs
 
 _LONGEST_NAME = 100  # bytes of a file's name
@@ -33,7 +34,9 @@ def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str
     if switch is None and nic is None:
         raise InputError("files: none is chosen; choose a config_db.json, a NIC's settings, or both")
     setting = Setting("dcqcn", "vendor")
-    values: dict[str, Any] = {}
+    settings = None if nic is None else read_nic(nic)
+    # Preamble and gap, 20 B of 4178, are left out: a rate is what its slider says.
+    values: dict[str, Any] = {"packet_size": max(payloads(settings)), "header_bytes": IN_BUFFER}
     if switch is not None:
         from fluidcc.operators.audit import worst_first
 
@@ -41,8 +44,8 @@ def setting_of(switch: str | os.PathLike[str] | None, nic: str | os.PathLike[str
         if found.red is None or not found.ecn:
             raise InputError(f"{found.name}: queue {found.queue} does not mark; turn ECN on there, with a WRED profile")
         values |= {"rate": found.rate, **{name: getattr(found.red, name) for name in ("kmin", "kmax", "pmax")}}
-    if nic is not None:
-        scheme, _ = dcqcn_of(read_nic(nic))
+    if settings is not None:
+        scheme, _ = dcqcn_of(settings)
         # The fluid has no first CNP, and neither has the audit's.
         scheme = dataclasses.replace(scheme, rate_on_first_cnp=0.0)
         values |= {name: getattr(scheme, name) for name in specs(scheme)}

@@ -21,6 +21,7 @@ _TEXT_LINE = re.compile(r"\s*(?:\S*/([\w.\-]+):(?:1:)?\s*|([\w./\-]+?)\s*(?:[=:]
 _HEADING = re.compile(r"\s*(?:==>\s+(\S+)\s+<==|\S*[$#]\s+cat\s+(\S+)|(/\S*/[\w.\-]+):?)\s*", re.ASCII)
 _ECHO = re.compile(r".*\becho\s+[\"']?(\d+)[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*(\S*/[\w\-]+)\s*", re.ASCII)
 _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
+_OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
 
 
@@ -107,6 +108,8 @@ def dump_lines(lines: list[str], name: str) -> Iterator[Line]:
             continue
         match = _DUMP_LINE.fullmatch(line) if len(line) <= _LONGEST else None
         if match is None:
+            if _OF_PACKETS.match(line):  # of ibv_devinfo, put beside it: the registers do not say it
+                yield from _of_line(line, f"{name}:{i}")
             continue
         values = match[2].split()
         if not _is_port_setting(match[1]) and canonical(match[1]) is None:

@@ -40,6 +40,15 @@ def load_named(name: str) -> tuple[str, list[Setting]]:
     return str(made._found.object), taken
 
 
+def test_a_setting_has_the_packets_of_its_nic(tmp_path: Path) -> None:
+    """Not the preset's 1000 B: the NIC's active MTU, or the largest that is usual, with RoCE's headers."""
+    nic = tmp_path / "nic.txt"
+    for text, payload in (("", 4096), ("active_mtu: 1024 (3)\n", 1024)):
+        nic.write_text(text + (SAMPLE / "nic.txt").read_text())
+        setting = devices.setting_of(SAMPLE / "config_db.json", nic, None)
+        assert (setting.value("packet_size"), setting.value("header_bytes")) == (payload, 62)
+
+
 @pytest.mark.parametrize(
     ("files", "says"),
     [

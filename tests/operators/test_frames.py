@@ -36,8 +36,10 @@ def test_a_nic_takes_the_largest_packet_that_fits(ethernet: int, payload: float 
         ("# nothing", None),
     ],
 )
-def test_a_nics_mtu_is_read_with_its_settings(lines: str, mtu: float | None, tmp_path: Path) -> None:
-    (tmp_path / "nic.txt").write_text(f"rpg_ai_rate = 5\n{lines}\n")
+@pytest.mark.parametrize("registers", ["rpg_ai_rate = 5", "Configurations:   Current\n  RPG_AI_RATE_P1   5"])
+def test_a_nics_mtu_is_read_with_its_settings(lines: str, mtu: float | None, registers: str, tmp_path: Path) -> None:
+    """Beside registers in either form; `mlxconfig query` has no line of it."""
+    (tmp_path / "nic.txt").write_text(f"{registers}\n{lines}\n")
     found = read_nic(tmp_path / "nic.txt")
     assert found.mtu == mtu
     assert not any("mtu" in line for line in found.ignored)
