@@ -19,6 +19,7 @@ EXAMPLES = (
     "fluidcc sweep dcqcn --over kmin=5KB:80KB:6 --over g=1/1024,1/256,1/64",
     "fluidcc sweep dcqcn --over flows=2:16:8 --until 50ms --plot flows.png",
 )
+_HANDED = "packets that meet hold the flows down there, or the queue is beyond the buffer"
 
 
 @o.takes_scenario
@@ -115,7 +116,8 @@ def command(
         "store": store,
     }
     if engine != "fluid":
-        document |= {"engine": engine, "seeds": int(result["seeds"].max())}
+        handed = int((result["by_packets"] > 0).sum()) if engine == "hybrid" else 0
+        document |= {"engine": engine, "seeds": int(result["seeds"].max()), "by_packets": handed}
         if best["value"] is not None:
             at = {name: best[name] for name in result.names}
             found = result.dataset.sel(at, method="nearest")
@@ -195,6 +197,11 @@ def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
         rows += [("", output.NOT_SHRUNK)] if error["as_expected"] is False else []
     rows += [
         *([("seeds", f"{document['seeds']} of each point, {document['engine']}")] if "seeds" in document else []),
+        *(
+            [("run by packets", f"{document['by_packets']:,} of {document['points']:,} points: {_HANDED}")]
+            if document.get("by_packets")
+            else []
+        ),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
     output.print_table(f"{scheme}, sweep over {', '.join(result.names)}", rows)

@@ -35,7 +35,7 @@ from fluidcc.sweeps.batch import StoppedError
 from fluidcc.sweeps.blocks import blocks_of
 from fluidcc.sweeps.execution import on_dask, on_threads
 from fluidcc.sweeps.grid import Grid, check_takes
-from fluidcc.sweeps.layout import FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
+from fluidcc.sweeps.layout import COUNTS, FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
 from fluidcc.sweeps.store import Store, unfinished
 from fluidcc.units import TIME, Rate, interval, quantity, whole
 
@@ -210,7 +210,7 @@ def _collect(
         for done, (part, found) in enumerate(coming):
             for name, values in found.items():
                 if name not in results:
-                    results[name] = np.full((count, *values.shape[1:]), 0.0 if name == "seeds" else np.nan)
+                    results[name] = np.full((count, *values.shape[1:]), 0.0 if name in COUNTS else np.nan)
                 results[name][part] = values
             bar((done + 1) / len(pending))
     return results
@@ -230,7 +230,7 @@ def run_points(
     some = next((row for row in rows if row is not None), None)
     if some is None:
         return _nothing(len(rows), draws.seeds)
-    nothing = {name: np.full_like(values, 0.0 if name == "seeds" else np.nan) for name, values in some.items()}
+    nothing = {name: np.full_like(values, 0.0 if name in COUNTS else np.nan) for name, values in some.items()}
     full = [nothing if row is None else row for row in rows]
     return {name: np.stack([row[name] for row in full]) for name in some}
 
@@ -238,7 +238,7 @@ def run_points(
 def _nothing(points: int, seeds: int) -> dict[str, np.ndarray]:
     found = {name: np.full(points, np.nan) for metric in METRICS for name in (metric, f"{metric}_se")}
     found |= {f"{metric}_by_seed": np.full((points, seeds), np.nan) for metric in METRICS}
-    return found | {"seeds": np.zeros(points)}
+    return found | {name: np.zeros(points) for name in COUNTS}
 
 
 def _run_point(scenario: Scenario, draws: Draws, stopped: threading.Event | None) -> dict[str, np.ndarray]:
@@ -250,7 +250,8 @@ def _run_point(scenario: Scenario, draws: Draws, stopped: threading.Event | None
         found[name] = np.asarray(together[name])
         found[f"{name}_se"] = np.asarray(values.std(ddof=1) / count**0.5 if count > 1 else np.nan)
         found[f"{name}_by_seed"] = np.concatenate([values, np.full(draws.seeds - count, np.nan)])
-    return found | {"rate_bytes_per_s": rates, "seeds": np.asarray(float(count))}
+    counts = {"seeds": float(count), "by_packets": float(sum(run.by_packets for run in runs))}
+    return found | {"rate_bytes_per_s": rates, **{name: np.asarray(value) for name, value in counts.items()}}
 
 
 def outcomes(scenario: Scenario, draws: Draws, stopped: threading.Event | None = None) -> list[Outcome]:

@@ -16,6 +16,7 @@ from fluidcc.sweeps.grid import Grid, unit_of
 
 PENDING = -1  # reason of a point that is not done
 FLOW, SEED = "flow", "seed"
+COUNTS = {"seeds": "runs with different seeds", "by_packets": "of these, run by packets"}
 
 
 class Variable(NamedTuple):
@@ -47,7 +48,8 @@ def variables_of(grid: Grid, seeds: int = 0, errors: bool = False) -> dict[str, 
         each = {"units": unit, "long_name": f"{text}, by seed"}
         found[f"{name}_by_seed"] = Variable((*names, SEED), each, np.float64(np.nan))
     if seeds:
-        found["seeds"] = Variable(names, {"units": "1", "long_name": "runs with different seeds"}, np.int32(0))
+        for name, text in COUNTS.items():
+            found[name] = Variable(names, {"units": "1", "long_name": text}, np.int32(0))
     for name, text in (("queue", "mean queue"), ("rate", "mean rates")) if errors else ():
         told = {"units": "1", "long_name": f"{text}, relative difference to the run to ten times the tolerance"}
         found[f"{name}_error_rel"] = Variable(names, told, np.float64(np.nan))

@@ -90,6 +90,8 @@ class Outcome:
         Mean sending rate, and of acknowledged payload, over the window [bytes/s].
     cnps : int
         Sent in the whole run.
+    by_packets : bool
+        Whether the packet engine ran it.
     """
 
     links: list[QueueMoments]
@@ -97,6 +99,7 @@ class Outcome:
     rates: Array
     goodput: Array
     cnps: int
+    by_packets: bool = False
 
     def by_class(self, values: Array) -> Array:
         """Mean over the flows of each class; the flows' axis is the last."""

@@ -212,7 +212,7 @@ def outcome_of(plan: PreparedRun, sim: Sim) -> Outcome:
     ]
     rates = (sim.flows["sent_close"] - sim.flows["sent_open"]) / span
     goodput = (sim.flows["confirmed_close"] - sim.flows["confirmed_open"]) / span
-    return Outcome(links, plan.members, rates, goodput, int(sim.flows["cnps"].sum()))
+    return Outcome(links, plan.members, rates, goodput, int(sim.flows["cnps"].sum()), by_packets=True)
 
 
 def summary_of(scenario: Scenario, plan: PreparedRun, sim: Sim, more: dict[str, Any]) -> dict[str, Any]:

@@ -56,3 +56,15 @@ def test_packets_run_where_the_hybrid_does_not_speak_for_them(given: tuple) -> N
     theirs = runner_of(scenario, dataclasses.replace(draws, engine="packet"))(3).links[0].statistics()
     assert ours == theirs
     assert ours["queue_bytes"]["max_whole_run"] <= 2e6
+
+
+def test_a_sweep_counts_what_packets_ran() -> None:
+    """One of two points is outside, so it is not called the hybrid's."""
+    found = fc.sweep(
+        lambda kmin: incast("1KB", "20KB", 1.0) if kmin < 5e3 else incast("9KB", "40KB", 1.0),
+        {"kmin": [1e3, 9e3]},
+        until="100us",
+        engine="hybrid",
+        seeds=2,
+    )
+    assert found["by_packets"].values.tolist() == [2, 0]
