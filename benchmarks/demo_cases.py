@@ -15,6 +15,7 @@ import numpy as np
 
 import fluidcc as fc
 from examples import demo
+from fluidcc.tuning.cases import length
 from fluidcc.units import show
 
 SEEDS = (11, 12)
@@ -22,7 +23,7 @@ SEEDS = (11, 12)
 
 def figures(found: fc.Audit, point: dict[str, float], case: dict[str, int]) -> tuple[float, float, float, float]:
     """Utilisation, 99th percentile [bytes], Jain's index and PAUSEs, means over the seeds."""
-    until, rows = demo.length_of(found), list[tuple[float, float, float, float]]()
+    until, rows = length(found.switch.rate, max(found.payloads)), list[tuple[float, float, float, float]]()
     for seed in SEEDS:
         scenario = demo.scenario_of(found, **point, **case, begin="line")
         run = fc.simulate(scenario, until, engine="packet", seed=seed, window=(0.6 * until, until)).summary

@@ -24,16 +24,16 @@ from rich.table import Table
 import fluidcc as fc
 from fluidcc.cli.audit import print_audit
 from fluidcc.operators.behaviour import with_buffers
-from fluidcc.operators.nvidia_settings import NEVER
+from fluidcc.operators.nvidia_settings import NEVER, canonical
+from fluidcc.operators.nvidia_text import base_name
 from fluidcc.plotting.sweeps import format_value, plot_sweep
 from fluidcc.tuning.cases import FLOWS as FLOW_COUNTS
-from fluidcc.tuning.cases import changed, packet_cases
+from fluidcc.tuning.cases import changed, length, packet_cases
 from fluidcc.tuning.goal import TUNED
 from fluidcc.units import show
 
 HERE = Path(__file__).parent
 FLOWS = 8  # of the audit; settings must do with each of `fluidcc.tuning.cases.FLOWS`
-PACKETS = 1.5e5  # of a run, about: its length follows
 USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
 OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
 MORE = ("utilisation", "jain")  # of these more is better
@@ -94,13 +94,8 @@ def scenario_of(
 
 def registers(found: fc.Audit) -> dict[str, float]:
     """Return the NIC's parameters that the audit would change, as it would."""
-    named = {change.path for each in found.findings for change in each.apply}
+    named = {canonical(base_name(change.path)) for each in found.findings for change in each.apply}
     return {"byte_counter": NEVER} if "rpg_byte_reset" in named else {}
-
-
-def length_of(found: fc.Audit) -> float:
-    """Return the length of a run [s]: as many packets of 4096 bytes whatever the speed, in whole milliseconds."""
-    return math.ceil(PACKETS * 4096 / found.switch.rate * 1e3) / 1e3
 
 
 def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
@@ -108,6 +103,7 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
     red = found.switch.red
     if red is None:
         raise fc.InputError(f"{found.path}: {found.switch.name} has no WRED profile; turn ECN on first")
+    until = length(found.switch.rate, max(found.payloads))
     delay = found.switch.rate * 40e-6  # bytes of a round trip of 40 us, about that of a fabric with some queues
     return fc.tune(
         lambda **values: scenario_of(found, **values),
@@ -117,8 +113,8 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         across={"flows": list(FLOW_COUNTS)},
         packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads),
         start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
-        until=length_of(found),
-        window=(0.6 * length_of(found), length_of(found)),
+        until=until,
+        window=(0.6 * until, until),
         seeds=1,
         evaluations=evaluations,
     )
@@ -132,7 +128,7 @@ def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
     result = fc.sweep(
         lambda kmin, kmax: scenario_of(found, kmin=kmin, kmax=kmax, **held),
         axes,
-        until=length_of(found),
+        until=length(found.switch.rate, max(found.payloads)),
         engine="hybrid",
         seeds=1,
     )

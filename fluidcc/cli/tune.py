@@ -32,7 +32,6 @@ EXAMPLES = (
 PICTURES = ("front.png", "sensitivity.png", "packets.png")
 PACKET_SIZE = "packet_size"
 WAYS_TOLD = ("flows", PACKET_SIZE, "burst", "counts_sending", "begin")
-_PACKETS, _SHORTEST = 1.5e5, 5e-3  # of a run; s
 NOTHING = "nothing to type: no setting keeps every bound in packets"
 _SHOWN = ("queue_bytes.mean", "queue_bytes.p95", "queue_bytes.p99", "utilisation", "jain")
 
@@ -88,7 +87,7 @@ def command(
         output.make_folder(write, "--write")  # before a search that may take minutes
     ports = _alike(request)
     bounds = _bounds(request, over)
-    from fluidcc.tuning.cases import FLOWS, WAYS, changed, packet_cases
+    from fluidcc.tuning.cases import FLOWS, WAYS, changed, length, packet_cases
 
     robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
@@ -130,7 +129,7 @@ def command(
         worst=worst,
         start=start,
         yardsticks=_yardsticks(example, request.scheme, start),
-        until=until or _length(example),
+        until=until or length(min(float(link.rate) for link in example.links), float(example.wire_packet)),
         window=window,
         engine=engine,
         seeds=seeds,
@@ -231,12 +230,6 @@ def _nowhere(request: Request, found: Tuning) -> list[str]:
         if request.sources and names and not there:
             said.append(f"nothing to type for {', '.join(names)}: give a {device} by --from too")
     return said
-
-
-def _length(scenario: Scenario) -> float:
-    """Length of a run in which the busiest kind of link sends as many packets whatever its speed [s]."""
-    rate = min(float(link.rate) for link in scenario.links)
-    return max(math.ceil(_PACKETS * float(scenario.wire_packet) / rate * 1e3) / 1e3, _SHORTEST)
 
 
 def _is_step(scenario: Scenario) -> bool:

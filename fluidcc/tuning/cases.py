@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -17,6 +18,20 @@ from fluidcc.scenario.model import Scenario
 FLOWS = (2, 8, 32)  # senders with which a setting must do well
 WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, True), "begin": ("line", "share")}
 SIZE = "packet_size"
+_PACKETS, _SHORTEST = 1.5e5, 0.04  # of a run; s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
+
+
+def length(rate: float, packet: float) -> float:
+    """Return how long to run [s]: as many packets whatever the speed, but until a start is over; in whole ms.
+
+    Parameters
+    ----------
+    rate : float
+        Of the slowest link [bytes/s].
+    packet : float
+        On the wire [bytes].
+    """
+    return max(math.ceil(_PACKETS * packet / rate * 1e3) / 1e3, _SHORTEST)
 
 
 def packet_cases(
