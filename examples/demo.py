@@ -28,7 +28,7 @@ from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
 from fluidcc.plotting.sweeps import format_value, plot_sweep
 from fluidcc.tuning.cases import FLOWS as FLOW_COUNTS
-from fluidcc.tuning.cases import changed, length, packet_cases
+from fluidcc.tuning.cases import SEARCHED, changed, length, packet_cases
 from fluidcc.tuning.goal import TUNED
 from fluidcc.units import show
 
@@ -74,7 +74,7 @@ def main() -> None:
 
 def scenario_of(
     found: fc.Audit, kmin: float, kmax: float, pmax: float, g: float, flows: int = FLOWS,
-    packet_size: float | None = None, begin: str = "share", **ways: Any,
+    packet_size: float | None = None, **ways: Any,
 ) -> fc.Scenario:  # fmt: skip
     """Make an incast into the worst port, with the switch's buffer and flow control, and NICs as the audit wants them.
 
@@ -89,7 +89,7 @@ def scenario_of(
         marking=fc.RED(kmin, kmax, pmax),
         scheme=scheme if present else dataclasses.replace(scheme, **registers(found)),
     )
-    return with_buffers(changed(scenario, begin=begin, **ways), found.switch)
+    return with_buffers(changed(scenario, **(SEARCHED | ways)), found.switch)
 
 
 def registers(found: fc.Audit) -> dict[str, float]:
@@ -111,10 +111,9 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         objective="queue_bytes.p99",
         subject_to=f"utilisation>={USED}",
         across={"flows": list(FLOW_COUNTS)},
-        packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads),
+        packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads, until=until),
         start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
         until=until,
-        window=(0.6 * until, until),
         seeds=1,
         evaluations=evaluations,
     )
@@ -157,10 +156,10 @@ def print_tuning(console: Console, found: fc.Audit, tuned: fc.Tuning) -> None:
 def proof_of(tuned: fc.Tuning) -> str:
     """Conditions under which packets ran."""
     runs = tuned.packets["best"].traces
-    until = runs[0][0].summary["until_s"]
+    lengths = " or ".join(show(each, "s") for each in sorted({case[0].summary["until_s"] for case in runs}))
     values = {name: dict.fromkeys(str(case[name]) for case in tuned.packet_cases if name in case) for name in WAYS_TOLD}
     told = "; ".join(f"{text} {' or '.join(values[name])}" for name, text in WAYS_TOLD.items() if values[name])
-    return f"the worst of {len(runs)} cases, {len(runs[0])} seeds of {show(until, 's')} ({told})"
+    return f"the worst of {len(runs)} cases, {len(runs[0])} seeds of {lengths} ({told})"
 
 
 def worst(tuned: fc.Tuning, which: str, metric: str) -> tuple[float, float]:

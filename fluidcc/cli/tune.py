@@ -87,7 +87,7 @@ def command(
         output.make_folder(write, "--write")  # before a search that may take minutes
     ports = _alike(request)
     bounds = _bounds(request, over)
-    from fluidcc.tuning.cases import FLOWS, WAYS, changed, length, packet_cases
+    from fluidcc.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases
 
     robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
@@ -107,8 +107,8 @@ def command(
         if tied and values:  # a step stays one
             values["kmax"] = values["kmin"]
         scenario = scenario_of(mine, values)
-        if robust and "initial_rate" not in given:
-            ways.setdefault("begin", "share")  # what a start at line rate does to the buffer is for packets
+        if robust and engine != "fluid":
+            ways = {name: value for name, value in SEARCHED.items() if name not in given} | ways
         return changed(scenario, **ways)
 
     combined = [dict(zip(cases, each, strict=True)) for each in itertools.product(*cases.values())]
@@ -119,6 +119,10 @@ def command(
     tied = "kmin" in bounds and "kmax" not in bounds and _is_step(scenario_of(request))
     example = make(**first)
     start = present(example, request.scheme, list(bounds))
+    usual = length(min(float(link.rate) for link in example.links), float(example.wire_packet))
+    cases_of_packets = packet_cases(
+        combined, () if PACKET_SIZE in given else sizes, given, usual if until is None else None
+    )
     found = tune(
         make,
         bounds,
@@ -129,7 +133,7 @@ def command(
         worst=worst,
         start=start,
         yardsticks=_yardsticks(example, request.scheme, start),
-        until=until or length(min(float(link.rate) for link in example.links), float(example.wire_packet)),
+        until=until or usual,
         window=window,
         engine=engine,
         seeds=seeds,
@@ -137,7 +141,7 @@ def command(
         seed=seed,
         sensitivity=sensitivity,
         packet_seeds=packets,
-        packet_cases=packet_cases(combined, () if PACKET_SIZE in given else sizes, given) if robust else None,
+        packet_cases=cases_of_packets if robust else None,
         defaults=not no_defaults,
     )
     files = []
@@ -206,13 +210,13 @@ def _conditions(found: Tuning) -> str:
     best = found.packets.get("best")
     if best is None:
         return ""
-    summary = best.traces[0][0].summary
+    lengths = " or ".join(show(each, TIME) for each in sorted({runs[0].summary["until_s"] for runs in best.traces}))
     values = {name: dict.fromkeys(case[name] for case in found.packet_cases if name in case) for name in WAYS_TOLD}
     told = [f"{name} {', '.join(str(value) for value in each)}" for name, each in values.items() if each]
     cases = len(found.packet_cases)
     return (
         f" in {cases} case{'s' if cases > 1 else ''} ({'; '.join(told) or 'as given'}), "
-        f"{len(best.traces[0])} seeds of {show(summary['until_s'], TIME)}"
+        f"{len(best.traces[0])} seeds of {lengths}"
     )
 
 

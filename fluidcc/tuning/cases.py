@@ -17,8 +17,11 @@ from fluidcc.scenario.model import Scenario
 
 FLOWS = (2, 8, 32)  # senders with which a setting must do well
 WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, True), "begin": ("line", "share")}
-SIZE = "packet_size"
+# Of these the search has the burst, which idles a link and lengthens a queue most, and a start that is soon over.
+SEARCHED: dict[str, Any] = {"burst": 4, "begin": "share"}
+SIZE, UNTIL = "packet_size", "until"
 _PACKETS, _SHORTEST = 1.5e5, 0.04  # of a run; s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
+_FEW = 8  # senders; more begin with more above their share, and take as much longer to be fair again
 
 
 def length(rate: float, packet: float) -> float:
@@ -35,7 +38,10 @@ def length(rate: float, packet: float) -> float:
 
 
 def packet_cases(
-    cases: Sequence[Mapping[str, Any]], sizes: Sequence[float] = (), given: Collection[str] = ()
+    cases: Sequence[Mapping[str, Any]],
+    sizes: Sequence[float] = (),
+    given: Collection[str] = (),
+    until: float | None = None,
 ) -> list[dict[str, Any]]:
     """List every case with every way of senders, switches and beginnings; with further packet sizes as they are.
 
@@ -47,14 +53,20 @@ def packet_cases(
         Payloads of packets [bytes]: all ways are tried with the largest, on which most depends.
     given : collection of str
         Names whose value is chosen already.
+    until : float, optional
+        How long a start at line rate of a few senders is run [s]; one of more senders as much longer, under ``until``.
     """
     ways = {name: values for name, values in WAYS.items() if name not in given}
     combined = [dict(zip(ways, values, strict=True)) for values in itertools.product(*ways.values())]
     first = {SIZE: max(sizes)} if sizes else {}
     others = [{SIZE: size} for size in sizes if size != max(sizes)]
-    return [{**case, **way, **first} for case in cases for way in combined] + [
-        {**case, **combined[0], **size} for case in cases for size in others
-    ]
+    found = [{**case, **way, **first} for case in cases for way in combined]
+    found += [{**case, **combined[0], **size} for case in cases for size in others]
+    for case in found:
+        many = case.get("flows", 0) / _FEW
+        if until is not None and many > 1 and case.get("begin") == "line":
+            case[UNTIL] = many * until
+    return found
 
 
 def changed(

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.scenario.model import resolve
+from fluidcc.results.trace import Trace
 from fluidcc.sweeps.grid import format_value
-from fluidcc.tuning.evaluate import Evaluator, Measured
+from fluidcc.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.tuning.goal import SETTLING, Goal, order_of
 from fluidcc.tuning.proof import Packets, contradictions, packets
 from fluidcc.tuning.result import Candidate
@@ -81,6 +81,7 @@ class Proof:
         self.packets: dict[str, Packets] = {}
         self.confirmed: bool | None = None
         self.notes: list[str] = []
+        self._done: dict[tuple[float, ...], dict[tuple[int, int], Trace]] = {}
         self._places = np.stack([space.shares(point) for point, _ in self.rows])
 
     def by_search(self) -> Candidate:
@@ -120,8 +121,10 @@ class Proof:
         points, found = [*points, *near], [*found, *few(near, label="packets, around the best")]
         rows = sorted(zip(points, found, strict=True), key=lambda row: _rank(coarse, row[1]))
         points = [point for point, _ in rows[:_IN_EVERY_CASE]]
-        every = self._packets_evaluator(self.packet_cases, self.seeds[:1])
-        found = every(points, label=f"packets, best few in {len(self.packet_cases)} cases")
+        found = [
+            _measured(self._run(point, f"packets, {len(self.packet_cases)} cases of {k} of the best few", once=True))
+            for k, point in enumerate(points, 1)
+        ]
         order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
         self.refused += [points[k] for k in order if coarse.violations(found[k].metrics).any()]
         seen: list[tuple[Candidate, Packets, list[str]]] = []
@@ -145,7 +148,7 @@ class Proof:
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
-            chosen += [mine[0], max(mine, key=lambda each: sum(each[name] != mine[0][name] for name in each))]
+            chosen += [mine[0], max(mine, key=lambda each: sum(each[n] != mine[0][n] for n in without_until(each)))]
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
@@ -195,7 +198,7 @@ class Proof:
             for k, case in enumerate(self.packet_cases)
         ]
         worst, case = max(missed, key=lambda each: float(each[0].max(initial=0.0)))
-        where = ", ".join(f"{name} {value}" for name, value in case.items()) or "its only case"
+        where = ", ".join(f"{name} {value}" for name, value in without_until(case).items()) or "its only case"
         if not worst.any():
             return "no setting keeps every bound in packets"
         bound = self.goal.constraints[int(worst.argmax())]
@@ -207,10 +210,12 @@ class Proof:
         draws = dataclasses.replace(base.draws, engine="packet")
         return Evaluator(base.make_scenario, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads)
 
-    def _run(self, point: Point, label: str) -> Packets:
-        base = self.checkers[0]
-        scenarios = [resolve(base.make_scenario(**point, **case)) for case in self.packet_cases]
-        return packets(scenarios, base.draws.until, base.draws.window, self.seeds, label=label, threads=self.threads)
+    def _run(self, point: Point, label: str, *, once: bool = False) -> Packets:
+        """Of a point in every case, with one seed or all; what has run before does not again."""
+        base = self._packets_evaluator(self.packet_cases, self.seeds)
+        seeds, done = self.seeds[:1] if once else self.seeds, self._done.setdefault(tuple(point.values()), {})
+        options: dict[str, Any] = {"label": label, "threads": self.threads, "done": done}
+        return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
 
 
 def _measured(found: Packets) -> Measured:

@@ -24,6 +24,7 @@ from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.sweeps.batch import StoppedError
 from fluidcc.sweeps.drawn import Draws, draws_of, runner_of
 from fluidcc.sweeps.execution import on_threads
+from fluidcc.tuning.cases import UNTIL
 from fluidcc.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.tuning.space import Point
 
@@ -58,7 +59,7 @@ class Evaluator:
     make_scenario : callable
         ``make_scenario(**point, **case) -> Scenario``.
     cases : sequence of dict
-        What a point must do well in.
+        What a point must do well in; ``until`` in one is how long it runs, in place of the others' horizon.
     draws : Draws
         Engine, horizon and window.
     seeds : sequence of int
@@ -83,6 +84,7 @@ class Evaluator:
         threads: int | None = None,
     ) -> None:
         self.make_scenario, self.cases, self.draws, self.seeds = make_scenario, list(cases), draws, list(seeds)
+        self.untils = [case.get(UNTIL, draws.until) for case in self.cases]
         self.settles = SETTLING in metrics
         self.threads = threads or cores()
         self.runs = 0
@@ -118,7 +120,7 @@ class Evaluator:
         InputError
             If it makes no sense in one of them.
         """
-        return [resolve(self.make_scenario(**point, **case)) for case in self.cases]
+        return [resolve(self.make_scenario(**point, **without_until(case))) for case in self.cases]
 
     # -- engines ---------------------------------------------------------------------------------------------
 
@@ -143,14 +145,16 @@ class Evaluator:
 
     def _measured(self, scenarios: Sequence[Scenario], stopped: threading.Event) -> Measured:
         try:
-            rows = [self._case(scenario, stopped) for scenario in scenarios]
+            rows = [self._case(*each, stopped) for each in zip(scenarios, self.untils, strict=True)]
         except InputError as error:
             return self._failed(str(error))
         names = rows[0][0]
         metrics = {name: np.array([row[0][name] for row in rows]) for name in names}
         return Measured(metrics, {name: np.array([row[1][name] for row in rows]) for name in names})
 
-    def _case(self, scenario: Scenario, stopped: threading.Event) -> tuple[dict[str, float], dict[str, float]]:
+    def _case(
+        self, scenario: Scenario, until: float, stopped: threading.Event
+    ) -> tuple[dict[str, float], dict[str, float]]:
         """Metrics of one case, and their standard errors."""
         if self.draws.engine == "fluid":
             return self._fluid_case(scenario)
@@ -159,10 +163,11 @@ class Evaluator:
             if stopped.is_set():
                 raise StoppedError
 
+        draws = dataclasses.replace(self.draws, until=until)
         if self.settles:
-            outcomes, rates = _sampled(scenario, self.draws, self.seeds, look)
+            outcomes, rates = _sampled(scenario, draws, self.seeds, look)
         else:
-            run = runner_of(scenario, self.draws, look)
+            run = runner_of(scenario, draws, look)
             outcomes, rates = [run(seed) for seed in self.seeds], None
         together, each, _ = metrics_of(outcomes)
         count = len(outcomes)
@@ -225,6 +230,11 @@ class Evaluator:
     def _failed(self, reason: str) -> Measured:
         nothing = {name: np.full(len(self.cases), math.nan) for name in TUNED}
         return Measured(nothing, nothing, reason)
+
+
+def without_until(case: dict[str, Any]) -> dict[str, Any]:
+    """What of a case makes its scenario."""
+    return {name: value for name, value in case.items() if name != UNTIL}
 
 
 def settled(scenario: Scenario, rates: xr.DataArray, link: int) -> float:

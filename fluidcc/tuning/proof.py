@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import threading
 from collections.abc import Sequence
@@ -49,14 +50,17 @@ class Packets:
 
 def packets(
     scenarios: Sequence[Scenario],
-    until: float,
+    untils: Sequence[float],
     window: Any,
     seeds: Sequence[int],
     *,
     label: str = "packets",
     threads: int | None = None,
+    done: dict[tuple[int, int], Trace] | None = None,
 ) -> Packets:
     """Run the packet engine in every case with every seed, on all cores.
+
+    What is ``done`` of them, by case and seed, is not run again, and what is run joins it.
 
     Raises
     ------
@@ -65,7 +69,11 @@ def packets(
     """
     from fluidcc.engines.packet import run as packet
 
-    times = [packet.times_of(scenario, until, window, until / SAMPLES) for scenario in scenarios]
+    done = {} if done is None else done
+    times = [
+        packet.times_of(scenario, until, window, until / SAMPLES)
+        for scenario, until in zip(scenarios, untils, strict=True)
+    ]
 
     def one(job: tuple[int, int], stopped: threading.Event) -> Trace:
         def look(_: float) -> None:
@@ -77,12 +85,11 @@ def packets(
 
     for scenario, each in zip(scenarios, times, strict=True):  # compiled before threads ask for it, each for itself
         packet.warm_up(packet.prepare(scenario, each, 0))
-    jobs = [(case, seed) for case in range(len(scenarios)) for seed in seeds]
-    done: dict[tuple[int, int], Trace] = {}
+    jobs = [job for job in itertools.product(range(len(scenarios)), seeds) if job not in done]
     with Bar(label, len(jobs), "runs") as bar:
-        for job, trace in on_threads(one, jobs, threads or cores()):
+        for k, (job, trace) in enumerate(on_threads(one, jobs, threads or cores()), 1):
             done[job] = trace
-            bar(len(done) / len(jobs))
+            bar(k / len(jobs))
     traces = [[done[case, seed] for seed in seeds] for case in range(len(scenarios))]
     rows = [[_metrics(scenario, trace) for trace in runs] for scenario, runs in zip(scenarios, traces, strict=True)]
     each = {name: np.array([[row[name] for row in case] for case in rows]) for name in rows[0][0]}
