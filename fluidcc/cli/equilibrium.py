@@ -77,7 +77,7 @@ def command(
         ramp = "" if other["exists"] else ", on the RED line extended beyond kmax"
         rows.append((f"another ({number})", f"rates {_shares(other['flows'])}; queue {queue}, marking {p}{ramp}"))
     title = "fixed point" if cycle is None or found["exists"] else "no fixed point: means of a run"
-    output.print_table(f"{request.scheme}, {title}", rows)
+    output.print_table(f"{request.title}, {title}", rows)
 
 
 def _shares(flows: list[dict[str, Any]]) -> str:

@@ -65,7 +65,7 @@ def command(
     if json:
         output.print_json(found.as_dict())
     else:
-        _print(request.scheme, found)
+        _print(request.title, found)
 
 
 def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from fluidcc import units
 from fluidcc.cli import complete
-from fluidcc.cli.request import Request, tell_frames, with_ports
+from fluidcc.cli.request import Request, tell_devices, with_ports
 
 Scheme = Annotated[
     str,
@@ -117,7 +117,7 @@ def takes_scenario(command: Callable[..., int | None]) -> Callable[..., int | No
     def wrapper(**values: Any) -> int | None:
         request = with_ports(Request(**{p.name: values.pop(p.name) for p in theirs}))
         status = command(request, **values)
-        tell_frames(request)
+        tell_devices(request)
         return status
 
     wrapper.__signature__ = inspect.Signature([*theirs, *mine])  # type: ignore[attr-defined]

@@ -41,6 +41,12 @@ class Request:
     port: str | None = None
     ports: Sequence[PortGroup] = ()  # kinds of those that are named, the worst first: `with_ports`
 
+    @property
+    def title(self) -> str:
+        """The scheme, and the queue that is meant, as results are headed."""
+        port = self.ports[0].switch if self.ports else None
+        return self.scheme if port is None else f"{self.scheme} into queue {port.queue} of {port.name}"
+
     def values(self) -> dict[str, Any]:
         """Values of builder, network, marking and scheme that were given, by name; --set wins."""
         given: dict[str, Any] = {
@@ -104,9 +110,6 @@ def with_ports(request: Request) -> Request:
 
     ports = worst_first(switch, nic, request.port)
     ports.sort(key=lambda each: each.switch.red is None or not each.switch.ecn)
-    chosen = ports[0].switch
-    among = f" (the worst of {len(ports)} kinds; --port takes another)" if ports[1:] else ""
-    output.tell(f"{switch}: queue {chosen.queue} of {chosen.name}, {units.show(chosen.rate, units.RATE)}{among}")
     return dataclasses.replace(request, ports=ports)
 
 
@@ -125,13 +128,16 @@ def nic_of(request: Request) -> NicSettings | None:
     return None if nic is None else read_nic(nic)
 
 
-def tell_frames(request: Request) -> None:
-    """Say which packets a request's devices send."""
+def tell_devices(request: Request) -> None:
+    """Say which port of several is meant, and which packets a request's devices send."""
     if not request.sources or request.topology not in TOPOLOGIES:
         return
-    from fluidcc.cli import output
     from fluidcc.operators.frames import said
 
+    if request.ports[1:]:
+        output.tell(
+            f"{request.title}: the worst of {len(request.ports)} kinds of ports and queues; --port takes another"
+        )
     given = request.values()
     if "header_bytes" not in given:
         output.tell(said([payload_of(request)], nic_of(request), given="packet_size" in given))

@@ -70,10 +70,10 @@ def command(
     if json:
         output.print_json(trace.summary)
     else:
-        _print(trace.summary, trace.dataset.attrs.get("dt_s"), rtol)
+        _print(request, trace.summary, trace.dataset.attrs.get("dt_s"), rtol)
 
 
-def _print(summary: dict[str, Any], step: float | None, rtol: float | None) -> None:
+def _print(request: Request, summary: dict[str, Any], step: float | None, rtol: float | None) -> None:
     def size(value: float | None) -> str:
         return "undefined" if value is None else units.show(value, units.SIZE)
 
@@ -111,7 +111,7 @@ def _print(summary: dict[str, Any], step: float | None, rtol: float | None) -> N
     if summary.get("pfc"):
         rows += _flow_control(summary["pfc"])
     rows.append(("time", f"{summary['wall_s']:.2f} s, compiling {summary['compile_s']:.2f} s"))
-    output.print_table(f"{summary['scheme']}, {summary['flows']} flows, {opens} to {closes}", rows)
+    output.print_table(f"{request.title}, {summary['flows']} flows, {opens} to {closes}", rows)
 
 
 def _flow_control(found: dict[str, Any]) -> list[tuple[str, str]]:

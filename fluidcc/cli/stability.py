@@ -63,7 +63,7 @@ def command(
     if json:
         output.print_json({"points": [point.as_dict() for point in points]})
     else:
-        _print(request.scheme, points)
+        _print(request.title, points)
 
 
 def _chosen(scenario: Scenario, at: int) -> Equilibrium | None:

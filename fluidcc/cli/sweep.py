@@ -127,7 +127,7 @@ def command(
     if json:
         output.print_json(document)
     else:
-        _print(request.scheme, document, result)
+        _print(request.title, document, result)
 
 
 def _number(value: Any) -> float | None:
@@ -175,7 +175,7 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
     return axes
 
 
-def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
+def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
     from fluidcc.sweeps.grid import format_value
 
     rate = document["points_per_s"]
@@ -204,7 +204,7 @@ def _print(scheme: str, document: dict[str, Any], result: SweepResult) -> None:
         ),
         ("time", f"{document['wall_s']:.1f} s, {rate:,.0f} points/s, compiling {document['compile_s']:.1f} s"),
     ]
-    output.print_table(f"{scheme}, sweep over {', '.join(result.names)}", rows)
+    output.print_table(f"{heading}, sweep over {', '.join(result.names)}", rows)
 
 
 def _best(document: dict[str, Any], result: SweepResult) -> list[tuple[str, str]]:

@@ -155,7 +155,7 @@ def command(
     if json:
         output.print_json(found.as_dict() | {"files": files})
     else:
-        _print(request.scheme, found, files)
+        _print(request.title, found, files)
 
 
 def _alike(request: Request) -> list[PortGroup]:
@@ -305,7 +305,7 @@ def _cases(request: Request, flows: str | None, across: list[str], bounds: dict[
     return cases
 
 
-def _print(scheme: str, found: Tuning, files: list[str]) -> None:
+def _print(heading: str, found: Tuning, files: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -321,7 +321,7 @@ def _print(scheme: str, found: Tuning, files: list[str]) -> None:
     for name, title in (("start", "present, packets"), ("best", "best, packets")):
         if name in as_dict:
             columns[title] = as_dict[name]
-    table = Table(title=f"{scheme}, tuned over {', '.join(found.space.names)}", title_justify="left", box=None)
+    table = Table(title=f"{heading}, tuned over {', '.join(found.space.names)}", title_justify="left", box=None)
     for i, name in enumerate(["", *columns]):
         table.add_column(name, justify="right" if i else "left")
     for name in found.space.names:

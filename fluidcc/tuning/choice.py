@@ -121,16 +121,17 @@ class Proof:
         points, found = [*points, *near], [*found, *few(near, label="packets, around the best")]
         rows = sorted(zip(points, found, strict=True), key=lambda row: _rank(coarse, row[1]))
         points = [point for point, _ in rows[:_IN_EVERY_CASE]]
-        found = [
-            _measured(self._run(point, f"packets, {len(self.packet_cases)} cases of {k} of the best few", once=True))
-            for k, point in enumerate(points, 1)
-        ]
-        order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
-        self.refused += [points[k] for k in order if coarse.violations(found[k].metrics).any()]
+        found = []
+        for n, point in enumerate(points, 1):
+            label = f"packets, {len(self.packet_cases)} cases of {n} of the best few"
+            found.append(self._run(point, label, once=True))
+        ranks = [(self._against(each, coarse), _rank(coarse, _measured(each))) for each in found]
+        order = sorted(range(len(points)), key=lambda k: (len(ranks[k][0]) > 0, ranks[k][1]))
+        self.refused += [points[k] for k in order if ranks[k][0]]
         seen: list[tuple[Candidate, Packets, list[str]]] = []
         for n, k in enumerate(order[:_SHOWN]):
             packets_ = self._run(points[k], f"packets, choice {n + 1}")
-            against = contradictions(self.goal, packets_, self.packets.get("start"))
+            against = self._against(packets_, self.goal)
             measured_ = Measured(packets_.metrics, packets_.errors)
             seen.append((candidate_of(self.goal, points[k], measured_), packets_, against))
             if against:
@@ -142,6 +143,10 @@ class Proof:
         if against:
             self.notes.append(self._least_missed(self.packets["best"]))
         return choice
+
+    def _against(self, found: Packets, goal: Goal) -> list[str]:
+        """What packets say against a setting, beside the present one."""
+        return contradictions(goal, found, self.packets.get("start"))
 
     def _telling(self) -> list[dict[str, Any]]:
         """Of each case of the search the plainest that packets have, and the one furthest from it."""

@@ -7,7 +7,10 @@ import dataclasses
 import pytest
 
 import fluidcc as fc
-from fluidcc.tuning.cases import changed, packet_cases
+from fluidcc.results.trace import Trace
+from fluidcc.tuning.cases import changed, length, packet_cases
+from fluidcc.tuning.evaluate import Evaluator, engine_draws
+from fluidcc.tuning.proof import packets
 
 
 def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
@@ -23,6 +26,32 @@ def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
 def test_what_is_given_is_left_as_it_is() -> None:
     found = packet_cases([{}], (), {"burst", "begin"})
     assert found == [{"counts_sending": False}, {"counts_sending": True}]
+
+
+def test_many_senders_that_start_at_line_rate_run_longer() -> None:
+    """Four times as many as eight begin with four times as much; starts at a share are soon over."""
+    found = packet_cases([{"flows": 8}, {"flows": 32}], [1024.0, 4096.0], until=0.04)
+    longer = [case for case in found if "until" in case]
+    assert longer == [case for case in found if case["flows"] == 32 and case["begin"] == "line"]
+    assert {case["until"] for case in longer} == {0.16}
+    assert length(12.5e9, 4178) == 0.051  # 150 000 packets, in whole ms
+    assert length(50e9, 4178) == 0.04  # or until a start is over
+
+
+def test_a_case_runs_as_long_as_it_says() -> None:
+    """And what is done of a point is not run again: one trace of two comes from before."""
+    draws = dataclasses.replace(engine_draws("hybrid", 2e-4, None), engine="packet")
+    cases = [{"burst": 1}, {"burst": 2, "until": 4e-4}]
+    asked = Evaluator(lambda kmin, burst: changed(fc.incast(2), burst=burst), cases, draws, [5], {"utilisation"}, 1)
+    done: dict[tuple[int, int], Trace] = {}
+    scenarios = asked.scenarios({"kmin": 5e3})
+    first = packets(scenarios, asked.untils, None, [5], done=done)
+    assert [runs[0].summary["until_s"] for runs in first.traces] == [2e-4, 4e-4]
+    both = packets(scenarios, asked.untils, None, [5, 6], done=done)
+    assert both.traces[1][0] is first.traces[1][0]
+    assert sorted(done) == [(0, 5), (0, 6), (1, 5), (1, 6)]
+    measured = asked([{"kmin": 5e3}])[0].metrics["utilisation"]
+    assert measured.tolist() == pytest.approx([runs[0].summary["utilisation"] for runs in first.traces])
 
 
 def test_flows_begin_at_their_share_of_the_fullest_link() -> None:

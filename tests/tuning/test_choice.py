@@ -82,21 +82,29 @@ class Fabric:
         self.of = of
         self.ran: list[tuple[str, int]] = []
 
-        def packets(scenarios: list[Any], until: float, window: Any, seeds: list[int], label: str, **_: Any) -> Packets:
+        def packets(scenarios: list[Any], untils: Any, window: Any, seeds: list[int], label: str, **_: Any) -> Packets:
             self.ran.append((label, len(scenarios)))
             used = np.array([of(*each) for each in scenarios])
             return Packets({"utilisation": used}, {"utilisation": 0 * used}, {"utilisation": used[:, None]}, [])
 
         def evaluator(make: Any, cases: Any, draws: Any, seeds: Any, metrics: Any, threads: Any) -> Any:
-            def run(points: list[Point], label: str) -> list[Measured]:
-                self.ran.append((label, len(points)))
-                return [measured([of(point["eta"], case) for case in cases]) for point in points]
+            class Run:
+                untils = [draws.until] * len(cases)
 
-            return run
+                def __init__(self, ran: list[tuple[str, int]]) -> None:
+                    self.draws, self.ran = draws, ran
+
+                def scenarios(self, point: Point) -> list[Any]:
+                    return [(point["eta"], case) for case in cases]
+
+                def __call__(self, points: list[Point], label: str) -> list[Measured]:
+                    self.ran.append((label, len(points)))
+                    return [measured([of(*each) for each in self.scenarios(point)]) for point in points]
+
+            return Run(self.ran)
 
         monkeypatch.setattr(choice, "packets", packets)
         monkeypatch.setattr(choice, "Evaluator", evaluator)
-        monkeypatch.setattr(choice, "resolve", lambda scenario: scenario)
 
 
 def in_packets(monkeypatch: pytest.MonkeyPatch, of: Any, *, rows: int = 41) -> tuple[Proof, Fabric]:
@@ -123,8 +131,11 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
     assert min(made.packets["start"].metrics["utilisation"]) < 0.9
     assert all(abs(point["eta"] - 0.6) > 0.044 for point in made.refused)
     assert [label for label, _ in fabric.ran[:4]] == [
-        "packets, present setting", "packets, finalists", "packets, around the best", "packets, best few in 2 cases",
-    ]  # fmt: skip
+        "packets, present setting",
+        "packets, finalists",
+        "packets, around the best",
+        "packets, 2 cases of 1 of the best few",
+    ]
     assert fabric.ran[1][1] == 12
 
 
