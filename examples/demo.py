@@ -30,7 +30,7 @@ from fluidcc.plotting.sweeps import format_value, plot_sweep
 from fluidcc.tuning.cases import FLOWS as FLOW_COUNTS
 from fluidcc.tuning.cases import SEARCHED, changed, length, packet_cases
 from fluidcc.tuning.goal import TUNED
-from fluidcc.units import show
+from fluidcc.units import scale_of, show
 
 HERE = Path(__file__).parent
 FLOWS = 8  # of the audit; settings must do with each of `fluidcc.tuning.cases.FLOWS`
@@ -183,12 +183,16 @@ def rows_of(found: fc.Audit, tuned: fc.Tuning) -> list[tuple[str, str, str, str]
     for metric in METRICS:
         unit = TUNED[metric][0] if metric in TUNED else "1"
         before, after = (worst(tuned, name, metric) for name in ("start", "best"))
-        texts = [
-            f"{show(value, unit, 4)} +- {show(error, unit, 2)}" if unit != "1" else f"{value:.4g} +- {error:.1g}"
-            for value, error in (before, after)
-        ]
-        rows.append((f"{metric}, packets", *texts, verdict(metric, before, after)))
+        rows.append((f"{metric}, packets", told(*before, unit), told(*after, unit), verdict(metric, before, after)))
     return rows
+
+
+def told(value: float, error: float, unit: str) -> str:
+    """Show a number with its standard error, both in the value's unit."""
+    factor, suffix = scale_of(value, unit) if unit != "1" else (1.0, "")
+    form, rest = (",.0f", ",.0f") if value / factor >= 1000 else (".4g", ".1g")
+    error = 0.0 if error < 1e-6 * abs(value) else error  # rounding
+    return f"{value / factor:{form}}{suffix} +- {error / factor:{rest}}{suffix}"
 
 
 def verdict(metric: str, before: tuple[float, float], after: tuple[float, float]) -> str:

@@ -65,7 +65,8 @@ def command(
     ] = None,
     worst: Annotated[bool, typer.Option("--worst/--mean", help="Which of the cases counts.")] = True,
     until: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Of each run; by default some 150,000 packets of the link.")
+        str | None,
+        typer.Option(metavar="TIME", help="Of each run; by default some 150,000 packets of the link, 40ms at least."),
     ] = None,
     window: o.Window = None,
     engine: Annotated[
