@@ -28,7 +28,7 @@ from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
 from fluidcc.plotting.sweeps import format_value, plot_sweep
 from fluidcc.tuning.cases import FLOWS as FLOW_COUNTS
-from fluidcc.tuning.cases import SEARCHED, changed, length, packet_cases
+from fluidcc.tuning.cases import SEARCHED, changed, length, packet_cases, packet_guards
 from fluidcc.tuning.goal import TUNED
 from fluidcc.units import scale_of, show
 
@@ -112,6 +112,7 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         subject_to=f"utilisation>={USED}",
         across={"flows": list(FLOW_COUNTS)},
         packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads, until=until),
+        packet_guards=packet_guards([{"flows": n} for n in FLOW_COUNTS], found.payloads),
         start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
         until=until,
         seeds=1,

@@ -88,7 +88,7 @@ def command(
         output.make_folder(write, "--write")  # before a search that may take minutes
     ports = _alike(request)
     bounds = _bounds(request, over)
-    from fluidcc.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases
+    from fluidcc.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases, packet_guards
 
     robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
@@ -143,6 +143,7 @@ def command(
         sensitivity=sensitivity,
         packet_seeds=packets,
         packet_cases=cases_of_packets if robust else None,
+        packet_guards=packet_guards(combined, () if PACKET_SIZE in given else sizes, given) if robust else (),
         defaults=not no_defaults,
     )
     files = []

@@ -17,8 +17,9 @@ from fluidcc.scenario.model import Scenario
 
 FLOWS = (2, 8, 32)  # senders with which a setting must do well
 WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, True), "begin": ("line", "share")}
-# Of these the search has the burst, which idles a link and lengthens a queue most, and a start that is soon over.
-SEARCHED: dict[str, Any] = {"burst": 4, "begin": "share"}
+# In a longer burst a setting must do no worse than the present one. The search has it, as bursts idle a link and
+# lengthen a queue, and a start that is soon over.
+SEARCHED: dict[str, Any] = {"burst": 16, "begin": "share"}
 SIZE, UNTIL = "packet_size", "until"
 _PACKETS, _SHORTEST = 1.5e5, 0.04  # of a run; s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
 _FEW = 8  # senders; more begin with more above their share, and take as much longer to be fair again
@@ -67,6 +68,22 @@ def packet_cases(
         if until is not None and many > 1 and case.get("begin") == "line":
             case[UNTIL] = many * until
     return found
+
+
+def packet_guards(
+    cases: Sequence[Mapping[str, Any]], sizes: Sequence[float] = (), given: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """List cases that nobody asks for, in which a setting must not do worse than the present one: longer bursts.
+
+    Parameters
+    ----------
+    cases, sizes, given
+        As of `packet_cases`.
+    """
+    if "burst" in given:
+        return []
+    way = {name: value for name, value in SEARCHED.items() if name not in given}
+    return [{**case, **way, **({SIZE: max(sizes)} if sizes else {})} for case in cases]
 
 
 def changed(

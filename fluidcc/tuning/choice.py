@@ -7,7 +7,7 @@ first, and the better half in more (successive halving: K. Jamieson, A. Talwalka
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from fluidcc.results.trace import Trace
 from fluidcc.sweeps.grid import format_value
 from fluidcc.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.tuning.goal import SETTLING, Goal, order_of
-from fluidcc.tuning.proof import Packets, contradictions, packets
+from fluidcc.tuning.proof import Packets, contradictions, packets, worse_than_present
 from fluidcc.tuning.result import Candidate
 from fluidcc.tuning.smoothing import smoothed
 from fluidcc.tuning.space import Point, Space
@@ -27,7 +27,8 @@ _LOOKED_AT = 300  # best points by the search, of which the finalists are taken
 _FINALISTS, _LAST = 24, 8  # that are run again with other seeds, and of these with all of them
 _DIFFERING = 12  # that packets see first
 _SHOWN = 2  # that packets see with all seeds
-_PARENTS, _NEAR_BEST, _WITHIN = 4, 8, 0.12  # points by packets about which others are drawn, how many, how far off
+_PARENTS, _NEAR_BEST = 4, 8  # points by packets about which others are drawn, and how many
+_WITHIN = (0.2, 0.1)  # of a range: how far off, round by round
 _IN_EVERY_CASE = 3  # of them, that are run in every case
 _APART, _SAME = 0.2, 0.01  # of a range: how far finalists are from each other at first, and at last
 _ALIKE = 0.05  # of the objective
@@ -51,6 +52,8 @@ class Proof:
     threads : int or None
     packet_cases : sequence of dict
         In which packets must keep the bounds.
+    guards : sequence of mapping
+        In which they must keep them, or else do no worse than the present setting.
 
     Attributes
     ----------
@@ -73,8 +76,10 @@ class Proof:
         seeds: list[int],
         threads: int | None,
         packet_cases: Sequence[dict[str, Any]],
+        guards: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self.packet_cases = list(packet_cases)
+        self.packet_cases, self.guards = list(packet_cases), [dict(case) for case in guards]
+        self._guarded: Packets | None = None  # the present setting in these
         self.refused: list[Point] = []
         self.goal, self.space, self.checkers, self.rows, self.seeds = goal, space, checkers, list(rows), seeds
         self.searched, self.threads = max(1, searched), threads
@@ -112,26 +117,32 @@ class Proof:
         """
         if present is not None:
             self.packets["start"] = self._run(present, "packets, present setting")
+            self._guarded = self._in_guards(present)
         points = self._differing()
-        few = self._packets_evaluator(self._telling(), self.seeds[:1])
+        few = self._packets_evaluator([*self._telling(), *self.guards], self.seeds[:1])
         found = few(points, label="packets, finalists")
         coarse = self._coarse()
-        order = sorted(range(len(points)), key=lambda k: _rank(coarse, found[k]))
-        near = [point for point in self._around([points[k] for k in order[:_PARENTS]]) if point not in points]
-        points, found = [*points, *near], [*found, *few(near, label="packets, around the best")]
-        rows = sorted(zip(points, found, strict=True), key=lambda row: _rank(coarse, row[1]))
+        for width in _WITHIN:
+            order = sorted(range(len(points)), key=lambda k: self._inside(coarse, points[k], found[k]))
+            near = self._around([points[k] for k in order[:_PARENTS]], width)
+            near = [point for point in near if point not in points]
+            points, found = [*points, *near], [*found, *few(near, label="packets, around the best")]
+        rows = sorted(zip(points, found, strict=True), key=lambda row: self._inside(coarse, *row))
         points = [point for point, _ in rows[:_IN_EVERY_CASE]]
         found = []
         for n, point in enumerate(points, 1):
             label = f"packets, {len(self.packet_cases)} cases of {n} of the best few"
             found.append(self._run(point, label, once=True))
-        ranks = [(self._against(each, coarse), _rank(coarse, _measured(each))) for each in found]
+        ranks = [
+            (self._against(point, each, coarse), self._inside(coarse, point, _measured(each)))
+            for point, each in zip(points, found, strict=True)
+        ]
         order = sorted(range(len(points)), key=lambda k: (len(ranks[k][0]) > 0, ranks[k][1]))
         self.refused += [points[k] for k in order if ranks[k][0]]
         seen: list[tuple[Candidate, Packets, list[str]]] = []
         for n, k in enumerate(order[:_SHOWN]):
             packets_ = self._run(points[k], f"packets, choice {n + 1}")
-            against = self._against(packets_, self.goal)
+            against = self._against(points[k], packets_, self.goal)
             measured_ = Measured(packets_.metrics, packets_.errors)
             seen.append((candidate_of(self.goal, points[k], measured_), packets_, against))
             if against:
@@ -144,9 +155,19 @@ class Proof:
             self.notes.append(self._least_missed(self.packets["best"]))
         return choice
 
-    def _against(self, found: Packets, goal: Goal) -> list[str]:
+    def _against(self, point: Point, found: Packets, goal: Goal) -> list[str]:
         """What packets say against a setting, beside the present one."""
-        return contradictions(goal, found, self.packets.get("start"))
+        said = contradictions(goal, found, self.packets.get("start"))
+        guarded = self._in_guards(point)
+        return said if guarded is None else said + worse_than_present(goal, guarded, self._guarded, self.guards)
+
+    def _inside(self, goal: Goal, point: Point, found: Measured) -> tuple[float, ...]:
+        """Rank points by what they miss, then by whether they lie at an end of a range, then by the objectives."""
+        missed, *costs = _rank(goal, found)
+        return missed, len(self.space.ends(point)), *costs
+
+    def _in_guards(self, point: Point) -> Packets | None:
+        return self._run(point, "packets, longer bursts", cases=self.guards) if self.guards else None
 
     def _telling(self) -> list[dict[str, Any]]:
         """Of each case of the search the plainest that packets have, and the one furthest from it."""
@@ -177,11 +198,11 @@ class Proof:
             apart = apart / 2 if apart > _SAME else -1.0
         return [points[k] for k in chosen]
 
-    def _around(self, centres: Sequence[Point]) -> list[Point]:
+    def _around(self, centres: Sequence[Point], width: float) -> list[Point]:
         """Settable points about some, drawn evenly over a part of the range."""
-        rng = np.random.default_rng(len(self.rows))
+        rng = np.random.default_rng([len(self.rows), round(1 / width)])
         at = np.stack([self.space.shares(point) for point in centres])
-        drawn = at[np.arange(_NEAR_BEST) % len(at)] + rng.uniform(-_WITHIN, _WITHIN, (_NEAR_BEST, at.shape[1]))
+        drawn = at[np.arange(_NEAR_BEST) % len(at)] + rng.uniform(-width, width, (_NEAR_BEST, at.shape[1]))
         rows = self.space.snapped(np.clip(drawn, 0.0, 1.0))
         return list({tuple(row): self.space.point(row) for row in rows}.values())
 
@@ -215,10 +236,13 @@ class Proof:
         draws = dataclasses.replace(base.draws, engine="packet")
         return Evaluator(base.make_scenario, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads)
 
-    def _run(self, point: Point, label: str, *, once: bool = False) -> Packets:
+    def _run(
+        self, point: Point, label: str, *, once: bool = False, cases: Sequence[dict[str, Any]] | None = None
+    ) -> Packets:
         """Of a point in every case, with one seed or all; what has run before does not again."""
-        base = self._packets_evaluator(self.packet_cases, self.seeds)
-        seeds, done = self.seeds[:1] if once else self.seeds, self._done.setdefault(tuple(point.values()), {})
+        base = self._packets_evaluator(self.packet_cases if cases is None else cases, self.seeds)
+        seeds, key = self.seeds[:1] if once else self.seeds, (*point.values(), cases is None)
+        done = self._done.setdefault(key, {})
         options: dict[str, Any] = {"label": label, "threads": self.threads, "done": done}
         return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
 

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -138,6 +138,26 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
     held = present is not None and first.metric in found.each and not contradictions(goal, present, None)
     if held and present is not None and _is_worse(goal, found, present):
         said.append(f"{first.metric} is worse than the present setting's")
+    return said
+
+
+def worse_than_present(
+    goal: Goal, found: Packets, present: Packets | None, cases: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Bounds that a setting misses in further cases where the present one does not, or by less, in words."""
+    said = []
+    for each in goal.constraints:
+        if present is None or each.metric not in found.metrics:
+            continue
+        sign = 1.0 if each.sign == ">=" else -1.0
+        ours, theirs = (sign * one.metrics[each.metric] for one in (found, present))
+        errors = np.hypot(*(np.nan_to_num(one.errors[each.metric]) for one in (found, present)))
+        short = np.minimum(sign * each.bound, theirs) - ours - _SURE * errors
+        worst = int(short.argmax())
+        if short[worst] > 0:
+            where = ", ".join(f"{name} {value}" for name, value in cases[worst].items())
+            values = (show(sign * float(one[worst]), each.unit, 3) for one in (ours, theirs))
+            said.append("{} is missed with {}: {}, present {}".format(each, where, *values))
     return said
 
 

@@ -88,6 +88,8 @@ class Tuning(Comparable):
         In which packets ran, in the order of their metrics.
     refused : list of dict
         Points with which packets miss a bound.
+    packet_guards : list of dict
+        In which packets must do no worse than the present setting.
     """
 
     goal: Goal
@@ -104,6 +106,7 @@ class Tuning(Comparable):
     notes: list[str]
     packet_cases: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     refused: list[Point] = dataclasses.field(default_factory=list)
+    packet_guards: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     @property
     def points(self) -> dict[str, Point]:
@@ -149,6 +152,7 @@ class Tuning(Comparable):
                 "packets": proof or None,
                 "confirmed": self.confirmed,
                 "packet_cases": self.packet_cases,
+                "packet_guards": self.packet_guards,
                 "refused": self.refused,
                 "notes": self.notes,
             }

@@ -52,6 +52,7 @@ def tune(
     sensitivity: int = 0,
     packet_seeds: int = 2,
     packet_cases: Sequence[Mapping[str, Any]] | None = None,
+    packet_guards: Sequence[Mapping[str, Any]] = (),
     defaults: bool = True,
     workers: int | None = None,
 ) -> Tuning:
@@ -99,6 +100,8 @@ def tune(
     packet_cases : sequence of mapping
         Values of the names of ``across``, and of others that ``make_scenario`` knows, such as a burst, in which packets
         must keep the bounds too; the combinations of ``across`` if not given.
+    packet_guards : sequence of mapping
+        Likewise cases in which packets must keep the bounds, or else do no worse than the present setting.
     defaults : bool
         Whether a short queue must keep the usual bounds beside those of ``subject_to``.
     workers : int
@@ -162,7 +165,7 @@ def tune(
         checkers = [Evaluator(make_scenario, cases, draws, each, goal.metrics, workers) for each in fresh]
     wider = cases if packet_cases is None else [dict(case) for case in packet_cases]
     proof_seeds = list(range(_PROOF + 1, _PROOF + 1 + packet_seeds))
-    proved = Proof(goal, space, checkers, rows, seeds, proof_seeds, workers, wider)
+    proved = Proof(goal, space, checkers, rows, seeds, proof_seeds, workers, wider, packet_guards)
     best = _shown(proved, present) if packet_seeds else proved.by_search()
     notes = proved.notes
     if not best.kept:
@@ -193,6 +196,7 @@ def tune(
         sensitivity=found,
         packets=proved.packets,
         packet_cases=wider,
+        packet_guards=proved.guards,
         refused=proved.refused,
         confirmed=proved.confirmed,
         notes=notes,

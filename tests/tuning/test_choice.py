@@ -130,13 +130,32 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
     assert min(made.packets["best"].metrics["utilisation"]) > 0.9
     assert min(made.packets["start"].metrics["utilisation"]) < 0.9
     assert all(abs(point["eta"] - 0.6) > 0.044 for point in made.refused)
-    assert [label for label, _ in fabric.ran[:4]] == [
+    assert [label for label, _ in fabric.ran[:5]] == [
         "packets, present setting",
         "packets, finalists",
+        "packets, around the best",
         "packets, around the best",
         "packets, 2 cases of 1 of the best few",
     ]
     assert fabric.ran[1][1] == 12
+
+
+def test_in_a_guard_a_setting_may_be_as_bad_as_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bursts of 16 leave the present setting 0.7, below its bound of 0.9: 0.75 will do there, 0.6 will not."""
+
+    def used(eta: float, case: dict[str, int]) -> float:
+        return 0.95 if case["burst"] < 16 else 0.7 if eta == 0.8 else 0.75 if eta < 0.6 else 0.6
+
+    made, _ = in_packets(monkeypatch, used)
+    made.guards = [{"burst": 16}]
+    best = made.by_packets({"eta": 0.8})
+    assert made.confirmed is True
+    assert 0.4 < best.point["eta"] < 0.6
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95 if case["burst"] < 16 else 0.7 - (eta < 0.8) / 10)
+    made.guards = [{"burst": 16}]
+    made.by_packets({"eta": 0.8})
+    assert made.confirmed is False
+    assert any("missed with burst 16: 0.6, present 0.7" in note for note in made.notes)
 
 
 def test_where_nothing_keeps_the_bounds_the_least_violation_and_its_case_are_named(
