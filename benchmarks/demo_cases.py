@@ -1,4 +1,4 @@
-"""What the demo's answer does in cases that it was not asked for: ``python -m benchmarks.demo_cases [FOLDER ...]``.
+"""Try the demo's answer in cases that it was not asked for: ``python -m benchmarks.demo_cases [FOLDER ...]``.
 
 Runs `make demo`'s search, then its present setting and its best in packets of 1024 and 4096 B, with 2, 8 and 32 senders
 that begin at line rate and send bursts of 1, 4 and 16. Stated before measuring: in no case is the best below its bounds

@@ -350,7 +350,7 @@ def worst_first(
 def _as_read(
     switch: SwitchPort, config: ConfigDB, nic: NicSettings | None, sizes: Sequence[float], trip: float
 ) -> list[Finding]:
-    """What is found by reading alone."""
+    """List what reading alone finds."""
     in_buffer = [size + IN_BUFFER for size in sizes]
     return [
         *checks.speed(switch),

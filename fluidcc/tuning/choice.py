@@ -156,7 +156,7 @@ class Proof:
         return choice
 
     def _against(self, point: Point, found: Packets, goal: Goal) -> list[str]:
-        """What packets say against a setting, beside the present one."""
+        """List what packets say against a setting, beside the present one."""
         said = contradictions(goal, found, self.packets.get("start"))
         guarded = self._in_guards(point)
         return said if guarded is None else said + worse_than_present(goal, guarded, self._guarded, self.guards)
@@ -239,7 +239,7 @@ class Proof:
     def _run(
         self, point: Point, label: str, *, once: bool = False, cases: Sequence[dict[str, Any]] | None = None
     ) -> Packets:
-        """Of a point in every case, with one seed or all; what has run before does not again."""
+        """Run packets of a point in every case, with one seed or all; what has run before does not again."""
         base = self._packets_evaluator(self.packet_cases if cases is None else cases, self.seeds)
         seeds, key = self.seeds[:1] if once else self.seeds, (*point.values(), cases is None)
         done = self._done.setdefault(key, {})

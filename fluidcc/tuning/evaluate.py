@@ -233,7 +233,7 @@ class Evaluator:
 
 
 def without_until(case: dict[str, Any]) -> dict[str, Any]:
-    """What of a case makes its scenario."""
+    """Return what of a case makes its scenario."""
     return {name: value for name, value in case.items() if name != UNTIL}
 
 

@@ -1,4 +1,4 @@
-"""What the demo says and does of its findings, by hand."""
+"""The demo: what it takes from an audit, and how it tells numbers; by hand."""
 
 from __future__ import annotations
 
