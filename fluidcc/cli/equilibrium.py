@@ -14,6 +14,7 @@ EXAMPLES = (
     "fluidcc equilibrium dcqcn --flows 8",
     "fluidcc equilibrium dcqcn --set kmin=20KB --set pmax=10% --json",
 )
+_STABLE = {True: "stable", False: "unstable: no run stays there", None: "stability not known"}
 
 
 @o.takes_scenario
@@ -27,7 +28,13 @@ def command(
     output.save_scenario(scenario, save_scenario)
     from fluidcc.theory.control.equilibrium import equilibrium
 
-    found = equilibrium(scenario).as_dict()
+    point = equilibrium(scenario)
+    found = point.as_dict()
+    if point.others:  # of several, which one is seen depends on which are stable
+        from fluidcc.theory.control.stability import stability
+
+        for told, each in zip((found, *found["others"]), (point, *point.others), strict=True):
+            told["stable"] = stability(scenario, at=each).stable
     if json:
         output.print_json(found)
         return
@@ -54,6 +61,8 @@ def command(
             ("on the RED ramp", "yes" if found["on_ramp"] else "no"),
             ("marking probability", f"{found['marking_probability']:.6g}"),
         ]
+    if "stable" in found:
+        rows.append(("stability", _STABLE[found["stable"]]))
     rows.append(("queue", units.show(found["queue_bytes"], units.SIZE)))
     skip = {
         "exists",
@@ -66,6 +75,7 @@ def command(
         "links",
         "flows",
         "limit_cycle",
+        "stable",
     }
     rows += [
         (key.removesuffix("_per_s").removesuffix("_bytes").replace("_", " "), _shown(key, v))
@@ -75,7 +85,12 @@ def command(
     for number, other in enumerate(found["others"], 1):
         queue, p = units.show(other["queue_bytes"], units.SIZE), f"{other['marking_probability']:.6g}"
         ramp = "" if other["exists"] else ", on the RED line extended beyond kmax"
-        rows.append((f"another ({number})", f"rates {_shares(other['flows'])}; queue {queue}, marking {p}{ramp}"))
+        rows.append(
+            (
+                f"another ({number})",
+                f"rates {_shares(other['flows'])}; queue {queue}, marking {p}{ramp}; {_STABLE[other['stable']]}",
+            )
+        )
     title = "fixed point" if cycle is None or found["exists"] else "no fixed point: means of a run"
     output.print_table(f"{request.title}, {title}", rows)
 

@@ -96,7 +96,7 @@ def test_files_and_scenarios_go_round(fluidcc, tmp_path):
 def described(fluidcc, tmp_path, monkeypatch):
     """The scenario that options describe, as the command line saves it; nothing is computed of it."""
     monkeypatch.setattr(
-        "fluidcc.theory.control.equilibrium.equilibrium", lambda scenario: SimpleNamespace(as_dict=dict)
+        "fluidcc.theory.control.equilibrium.equilibrium", lambda scenario: SimpleNamespace(as_dict=dict, others=())
     )
 
     def call(*arguments):
@@ -245,6 +245,8 @@ def test_equilibria_beside_the_equal_one(fluidcc, monkeypatch):
     assert sum(other["rate_bytes_per_s"]) == pytest.approx(5e9)
     _, out, _ = fluidcc("equilibrium", *UNEQUAL)
     assert "another (1)" in out
+    assert found["stable"] is other["stable"] is False  # neither is where a run ends
+    assert out.count("unstable") == 2
     assert "3.601Gbps, 36.4Gbps" in out
     assert "searched" in out
     status, _, err = fluidcc("stability", *UNEQUAL, "--at", 2)
