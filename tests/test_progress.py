@@ -131,7 +131,8 @@ def test_on_a_terminal_the_bar_is_enough(impatient, monkeypatch, capsys):
         time.sleep(0.2)
         bar(0.25)  # until then there was none
         time.sleep(0.3)
-    assert re.findall(r"^seen: 0 of 4.*", capsys.readouterr().err, re.MULTILINE) == ["seen: 0 of 4, 0 s"]
+    # A busy machine may say it twice before there is a bar; what says 1 of 4 comes after it.
+    assert set(re.findall(r"^seen: (\d) of 4", capsys.readouterr().err, re.MULTILINE)) == {"0"}
 
 
 def test_a_command_that_says_nothing_is_at_work(impatient, monkeypatch, capsys):
