@@ -108,9 +108,7 @@ def with_ports(request: Request) -> Request:
         return request
     from fluidcc.operators.audit import worst_first
 
-    ports = worst_first(switch, nic, request.port)
-    ports.sort(key=lambda each: each.switch.red is None or not each.switch.ecn)
-    return dataclasses.replace(request, ports=ports)
+    return dataclasses.replace(request, ports=worst_first(switch, nic, request.port))
 
 
 def payload_of(request: Request) -> float:

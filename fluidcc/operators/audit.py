@@ -323,6 +323,8 @@ def worst_first(
 ) -> list[PortGroup]:
     """Order kinds of ports as an audit does, without runs: the one with the most faults that can be read comes first.
 
+    Those that do not mark come last: there is nothing to run.
+
     Parameters
     ----------
     sonic, nic, port
@@ -342,7 +344,9 @@ def worst_first(
     first, sizes = next(iter(configs.values())), payloads(settings, None)
 
     def faults(group: PortGroup) -> tuple[int, ...]:
-        return _counts(_as_read(group.switch, configs.get(group.switch.asic, first), settings, sizes, _RTT))
+        switch = group.switch
+        found = _as_read(switch, configs.get(switch.asic, first), settings, sizes, _RTT)
+        return (switch.red is None or not switch.ecn), *_counts(found)
 
     return sorted(read_ports(sonic, port)[0], key=faults)
 
