@@ -79,7 +79,7 @@ def test_service_is_strict_by_priority_and_weighted_max_min_among_equals(
                 assert served[j] / heavy <= served[i] / weight * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("weights", [pytest.param((1.0, 1.0), marks=pytest.mark.slow), (1.0, 3.0)])
+@pytest.mark.parametrize("weights", [(1.0, 3.0)])
 def test_backlogged_classes_get_their_weights(weights: tuple[float, float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fluidcc.engines.fluid.plan._MARGIN", 5.0)  # room for what waits at a quarter of the link
     classes = [TrafficClass(weight=w) for w in weights]
