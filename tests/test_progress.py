@@ -83,66 +83,103 @@ def test_nothing_is_written_where_nobody_watches(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+class Clock:
+    """A clock that a test moves, and with which the thread that looks for lines never looks by itself."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def passes(self, seconds: float) -> None:
+        """Time passes, and the thread looks once a second."""
+        for _ in range(round(seconds)):
+            self.now += 1
+            progress._lines.say()
+
+
 @pytest.fixture
-def impatient(monkeypatch):
-    """Lines ten times a second."""
-    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.1)
-    monkeypatch.setattr(progress, "_TICK", 0.02)
+def clock(monkeypatch):
+    moved = Clock()
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 10.0)
+    monkeypatch.setattr(progress, "time", moved)
     monkeypatch.setattr(progress, "_lines", progress._Lines())
+    monkeypatch.setattr(progress._Lines, "_tick", lambda self: None)
+    return moved
 
 
-def test_elsewhere_the_outermost_says_lines(impatient, capsys):
+def test_elsewhere_the_outermost_says_lines(clock, capsys):
+    """One in ten seconds, though nothing was reported meanwhile."""
     with progress.Bar("outer", 4, "runs") as outer:
         outer(0.25)
         with progress.Bar("inner", 10_000, "steps") as inner:
             inner(0.5, "at 1ms")
-            time.sleep(0.35)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert 2 <= len(err.splitlines()) <= 4  # one in each tenth of a second, though nothing was reported meanwhile
-    assert all(re.fullmatch(r"outer: 1 of 4, \d s, about \d s left", line) for line in err.splitlines())
+            clock.passes(35)
+    assert capsys.readouterr() == (
+        "",
+        "outer: 1 of 4, 10 s, about 30 s left\n"
+        "outer: 1 of 4, 20 s, about 60 s left\n"
+        "outer: 1 of 4, 30 s, about 90 s left\n",
+    )
 
 
-def test_lines_go_on_from_one_short_bar_to_the_next(impatient, capsys):
+def test_lines_go_on_from_one_short_bar_to_the_next(clock, capsys):
     for _ in range(6):
         with progress.Bar("short", 10_000, "steps") as bar:
             bar(0.5, "at 1ms")
-            time.sleep(0.05)
-    lines = capsys.readouterr().err.splitlines()
-    assert 2 <= len(lines) <= 3
-    assert lines[0].startswith("short (at 1ms): 50%, 0 s")
+            clock.passes(4)
+    assert capsys.readouterr().err == (
+        "short (at 1ms): 50%, 2 s, about 2 s left\nshort (at 1ms): 50%, 4 s, about 4 s left\n"
+    )
 
 
-def test_of_unknown_length_is_said_since_when(impatient, capsys):
+def test_of_unknown_length_is_said_since_when(clock, capsys):
     with progress.waiting("preparing"):
-        time.sleep(0.15)
+        clock.passes(12)
         with progress.Bar("simulating", 3, "runs"):
-            time.sleep(0.1)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "preparing: 0 s"
-    assert lines[-1] == "simulating: 0 of 3, 0 s"
+            clock.passes(10)
+    assert capsys.readouterr().err == "preparing: 10 s\nsimulating: 0 of 3, 8 s\n"
 
 
-def test_on_a_terminal_the_bar_is_enough(impatient, monkeypatch, capsys):
+def test_on_a_terminal_the_bar_is_enough(clock, monkeypatch, capsys):
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     monkeypatch.setattr(progress, "Console", lambda stderr: console)
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     with progress.Bar("seen", 4, "runs") as bar:
-        time.sleep(0.2)
+        clock.passes(10)
         bar(0.25)  # until then there was none
-        time.sleep(0.3)
-    # A busy machine may say it twice before there is a bar; what says 1 of 4 comes after it.
-    assert set(re.findall(r"^seen: (\d) of 4", capsys.readouterr().err, re.MULTILINE)) == {"0"}
+        clock.passes(20)
+    assert re.findall(r"^seen: .*$", capsys.readouterr().err, re.MULTILINE) == ["seen: 0 of 4, 10 s"]
 
 
-def test_a_command_that_says_nothing_is_at_work(impatient, monkeypatch, capsys):
+def test_a_thread_looks_and_ends_when_nothing_is_under_way(monkeypatch, capsys):
+    """In real time: what is left to the thread is that it looks at all, and that it ends."""
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "_TICK", 0.01)
+    monkeypatch.setattr(progress, "_lines", progress._Lines())
+    said = ""
+    with progress.Bar("long", 4, "runs"):
+        while not said:
+            said = capsys.readouterr().err
+    assert said.startswith("long: 0 of 4, ")
+    while progress._lines._ticks:
+        time.sleep(0.01)
+
+
+def test_a_command_that_says_nothing_is_at_work(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "_TICK", 0.01)
+    monkeypatch.setattr(progress, "_lines", progress._Lines())
     monkeypatch.setattr(working, "_SOON", 0.0)
+    said = ""
     with working.working("reproduce"):
-        time.sleep(0.3)
+        while not said:
+            said = capsys.readouterr().err
     for thread in threading.enumerate():
         if thread.name == "fluidcc-working":
             thread.join()
-    assert re.match(r"reproduce is at work: 0 s\n", capsys.readouterr().err)
+    assert said.startswith("reproduce is at work: ")
 
 
 def test_durations_are_told_as_people_do():

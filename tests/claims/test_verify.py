@@ -594,10 +594,9 @@ def test_progress_where_no_terminal_is(capsys, monkeypatch):
     monkeypatch.setattr(fluidcc.progress, "BETWEEN_LINES", 0.0)
     _, out, err = call(capsys, *chosen, "--json")
     assert len(json.loads(out)["claims"]) == 3
-    lines = err.splitlines()
-    assert len(lines) == 2
-    for done, line in enumerate(lines, 1):
-        assert re.fullmatch(rf"checking claims: {done} of 3, \d+ s, about \d+ s left", line)
+    for done in (1, 2):  # once a second one more may be said, which comes on a busy machine only
+        assert re.search(rf"^checking claims: {done} of 3, \d+ s, about \d+ s left$", err, re.MULTILINE)
+    assert all(line.startswith("checking claims: ") for line in err.splitlines())
 
 
 def test_numbers_in_json_are_numbers_with_exact_ones_beside(capsys):

@@ -69,13 +69,13 @@ def test_a_chunk_that_is_stopped_ends_before_its_horizon() -> None:
     """A run of 200 ms is made in parts, between which it looks."""
     grid = grid_of({"kmin": [5e3], "g": [0.01]})
     made = batch.batch_of(make, grid)
-    plan = plan_of(made.network, until="10s", samples=batch.SAMPLES)
+    plan = plan_of(made.network, until="100s", samples=batch.SAMPLES)
     stopped = threading.Event()
     threading.Timer(0.2, stopped.set).start()
     began = time.monotonic()
     with pytest.raises(batch.StoppedError):
         batch.run_chunk(made.network, plan, np.array([1e3]), 1, stopped=stopped)
-    assert time.monotonic() - began < 10  # a run to the end takes a minute
+    assert time.monotonic() - began < 60  # a run to the end takes ten minutes
 
 
 CODE = """
@@ -98,7 +98,7 @@ def test_an_interrupted_sweep_stops_at_once_and_keeps_what_is_done(tmp_path: Pat
     began = time.monotonic()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30  # to the end it takes minutes
     assert (process.returncode, out, err) == (130, b"", b"fluidcc: interrupted\n")
     assert finished(store) >= 1
 

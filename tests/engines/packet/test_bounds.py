@@ -55,7 +55,7 @@ def test_flows_are_counted_before_they_are_made() -> None:
     began = time.perf_counter()
     with pytest.raises(InputError, match=r"^flows: 1e\+09 are more than the packet engine takes"):
         packets(fc.incast(1, multiplicity=1e9))
-    assert time.perf_counter() - began < 5  # a list of them takes a minute, and 8 GB
+    assert time.perf_counter() - began < 30  # a list of them takes a minute, and 8 GB
 
 
 @pytest.mark.parametrize(
