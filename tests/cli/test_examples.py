@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fluidcc.cli.app import app, run
+from tests.docs.printed import LESS
 
 # What is by nature the user's: a switch's and a NIC's settings.
 SETTINGS = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -69,7 +70,7 @@ def test_examples_run_as_printed(command: str, tmp_path: Path, monkeypatch, caps
         shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     for words in examples_of(help_of(*filter(None, [command]))):
-        status = run(words[1:])
+        status = run([*words[1:], *LESS.get(words[1], [])])
         out, err = capsys.readouterr()
         assert status == 0, (words, err)
         assert out

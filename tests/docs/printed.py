@@ -17,6 +17,13 @@ _STARTS = r"(?:\.venv/bin/)?(?:fluidcc|python -m|pytest)"
 # What stands for something that the reader puts in.
 _PLACEHOLDER = re.compile(r"(?<![\w.])(?:NAME|FILE|FILE\.\w+|SCHEME|COMMAND|DIR|N|K)(?![\w=])|\.\.\.|…")
 
+# Of what takes minutes, less: what is given twice counts the second time.
+LESS = {
+    "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "1", "--sensitivity", "0", "--until", "20ms"],
+    "fabric": ["--seeds", "1"],
+    "collective": ["--seeds", "1"],
+}
+
 
 class Printed(NamedTuple):
     """A command as a page prints it, without prompt and comment; whether it stands alone in a block."""

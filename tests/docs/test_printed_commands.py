@@ -17,7 +17,7 @@ import fluidcc as fc
 from fluidcc.claims.runner import list_claims
 from fluidcc.cli.app import app, run
 from fluidcc.figures.registry import list_figures
-from tests.docs.printed import PAGES, ROOT, Printed, commands, samples
+from tests.docs.printed import LESS, PAGES, ROOT, Printed, commands, samples
 
 ALL = [one for page in PAGES for one in commands(page)]
 OURS = [one for one in ALL if one.words[0] == "fluidcc" and not one.is_template]
@@ -79,12 +79,7 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
 # Figures and claims are run by their own tests; these pages' commands are those. `explore` serves until it is stopped.
 # A gigabyte on a thousand hosts is `benchmarks.collectives`'s.
 ELSEWHERE = re.compile(r"fluidcc (reproduce|verify|explore)\b|--hosts 1024 --bytes 1GB")
-# Of what takes minutes, less: what is given twice counts the second time.
-LESS = {
-    "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "1", "--sensitivity", "0", "--until", "20ms"],
-    "fabric": ["--seeds", "1"],
-    "collective": ["--seeds", "1"],
-}
+# Of single commands, less than `LESS` says.
 LESS_OF = {
     "--hosts 64 --bytes 100MB": ["--bytes", "4MB"],
     "--bytes 16MB": ["--bytes", "2MB"],
