@@ -103,7 +103,7 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
     red = found.switch.red
     if red is None:
         raise fc.InputError(f"{found.path}: {found.switch.name} has no WRED profile; turn ECN on first")
-    until = length(found.switch.rate, max(found.payloads))
+    link = (found.switch.rate, max(found.payloads))
     delay = found.switch.rate * 40e-6  # bytes of a round trip of 40 us, about that of a fabric with some queues
     return fc.tune(
         lambda **values: scenario_of(found, **values),
@@ -111,10 +111,10 @@ def tune(found: fc.Audit, evaluations: int) -> fc.Tuning:
         objective="queue_bytes.p99",
         subject_to=f"utilisation>={USED}",
         across={"flows": list(FLOW_COUNTS)},
-        packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads, until=until),
-        packet_guards=packet_guards([{"flows": n} for n in FLOW_COUNTS], found.payloads),
+        packet_cases=packet_cases([{"flows": n} for n in FLOW_COUNTS], found.payloads, link=link),
+        packet_guards=packet_guards([{"flows": n} for n in FLOW_COUNTS], found.payloads, link=link),
         start={"kmin": red.kmin, "kmax": red.kmax, "pmax": red.pmax, "g": found.scheme.g},
-        until=until,
+        until=length(*link, SEARCHED["begin"]),
         seeds=1,
         evaluations=evaluations,
     )
@@ -128,7 +128,7 @@ def draw_map(found: fc.Audit, tuned: fc.Tuning) -> Any:
     result = fc.sweep(
         lambda kmin, kmax: scenario_of(found, kmin=kmin, kmax=kmax, **held),
         axes,
-        until=length(found.switch.rate, max(found.payloads)),
+        until=length(found.switch.rate, max(found.payloads), SEARCHED["begin"]),
         engine="hybrid",
         seeds=1,
     )

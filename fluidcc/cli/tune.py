@@ -66,7 +66,10 @@ def command(
     worst: Annotated[bool, typer.Option("--worst/--mean", help="Which of the cases counts.")] = True,
     until: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Of each run; by default some 150,000 packets of the link, 40ms at least."),
+        typer.Option(
+            metavar="TIME",
+            help="Of each run; by default 150,000 packets of the link, and 20ms at least; more of starts at line rate.",
+        ),
     ] = None,
     window: o.Window = None,
     engine: Annotated[
@@ -120,10 +123,8 @@ def command(
     tied = "kmin" in bounds and "kmax" not in bounds and _is_step(scenario_of(request))
     example = make(**first)
     start = present(example, request.scheme, list(bounds))
-    usual = length(min(float(link.rate) for link in example.links), float(example.wire_packet))
-    cases_of_packets = packet_cases(
-        combined, () if PACKET_SIZE in given else sizes, given, usual if until is None else None
-    )
+    link = (min(float(each.rate) for each in example.links), float(example.wire_packet))
+    conditions = (() if PACKET_SIZE in given else sizes, given, link if until is None else None)
     found = tune(
         make,
         bounds,
@@ -134,7 +135,7 @@ def command(
         worst=worst,
         start=start,
         yardsticks=_yardsticks(example, request.scheme, start),
-        until=until or usual,
+        until=until or length(*link, SEARCHED["begin"] if robust and "begin" not in given else "line"),
         window=window,
         engine=engine,
         seeds=seeds,
@@ -142,8 +143,8 @@ def command(
         seed=seed,
         sensitivity=sensitivity,
         packet_seeds=packets,
-        packet_cases=cases_of_packets if robust else None,
-        packet_guards=packet_guards(combined, () if PACKET_SIZE in given else sizes, given) if robust else (),
+        packet_cases=packet_cases(combined, *conditions) if robust else None,
+        packet_guards=packet_guards(combined, *conditions) if robust else (),
         defaults=not no_defaults,
     )
     files = []

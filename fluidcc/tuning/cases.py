@@ -21,12 +21,15 @@ WAYS: dict[str, tuple[Any, ...]] = {"burst": (1, 4), "counts_sending": (False, T
 # lengthen a queue, and a start that is soon over.
 SEARCHED: dict[str, Any] = {"burst": 16, "begin": "share"}
 SIZE, UNTIL = "packet_size", "until"
-_PACKETS, _SHORTEST = 1.5e5, 0.04  # of a run; s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
+_PACKETS = 1.5e5  # of a run, and no less than
+_SHORTEST = {"line": 0.04, "share": 0.02}  # s: a start that filled the buffer is over by then, if ever (15 to 30 ms)
 _FEW = 8  # senders; more begin with more above their share, and take as much longer to be fair again
 
 
-def length(rate: float, packet: float) -> float:
+def length(rate: float, packet: float, begin: str = "line") -> float:
     """Return how long to run [s]: as many packets whatever the speed, but until a start is over; in whole ms.
+
+    A start at line rate of more than a few senders takes as much longer (`packet_cases`).
 
     Parameters
     ----------
@@ -34,15 +37,17 @@ def length(rate: float, packet: float) -> float:
         Of the slowest link [bytes/s].
     packet : float
         On the wire [bytes].
+    begin : {"line", "share"}
+        Where flows begin.
     """
-    return max(math.ceil(_PACKETS * packet / rate * 1e3) / 1e3, _SHORTEST)
+    return max(math.ceil(_PACKETS * packet / rate * 1e3) / 1e3, _SHORTEST[begin])
 
 
 def packet_cases(
     cases: Sequence[Mapping[str, Any]],
     sizes: Sequence[float] = (),
     given: Collection[str] = (),
-    until: float | None = None,
+    link: tuple[float, float] | None = None,
 ) -> list[dict[str, Any]]:
     """List every case with every way of senders, switches and beginnings; with further packet sizes as they are.
 
@@ -54,8 +59,9 @@ def packet_cases(
         Payloads of packets [bytes]: all ways are tried with the largest, on which most depends.
     given : collection of str
         Names whose value is chosen already.
-    until : float, optional
-        How long a start at line rate of a few senders is run [s]; one of more senders as much longer, under ``until``.
+    link : tuple of float, optional
+        Rate and packet of `length`, which is how long each case runs, under ``until``; a start at line rate of more
+        than a few senders as much longer.
     """
     ways = {name: values for name, values in WAYS.items() if name not in given}
     combined = [dict(zip(ways, values, strict=True)) for values in itertools.product(*ways.values())]
@@ -63,27 +69,32 @@ def packet_cases(
     others = [{SIZE: size} for size in sizes if size != max(sizes)]
     found = [{**case, **way, **first} for case in cases for way in combined]
     found += [{**case, **combined[0], **size} for case in cases for size in others]
-    for case in found:
-        many = case.get("flows", 0) / _FEW
-        if until is not None and many > 1 and case.get("begin") == "line":
-            case[UNTIL] = many * until
+    for case in found if link is not None else ():
+        many = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
+        case[UNTIL] = max(1.0, many) * length(*link, case.get("begin", "line"))
     return found
 
 
 def packet_guards(
-    cases: Sequence[Mapping[str, Any]], sizes: Sequence[float] = (), given: Collection[str] = ()
+    cases: Sequence[Mapping[str, Any]],
+    sizes: Sequence[float] = (),
+    given: Collection[str] = (),
+    link: tuple[float, float] | None = None,
 ) -> list[dict[str, Any]]:
     """List cases that nobody asks for, in which a setting must not do worse than the present one: longer bursts.
 
     Parameters
     ----------
-    cases, sizes, given
+    cases, sizes, given, link
         As of `packet_cases`.
     """
     if "burst" in given:
         return []
     way = {name: value for name, value in SEARCHED.items() if name not in given}
-    return [{**case, **way, **({SIZE: max(sizes)} if sizes else {})} for case in cases]
+    more = ({SIZE: max(sizes)} if sizes else {}) | (
+        {} if link is None else {UNTIL: length(*link, way.get("begin", "line"))}
+    )
+    return [{**case, **way, **more} for case in cases]
 
 
 def changed(

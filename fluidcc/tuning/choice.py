@@ -1,21 +1,25 @@
 """Choosing among the points that were searched: by other seeds, and then by what packets say of those chosen before.
 
 The search's engine sees neither PAUSE nor what bursts do to a long queue, so finalists are run in packets: in few cases
-first, and the better half in more (successive halving: K. Jamieson, A. Talwalkar, AISTATS 2016).
+first, and the best of them in all (successive halving: K. Jamieson, A. Talwalkar, AISTATS 2016). As the worst case
+counts, each further case can only make a point worse: one that is behind already is not run in the rest.
 """
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fluidcc.results.trace import Trace
 from fluidcc.sweeps.grid import format_value
+from fluidcc.tuning.cases import UNTIL
 from fluidcc.tuning.evaluate import Evaluator, Measured, without_until
-from fluidcc.tuning.goal import SETTLING, Goal, order_of
+from fluidcc.tuning.goal import SETTLING, SHARES, Goal, order_of
 from fluidcc.tuning.proof import Packets, contradictions, packets, worse_than_present
 from fluidcc.tuning.result import Candidate
 from fluidcc.tuning.smoothing import smoothed
@@ -26,12 +30,44 @@ Rank = tuple[float, ...]
 _LOOKED_AT = 300  # best points by the search, of which the finalists are taken
 _FINALISTS, _LAST = 24, 8  # that are run again with other seeds, and of these with all of them
 _DIFFERING = 12  # that packets see first
-_SHOWN = 2  # that packets see with all seeds
-_PARENTS, _NEAR_BEST = 4, 8  # points by packets about which others are drawn, and how many
+_PARENTS, _NEAR_BEST = 4, 12  # points by packets about which others are drawn, and how many
 _WITHIN = (0.2, 0.1)  # of a range: how far off, round by round
-_IN_EVERY_CASE = 3  # of them, that are run in every case
+_IN_EVERY_CASE = 6  # of them, that are run in every case until one keeps its bounds
+_SHOWN = 3  # of these, that packets see with all seeds, until they speak against none
 _APART, _SAME = 0.2, 0.01  # of a range: how far finalists are from each other at first, and at last
 _ALIKE = 0.05  # of the objective
+_SPARE = 0.2  # of what a share of 1 may miss
+
+
+class _Seen(NamedTuple):
+    """A point, what packets had in every case, and what that says against it."""
+
+    point: Point
+    found: Packets
+    against: list[str]
+
+
+class _Race:
+    """Which points cannot become one of the best few any more, by a part of their cases.
+
+    Parameters
+    ----------
+    rank : callable
+        ``rank(point, found)``, less is better; must not fall as cases are added.
+    cases : int
+        Of a whole run.
+    """
+
+    def __init__(self, rank: Callable[[Point, Measured], Rank], cases: int) -> None:
+        self.rank, self.cases = rank, cases
+        self._best: list[Rank] = []
+
+    def lost(self, point: Point, found: Measured) -> bool:
+        """Whether it is behind the few best that ran in all cases."""
+        at = self.rank(point, found)
+        if len(next(iter(found.metrics.values()))) == self.cases:
+            bisect.insort(self._best, at)
+        return len(self._best) >= _PARENTS and at > self._best[_PARENTS - 1]
 
 
 class Proof:
@@ -111,49 +147,58 @@ class Proof:
     def by_packets(self, present: Point | None) -> Candidate:
         """The best that packets keep all bounds with, in all cases; that which misses least, if there is none.
 
-        Successive halving: finalists that differ in the search's cases with one seed, points around the best of these,
-        the best of all in every case, and the last few with all seeds. Of those within a twentieth of the best the one
-        that keeps most from its bounds is taken.
+        Finalists that differ in the search's cases with one seed, points around the best of these, the best of all in
+        every case, and these with all seeds. Of those within a twentieth of the best the one that keeps most from its
+        bounds is taken.
         """
         if present is not None:
             self.packets["start"] = self._run(present, "packets, present setting")
             self._guarded = self._in_guards(present)
-        points = self._differing()
-        few = self._packets_evaluator([*self._telling(), *self.guards], self.seeds[:1])
-        found = few(points, label="packets, finalists")
         coarse = self._coarse()
+        rank = functools.partial(self._inside, _stricter(coarse))
+        cases = sorted([*self._telling(), *self.guards], key=lambda case: case.get(UNTIL, 0.0))
+        few = self._packets_evaluator(cases, self.seeds[:1])
+        lost = _Race(rank, len(cases)).lost if coarse.worst else None
+        points = self._differing()
+        rows = list(zip(points, few(points, label="packets, finalists", hopeless=lost), strict=True))
         for width in _WITHIN:
-            order = sorted(range(len(points)), key=lambda k: self._inside(coarse, points[k], found[k]))
-            near = self._around([points[k] for k in order[:_PARENTS]], width)
-            near = [point for point in near if point not in points]
-            points, found = [*points, *near], [*found, *few(near, label="packets, around the best")]
-        rows = sorted(zip(points, found, strict=True), key=lambda row: self._inside(coarse, *row))
-        points = [point for point, _ in rows[:_IN_EVERY_CASE]]
-        found = []
-        for n, point in enumerate(points, 1):
-            label = f"packets, {len(self.packet_cases)} cases of {n} of the best few"
-            found.append(self._run(point, label, once=True))
-        ranks = [
-            (self._against(point, each, coarse), self._inside(coarse, point, _measured(each)))
-            for point, each in zip(points, found, strict=True)
-        ]
-        order = sorted(range(len(points)), key=lambda k: (len(ranks[k][0]) > 0, ranks[k][1]))
-        self.refused += [points[k] for k in order if ranks[k][0]]
-        seen: list[tuple[Candidate, Packets, list[str]]] = []
-        for n, k in enumerate(order[:_SHOWN]):
-            packets_ = self._run(points[k], f"packets, choice {n + 1}")
-            against = self._against(points[k], packets_, self.goal)
-            measured_ = Measured(packets_.metrics, packets_.errors)
-            seen.append((candidate_of(self.goal, points[k], measured_), packets_, against))
+            rows.sort(key=lambda row: rank(*row))
+            near = self._around([point for point, _ in rows[:_PARENTS]], width)
+            near = [point for point in near if all(point != other for other, _ in rows)]
+            rows += zip(near, few(near, label="packets, around the best", hopeless=lost), strict=True)
+        rows.sort(key=lambda row: rank(*row))
+        left, seen, shown = rows[:_IN_EVERY_CASE], list[_Seen](), list[_Seen]()
+        while len(shown) < _SHOWN and all(each.against for each in shown):
+            self._see_in_every_case(left, seen, coarse)
+            if not seen:
+                break
+            choice = self._most_spare(seen, coarse)
+            seen.remove(choice)
+            found = self._run(choice.point, f"packets, choice {len(shown) + 1}")
+            shown.append(_Seen(choice.point, found, self._against(choice.point, found, self.goal)))
+        self.refused += [each.point for each in (*shown, *seen) if each.against]
+        for point, _, against in shown:
             if against:
-                told = ", ".join(f"{name} {format_value(name, value)}" for name, value in points[k].items())
+                told = ", ".join(f"{name} {format_value(name, value)}" for name, value in point.items())
                 self.notes.append(f"packets speak against {told}: {'; '.join(against)}")
-                self.refused.append(points[k])
-        choice, self.packets["best"], against = self._most_spare(seen)
+        point, self.packets["best"], against = self._most_spare(shown, self.goal)
         self.confirmed = not against
         if against:
             self.notes.append(self._least_missed(self.packets["best"]))
-        return choice
+        return candidate_of(self.goal, point, _measured(self.packets["best"]))
+
+    def _see_in_every_case(self, left: list[tuple[Point, Measured]], seen: list[_Seen], goal: Goal) -> None:
+        """Run packets in every case with one seed: the best first, and not what cannot be about as good as one seen.
+
+        What a point has in few cases is the best that it may have in all.
+        """
+        for row in list(left):
+            kept = [goal.costs(each.found.metrics)[0] for each in seen if not each.against]
+            if kept and (goal.costs(row[1].metrics)[0] > _about(min(kept)) or goal.violations(row[1].metrics).any()):
+                continue
+            left.remove(row)
+            found = self._run(row[0], f"packets, {len(self.packet_cases)} cases of one of the best", once=True)
+            seen.append(_Seen(row[0], found, self._against(row[0], found, goal)))
 
     def _against(self, point: Point, found: Packets, goal: Goal) -> list[str]:
         """List what packets say against a setting, beside the present one."""
@@ -206,16 +251,18 @@ class Proof:
         rows = self.space.snapped(np.clip(drawn, 0.0, 1.0))
         return list({tuple(row): self.space.point(row) for row in rows}.values())
 
-    def _most_spare(self, seen: Sequence[tuple[Candidate, Packets, list[str]]]) -> tuple[Candidate, Packets, list[str]]:
+    def _most_spare(self, seen: Sequence[_Seen], goal: Goal) -> _Seen:
         """Of those that nothing speaks against, and are about as good, the one with most to spare; not at an end."""
-        ranked = sorted(seen, key=lambda each: (bool(each[2]), _rank(self.goal, _measured(each[1]))))
-        good = [each for each in ranked if not each[2]]
+        ranked = sorted(
+            seen, key=lambda each: (bool(each.against), self._inside(goal, each.point, _measured(each.found)))
+        )
+        good = [each for each in ranked if not each.against]
         if not good:
             return ranked[0]
-        inside = [each for each in good if not self.space.ends(each[0].point)]
-        first = self.goal.costs((inside or good)[0][1].metrics)[0]
-        alike = [each for each in inside or good if self.goal.costs(each[1].metrics)[0] <= first + _ALIKE * abs(first)]
-        return max(alike, key=lambda each: self.goal.spare(each[1].metrics))
+        inside = [each for each in good if not self.space.ends(each.point)] or good
+        first = goal.costs(inside[0].found.metrics)[0]
+        alike = [each for each in inside if goal.costs(each.found.metrics)[0] <= _about(first)]
+        return max(alike, key=lambda each: goal.spare(each.found.metrics))
 
     def _least_missed(self, found: Packets) -> str:
         """The bound that the best misses most, and in which case."""
@@ -245,6 +292,22 @@ class Proof:
         done = self._done.setdefault(key, {})
         options: dict[str, Any] = {"label": label, "threads": self.threads, "done": done}
         return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
+
+
+def _stricter(goal: Goal) -> Goal:
+    """What a point is chosen by, so that it keeps its bounds with other seeds too: shares of 1 nearer to 1."""
+    bounds = (
+        dataclasses.replace(each, bound=each.bound + _SPARE * (1 - each.bound))
+        if each.metric in SHARES and each.sign == ">="
+        else each
+        for each in goal.constraints
+    )
+    return dataclasses.replace(goal, constraints=tuple(bounds))
+
+
+def _about(cost: float) -> float:
+    """What is still about as good as a cost."""
+    return cost + _ALIKE * abs(cost)
 
 
 def _measured(found: Packets) -> Measured:

@@ -91,19 +91,27 @@ class Evaluator:
         self._known: dict[tuple[float, ...], Measured] = {}
 
     def __call__(
-        self, points: Sequence[Point], report: Callable[[int], None] | None = None, *, label: str = "running settings"
+        self,
+        points: Sequence[Point],
+        report: Callable[[int], None] | None = None,
+        *,
+        label: str = "running settings",
+        hopeless: Callable[[Point, Measured], bool] | None = None,
     ) -> list[Measured]:
-        """What points do, in their order; ``report`` hears how many runs have ended so far, else a bar shows them."""
+        """What points do, in their order; ``report`` hears how many runs have ended so far, else a bar shows them.
+
+        A point that is ``hopeless`` by its first cases is not run in the others, and these are what it is known by.
+        """
         keys = [tuple(point.values()) for point in points]
         new = {key: point for key, point in zip(keys, points, strict=True) if key not in self._known}
         if report is None and new:
             before = self.runs
             with Bar(label, len(new), "points") as bar:
-                return self(points, lambda runs: bar((runs - before) / len(new)))
+                return self(points, lambda runs: bar((runs - before) / len(new)), hopeless=hopeless)
         if self.draws.engine == "fluid" and not self.settles:
             self._in_batches(new)
         else:
-            self._one_by_one(new, report)
+            self._one_by_one(new, report, hopeless or (lambda point, found: False))
         if self.draws.engine == "fluid" and report is not None:
             report(self.runs)
         return [self._known[key] for key in keys]
@@ -124,7 +132,12 @@ class Evaluator:
 
     # -- engines ---------------------------------------------------------------------------------------------
 
-    def _one_by_one(self, new: dict[tuple[float, ...], Point], report: Callable[[int], None] | None) -> None:
+    def _one_by_one(
+        self,
+        new: dict[tuple[float, ...], Point],
+        report: Callable[[int], None] | None,
+        hopeless: Callable[[Point, Measured], bool],
+    ) -> None:
         jobs: list[tuple[tuple[float, ...], list[Scenario]]] = []
         for key, point in new.items():
             try:
@@ -137,20 +150,33 @@ class Evaluator:
             once = dataclasses.replace(self.draws, until=1e-6, window=None)
             for scenario in jobs[0][1]:
                 runner_of(scenario, once)(1)
-        for (key, _), found in on_threads(lambda job, stopped: self._measured(job[1], stopped), jobs, self.threads):
+
+        def work(job: tuple[tuple[float, ...], list[Scenario]], stopped: threading.Event) -> Measured:
+            return self._measured(job[1], stopped, lambda found: hopeless(new[job[0]], found))
+
+        for (key, _), found in on_threads(work, jobs, self.threads):
             self._known[key] = found
             self.runs += 1
             if report is not None:
                 report(self.runs)
 
-    def _measured(self, scenarios: Sequence[Scenario], stopped: threading.Event) -> Measured:
+    def _measured(
+        self, scenarios: Sequence[Scenario], stopped: threading.Event, hopeless: Callable[[Measured], bool]
+    ) -> Measured:
+        rows: list[tuple[dict[str, float], dict[str, float]]] = []
+        found = Measured({}, {})
         try:
-            rows = [self._case(*each, stopped) for each in zip(scenarios, self.untils, strict=True)]
+            for scenario, until in zip(scenarios, self.untils, strict=True):
+                rows.append(self._case(scenario, until, stopped))
+                metrics, errors = (
+                    {name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in (0, 1)
+                )
+                found = Measured(metrics, errors)
+                if hopeless(found):
+                    break
         except InputError as error:
             return self._failed(str(error))
-        names = rows[0][0]
-        metrics = {name: np.array([row[0][name] for row in rows]) for name in names}
-        return Measured(metrics, {name: np.array([row[1][name] for row in rows]) for name in names})
+        return found
 
     def _case(
         self, scenario: Scenario, until: float, stopped: threading.Event

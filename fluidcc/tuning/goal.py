@@ -17,7 +17,7 @@ TUNED: dict[str, tuple[str, str]] = METRICS | {
     SETTLING: (TIME, "time from the last start until the long-lived flows' rates are within a tenth of each other")
 }
 _MORE = ("utilisation", "jain", "goodput_bytes_per_s", "queue_bytes.min")  # of these more is better
-_SHARES = ("utilisation", "jain")  # of 1
+SHARES = ("utilisation", "jain")  # of 1
 _FAR = 1e3  # violation of what has no value: a failed point, flows that never settle
 
 Score = tuple[np.ndarray, np.ndarray]  # costs and violations
@@ -159,7 +159,7 @@ def goal_of(
     named = {(each.metric, each.sign) for each in bounds[len(usual) :]}
     bounds = [each for k, each in enumerate(bounds) if k >= len(usual) or (each.metric, each.sign) not in named]
     for each in bounds:
-        if each.metric in _SHARES and not 0 <= each.bound <= 1:
+        if each.metric in SHARES and not 0 <= each.bound <= 1:
             raise InputError(
                 f"subject_to: {each} cannot be a bound: {each.metric} is from 0 to 1; write for example 0.99"
             )

@@ -85,7 +85,9 @@ def packets(
 
     for scenario, each in zip(scenarios, times, strict=True):  # compiled before threads ask for it, each for itself
         packet.warm_up(packet.prepare(scenario, each, 0))
-    jobs = [job for job in itertools.product(range(len(scenarios)), seeds) if job not in done]
+    # What takes longest first, so that no core waits for a long run at the end.
+    heaviest = sorted(range(len(scenarios)), key=lambda k: -untils[k] / scenarios[k].packet_size)
+    jobs = [job for job in itertools.product(heaviest, seeds) if job not in done]
     with Bar(label, len(jobs), "runs") as bar:
         for k, (job, trace) in enumerate(on_threads(one, jobs, threads or cores()), 1):
             done[job] = trace
@@ -124,12 +126,12 @@ def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
 def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[str]:
     """What packets say against a setting, in words: each bound that is missed, and an objective that is not better.
 
-    A bound is missed where the mean is beyond it; the objective is contradicted where
+    A bound is missed where the mean is beyond it, or within its standard error; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
     setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than it has, by as much,
     speak against a setting too.
     """
-    said = [f"{each} is missed: {_told(goal, found, each)}" for each in goal.constraints if _short(goal, found, each)]
+    said = [missed for each in goal.constraints if (missed := _missed(goal, found, each))]
     for name, word in _COUNTS.items():
         known = present is not None and name in found.each and name in present.each
         if known and present is not None and _more(goal, found.each[name], present.each[name]):
@@ -161,18 +163,19 @@ def worse_than_present(
     return said
 
 
-def _short(goal: Goal, found: Packets, each: Constraint) -> bool:
-    """Whether a bound is missed, or has no value."""
-    values = found.metrics[each.metric]
-    short = each.bound - values if each.sign == ">=" else values - each.bound
+def _missed(goal: Goal, found: Packets, each: Constraint) -> str:
+    """A bound that is missed, or not kept by a standard error, and by which value; "" if it is kept."""
+    values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.array(math.nan)))
+    errors = np.broadcast_to(errors, values.shape)
     if not goal.worst:
-        short = short.mean(keepdims=True)
-    return bool(np.isnan(short).any() or (short > 0).any())
-
-
-def _told(goal: Goal, found: Packets, each: Constraint) -> str:
-    value = goal.reduced(found.metrics, each.metric, maximise=each.sign == ">=")
-    return show(value, each.unit, 6) if np.isfinite(value) else "it never comes to one"
+        values, errors = values.mean(keepdims=True), np.array([math.hypot(*errors) / len(errors)])
+    short = (each.bound - values if each.sign == ">=" else values - each.bound) + errors
+    at = int(np.isnan(short).argmax() if np.isnan(short).any() else short.argmax())
+    if short[at] <= 0:
+        return ""
+    error = f" +- {show(errors[at], each.unit, 2)}" if errors[at] > 0 else ""
+    value = f"{show(values[at], each.unit, 6)}{error}" if np.isfinite(values[at]) else "it never comes to one"
+    return f"{each} is missed: {value}"
 
 
 def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:

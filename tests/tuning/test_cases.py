@@ -8,7 +8,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.results.trace import Trace
-from fluidcc.tuning.cases import changed, length, packet_cases
+from fluidcc.tuning.cases import changed, length, packet_cases, packet_guards
 from fluidcc.tuning.evaluate import Evaluator, engine_draws
 from fluidcc.tuning.proof import packets
 
@@ -30,10 +30,11 @@ def test_what_is_given_is_left_as_it_is() -> None:
 
 def test_many_senders_that_start_at_line_rate_run_longer() -> None:
     """Four times as many as eight begin with four times as much; starts at a share are soon over."""
-    found = packet_cases([{"flows": 8}, {"flows": 32}], [1024.0, 4096.0], until=0.04)
-    longer = [case for case in found if "until" in case]
+    found = packet_cases([{"flows": 8}, {"flows": 32}], [1024.0, 4096.0], link=(50e9, 4178))
+    assert {case["until"]: case["begin"] for case in found} == {0.02: "share", 0.04: "line", 0.16: "line"}
+    longer = [case for case in found if case["until"] > 0.04]
     assert longer == [case for case in found if case["flows"] == 32 and case["begin"] == "line"]
-    assert {case["until"] for case in longer} == {0.16}
+    assert [case["until"] for case in packet_guards([{"flows": 32}], link=(50e9, 4178))] == [0.02]
     assert length(12.5e9, 4178) == 0.051  # 150 000 packets, in whole ms
     assert length(50e9, 4178) == 0.04  # or until a start is over
 

@@ -12,7 +12,7 @@ import pytest
 from fluidcc.sweeps.drawn import Draws
 from fluidcc.tuning import choice
 from fluidcc.tuning.choice import Proof, candidate_of
-from fluidcc.tuning.evaluate import Measured
+from fluidcc.tuning.evaluate import Evaluator, Measured
 from fluidcc.tuning.goal import Goal, Objective, goal_of
 from fluidcc.tuning.proof import Packets
 from fluidcc.tuning.smoothing import smoothed
@@ -97,9 +97,17 @@ class Fabric:
                 def scenarios(self, point: Point) -> list[Any]:
                     return [(point["eta"], case) for case in cases]
 
-                def __call__(self, points: list[Point], label: str) -> list[Measured]:
+                def __call__(self, points: list[Point], label: str, hopeless: Any) -> list[Measured]:
                     self.ran.append((label, len(points)))
-                    return [measured([of(*each) for each in self.scenarios(point)]) for point in points]
+                    found = []
+                    for point in points:
+                        used: list[float] = []
+                        for each in self.scenarios(point):
+                            used.append(of(*each))
+                            if hopeless(point, measured(used)):
+                                break
+                        found.append(measured(used))
+                    return found
 
             return Run(self.ran)
 
@@ -135,9 +143,40 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
         "packets, finalists",
         "packets, around the best",
         "packets, around the best",
-        "packets, 2 cases of 1 of the best few",
+        "packets, 2 cases of one of the best",
     ]
     assert fabric.ran[1][1] == 12
+
+
+def test_what_is_behind_by_some_cases_is_not_run_in_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three cases of which the worst counts; the four best are those of a search that runs everything."""
+
+    def used(eta: float, case: int) -> float:
+        return 0.9 - abs(eta - 0.5) * (1 + case) / 4
+
+    ran: list[tuple[float, int]] = []
+
+    def one(self: Any, scenario: Any, until: float, stopped: Any) -> Any:
+        ran.append(scenario)
+        return {"utilisation": used(*scenario)}, {"utilisation": 0.0}
+
+    monkeypatch.setattr(Evaluator, "_case", one)
+    monkeypatch.setattr("fluidcc.tuning.evaluate.resolve", lambda scenario: scenario)
+    monkeypatch.setattr("fluidcc.tuning.evaluate.runner_of", lambda *_: lambda seed: None)
+    cases, draws = [{"case": k} for k in range(3)], Draws("packet", 1, None, 1e-3, None)
+    made = Evaluator(lambda eta, case: (eta, case), cases, draws, [1], {"utilisation"}, 1)
+    points = [{"eta": 0.01 * round(100 * at)} for at in np.random.default_rng(1).uniform(0.2, 0.8, 30)]
+    points = list({point["eta"]: point for point in points}.values())
+
+    def rank(point: Point, found: Measured) -> tuple[float, ...]:
+        return choice._rank(USED, found)
+
+    found = made(points, hopeless=choice._Race(rank, 3).lost)
+    best = sorted(zip(points, found, strict=True), key=lambda row: rank(*row))[:4]
+    true = sorted(points, key=lambda point: -min(used(point["eta"], case) for case in range(3)))[:4]
+    assert [point for point, _ in best] == true
+    assert all(len(one.metrics["utilisation"]) == 3 for _, one in best)
+    assert 4 * 3 <= len(ran) < 0.75 * 3 * len(points)
 
 
 def test_in_a_guard_a_setting_may_be_as_bad_as_the_present_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,9 +190,9 @@ def test_in_a_guard_a_setting_may_be_as_bad_as_the_present_one(monkeypatch: pyte
     best = made.by_packets({"eta": 0.8})
     assert made.confirmed is True
     assert 0.4 < best.point["eta"] < 0.6
-    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95 if case["burst"] < 16 else 0.7 - (eta < 0.8) / 10)
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95 if case["burst"] < 16 else 0.7 if eta == 0.9 else 0.6)
     made.guards = [{"burst": 16}]
-    made.by_packets({"eta": 0.8})
+    made.by_packets({"eta": 0.9})  # beyond the range
     assert made.confirmed is False
     assert any("missed with burst 16: 0.6, present 0.7" in note for note in made.notes)
 
@@ -177,14 +216,53 @@ def test_of_those_as_good_the_one_with_most_to_spare_is_taken(monkeypatch: pytes
 
     def seen(eta: float, queue: float, used: float, against: list[str]) -> Any:
         metrics = {"queue_bytes.p99": np.array([queue]), "utilisation": np.array([used])}
-        found = Packets(metrics, {name: np.zeros(1) for name in metrics}, {}, [])
-        return candidate_of(goal, {"eta": eta}, Measured(metrics, found.errors)), found, against
+        return choice._Seen({"eta": eta}, Packets(metrics, {name: np.zeros(1) for name in metrics}, {}, []), against)
+
+    def chosen(*rows: Any) -> float:
+        return made._most_spare(rows, goal).point["eta"]
 
     rows = [seen(0.5, 100e3, 0.91, []), seen(0.6, 104e3, 0.97, []), seen(0.7, 106e3, 0.99, [])]
-    assert made._most_spare(rows)[0].point == {"eta": 0.6}
-    assert made._most_spare([seen(0.4, 50e3, 0.99, []), *rows])[0].point == {"eta": 0.6}
-    assert made._most_spare([seen(0.4, 50e3, 0.99, [])])[0].point == {"eta": 0.4}
-    assert made._most_spare([seen(0.5, 50e3, 0.99, ["more PAUSEs"]), *rows])[0].point == {"eta": 0.6}
+    assert chosen(*rows) == 0.6
+    assert chosen(seen(0.4, 50e3, 0.99, []), *rows) == 0.6
+    assert chosen(seen(0.4, 50e3, 0.99, [])) == 0.4
+    assert chosen(seen(0.5, 50e3, 0.99, ["more PAUSEs"]), *rows) == 0.6
+
+
+def test_only_what_may_be_as_good_as_one_that_keeps_its_bounds_is_run_in_every_case(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With the least p99 of 100 KB known, few cases of 104 KB may lead to as good a point; those of 106 KB may not."""
+    goal = goal_of("queue_bytes.p99", None, "utilisation>=0.9", True, 1.0)
+    made, _ = in_packets(monkeypatch, lambda eta, case: 1.0)
+    made.goal = goal
+
+    def few(queue: float) -> Measured:
+        return measured(0.95, **{"queue_bytes.p99": queue})
+
+    asked: list[float] = []
+
+    def run(point: Point, label: str, *, once: bool) -> Packets:
+        asked.append(point["eta"])
+        metrics = {
+            "queue_bytes.p99": np.array([100e3]),
+            "utilisation": np.array([0.85 if point["eta"] == 0.41 else 0.95]),
+        }
+        return Packets(metrics, {name: np.zeros(1) for name in metrics}, {"utilisation": np.ones((1, 1))}, [])
+
+    monkeypatch.setattr(made, "_run", run)
+    rows = [
+        ({"eta": 0.41}, few(80e3)),
+        ({"eta": 0.5}, few(90e3)),
+        ({"eta": 0.6}, few(104e3)),
+        ({"eta": 0.7}, few(106e3)),
+    ]
+    found: list[Any] = []
+    made._see_in_every_case(rows, found, goal)
+    assert asked == [0.41, 0.5, 0.6]
+    assert [bool(each.against) for each in found] == [True, False, False]
+    assert [point["eta"] for point, _ in rows] == [0.7]
+    made._see_in_every_case(rows, found[:1], goal)  # once the others failed with further seeds
+    assert asked == [0.41, 0.5, 0.6, 0.7]
 
 
 def test_finalists_lie_apart(monkeypatch: pytest.MonkeyPatch) -> None:
