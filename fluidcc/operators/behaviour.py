@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from fluidcc.engines.run import simulate
+from fluidcc.engines.threads import cores
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
@@ -100,10 +102,12 @@ def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, 
         runs, engine = [first], "hybrid"
         if not _runs_away(first, scenario):
             runs = []
-            with Bar(f"auditing {name}", SEEDS, "runs") as bar:
-                for seed in range(1, SEEDS + 1):
-                    runs.append(simulate(scenario, CLOSES, seed=seed, **options).summary)
-                    bar(seed / SEEDS)
+            with Bar(f"auditing {name}", SEEDS, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
+                for trace in pool.map(
+                    lambda seed: simulate(scenario, CLOSES, seed=seed, **options), range(1, SEEDS + 1)
+                ):
+                    runs.append(trace.summary)
+                    bar(len(runs) / SEEDS)
 
     def mean(values: list[Any]) -> float | None:
         return None if any(value is None for value in values) else float(np.mean(values))
