@@ -69,9 +69,10 @@ def packet_cases(
     others = [{SIZE: size} for size in sizes if size != max(sizes)]
     found = [{**case, **way, **first} for case in cases for way in combined]
     found += [{**case, **combined[0], **size} for case in cases for size in others]
-    for case in found if link is not None else ():
-        many = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
-        case[UNTIL] = max(1.0, many) * length(*link, case.get("begin", "line"))
+    if link is not None:
+        for case in found:
+            many = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
+            case[UNTIL] = max(1.0, many) * length(*link, case.get("begin", "line"))
     return found
 
 
