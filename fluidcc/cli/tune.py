@@ -95,6 +95,7 @@ def command(
 
     robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
+    changes = robust and engine != "fluid"  # the search has other senders and starts than the request
     given = {*cases, *request.values(), *bounds}
     if robust and "flows" not in given:
         cases["flows"] = list(FLOWS)
@@ -111,7 +112,7 @@ def command(
         if tied and values:  # a step stays one
             values["kmax"] = values["kmin"]
         scenario = scenario_of(mine, values)
-        if robust and engine != "fluid":
+        if changes:
             ways = {name: value for name, value in SEARCHED.items() if name not in given} | ways
         return changed(scenario, **ways)
 
@@ -135,7 +136,7 @@ def command(
         worst=worst,
         start=start,
         yardsticks=_yardsticks(example, request.scheme, start),
-        until=until or length(*link, SEARCHED["begin"] if robust and "begin" not in given else "line"),
+        until=until or length(*link, SEARCHED["begin"] if changes and "begin" not in given else "line"),
         window=window,
         engine=engine,
         seeds=seeds,

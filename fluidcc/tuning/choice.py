@@ -48,7 +48,7 @@ class _Seen(NamedTuple):
 
 
 class _Race:
-    """Which points cannot become one of the best few any more, by a part of their cases.
+    """Tell points that cannot become one of the best few any more by the cases that they have run.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ class _Race:
         self.rank, self.cases = rank, cases
         self._best: list[Rank] = []
 
-    def lost(self, point: Point, found: Measured) -> bool:
-        """Whether it is behind the few best that ran in all cases."""
+    def hopeless(self, point: Point, found: Measured) -> bool:
+        """Return whether a point is behind the few best that ran in all cases."""
         at = self.rank(point, found)
         if len(next(iter(found.metrics.values()))) == self.cases:
             bisect.insort(self._best, at)
@@ -158,14 +158,14 @@ class Proof:
         rank = functools.partial(self._inside, _stricter(coarse))
         cases = sorted([*self._telling(), *self.guards], key=lambda case: case.get(UNTIL, 0.0))
         few = self._packets_evaluator(cases, self.seeds[:1])
-        lost = _Race(rank, len(cases)).lost if coarse.worst else None
+        hopeless = _Race(rank, len(cases)).hopeless if coarse.worst else None  # a mean may fall and rise
         points = self._differing()
-        rows = list(zip(points, few(points, label="packets, finalists", hopeless=lost), strict=True))
+        rows = list(zip(points, few(points, label="packets, finalists", hopeless=hopeless), strict=True))
         for width in _WITHIN:
             rows.sort(key=lambda row: rank(*row))
             near = self._around([point for point, _ in rows[:_PARENTS]], width)
             near = [point for point in near if all(point != other for other, _ in rows)]
-            rows += zip(near, few(near, label="packets, around the best", hopeless=lost), strict=True)
+            rows += zip(near, few(near, label="packets, around the best", hopeless=hopeless), strict=True)
         rows.sort(key=lambda row: rank(*row))
         left, seen, shown = rows[:_IN_EVERY_CASE], list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):
@@ -252,7 +252,7 @@ class Proof:
         return list({tuple(row): self.space.point(row) for row in rows}.values())
 
     def _most_spare(self, seen: Sequence[_Seen], goal: Goal) -> _Seen:
-        """Of those that nothing speaks against, and are about as good, the one with most to spare; not at an end."""
+        """Take the point with most to spare of those about as good that nothing speaks against; none at an end."""
         ranked = sorted(
             seen, key=lambda each: (bool(each.against), self._inside(goal, each.point, _measured(each.found)))
         )
@@ -295,7 +295,7 @@ class Proof:
 
 
 def _stricter(goal: Goal) -> Goal:
-    """What a point is chosen by, so that it keeps its bounds with other seeds too: shares of 1 nearer to 1."""
+    """Return a goal whose bounds are kept with other seeds too: those of shares are nearer to 1."""
     bounds = (
         dataclasses.replace(each, bound=each.bound + _SPARE * (1 - each.bound))
         if each.metric in SHARES and each.sign == ">="
@@ -306,7 +306,7 @@ def _stricter(goal: Goal) -> Goal:
 
 
 def _about(cost: float) -> float:
-    """What is still about as good as a cost."""
+    """Return the largest cost that is still about as good."""
     return cost + _ALIKE * abs(cost)
 
 

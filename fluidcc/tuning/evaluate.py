@@ -98,7 +98,9 @@ class Evaluator:
         label: str = "running settings",
         hopeless: Callable[[Point, Measured], bool] | None = None,
     ) -> list[Measured]:
-        """What points do, in their order; ``report`` hears how many runs have ended so far, else a bar shows them.
+        """Run points, and return what they do in their order.
+
+        ``report`` hears how many runs have ended so far; without it a bar shows them.
 
         A point that is ``hopeless`` by its first cases is not run in the others, and these are what it is known by.
         """

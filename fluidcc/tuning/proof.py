@@ -137,8 +137,12 @@ def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[
         if known and present is not None and _more(goal, found.each[name], present.each[name]):
             said.append(f"{word} than with the present setting: {found.metrics[name].max():.3g} a run")
     first = goal.objectives[0]
-    held = present is not None and first.metric in found.each and not contradictions(goal, present, None)
-    if held and present is not None and _is_worse(goal, found, present):
+    if (
+        present is not None
+        and first.metric in found.each
+        and not any(_missed(goal, present, each, sure=0.0) for each in goal.constraints)
+        and _is_worse(goal, found, present)
+    ):
         said.append(f"{first.metric} is worse than the present setting's")
     return said
 
@@ -163,13 +167,13 @@ def worse_than_present(
     return said
 
 
-def _missed(goal: Goal, found: Packets, each: Constraint) -> str:
-    """A bound that is missed, or not kept by a standard error, and by which value; "" if it is kept."""
+def _missed(goal: Goal, found: Packets, each: Constraint, sure: float = 1.0) -> str:
+    """Tell by which value a bound is missed, or not kept by ``sure`` standard errors; "" if it is kept."""
     values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.array(math.nan)))
     errors = np.broadcast_to(errors, values.shape)
     if not goal.worst:
         values, errors = values.mean(keepdims=True), np.array([math.hypot(*errors) / len(errors)])
-    short = (each.bound - values if each.sign == ">=" else values - each.bound) + errors
+    short = (each.bound - values if each.sign == ">=" else values - each.bound) + sure * errors
     at = int(np.isnan(short).argmax() if np.isnan(short).any() else short.argmax())
     if short[at] <= 0:
         return ""

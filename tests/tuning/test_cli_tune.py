@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import fluidcc.tuning
 from fluidcc.cli.app import run
+from fluidcc.errors import InputError
 
 FAST = ["--until", "5ms", "--evaluations", "10", "--seeds", "2", "--sensitivity", "0"]
 RANGES = ["--over", "kmin=2KB:100KB", "--over", "pmax=1%:50%"]
@@ -42,6 +45,30 @@ def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(capsys: pytest
     found = json.loads(capsys.readouterr().out)
     assert found["packets"]["start"]["pfc_pauses"] > 0  # its thresholds of megabytes fill the buffer
     assert found["start"]["kmin"] == 1048576
+
+
+@pytest.mark.parametrize(
+    ("more", "until", "case"),
+    [
+        ([], 0.02, 0.16),  # the search begins at the share, and 32 senders at line rate run four times as long
+        (["--engine", "fluid"], 0.04, 0.16),  # whose flows begin at line rate
+        (["--no-defaults"], 0.04, None),
+        (["--until", "5ms"], "5ms", None),
+    ],
+)
+def test_a_run_is_as_long_as_its_start_needs(
+    more: list[str], until: object, case: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def tune(*_: Any, **options: Any) -> None:
+        asked.update(options)
+        raise InputError("enough")
+
+    monkeypatch.setattr(fluidcc.tuning, "tune", tune)
+    assert run(["tune", "dcqcn", "--rate", "400Gbps", *RANGES, *more]) == 2
+    assert asked["until"] == until
+    assert max((each.get("until", 0.0) for each in asked["packet_cases"] or []), default=0.0) == (case or 0.0)
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,14 @@ def test_packets_contradict_by_their_means() -> None:
     assert not contradictions(goal, _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995]), idle)
 
 
+def test_a_present_setting_that_keeps_its_bound_on_average_is_held_to() -> None:
+    """Its mean of 0.991 has an error of 0.003: no reason to let a longer queue pass."""
+    goal = goal_of("queue_bytes.p99", None, "utilisation>=0.99", True, 1.0)
+    present = _packets([10.0, 11.0, 12.0], [0.985, 0.991, 0.997])
+    (said,) = contradictions(goal, _packets([50.0, 60.0, 55.0], [0.995, 0.995, 0.995]), present)
+    assert "queue_bytes.p99 is worse" in said
+
+
 def _cases(values: list[float], errors: list[float], name: str = "utilisation") -> Packets:
     return Packets({name: np.array(values)}, {name: np.array(errors)}, {name: np.array(values)[:, None]}, [])
 
