@@ -16,7 +16,7 @@ GENERATED, NOTEBOOKS = DOCS / "generated", DOCS / "notebooks"
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx; ``-D refuse_stale=0`` is for a look while one writes."""
-    app.add_config_value("refuse_stale", True, "env", bool)
+    app.add_config_value("refuse_stale", True, "", bool)  # "": no page is read again for it
     app.connect("builder-inited", write_pages)
     return {"version": "1", "parallel_read_safe": True}
 

@@ -17,9 +17,9 @@ _STARTS = r"(?:\.venv/bin/)?(?:fluidcc|python -m|pytest)"
 # What stands for something that the reader puts in.
 _PLACEHOLDER = re.compile(r"(?<![\w.])(?:NAME|FILE|FILE\.\w+|SCHEME|COMMAND|DIR|N|K)(?![\w=])|\.\.\.|…")
 
-# Of what takes minutes, less: what is given twice counts the second time.
+# Of what takes minutes, less: what is given twice counts the second time. `tests/cli/test_demo.py` tunes with packets.
 LESS = {
-    "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "1", "--sensitivity", "0", "--until", "20ms"],
+    "tune": ["--evaluations", "8", "--seeds", "1", "--packets", "0", "--sensitivity", "0", "--until", "5ms"],
     "fabric": ["--seeds", "1"],
     "collective": ["--seeds", "1"],
 }

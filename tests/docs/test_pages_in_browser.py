@@ -16,9 +16,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The documentation, built as ``make docs`` does, but for stale results: those are its own matter."""
-    folder = tmp_path_factory.mktemp("html")
+def built() -> Path:
+    """The documentation where ``make docs`` builds it, what is old built anew; stale results are its own matter."""
+    folder = ROOT / "docs" / "_build" / "html"
     command = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--quiet", "-D", "refuse_stale=0", "docs"]
     subprocess.run([*command, str(folder)], cwd=ROOT, check=True)
     return folder

@@ -344,7 +344,7 @@ def test_the_fat_tree_from_the_simulators_own_files(tmp_path: Path, capsys: pyte
     """32 921 flows of FB_Hadoop at half load over 320 hosts. The choice of paths is another: distributions agree.
 
     Stated before measuring: mean 3 %, median 2 %, p95 6 %, p99 8 %; in bins of 1000 flows and more p50 3 %, p95 10 %,
-    as means over five choices of paths.
+    as means over two choices of paths.
     """
     for name in ("topology_fattree320", "flows_fbhadoop_2ms"):
         (tmp_path / name).write_bytes(gzip.decompress((ns3.DATA / f"S8_{name}.txt.gz").read_bytes()))
@@ -354,13 +354,13 @@ def test_the_fat_tree_from_the_simulators_own_files(tmp_path: Path, capsys: pyte
     config.write_text("".join(f"{key} {value}\n" for key, value in {**files, **theirs["params"]}.items()))
     ends = [theirs["slowdown_bins"][0]["lo"], *(each["hi"] for each in theirs["slowdown_bins"])]
     bins = ",".join(f"{end}B" for end in ends)
-    arguments = ["fabric", "--config", str(config), "--seeds", "5", "--bins", bins, "--out", str(out), "--json"]
+    arguments = ["fabric", "--config", str(config), "--seeds", "2", "--bins", bins, "--out", str(out), "--json"]
     assert run(arguments) == 0
     found = json.loads(capsys.readouterr().out)
     runs = found["runs"]
     assert all((each["flows"], each["unfinished"]) == (theirs["n_flows_finished"], 0) for each in runs)
     assert all(each["drops"] == each["pfc_pauses"] == 0 for each in runs)
-    assert len({each["slowdown"]["mean"] for each in runs}) == 5
+    assert len({each["slowdown"]["mean"] for each in runs}) == 2
     for name, most in (("mean", 0.03), ("p50", 0.02), ("p95", 0.06), ("p99", 0.08)):
         ours = np.mean([each["slowdown"][name] for each in runs])
         assert ours == pytest.approx(theirs["slowdown_all"][name], rel=most), name

@@ -1,4 +1,4 @@
-"""The same source as plain Python and compiled, number for number."""
+"""The same source as plain Python, which checks every index, and compiled, number for number."""
 
 from __future__ import annotations
 
@@ -45,9 +45,4 @@ def ran(**environment: str) -> list[list[float]]:
 
 @pytest.mark.slow
 def test_compiled_and_plain_are_one() -> None:
-    assert ran(NUMBA_DISABLE_JIT="1", NUMBA_BOUNDSCHECK="0") == ran()
-
-
-@pytest.mark.slow
-def test_no_index_is_out_of_bounds() -> None:
-    assert ran(NUMBA_BOUNDSCHECK="1") == ran()
+    assert ran(NUMBA_DISABLE_JIT="1") == ran()

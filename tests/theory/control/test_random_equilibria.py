@@ -16,6 +16,6 @@ def check(count: int, seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_fifteen() -> None:
-    """Check 15 of the 200 that ``python -m benchmarks.dcqcn_equilibria 200`` runs, in a thirteenth of its time."""
-    check(15, 0)
+def test_eight() -> None:
+    """Check 8 of the 200 that ``python -m benchmarks.dcqcn_equilibria 200`` runs."""
+    check(8, 0)
