@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 
 from fluidcc import units
 from fluidcc.errors import InputError
@@ -43,7 +44,7 @@ def plot_front(tuning: Tuning) -> Picture:
         positive = finite[finite > 0]
         wide = finite.size > 0 and len(positive) == len(finite) and positive.max() > _WIDE * positive.min()
         if wide:
-            (axis.set_xscale if name == x else axis.set_yscale)("log")
+            _logarithmic(axis, "x" if name == x else "y")
         typical = float(np.median(finite) if wide else np.abs(finite).max()) if finite.size else 0.0
         factors[name], suffixes[name] = units.scale_of(typical, TUNED[name][0])
     front = np.array([[each.metrics[name] / factors[name] for name in (x, y)] for each in tuning.pareto])
@@ -104,7 +105,7 @@ def plot_sensitivity(tuning: Tuning) -> Picture:
             left.annotate(format_value(name, at[k]), (values[k], row + shift), fontsize="x-small", ha=ha, va="center")
     left.axvline(centre, color=_PRESENT, lw=1.0, label="best")
     if np.nanmin(every) > 0 and np.nanmax(every) > _WIDE * np.nanmin(every):
-        left.set_xscale("log")
+        _logarithmic(left, "x")
     left.margins(x=0.12)
     left.set_yticks(range(len(names)), names)
     left.set_ylim(-0.6, len(names) - 0.4)
@@ -124,6 +125,14 @@ def plot_sensitivity(tuning: Tuning) -> Picture:
     right.set_title(f"Sobol's indices over the range, {found.points} settings", fontsize="medium")
     right.legend(fontsize="small")
     return picture
+
+
+def _logarithmic(axis: Axes, which: str) -> None:
+    """Make an axis logarithmic, its ticks plain numbers: 300, not 3 x 10^2."""
+    (axis.set_xscale if which == "x" else axis.set_yscale)("log")
+    line = axis.xaxis if which == "x" else axis.yaxis
+    line.set_major_formatter(StrMethodFormatter("{x:g}"))
+    line.set_minor_formatter(FuncFormatter(lambda x, _: f"{x:g}" if f"{x:e}"[0] in "25" else ""))
 
 
 def plot_packets(tuning: Tuning) -> Picture:

@@ -83,6 +83,7 @@ ELSEWHERE = re.compile(r"fluidcc (reproduce|verify|explore)\b|--hosts 1024 --byt
 LESS_OF = {
     "--hosts 64 --bytes 100MB": ["--bytes", "4MB"],
     "--bytes 16MB": ["--bytes", "2MB"],
+    "--oversubscription 2 --jobs 2": ["--bytes", "1MB"],
     "--pairs 20": ["--until", "15ms"],
     "--over kmin=5KB:100KB:32": ["--until", "5ms"],  # 512 points
     "--until 2ms --seeds 5": ["--until", "500us"],

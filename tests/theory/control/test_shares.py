@@ -290,8 +290,8 @@ def test_all_shares_that_level_sets_of_p_have(seed: int) -> None:
 
 @pytest.mark.slow
 def test_all_shares_that_level_sets_of_many_random_p_have() -> None:
-    counts = [agrees_with_level_sets(seed) for seed in range(5, 35)]
-    assert sum(count > 2 for count in counts) >= 2
+    counts = [agrees_with_level_sets(seed) for seed in range(5, 20)]
+    assert sum(count > 2 for count in counts) >= 1
 
 
 def sender_of(scenario: Scenario) -> Sender:
