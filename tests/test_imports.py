@@ -166,6 +166,21 @@ def test_nothing_heavy_is_imported(statement: str) -> None:
     assert set(done.stdout.split()).isdisjoint(HEAVY)
 
 
+def test_packets_do_without_jax_and_what_was_made_before_it_is_a_pytree() -> None:
+    """JAX takes as long to import as all else of a short run of packets."""
+    code = """
+import sys
+import fluidcc as fc
+scheme = fc.DCQCN(g=0.5)
+fc.simulate(fc.incast(2, scheme=scheme), "1us", engine="packet")
+before = "jax" in sys.modules
+import jax
+print(before, 0.5 in jax.tree.leaves(scheme), jax.tree.map(lambda x: x, scheme) == scheme)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True"]
+
+
 def test_no_helper_of_tests_is_named_as_a_standard_module() -> None:
     """Pytest puts folders of tests on the path, which processes that a test starts inherit: they would import ours."""
     ours = {path.stem for path in Path(__file__).parent.rglob("*.py")}

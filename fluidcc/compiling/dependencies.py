@@ -6,6 +6,7 @@ import functools
 import importlib.util
 import re
 from collections.abc import Iterable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 _IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|import\s+(.*))", re.MULTILINE)
@@ -37,11 +38,20 @@ def files_behind(modules: Iterable[str], roots: Iterable[str]) -> list[Path]:
 @functools.cache
 def file_of(name: str) -> Path | None:
     """Source of a module; None if there is no such module, or no source of it."""
+    spec = _spec_of(name)
+    return None if spec is None or spec.origin is None or not spec.has_location else Path(spec.origin)
+
+
+@functools.cache
+def _spec_of(name: str) -> ModuleSpec | None:
+    """As `importlib.util.find_spec`, which imports all above a name, but packages alone: a fluid side imports JAX."""
+    above = name.rpartition(".")[0]
+    if above and ((parent := _spec_of(above)) is None or parent.submodule_search_locations is None):
+        return None
     try:
-        spec = importlib.util.find_spec(name)
+        return importlib.util.find_spec(name)
     except (ModuleNotFoundError, ValueError):  # ValueError: `__main__`, where it is a script
         return None
-    return None if spec is None or spec.origin is None or not spec.has_location else Path(spec.origin)
 
 
 @functools.cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from fluidcc.engines.fluid import run as fluid
 from fluidcc.errors import InputError
 from fluidcc.results.schema import ENGINES
 from fluidcc.results.trace import Trace
@@ -115,6 +114,8 @@ def simulate(
         return run.simulate(scenario, until, window=window, seed=seed, sample_interval=sample_interval, log=log)
     if seed is not None or log:
         raise InputError("seed, log: belong to the other engines; leave them out, or write engine='packet'")
+    from fluidcc.engines.fluid import run as fluid  # and JAX two
+
     return fluid.simulate(
         scenario,
         until,

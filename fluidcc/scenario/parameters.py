@@ -10,17 +10,15 @@ import dataclasses
 import inspect
 import math
 import numbers
-import operator
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-import jax
-
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.scenario.pytrees import register_pytree
 from fluidcc.surface import constructor
 
 T = TypeVar("T")
@@ -105,7 +103,7 @@ def register(
                 check(made)
 
         cls = constructor(checks)(cls)
-        _register_pytree(cls, tuple(n for n in names if n not in static), tuple(n for n in names if n in static))
+        register_pytree(cls, tuple(n for n in names if n not in static), tuple(n for n in names if n in static))
         return cls
 
     return decorate if cls is None else decorate(cls)  # without parentheses it is given the class
@@ -123,32 +121,6 @@ def _rates_have_units(cls: type) -> Callable[[Any], None]:
             convert(getattr(made, name), spec, f"{cls.__name__} {name}")
 
     return check
-
-
-def _register_pytree(cls: type, data: tuple[str, ...], meta: tuple[str, ...]) -> None:
-    """As `jax.tree_util.register_dataclass`, but objects are made without their constructor: a third of the time."""
-    keys = [jax.tree_util.GetAttrKey(name) for name in data]
-    leaves, rest = _getter(data), _getter(meta)
-    order, new = (*data, *meta), object.__new__
-
-    def make(switches: tuple[Any, ...], values: Any) -> Any:
-        made = new(cls)
-        made.__dict__.update(zip(order, (*values, *switches), strict=True))
-        return made
-
-    jax.tree_util.register_pytree_with_keys(
-        cls,
-        lambda each: (tuple(zip(keys, leaves(each), strict=True)), rest(each)),
-        make,
-        lambda each: (leaves(each), rest(each)),
-    )
-
-
-def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Function from an object to a tuple of some of its attributes."""
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    return lambda each: tuple(getattr(each, name) for name in names)
 
 
 _HASHED = frozenset({float, int, str, type(None), units.Rate})
