@@ -13,10 +13,9 @@ In ``ONLY`` it gives the one value of each switch that it models, where the pack
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from jax import Array
+from jax import Array
 
 
 class Telemetry(NamedTuple):
