@@ -3,7 +3,7 @@
 With x = p_coll / p*, the marking that packets meet at a nearly full link over the one that holds a flow at its share,
 packets fall below the share from about x = 1 on, and what they do then is decided by how their phases meet. An
 independent program found 88 of 92 settings with x of 0.7 and more wrong by over a percent in a hybrid that did not mark
-them; this one is within some percent there.
+them. This one still gives four senders over 0.99 of the link at an x of about 0.6, where packets use 0.97 to 0.98.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.bind import binder
 from fluidcc.schemes.registry import equilibrium_of
 
-MOST = 0.7  # of x
+MOST = 0.5  # of x
 _NEARLY_FULL = 0.99
 
 
