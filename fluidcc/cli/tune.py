@@ -317,14 +317,12 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     from fluidcc.tuning.goal import TUNED
     from fluidcc.units import show
 
+    # Of packets where they ran: the search's engine has its own cases, and beside these would contradict them.
+    by_packets = found.as_dict()["packets"] or {}
     columns: dict[str, dict[str, Any]] = {}
     if found.start:
-        columns["present"] = found.start.metrics
-    columns["best"] = found.best.metrics
-    as_dict = found.as_dict()["packets"] or {}
-    for name, title in (("start", "present, packets"), ("best", "best, packets")):
-        if name in as_dict:
-            columns[title] = as_dict[name]
+        columns["present"] = by_packets.get("start", found.start.metrics)
+    columns["best"] = by_packets.get("best", found.best.metrics)
     table = Table(title=f"{heading}, tuned over {', '.join(found.space.names)}", title_justify="left", box=None)
     for i, name in enumerate(["", *columns]):
         table.add_column(name, justify="right" if i else "left")
@@ -338,7 +336,7 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
         values = [each.get(metric) for each in columns.values()]
         if any(value is not None for value in values):
             table.add_row(metric, *("" if v is None or v != v else show(v, TUNED[metric][0]) for v in values))
-    if "best" in as_dict:
+    if by_packets:
         for name, dimension in (("pfc_pauses", ""), ("drops", "")):
             table.add_row(name, *("" if name not in c else f"{c[name]:.4g}{dimension}" for c in columns.values()))
     console = Console(highlight=False)

@@ -57,6 +57,9 @@ def plot_front(tuning: Tuning) -> Picture:
             lw=1.0,
             label=f"front by the search's engine, {len(front)} settings",
         )
+    refused = [each.point in tuning.refused for each in tuning.pareto]
+    if any(refused):
+        axis.plot(*front[refused].T, "x", color="crimson", ms=9, ls="none", label="refused by packets")
     for name, each, symbol, colour in marked:
         missed = "" if each.kept else ", misses a bound"
         axis.plot(

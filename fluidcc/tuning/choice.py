@@ -176,7 +176,9 @@ class Proof:
             seen.remove(choice)
             found = self._run(choice.point, f"packets, choice {len(shown) + 1}")
             shown.append(_Seen(choice.point, found, self._against(choice.point, found, self.goal)))
-        self.refused += [each.point for each in (*shown, *seen) if each.against]
+        missed = [point for point, found in rows if coarse.violations(found.metrics).any()]
+        shown_missed = [each.point for each in (*shown, *seen) if each.against and each.point not in missed]
+        self.refused += missed + shown_missed
         for point, _, against in shown:
             if against:
                 told = ", ".join(f"{name} {format_value(name, value)}" for name, value in point.items())
@@ -229,12 +231,16 @@ class Proof:
         return dataclasses.replace(self.goal, objectives=objectives, constraints=constraints)
 
     def _differing(self) -> list[Point]:
-        """The best by the search that are apart from each other, so that not all are wrong for one reason."""
+        """The best by the search that are apart from each other, so that not all are wrong for one reason.
+
+        The very best comes first and then the best as its neighbours have it: the front shows it, so packets judge it.
+        """
         points, found = [point for point, _ in self.rows], [each for _, each in self.rows]
         order = sorted(range(len(points)), key=lambda k: _rank(self.goal, found[k]))[:_LOOKED_AT]
         smooth = smoothed(self.goal, self._places, found, np.ones(len(points)), order)
+        very_best = order[0]
         order = [k for _, k in sorted(zip([_rank(self.goal, each) for each in smooth], order, strict=True))]
-        apart, chosen = _APART, order[:1]
+        apart, chosen = _APART, list(dict.fromkeys((very_best, order[0])))
         while len(chosen) < min(_DIFFERING, len(order)):
             for k in order:
                 gaps = np.abs(self._places[chosen] - self._places[k]).max(axis=1)

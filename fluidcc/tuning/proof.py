@@ -168,10 +168,15 @@ def worse_than_present(
 
 
 def _missed(goal: Goal, found: Packets, each: Constraint, sure: float = 1.0) -> str:
-    """Tell by which value a bound is missed, or not kept by ``sure`` standard errors; "" if it is kept."""
+    """Tell by which value a bound is missed, or not kept by ``sure`` standard errors; "" if it is kept.
+
+    A few seeds often agree by chance: where the worst case counts, the largest error of all cases stands for each.
+    """
     values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.array(math.nan)))
     errors = np.broadcast_to(errors, values.shape)
-    if not goal.worst:
+    if goal.worst:
+        errors = np.full(values.shape, errors.max())
+    else:
         values, errors = values.mean(keepdims=True), np.array([math.hypot(*errors) / len(errors)])
     short = (each.bound - values if each.sign == ">=" else values - each.bound) + sure * errors
     at = int(np.isnan(short).argmax() if np.isnan(short).any() else short.argmax())

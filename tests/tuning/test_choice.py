@@ -138,6 +138,7 @@ def test_packets_choose_what_keeps_bounds_in_every_case(monkeypatch: pytest.Monk
     assert min(made.packets["best"].metrics["utilisation"]) > 0.9
     assert min(made.packets["start"].metrics["utilisation"]) < 0.9
     assert all(abs(point["eta"] - 0.6) > 0.044 for point in made.refused)
+    assert len(made.refused) > 3  # those too that few cases showed
     assert [label for label, _ in fabric.ran[:5]] == [
         "packets, present setting",
         "packets, finalists",
@@ -196,6 +197,14 @@ def test_one_seed_must_keep_a_share_by_a_fifth_of_what_it_may_miss() -> None:
     goal = choice._stricter(goal)
     found = {f"{each.metric}{each.sign}": each.bound for each in goal.constraints}
     assert found == pytest.approx({"utilisation>=": 0.992, "jain>=": 0.92, "queue_bytes.mean<=": 1e5})
+
+
+def test_packets_judge_what_the_front_shows_as_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    """0.999 at a point alone, 0.95 about it: smoothed it is no finalist, and packets refuse it."""
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.8 if eta == 0.5 else 0.95)
+    made.rows = [(point, measured(0.999 if point["eta"] == 0.5 else 0.95)) for point, _ in made.rows]
+    made.by_packets(None)
+    assert made.refused == [{"eta": 0.5}]
 
 
 def test_packets_few_cases_are_ranked_by_the_stricter_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
