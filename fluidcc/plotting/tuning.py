@@ -32,7 +32,8 @@ def plot_front(tuning: Tuning) -> Picture:
     if tuning.knee is not None:
         marked.append(("knee", tuning.knee, "D", _OTHER))
     if tuning.start is not None:
-        marked.append(("present", tuning.start, "o", _PRESENT))
+        by = "present, by the search's engine" if tuning.packets else "present"
+        marked.append((by, tuning.start, "o", _PRESENT))
     marked += [(name, each, "^s<>v"[i % 5], "black") for i, (name, each) in enumerate(tuning.yardsticks.items())]
     shown = [*tuning.pareto, *(each for _, each, _, _ in marked)]
     picture, axes = figure(1, 1, size=(7.5, 5.0))

@@ -33,6 +33,7 @@ _DIFFERING = 12  # that packets see first
 _PARENTS, _NEAR_BEST = 4, 12  # points by packets about which others are drawn, and how many
 _WITHIN = (0.2, 0.1)  # of a range: how far off, round by round
 _IN_EVERY_CASE = 6  # of them, that are run in every case until one keeps its bounds
+_MISSING = 2  # of these, that miss a bound in few cases: another seed may help them, further cases cannot
 _SHOWN = 3  # of these, that packets see with all seeds, until they speak against none
 _APART, _SAME = 0.2, 0.01  # of a range: how far finalists are from each other at first, and at last
 _ALIKE = 0.05  # of the objective
@@ -167,7 +168,9 @@ class Proof:
             near = [point for point in near if all(point != other for other, _ in rows)]
             rows += zip(near, few(near, label="packets, around the best", hopeless=hopeless), strict=True)
         rows.sort(key=lambda row: rank(*row))
-        left, seen, shown = rows[:_IN_EVERY_CASE], list[_Seen](), list[_Seen]()
+        missing = [coarse.worst and coarse.violations(found.metrics).any() for _, found in rows]
+        left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
+        seen, shown = list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):
             self._see_in_every_case(left, seen, coarse)
             if not seen:
@@ -176,7 +179,7 @@ class Proof:
             seen.remove(choice)
             found = self._run(choice.point, f"packets, choice {len(shown) + 1}")
             shown.append(_Seen(choice.point, found, self._against(choice.point, found, self.goal)))
-        missed = [point for point, found in rows if coarse.violations(found.metrics).any()]
+        missed = [point for (point, _), misses in zip(rows, missing, strict=True) if misses]
         shown_missed = [each.point for each in (*shown, *seen) if each.against and each.point not in missed]
         self.refused += missed + shown_missed
         for point, _, against in shown:

@@ -237,9 +237,10 @@ def test_in_a_guard_a_setting_may_be_as_bad_as_the_present_one(monkeypatch: pyte
 def test_where_nothing_keeps_the_bounds_the_least_violation_and_its_case_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95 if case["burst"] == 1 else 0.5 + eta / 10)
+    made, fabric = in_packets(monkeypatch, lambda eta, case: 0.95 if case["burst"] == 1 else 0.5 + eta / 10)
     best = made.by_packets(None)
     assert made.confirmed is False
+    assert [label for label, _ in fabric.ran].count("packets, 2 cases of one of the best") == 2  # others were in vain
     assert not best.kept
     assert "misses utilisation>=0.9 with burst 4" in made.notes[-1]
     assert len(made.refused) >= 3
