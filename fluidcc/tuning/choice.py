@@ -168,7 +168,7 @@ class Proof:
             near = [point for point in near if all(point != other for other, _ in rows)]
             rows += zip(near, few(near, label="packets, around the best", hopeless=hopeless), strict=True)
         rows.sort(key=lambda row: rank(*row))
-        missing = [coarse.worst and coarse.violations(found.metrics).any() for _, found in rows]
+        missing = np.array([coarse.worst and coarse.violations(found.metrics).any() for _, found in rows], bool)
         left = [row for row, at in zip(rows, np.cumsum(missing), strict=True) if at <= _MISSING][:_IN_EVERY_CASE]
         seen, shown = list[_Seen](), list[_Seen]()
         while len(shown) < _SHOWN and all(each.against for each in shown):

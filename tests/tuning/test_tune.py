@@ -288,8 +288,8 @@ def test_pictures_name_the_present_setting_and_the_bounds() -> None:
     assert any(text.startswith("present") for text in texts)
     assert any(text.startswith("paper") for text in texts)
     assert "refused by packets" not in texts
-    refused = dataclasses.replace(found, refused=[found.pareto[0].point]).plot_front().axes[0].get_legend().get_texts()
-    assert "refused by packets" in [text.get_text() for text in refused]
+    refused = dataclasses.replace(found, refused=[found.pareto[0].point]).plot_front()
+    assert "refused by packets" in [line.get_label() for line in refused.axes[0].lines]
     for draw in (found.plot_sensitivity, found.plot_packets):
         with pytest.raises(InputError, match="write tune"):
             draw()
