@@ -20,6 +20,7 @@ from typing import Any
 from fluidcc.errors import InputError
 
 LARGEST = 64 * 2**20  # bytes that are read at most
+_OF_A_DEVICE = 2**20
 PATIENCE = 20.0  # s in which a pipe must have given all that it holds
 _LARGEST_RATIO = 2000  # of the numbers in a dataset to its file: deflate makes a thousandth at best
 _TEMPORARY = ".fluidcc-"  # beside a file of any length of name
@@ -160,7 +161,7 @@ def read_bounded(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
     Raises
     ------
     OSError
-        If it cannot be read; TimeoutError if a pipe did not end in time.
+        If it cannot be read, or is a device that does not end; TimeoutError if a pipe did not end in time.
     ValueError
         If its name has a null byte.
     """
@@ -182,6 +183,8 @@ def read_bounded(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
                 break
             parts.append(part)
             size += len(part)
+            if stat.S_ISCHR(mode) and size > _OF_A_DEVICE:
+                raise OSError(27, "a device that does not end")
     return b"".join(parts)
 
 

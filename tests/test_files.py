@@ -234,6 +234,8 @@ def test_pipes_are_read_within_bounds(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_files_without_end_are_read_to_a_bound(tmp_path: Path) -> None:
     assert read_bounded("/dev/zero", 100) == bytes(101)
+    with pytest.raises(OSError, match="does not end"):
+        read_bounded("/dev/zero")
     long = tmp_path / "long.toml"
     with long.open("wb") as file:
         file.truncate(1 << 26)  # takes no room on the disk

@@ -106,7 +106,7 @@ def print_audit(found: Audit, *, verbose: bool = False) -> None:
 
     console = Console(highlight=False)
     # One paragraph for ports and priorities of which the same is found; their texts differ in names alone.
-    alike = [list(group) for _, group in groupby(found.groups, key=lambda each: (each.names, _kinds(each)))]
+    alike = [list(group) for _, group in groupby(found.groups, key=lambda each: (each.shown, _kinds(each)))]
     said: set[tuple[str, str]] = set()
     for i, group in enumerate(alike):
         if i:

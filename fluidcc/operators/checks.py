@@ -36,7 +36,6 @@ _NO_RAMP = "enlarge the buffer: it holds no ramp of two packets"
 _NO_ECN, _REVERSED, _NO_PMAX = "ECN is off", "Kmax is below Kmin", "Pmax is 0"
 _TOO_MANY = "more flows than their least rate allows"
 UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX, _TOO_MANY)
-_NO_RAMP = "enlarge the buffer: it holds no ramp of two packets"
 
 
 def marking(port: SwitchPort) -> Iterator[Finding]:
@@ -50,7 +49,14 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
             f"add priority {port.priority} to pfc_enable of PORT_QOS_MAP|{port.name}",
             set_fields("PORT_QOS_MAP", port.name, pfc_enable=_listed({*port.lossless_priorities, port.priority})),
         )
-    if not port.profile or not port.ecn:
+    if port.unread:
+        yield Finding(
+            "warn",
+            "marking was not read",
+            f"{where} marks by `{port.unread[:80]}`, whose thresholds are not read: nothing was simulated",
+            "give thresholds in bytes and a probability in whole percent",
+        )
+    elif not port.profile or not port.ecn:
         why = "has no WRED profile" if not port.profile else f"has profile {port.profile} with ECN off, so it drops"
         tried = advice(port)
         values = f"green_min_threshold {tried[0]}, green_max_threshold {tried[1]}" if tried else "thresholds that fit"

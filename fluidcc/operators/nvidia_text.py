@@ -19,7 +19,9 @@ _DUMP_LINE = re.compile(r"\s*(?:\*\s*|RO\s+)?([A-Z][A-Z0-9_]*)(?:\[[\d.]*\])?\s+
 _TEXT_LINE = re.compile(r"\s*(?:\S*/([\w.\-]+):(?:1:)?\s*|([\w./\-]+?)\s*(?:[=:]\s*|\s))([^\s=:].*?)\s*", re.ASCII)
 # What names the file of the value in the next line: `tail` and `head` of several files, `more`, a shell's `cat`.
 _HEADING = re.compile(r"\s*(?:==>\s+(\S+)\s+<==|\S*[$#]\s+cat\s+(\S+)|(/\S*/[\w.\-]+):?)\s*", re.ASCII)
-_ECHO = re.compile(r".*\becho\s+[\"']?(\d+)[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*(\S*/[\w\-]+)\s*", re.ASCII)
+_ECHO = re.compile(
+    r".*\becho\s+[\"']?(\d+)[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*(\S*/[\w\-]+)[\s\"']*", re.ASCII
+)
 _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")

@@ -131,6 +131,8 @@ class SwitchPort:
         Whether files of this kind do not say if PFC is watched.
     shares : tuple of float or None
         Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
+    unread : str
+        The line that makes the queue mark from thresholds that are not read; empty if there is none.
     assumed_rate : bool
         Whether the file gives no speed.
     asic : str
@@ -175,6 +177,7 @@ class SwitchPort:
     watched_priorities: tuple[int, ...] | None = None
     watchdog_unsaid: bool = False
     shares: tuple[float, float] | None = None
+    unread: str = ""
     assumed_rate: bool = False
     asic: str = ""
     system: str = SONIC.system
@@ -317,6 +320,8 @@ def threshold_fields(profile: Fields) -> dict[str, str]:
 def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ignored: list[str]) -> Fields:
     where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
     name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
+    if not name and "unread" in choice.fields:
+        return {"unread": choice.fields["unread"]}
     if not name:
         notes.append(f"queue {choice.queue} has no WRED profile: it neither marks nor drops early")
         return {}
@@ -339,7 +344,7 @@ def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ig
         thresholds.append(number(fields[key_of], f"{place} {key_of}", "bytes", 0, _MOST_BYTES))
     if key not in fields:
         notes.append(f"WRED_PROFILE|{label(name)} has no {key}: taken as 100%, the switch interface's default")
-    percent = number(fields.get(key, 100), f"{place} {key}", "percent", 0, 100)
+    percent = number(fields.get(key, 100), f"{place} {key}", "percent", 0, 100, integer=config.is_sonic)
     mode = fields.get("ecn")
     if mode is None:
         notes.append(f"WRED_PROFILE|{label(name)} has no ecn: taken as ecn_none, the default")

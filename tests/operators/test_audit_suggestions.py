@@ -848,6 +848,7 @@ def test_every_kind_of_finding_has_its_cases() -> None:
 ELSEWHERE = {
     "the port's speed is not in the file",
     "thresholds are shares of a buffer",
+    "marking was not read",
     "the model's queue outgrows the buffer",
     "the fixed point is beyond the buffer",
     "the engines contradict each other",

@@ -95,6 +95,8 @@ PASTED = {
     "cat": "root@a:~# cat /sys/class/net/a/ecn/roce_rp/rpg_ai_rate\n40\na$ cat ecn/roce_rp/rpg_hai_rate\n400\n",
     "echo": "#!/bin/sh\necho 40 > /sys/class/net/a/ecn/roce_rp/rpg_ai_rate\n"
     "echo 400 | sudo tee /sys/class/net/a/ecn/roce_rp/rpg_hai_rate\n",
+    "sh -c": "sudo sh -c 'echo 40 > /sys/class/net/a/ecn/roce_rp/rpg_ai_rate'\n"
+    'bash -c "echo 400 >/sys/class/net/a/ecn/roce_rp/rpg_hai_rate"\n',
     "mlxconfig set": "mlxconfig -d 17:00.0 -y set RPG_AI_RATE_P1=40 RPG_HAI_RATE_P1=400 RPG_AI_RATE_P2=7\n",
     "mail": "> Configurations:    Next Boot\n>     RPG_AI_RATE_P1    40\n> \n>     RPG_HAI_RATE_P1    400\n",
     "FreeBSD": "sys.class.infiniband.mlx5_0.cong.conf.rp_ai_rate: 40\nsys.a.rp_hai_rate: 400\n",

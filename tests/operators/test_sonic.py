@@ -217,6 +217,10 @@ def test_bad_thresholds(read, value):
             {"WRED_PROFILE": {"W": SMALL["WRED_PROFILE"]["W"] | {"green_drop_probability": "101"}}},
             ["percent"],
         ),
+        (
+            {"WRED_PROFILE": {"W": SMALL["WRED_PROFILE"]["W"] | {"green_drop_probability": "0.1"}}},
+            ["'0.1'", "percent, a whole number"],
+        ),
         ({"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,9"}}}, ["pfc_enable", "0 to 7"]),
         ({"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": [3]}}}, ["pfc_enable", '"3,4"']),
         ({"BUFFER_PROFILE": {}}, ["BUFFER_PG|Ethernet0|3", "'P'"]),

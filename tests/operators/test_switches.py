@@ -13,9 +13,10 @@ from fluidcc.cli.app import run
 from fluidcc.cli.request import is_switch
 from fluidcc.errors import InputError
 from fluidcc.operators import read_nic, read_sonic
+from fluidcc.operators.checks import marking
 from fluidcc.operators.config_db import Assumed
 from fluidcc.operators.ports import read_ports
-from fluidcc.operators.switches import READERS, reader_of
+from fluidcc.operators.switches import READERS, reader_of, unread
 from fluidcc.operators.switches.description import code_points, names, numbers
 from fluidcc.units import Rate
 from tests.operators.test_fuzz import attempt
@@ -67,7 +68,64 @@ def test_every_file_has_its_numbers() -> None:
     assert {reader.__name__ for reader in map(reader_of, map(Path.read_text, FILES)) if reader} == {  # type: ignore[attr-defined]
         reader.__name__
         for reader in READERS  # type: ignore[attr-defined]
+        if reader is not unread
     }
+
+
+UNREAD = {  # of a file, its thresholds and what may stand there instead
+    "nxos.txt": (
+        "minimum-threshold 150 kbytes maximum-threshold 3000 kbytes drop-probability 7 weight 0 ecn",
+        "threshold burst-optimized ecn",
+        "minimum-threshold 150 packets maximum-threshold 3000 packets drop-probability 7 weight 0 ecn",
+        "minimum-threshold 150 kbytes maximum-threshold 3000 kbytes drop-probability 0.1 weight 0 ecn",
+        "ecn",
+    ),
+    "eos.txt": (
+        "minimum-threshold 500 kbytes maximum-threshold 1500 kbytes max-mark-probability 20 weight 0",
+        "minimum-threshold 5 cells maximum-threshold 15 cells max-mark-probability 20 weight 0",
+        "minimum-threshold 500 kbytes maximum-threshold 1500 kbytes max-mark-probability 0.2 weight 0",
+    ),
+    "junos.conf": ("fill-level [ 20 60 ];", "fill-level 20;"),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD)
+def test_marking_that_is_not_read_is_not_said_to_be_off(name: str, tmp_path: Path) -> None:
+    text, (read, *others) = (DATA / name).read_text(), UNREAD[name]
+    assert text.count(read) == 1
+    for other in others:
+        path = tmp_path / name
+        path.write_text(text.replace(read, other))
+        switch = read_ports(path, "all")[0][0].switch
+        assert (switch.unread != "", switch.kmin) == (True, None), other
+        assert "marking was not read" in [finding.what for finding in marking(switch)]
+        assert "ECN is off" not in [finding.what for finding in marking(switch)]
+
+
+def test_junos_schedules_by_traffic_control_profiles_too(tmp_path: Path) -> None:
+    direct, path = (DATA / "junos.conf").read_text(), tmp_path / "junos.conf"
+    by_class = "forwarding-class-set { all { output-traffic-control-profile t; } }"
+    for instead in (by_class, "output-traffic-control-profile t;"):
+        text = direct.replace("            scheduler-map sm1;", f"            {instead}")
+        path.write_text(
+            text.replace(
+                "    scheduler-maps {",
+                "    traffic-control-profiles { t { scheduler-map sm1; } }\n    scheduler-maps {",
+            )
+        )
+        for group in read_ports(path, "all", Assumed(Rate(100e9 / 8), 10e6))[0]:
+            assert (group.switch.queue, group.switch.kmin, group.switch.kmax) == (4, 2e6, 6e6)
+
+
+def test_a_switch_that_is_not_read_is_not_taken_for_another(tmp_path: Path) -> None:
+    path = tmp_path / "os10.txt"
+    path.write_text(
+        "wred ROCE\n random-detect color green minimum-threshold 400 maximum-threshold 1600 drop-probability 10\n"
+        " random-detect ecn\n"
+    )
+    assert is_switch(str(path))
+    with pytest.raises(InputError, match="Dell OS10, which is not read"):
+        read_ports(path, "all")
 
 
 def test_dscps_of_each_form() -> None:

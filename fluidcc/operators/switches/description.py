@@ -58,6 +58,8 @@ class Interface:
         In Mb/s.
     queues : dict
         Name of a curve by queue.
+    unread : dict
+        By queue, a line that makes it mark from thresholds that are not read.
     pauses : dict
         Queue by PFC priority that is lossless.
     watchdog : bool or None
@@ -68,6 +70,7 @@ class Interface:
     mtu: int | None = None
     up: bool = True
     queues: dict[int, str] = dataclasses.field(default_factory=dict)
+    unread: dict[int, str] = dataclasses.field(default_factory=dict)
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
 
@@ -116,9 +119,10 @@ def tables_of(found: Description) -> dict[str, Any]:
         "PORT": {name: _port(interface) for name, interface in found.interfaces.items()},
         "WRED_PROFILE": {name: _profile(curve) for name, curve in found.curves.items()},
         "QUEUE": {
-            f"{name}|{queue}": {"wred_profile": curve}
+            f"{name}|{queue}": {field: given}
             for name, interface in found.interfaces.items()
-            for queue, curve in sorted(interface.queues.items())
+            for field, queues in (("unread", interface.unread), ("wred_profile", interface.queues))
+            for queue, given in sorted(queues.items())
         },
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},

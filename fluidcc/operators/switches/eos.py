@@ -27,14 +27,14 @@ WORDS = Words(
 )
 _SEGMENT = {"segment": 208.0}  # bytes of a cell of Trident and Tomahawk, which EOS counts
 _SIGNS = re.compile(
-    r"^\s*(random-detect ecn\b.*|qos profile \S+|priority-flow-control priority \d no-drop|qos map dscp .*|"
-    r"service-profile \S+)\s*$",
+    r"^\s*(random-detect ecn minimum-threshold\b.*|qos profile \S+|priority-flow-control priority \d no-drop|"
+    r"qos map dscp .*|service-profile \S+)\s*$",
     re.MULTILINE,
 )
 _QUEUE = re.compile(r"(?:class\s+)?(?:uc-)?tx-queue (\d+)", re.ASCII)
 _MARKS = re.compile(
     r"random-detect ecn minimum-threshold (\d+)\s*([a-z]*) maximum-threshold (\d+)\s*([a-z]*)"
-    r"(?: max-mark-probability (\d+))?.*",
+    r"(?: max-mark-probability ([\d.]+))?.*",
     re.ASCII,
 )
 _SPEED = re.compile(r"speed (?:forced |auto )?(\d+)g.*", re.ASCII | re.IGNORECASE)
@@ -83,6 +83,7 @@ def read(text: str) -> Description:
     for name, port in found.interfaces.items():
         profile = profiles.get(used.get(name, ""), Interface())
         port.queues = profile.queues | port.queues
+        port.unread = profile.unread | port.unread
         paused = profile.pauses | port.pauses
         port.pauses = {
             priority: to_queue.get(priority, priority) for priority in paused if name in on or used.get(name) in on
@@ -109,11 +110,14 @@ def _apply(found: Description, port: Interface, name: str, lines: Sequence[str],
     elif match := _MARKS.fullmatch(last):
         queue = next((each for each in map(_QUEUE.fullmatch, reversed(lines)) if each), None)
         low, high = (amount(match[i], match[i + 1], _SEGMENT) for i in (1, 3))
-        if queue is None or low is None or high is None or low[1] != high[1]:
+        percent = match[5] or "100"
+        if queue is None or low is None or high is None or low[1] != high[1] or "." in percent:
             found.notes.append(f"{name}: not understood: {last[:80]}")
+            if queue is not None:
+                port.unread[int(queue[1])] = last
             return
         curve = f"{name}-{queue[1]}"
-        found.curves[curve] = Curve(low[0], high[0], float(match[5] or 100), times=low[1])
+        found.curves[curve] = Curve(low[0], high[0], float(percent), times=low[1])
         port.queues[int(queue[1])] = curve
         if match[2].startswith("segment"):
             found.notes.append(f"{name}: a segment is taken as 208 B, as on Trident and Tomahawk")

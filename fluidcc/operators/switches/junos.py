@@ -44,6 +44,7 @@ class _Classes:
     paused: dict[str, dict[int, int]] = dataclasses.field(default_factory=dict)  # queue by priority, likewise
     watched: set[str] = dataclasses.field(default_factory=set)  # notification profiles
     points: dict[str, list[int]] = dataclasses.field(default_factory=dict)  # DSCPs by forwarding class
+    traffic: dict[str, str] = dataclasses.field(default_factory=dict)  # scheduler map by traffic-control profile
     applied: list[tuple[str, str, str]] = dataclasses.field(default_factory=list)  # pattern of interfaces, what, name
 
     def take(self, words: list[str]) -> None:
@@ -69,6 +70,10 @@ class _Classes:
                 self.points.setdefault(name, []).extend(int(each, 2) for each in bits if re.fullmatch("[01]{6}", each))
             case ["congestion-notification-profile", name, *rest]:
                 self._take_notification(name, rest)
+            case ["traffic-control-profiles", name, "scheduler-map", each]:
+                self.traffic[name] = each
+            case ["interfaces", pattern, *_, "output-traffic-control-profile", name]:
+                self.applied.append((pattern, "output-traffic-control-profile", name))
             case ["interfaces", pattern, "scheduler-map" | "congestion-notification-profile" as what, name]:
                 self.applied.append((pattern, what, name))
             case _:
@@ -117,11 +122,13 @@ def read(text: str) -> Description:
                 port.pauses = _pauses(known, given)
                 port.watchdog = given in known.watched
                 continue
-            for each, scheduler in known.maps.get(given, {}).items():
+            for each, scheduler in known.maps.get(known.traffic.get(given, given), {}).items():
                 curve = curves.get(known.drop_profiles.get(scheduler, ""))
                 if each in known.queues and curve is not None:
                     port.queues[known.queues[each]] = scheduler
                     found.curves[scheduler] = dataclasses.replace(curve, ecn=scheduler in known.marking)
+                elif each in known.queues and scheduler in known.marking:
+                    port.unread[known.queues[each]] = f"scheduler {scheduler}: explicit-congestion-notification"
     found.dscps = {
         dscp: known.queues[name] for name, each in known.points.items() if name in known.queues for dscp in each
     }

@@ -53,6 +53,7 @@ class _Policies:
         self.groups: dict[str, int] = {}  # of a class of the other types
         self.sets: dict[str, dict[str, int]] = {}  # qos-group by class, of policies of type qos
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
+        self.unread: dict[str, dict[int, str]] = {}  # lines of the same whose thresholds are not read, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
 
     def queue(self, name: str) -> int | None:
@@ -93,6 +94,7 @@ def read(text: str) -> Description:
     for name, port in found.interfaces.items():
         policies = system | own.get(name, {})
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
+        port.unread = known.unread.get(policies.get("queuing", ""), {})
         if name in on:
             port.pauses = dict(known.pauses.get(policies.get("network-qos", ""), {}))
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
@@ -135,10 +137,13 @@ def _take_curve(found: Description, known: _Policies, name: str, queue: int | No
         return
     match = _MARKS.fullmatch(line)
     low, high = (amount(match[i], match[i + 1] or "packets") for i in (1, 3)) if match else (None, None)
-    if match is None or queue is None or low is None or high is None or low[1] != high[1]:
-        found.notes.append(f"{name}: no thresholds in bytes: {line[:80]}")
+    percent = re.search(r"drop-probability ([\d.]+)", line, re.ASCII)
+    part = percent is not None and "." in percent[1]
+    if match is None or queue is None or low is None or high is None or low[1] != high[1] or part:
+        found.notes.append(f"{name}: no thresholds in bytes and whole percent: {line[:80]}")
+        if queue is not None and "ecn" in line.split():
+            known.unread.setdefault(name, {})[queue] = line
         return
-    percent = re.search(r"drop-probability (\d+)", match[5], re.ASCII)
     if percent is None:
         found.notes.append(f"{name}: no drop-probability: taken as 100 %")
     curve = f"{name}-{queue}"
