@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
@@ -34,8 +34,10 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.surface import constructor, keywords, public
-from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
 from fluidcc.units import RATE, SIZE, TIME, quantity, show, whole
+
+if TYPE_CHECKING:
+    from fluidcc.theory.control.equilibrium import Equilibrium
 
 _MOST_FLOWS = 1e6
 _MOST_RUNS = 1000
@@ -440,6 +442,8 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
     settled = dataclasses.replace(scheme, rate_on_first_cnp=0.0)  # the fluid has no first CNP
     like = {"rate": switch.rate, "delay": rtt / _LINKS, "marking": switch.red}
     scenario = framed(incast(1, scheme=settled, multiplicity=float(flows), **like), payload)
+    from fluidcc.theory.control.equilibrium import equilibrium
+
     fixed_point, late = equilibrium(scenario), behaviour.late(scenario)
     reached = reach(scenario, fixed_point, late["queue_bytes"], capacity.most(switch))
     together = behaviour.together(switch, scheme, min(flows, behaviour.MOST_FLOWS + 1), rtt / _LINKS, payload)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from scipy.optimize import root_scalar
 
@@ -20,8 +21,10 @@ from fluidcc.operators.sonic import describe
 from fluidcc.operators.yardsticks import guide, yardsticks
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.theory.control.equilibrium import Equilibrium, equilibrium
 from fluidcc.units import RATE, SIZE, TIME, show
+
+if TYPE_CHECKING:
+    from fluidcc.theory.control.equilibrium import Equilibrium
 
 PRIORITIES = 8  # PFC priorities that DCQCN section 4 provides headroom for
 _SCALE = 4.0  # thresholds this many times off the paper's, scaled with rate, are reported
@@ -473,6 +476,8 @@ def fixed_point(
 
 def _most_flows(scenario: Scenario, pmax: float) -> float:
     """Number of flows at which p* reaches Pmax."""
+    from fluidcc.theory.control.equilibrium import equilibrium  # and JAX, which reading a file does without
+
     room = 1.0 + 1e-9  # fewer than one line-rate flow do not load the link
 
     def over(flows: float) -> float:

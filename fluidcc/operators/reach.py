@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fluidcc.errors import InputError
 from fluidcc.operators.capacity import shown
 from fluidcc.scenario.model import Scenario
-from fluidcc.theory.control.equilibrium import Equilibrium
-from fluidcc.theory.control.limit_cycle import limit_cycle
-from fluidcc.theory.control.stability import Stability, stability
+
+if TYPE_CHECKING:
+    from fluidcc.theory.control.equilibrium import Equilibrium
+    from fluidcc.theory.control.stability import Stability
 
 _NEAR = 0.01  # of the queue at the fixed point: as near counts as there
 _FAR = 0.1  # of it: oscillations of which this is left will not have died out
@@ -49,6 +50,9 @@ def reach(scenario: Scenario, found: Equilibrium, queue: dict[str, Any], limit: 
     limit : float, optional
         What the queue may hold [bytes]; the fluid's may grow beyond.
     """
+    from fluidcc.theory.control.limit_cycle import limit_cycle  # and JAX, which reading a file does without
+    from fluidcc.theory.control.stability import stability
+
     local = stability(scenario)
     if local.stable is None:
         kind = ""
