@@ -63,6 +63,13 @@ def test_a_broadcast_is_from_the_first() -> None:
     work = built("broadcast", 7, chunks=3)
     found = origins(work)
     assert all(found[end] & 1 for end in work.ends[0][-1])
+    graph = work.graph
+    first = [
+        int(step)
+        for step, source, sends in zip(graph.step, graph.source, graph.sends, strict=True)
+        if sends and source == 0
+    ]
+    assert first == [0, 1, 2]  # chunk after chunk
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8, 13])

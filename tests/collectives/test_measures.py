@@ -96,6 +96,7 @@ def test_copies_and_transfers_have_their_times() -> None:
     assert copies.any()
     took = (table["finished"] - table["began"]).values
     assert took[copies] == pytest.approx(1e-3)
+    assert (table["left"].values[copies] == table["finished"].values[copies]).all()
     assert table["alone"].values[copies] == pytest.approx(1e-3)
     assert took[~copies] == pytest.approx(1.0)
     assert (table["alone"].values[~copies] == 0.5).all()

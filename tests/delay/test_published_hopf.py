@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 import fluidcc as fc
 from tests.delay.equations import BLOOD, DUFFING, FLIES, HAYES, PEOPLE
 
-PUBLISHED = 1e-4  # the issue's
+PUBLISHED = 1e-4  # stated before measuring
 EXACT = 1e-9  # of values in closed form, relative
 
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
-from fluidcc.operators import checks
+from fluidcc.operators import checks, lossless
 from fluidcc.operators.behaviour import behaviour
 from fluidcc.operators.config_db import ConfigDB
+from fluidcc.operators.config_files import listing
+from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.finding import Change, Finding
 from fluidcc.operators.headroom import needed
 from fluidcc.operators.last_word import last_word
@@ -210,3 +212,22 @@ def test_headroom_by_hand() -> None:
     way = 9100 + 2 * 5 / 1.98e8 * 12.5e9 + 819.2 + 394 * 64
     assert needed(12.5e9, 5.0, 9100.0) == pytest.approx((1024 + way, 1024 + way * 144 / 64))
     assert needed(11e9, 0.0, 0.0)[0] == pytest.approx(1024 + 819.2 + 394 * 64)  # 88 Gb/s: the nearest that is known
+
+
+def test_headroom_of_just_what_the_cable_needs_fits() -> None:
+    made = port(cable=300.0)
+    least = needed(made.rate, 300.0, made.mtu)[0]
+    for xoff, kind in ((least, "headroom fits the cable"), (least - 1, "headroom is too small for the cable")):
+        assert kind in words(lossless.headroom(dataclasses.replace(made, headroom=xoff)))
+
+
+def test_a_listing_says_how_many_more() -> None:
+    assert (listing(["a", "b"], 2), listing(["a", "b", "c"], 2)) == ("a, b", "a, b and 1 more")
+
+
+def test_entries_of_a_dump_with_a_field_of_their_own_called_type_stay_whole() -> None:
+    """A running database wraps fields in ``type`` and ``value``; an entry may have either by itself."""
+    port = {"PORT|Ethernet0": {"type": "hash", "value": {"speed": "1"}}}
+    for own in ({"type": "dynamic"}, {"value": "7"}):
+        (tables,) = configurations(port | {"POOL|a": own}).values()
+        assert (tables["POOL"]["a"], tables["PORT"]["Ethernet0"]) == (own, {"speed": "1"})

@@ -99,3 +99,9 @@ def test_an_incast_needs_hosts_to_send():
         fc.incasts(8, load=0.5, until="1ms", senders=8)
     with pytest.raises(fc.InputError, match="size"):
         fc.incasts(8, load=0.5, until="1ms", senders=2, size="0B")
+
+
+def test_everybody_to_everybody_has_a_limit():
+    assert len(fc.all_to_all_flows(1024)) == 1024 * 1023
+    with pytest.raises(fc.InputError, match="over a million flows"):
+        fc.all_to_all_flows(1025)

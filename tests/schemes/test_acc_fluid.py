@@ -287,7 +287,7 @@ def test_the_cycle_after_a_halt_is_algorithm_1() -> None:
 
 @pytest.mark.slow
 def test_the_link_is_full_and_flows_are_equal() -> None:
-    """Fig. 10: ten flows at 100 Gb/s; the issue asks for 0.98 in the second half. Peaks stay below a period's bytes."""
+    """Fig. 10: ten flows at 100 Gb/s; stated first: 0.98 in the second half. Peaks stay below a period's bytes."""
     trace = run(of(10), "1ms")
     assert trace.summary["utilisation"] > 0.98
     assert trace.summary["jain"] == pytest.approx(1.0, abs=1e-9)

@@ -158,6 +158,7 @@ def test_the_front_is_what_no_other_is_better_than(rows: list[tuple[int, int]]) 
 def test_the_knee_of_a_hyperbola_is_in_its_middle() -> None:
     x = np.geomspace(0.1, 10.0, 101)
     assert knee_of(np.column_stack([x, 1 / x])) == 50
+    assert knee_of(np.array([[0.0, 1.0], [0.2, 0.2], [1.0, 0.0]])) == 1  # three will do
     assert knee_of(np.column_stack([x, -x])) is None  # straight
     assert knee_of(np.array([[0.0, 1.0], [1.0, 0.0]])) is None
 

@@ -14,8 +14,8 @@ from fluidcc.theory.delay_systems.delay_system import DelaySystem
 from fluidcc.theory.delay_systems.roots import abscissa, roots
 from fluidcc.theory.delay_systems.winding import count_right
 
-EXACT = 1e-10  # relative to 1 + |s|, the issue's; Newton leaves a few roundings times the condition of the root
-RESIDUAL = 1e-9  # relative backward error, the issue's
+EXACT = 1e-10  # relative to 1 + |s|, stated first; Newton leaves a few roundings times the condition of the root
+RESIDUAL = 1e-9  # relative backward error, stated first
 SAME = 1e-12  # of one root computed in two ways, relative to 1 + |s|: rounding times the condition of random systems
 PRINTED = 5e-7  # six printed decimals
 
@@ -35,6 +35,11 @@ def distance(found, expected):
     """Largest distance, relative to 1 + |s|, of the roots of either list from the other."""
     apart = np.abs(found[:, None] - expected) / (1 + np.abs(expected))
     return max(apart.min(axis=0).max(), apart.min(axis=1).max())
+
+
+def test_roots_right_of_a_line_far_from_the_imaginary_axis():
+    """x' = 10 x, beside a delay that matters little: one root, right of -10 and of 0, none right of 20."""
+    assert [int(count_right(scalar(10.0, 1e-9), line)) for line in (-10.0, 0.0, 20.0)] == [1, 1, 0]
 
 
 def test_no_undelayed_term():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fluidcc.schemes.bind import binder
 from fluidcc.schemes.dcqcn import equilibrium as side
 from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
-from fluidcc.theory.control.fixed_point import state_of
+from fluidcc.theory.control.fixed_point import SAME, same, state_of
 from fluidcc.theory.control.local import movement
 from fluidcc.theory.control.shares import Sender, sizes
 from fluidcc.theory.control.states import NoEquilibriumError
@@ -27,7 +28,7 @@ from tests.oracles import dcqcn_reference as reference
 
 GBPS, KB = 1e9 / 8, 1e3
 FAST_COUNTER = fc.DCQCN(byte_counter="5KB", timer="10ms")
-STILL = 1e-9  # of itself in the shortest delay: the issue's bound on what is an equilibrium
+STILL = 1e-9  # of itself in the shortest delay: the bound on what is an equilibrium
 
 
 def shared(flows: int = 2, pmax: float | str = "10%", scheme: fc.DCQCN = FAST_COUNTER) -> Scenario:
@@ -344,3 +345,12 @@ def test_an_unequal_one_may_exist_alone() -> None:
     assert sorted(rates) == pytest.approx([15.5, 24.5], abs=0.1)
     assert sum(rates) == pytest.approx(40, rel=1e-9)
     assert not any(one.exists for one in found.others)
+
+
+def test_equilibria_are_one_where_less_than_a_rounding_apart() -> None:
+    """Of a byte at least: queues of 0 and half of that are one, and twice it are not."""
+
+    def made(queue: float) -> Any:
+        return SimpleNamespace(flows=[{"rate_bytes_per_s": 1e9}], links=[{"queue_bytes": queue}])
+
+    assert [same(made(0.0), made(factor * SAME)) for factor in (0.5, 1.5)] == [True, False]
