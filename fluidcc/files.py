@@ -188,6 +188,20 @@ def read_bounded(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
     return b"".join(parts)
 
 
+def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
+    """Read a file whole, as `read_bounded`.
+
+    Raises
+    ------
+    OSError
+        Also if it has more than ``most`` bytes.
+    """
+    raw = read_bounded(path, most)
+    if len(raw) > most:
+        raise OSError(27, f"is larger than {most // 2**20} MiB")
+    return raw
+
+
 def refuse_special(path: str | os.PathLike[str], expected: str) -> None:
     """Refuse a path that leads to a device or a pipe, where a file must be read that can be read again."""
     if is_special(path):

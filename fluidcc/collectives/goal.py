@@ -17,7 +17,7 @@ from fluidcc.collectives.building import Building
 from fluidcc.collectives.jobs import MOST_RANKS
 from fluidcc.collectives.laying import MOST_FLOWS
 from fluidcc.errors import InputError
-from fluidcc.fabrics.lines import Lines
+from fluidcc.fabrics.lines import LARGEST_LIST, Lines
 from fluidcc.surface import constructor, public
 
 _EXPECTED = "a GOAL schedule: num_ranks 2, then for each rank: rank 0 {, lines like l1: send 8b to 1 tag 5, and }"
@@ -116,7 +116,7 @@ def read_goal(path: str | os.PathLike[str]) -> Schedule:
     InputError
         If it is none, with the line.
     """
-    lines = Lines(path, _EXPECTED)
+    lines = Lines(path, _EXPECTED, LARGEST_LIST)
     ranks, rank, comment, line = 0, -1, False, 1
     operations: list[_Operation] = []
     labels: dict[str, int] = {}

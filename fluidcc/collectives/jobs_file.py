@@ -10,7 +10,7 @@ from typing import Any
 
 from fluidcc.collectives.jobs import Job
 from fluidcc.errors import InputError
-from fluidcc.files import read_bounded
+from fluidcc.files import read_whole
 from fluidcc.surface import nearest, public
 
 _EXPECTED = (
@@ -49,7 +49,7 @@ def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
     """Jobs of a file, each with the line of its ``ranks``."""
     name = str(path)[:200]
     try:
-        text = read_bounded(path, _LARGEST).decode("utf-8-sig")
+        text = read_whole(path, _LARGEST).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise InputError(f"{name}, line {line}: is no text (UTF-8); give {_EXPECTED}") from None

@@ -17,7 +17,7 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_topology import LARGEST_NODE
-from fluidcc.fabrics.lines import Lines
+from fluidcc.fabrics.lines import LARGEST_LIST, Lines
 from fluidcc.fabrics.slowdown import Slowdown
 from fluidcc.fabrics.topology import Topology
 from fluidcc.files import write_atomically
@@ -121,7 +121,7 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
     InputError
         If it is none, with the line.
     """
-    lines = Lines(path, "the simulator's flow.txt: a count, then a line for each flow")
+    lines = Lines(path, "the simulator's flow.txt: a count, then a line for each flow", LARGEST_LIST)
     words, head = lines.next("its first line"), lines.at
     if len(words) != 1:
         raise lines.wrong(f"has {len(words)} entries, not the number of flows alone")

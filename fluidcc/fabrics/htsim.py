@@ -9,7 +9,7 @@ from typing import Any
 
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_topology import LARGEST_NODE
-from fluidcc.fabrics.lines import Lines
+from fluidcc.fabrics.lines import LARGEST_LIST, Lines
 from fluidcc.scenario.order import ANSWER, RECEIPT
 from fluidcc.surface import public
 
@@ -64,7 +64,7 @@ def read_connections(path: str | os.PathLike[str]) -> list[tuple[Any, ...]]:
         If it is none, with the line; if links fail, which is not read; or if a flow waits for the first of several, or
         for ends of both kinds, which no flow here does.
     """
-    lines = Lines(path, _EXPECTED)
+    lines = Lines(path, _EXPECTED, LARGEST_LIST)
     said: dict[str, int] = {}
     flows: list[_Connection] = []
     triggers: dict[int, _Trigger] = {}

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fluidcc.errors import InputError
-from fluidcc.files import read_bounded
+from fluidcc.files import LARGEST, read_whole
 
 T = TypeVar("T")
-_LARGEST = 1 << 30  # bytes of a list of flows
+LARGEST_LIST = 1 << 30  # bytes of flows, or of a schedule
 
 
 class Lines:
     """The lines of a file that hold something, with their numbers."""
 
-    def __init__(self, path: str | os.PathLike[str], expected: str) -> None:
+    def __init__(self, path: str | os.PathLike[str], expected: str, most: int = LARGEST) -> None:
         self.name, self.expected = str(path)[:200], expected
         raw = b""
         try:
-            raw = read_bounded(Path(path), _LARGEST)
+            raw = read_whole(Path(path), most)
             text = raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             at = raw.count(b"\n", 0, error.start) + 1

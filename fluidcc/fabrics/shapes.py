@@ -13,6 +13,7 @@ from fluidcc.fabrics.hpcc_topology import read_topology
 from fluidcc.fabrics.htsim_topology import is_htsim_topology, read_htsim_topology
 from fluidcc.fabrics.lines import Lines
 from fluidcc.fabrics.topology import Cable, Topology
+from fluidcc.files import refuse_special
 from fluidcc.surface import public
 from fluidcc.units import RATE, RATIO, quantity, refuse_bare_rate
 
@@ -96,6 +97,7 @@ def named_topology(
 
 def _of_file(path: str) -> Topology:
     """Read a file, whichever of the two forms it has."""
+    refuse_special(path, f"one of {_KNOWN}")  # it is read twice
     first = Lines(path, f"one of {_KNOWN}").next("its first line")
     return read_htsim_topology(path) if is_htsim_topology(first) else read_topology(path)
 

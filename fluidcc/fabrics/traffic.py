@@ -12,9 +12,10 @@ import numpy as np
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import FlowList, read_flows
 from fluidcc.fabrics.htsim import read_connections
-from fluidcc.fabrics.lines import Lines
+from fluidcc.fabrics.lines import LARGEST_LIST, Lines
 from fluidcc.fabrics.mix import KNOWN, PATTERNS, sizes_of, words_of
 from fluidcc.fabrics.topology import Topology
+from fluidcc.files import refuse_special
 from fluidcc.scenario.builders.closed_loops import pair_flows, rebuild_flows
 from fluidcc.scenario.builders.workloads import (
     SIZES,
@@ -242,9 +243,11 @@ class Traffic:
 
 def _listed(path: str | os.PathLike[str]) -> Any:
     """Flows of a file, whichever of the two kinds it is."""
-    for words in Lines(path, "a flow.txt, or a connection matrix of htsim").rows():
+    expected = "a flow.txt, or a connection matrix of htsim"
+    refuse_special(path, expected)  # it is read twice
+    for words in Lines(path, expected, LARGEST_LIST).rows():
         return read_connections(path) if words[0] in ("Nodes", "Connections") else read_flows(path)
-    raise InputError(f"{str(path)[:200]}: is empty; give a flow.txt, or a connection matrix of htsim")
+    raise InputError(f"{str(path)[:200]}: is empty; give {expected}")
 
 
 def _percent(load: Any) -> str:

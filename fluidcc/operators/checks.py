@@ -56,8 +56,9 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         yield Finding(
             "warn",
             "marking was not read",
-            f"{where} marks by `{port.unread[:80]}`, whose thresholds are not read: nothing was simulated",
-            "give thresholds in bytes and a probability in whole percent",
+            f"{where} marks, by `{port.unread}`, but two thresholds in bytes and a whole percent could not be read "
+            "from that: nothing was simulated",
+            "give thresholds in bytes, and a probability in whole percent",
         )
     elif not port.profile or not port.ecn:
         why = "has no WRED profile" if not port.profile else f"has profile {port.profile} with ECN off, so it drops"

@@ -22,6 +22,7 @@ _FIELDS = {
 _SUGGESTIONS = {
     "PFC is off": "lossless",
     "ECN is off": "marking",
+    "marking was not read": "marking",
     "no PFC watchdog": "watchdog",
     "the PFC watchdog only reports": "watchdog",
     "PFC before ECN not checked": "buffers",
@@ -38,15 +39,19 @@ def in_words(finding: Finding, port: SwitchPort, words: Words) -> Finding:
     for pattern, name in _FIELDS.items():
         why, suggest = re.sub(pattern, name, why), re.sub(pattern, name, suggest)
     wanted = _SUGGESTIONS.get(finding.what)
+    kmin, kmax = advice(port) or ("KMIN", "KMAX")
+    pmax = "1"
     if wanted == "buffers":
         why = _UNSAID
         suggest = "compare Kmin with these on the switch: {}"
+    elif finding.what == "marking was not read":  # the thresholds are there, and nothing says that others are better
+        suggest += ": {}"
+        kmin, kmax, pmax = "KMIN", "KMAX", "PERCENT"
     elif wanted is not None:
         suggest = "{}"
     if wanted is not None:
-        kmin, kmax = advice(port) or ("KMIN", "KMAX")
         text = getattr(words, wanted).format(
-            port=port.name, queue=port.queue, priority=port.priority, kmin=kmin, kmax=kmax, pmax=1
+            port=port.name, queue=port.queue, priority=port.priority, kmin=kmin, kmax=kmax, pmax=pmax
         )
         suggest = suggest.format(text)
     kept = tuple(change for change in finding.apply if change.file != SWITCH)

@@ -19,8 +19,11 @@ _DUMP_LINE = re.compile(r"\s*(?:\*\s*|RO\s+)?([A-Z][A-Z0-9_]*)(?:\[[\d.]*\])?\s+
 _TEXT_LINE = re.compile(r"\s*(?:\S*/([\w.\-]+):(?:1:)?\s*|([\w./\-]+?)\s*(?:[=:]\s*|\s))([^\s=:].*?)\s*", re.ASCII)
 # What names the file of the value in the next line: `tail` and `head` of several files, `more`, a shell's `cat`.
 _HEADING = re.compile(r"\s*(?:==>\s+(\S+)\s+<==|\S*[$#]\s+cat\s+(\S+)|(/\S*/[\w.\-]+):?)\s*", re.ASCII)
+# Anywhere in a line: within `sh -c '...'`, several with `;` or `&&` between, before `> /dev/null`.
 _ECHO = re.compile(
-    r".*\becho\s+[\"']?(\d+)[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*(\S*/[\w\-]+)[\s\"']*", re.ASCII
+    r"\b(?:echo|printf)\s+(?:-\w\s+)?[\"']?(\d+)(?:\\n)?[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*"
+    r"[\"']?([^\s\"';|&>]*/[\w\-]+)",
+    re.ASCII,
 )
 _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
@@ -54,8 +57,9 @@ def text_lines(lines: list[str], name: str) -> Iterator[Line]:
 def _of_line(line: str, where: str) -> Iterator[Line]:
     if len(line) > _LONGEST:
         raise InputError(f"{where}: cannot read {clip(line.strip())}; write `name = value`, such as rpg_ai_rate = 5")
-    if found := _ECHO.fullmatch(line):
-        yield found[2], found[1], where
+    if written := _ECHO.findall(line):
+        for value, path in written:
+            yield path, value, where
         return
     several = _SET.findall(line)
     if len(several) > 1 or (several and "mlxconfig" in line):

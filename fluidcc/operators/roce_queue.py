@@ -39,7 +39,7 @@ def queues_of(config: ConfigDB, port: str) -> list[Choice]:
     for queue in sorted(queues.keys() | pfc.keys()):
         fields = queues.get(queue, {})
         marked = config.reference(fields.get("wred_profile"), "WRED_PROFILE", f"QUEUE|{port}|{queue} wred_profile")
-        rank = 2 * (queue in pfc) + (bool(marked) or "unread" in fields)
+        rank = 2 * (queue in pfc) + bool(marked)
         if rank > 0:
             found.append(Choice(port, queue, rank, pfc, fields))
     return found

@@ -132,7 +132,7 @@ class SwitchPort:
     shares : tuple of float or None
         Kmin and Kmax as shares of what the queue may fill, where nothing says how much that is (Junos).
     unread : str
-        The line that makes the queue mark from thresholds that are not read; empty if there is none.
+        The line that makes the queue mark, where thresholds or probability could not be read; or else empty.
     assumed_rate : bool
         Whether the file gives no speed.
     asic : str
@@ -320,8 +320,6 @@ def threshold_fields(profile: Fields) -> dict[str, str]:
 def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ignored: list[str]) -> Fields:
     where = f"QUEUE|{choice.port}|{choice.queue} wred_profile"
     name = config.reference(choice.fields.get("wred_profile"), "WRED_PROFILE", where)
-    if not name and "unread" in choice.fields:
-        return {"unread": choice.fields["unread"]}
     if not name:
         notes.append(f"queue {choice.queue} has no WRED profile: it neither marks nor drops early")
         return {}
@@ -330,6 +328,8 @@ def _marking(config: ConfigDB, choice: Choice, rate: float, notes: list[str], ig
     thresholds: list[float] = []
     shares = None
     if not config.is_sonic:
+        if "unread" in fields:
+            return {"profile": label(name), "ecn": True, "unread": label(fields["unread"])}
         fields, shares = _in_bytes(config, fields, rate, notes)
     fields_of = threshold_fields(fields)
     new = next((prefix for prefix in _NEW_ECN if fields_of["kmax"].startswith(prefix)), None)

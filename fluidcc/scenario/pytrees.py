@@ -30,16 +30,18 @@ class _WhenJAXIsImported(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Find JAX as Python does, and add to what is done when it is loaded."""
+        """Find JAX as Python does, and add to what is done if it is loaded: some only look whether it is there."""
         if fullname != "jax":
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec("jax")
+        sys.meta_path.insert(0, self)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
 
             def loaded(module: ModuleType) -> None:
                 load(module)
+                sys.meta_path.remove(self)
                 while _waiting:
                     _register(*_waiting.pop())
 

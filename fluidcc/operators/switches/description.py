@@ -38,6 +38,8 @@ class Curve:
     percent : float
     ecn : bool
         Whether packets are marked rather than dropped.
+    unread : str
+        The line that makes the queue mark, where its numbers were not read and none of those above holds.
     """
 
     low: float
@@ -46,6 +48,12 @@ class Curve:
     ecn: bool = True
     shares: bool = False
     times: bool = False
+    unread: str = ""
+
+
+def unread(line: str) -> Curve:
+    """Return the curve of a queue that marks by a line whose numbers were not read."""
+    return Curve(0.0, 0.0, 0.0, unread=line)
 
 
 @dataclasses.dataclass
@@ -58,8 +66,6 @@ class Interface:
         In Mb/s.
     queues : dict
         Name of a curve by queue.
-    unread : dict
-        By queue, a line that makes it mark from thresholds that are not read.
     pauses : dict
         Queue by PFC priority that is lossless.
     watchdog : bool or None
@@ -70,7 +76,6 @@ class Interface:
     mtu: int | None = None
     up: bool = True
     queues: dict[int, str] = dataclasses.field(default_factory=dict)
-    unread: dict[int, str] = dataclasses.field(default_factory=dict)
     pauses: dict[int, int] = dataclasses.field(default_factory=dict)
     watchdog: bool | None = None
 
@@ -119,10 +124,9 @@ def tables_of(found: Description) -> dict[str, Any]:
         "PORT": {name: _port(interface) for name, interface in found.interfaces.items()},
         "WRED_PROFILE": {name: _profile(curve) for name, curve in found.curves.items()},
         "QUEUE": {
-            f"{name}|{queue}": {field: given}
+            f"{name}|{queue}": {"wred_profile": curve}
             for name, interface in found.interfaces.items()
-            for field, queues in (("unread", interface.unread), ("wred_profile", interface.queues))
-            for queue, given in sorted(queues.items())
+            for queue, curve in sorted(interface.queues.items())
         },
         "PORT_QOS_MAP": {},
         "NOTES": {note: {} for note in found.notes},
@@ -158,6 +162,8 @@ def _port(interface: Interface) -> dict[str, str]:
 
 
 def _profile(curve: Curve) -> dict[str, str]:
+    if curve.unread:
+        return {"unread": curve.unread}
     unit = "share" if curve.shares else "time" if curve.times else "threshold"
     return {
         "ecn": "ecn_all" if curve.ecn else "ecn_none",
@@ -203,6 +209,12 @@ def amount(number: str, unit: str, others: dict[str, float] | None = None) -> tu
         if each in _SECONDS:
             return float(number) * _SECONDS[each], True
     return None
+
+
+def whole_percent(text: str) -> float | None:
+    """Return a whole percent; None of anything else, such as the fraction 0.1 where 10 is meant, or 0.1 %."""
+    match = re.fullmatch(r"(\d+)\s*%?", text.strip(), re.ASCII)
+    return float(match[1]) if match else None
 
 
 def names(text: str) -> list[str]:

@@ -15,6 +15,8 @@ from fluidcc.operators.switches.description import (
     amount,
     code_points,
     names,
+    unread,
+    whole_percent,
 )
 
 WORDS = Words(
@@ -33,10 +35,10 @@ _SIGNS = re.compile(
 )
 _QUEUE = re.compile(r"(?:class\s+)?(?:uc-)?tx-queue (\d+)", re.ASCII)
 _MARKS = re.compile(
-    r"random-detect ecn minimum-threshold (\d+)\s*([a-z]*) maximum-threshold (\d+)\s*([a-z]*)"
-    r"(?: max-mark-probability ([\d.]+))?.*",
+    r"random-detect ecn minimum-threshold (\d+)\s*([a-z]*) maximum-threshold (\d+)\s*([a-z]*).*",
     re.ASCII,
 )
+_PERCENT = re.compile(r"max-mark-probability (\S+)")
 _SPEED = re.compile(r"speed (?:forced |auto )?(\d+)g.*", re.ASCII | re.IGNORECASE)
 _DSCPS = re.compile(r"qos map dscp (.+?) to traffic-class (\d+).*", re.ASCII)
 _QUEUE_OF = re.compile(r"qos map traffic-class (.+?) to (?:uc-)?tx-queue (\d+)", re.ASCII)
@@ -83,7 +85,6 @@ def read(text: str) -> Description:
     for name, port in found.interfaces.items():
         profile = profiles.get(used.get(name, ""), Interface())
         port.queues = profile.queues | port.queues
-        port.unread = profile.unread | port.unread
         paused = profile.pauses | port.pauses
         port.pauses = {
             priority: to_queue.get(priority, priority) for priority in paused if name in on or used.get(name) in on
@@ -107,19 +108,15 @@ def _apply(found: Description, port: Interface, name: str, lines: Sequence[str],
         port.pauses[int(match[1])] = int(match[1])
     elif re.fullmatch(r"priority-flow-control (mode )?on", last):
         on.add(name)
-    elif match := _MARKS.fullmatch(last):
+    elif last.startswith("random-detect ecn ") and last != "random-detect ecn count":
         queue = next((each for each in map(_QUEUE.fullmatch, reversed(lines)) if each), None)
-        low, high = (amount(match[i], match[i + 1], _SEGMENT) for i in (1, 3))
-        percent = match[5] or "100"
-        if queue is None or low is None or high is None or low[1] != high[1] or "." in percent:
+        if queue is None:
             found.notes.append(f"{name}: not understood: {last[:80]}")
-            if queue is not None:
-                port.unread[int(queue[1])] = last
             return
         curve = f"{name}-{queue[1]}"
-        found.curves[curve] = Curve(low[0], high[0], float(percent), times=low[1])
+        found.curves[curve] = _curve(last)
         port.queues[int(queue[1])] = curve
-        if match[2].startswith("segment"):
+        if "segment" in last:
             found.notes.append(f"{name}: a segment is taken as 208 B, as on Trident and Tomahawk")
     elif match := _SPEED.fullmatch(last):
         port.speed = 1000.0 * int(match[1])
@@ -129,3 +126,14 @@ def _apply(found: Description, port: Interface, name: str, lines: Sequence[str],
         port.up = False
     elif match := _WATCHDOG.fullmatch(last):
         port.watchdog = not match[1]
+
+
+def _curve(line: str) -> Curve:
+    """Return the curve of a line of ``random-detect ecn``."""
+    match = _MARKS.fullmatch(line)
+    low, high = (amount(match[i], match[i + 1], _SEGMENT) for i in (1, 3)) if match else (None, None)
+    said = _PERCENT.search(line)
+    percent = whole_percent(said[1]) if said else 100.0
+    if low is None or high is None or low[1] != high[1] or percent is None:
+        return unread(line)
+    return Curve(low[0], high[0], percent, times=low[1])

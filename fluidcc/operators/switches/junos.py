@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 
 from fluidcc.operators.switches.blocks import braced
-from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, names
+from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, names, unread
 
 WORDS = Words(
     "Junos",
     lossless="a forwarding class with no-loss for queue {queue}, and congestion-notification-profile NAME at {port}",
-    marking="a scheduler with explicit-congestion-notification and a drop-profile for queue {queue}, in the "
-    "scheduler-map of {port}",
+    marking="a scheduler with explicit-congestion-notification and a drop-profile for queue {queue}, such as "
+    "interpolate {{ fill-level [ LOW HIGH ]; drop-probability [ 0 PERCENT ]; }}, in the scheduler-map of {port}",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
     buffers="show class-of-service shared-buffer",
 )
@@ -122,13 +122,16 @@ def read(text: str) -> Description:
                 port.pauses = _pauses(known, given)
                 port.watchdog = given in known.watched
                 continue
-            for each, scheduler in known.maps.get(known.traffic.get(given, given), {}).items():
-                curve = curves.get(known.drop_profiles.get(scheduler, ""))
+            scheduled = given if what == "scheduler-map" else known.traffic.get(given, "")
+            for each, scheduler in known.maps.get(scheduled, {}).items():
+                drops = known.drop_profiles.get(scheduler, "")
+                curve = curves.get(drops)
+                if curve is None and scheduler in known.marking:
+                    profile = f", drop-profile {drops}" if drops else ""
+                    curve = unread(f"scheduler {scheduler}: explicit-congestion-notification{profile}")
                 if each in known.queues and curve is not None:
                     port.queues[known.queues[each]] = scheduler
                     found.curves[scheduler] = dataclasses.replace(curve, ecn=scheduler in known.marking)
-                elif each in known.queues and scheduler in known.marking:
-                    port.unread[known.queues[each]] = f"scheduler {scheduler}: explicit-congestion-notification"
     found.dscps = {
         dscp: known.queues[name] for name, each in known.points.items() if name in known.queues for dscp in each
     }
@@ -148,10 +151,13 @@ def _pauses(known: _Classes, profile: str) -> dict[int, int]:
 
 
 def _curve(levels: list[float], odds: list[float]) -> Curve | None:
-    """Return a curve through points of percent: from the last without drops, or the first, to the last."""
-    pairs = sorted(zip(levels, odds, strict=False))
-    if len(pairs) < 2:
+    """Return a curve through points of percent, from the last without drops, or the first, to the last.
+
+    None where there are no two, or not all could be read.
+    """
+    if len(levels) != len(odds) or len(levels) < 2:
         return None
+    pairs = sorted(zip(levels, odds, strict=True))
     low = max((level for level, odd in pairs if odd == 0), default=pairs[0][0])
     return Curve(low / 100, pairs[-1][0] / 100, pairs[-1][1], shares=True)
 

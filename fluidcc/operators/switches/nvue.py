@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from fluidcc.operators.switches.blocks import mapped
-from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, names, numbers
+from fluidcc.operators.switches.description import (
+    Curve,
+    Description,
+    Interface,
+    Words,
+    alone,
+    names,
+    numbers,
+    unread,
+    whole_percent,
+)
 
 WORDS = Words(
     "NVUE",
@@ -21,7 +31,7 @@ WORDS = Words(
 _SET = re.compile(r"^.*?\bnv set (.+?)\s*$", re.MULTILINE)
 _YAML = re.compile(r"^(- set:|set:)\s*$", re.MULTILINE)
 _SHOWN = re.compile(r"^\s*traffic-class\s+ECN\s+RED\s+Min Th\s+Max Th\s+Probability\s*$", re.MULTILINE)
-_ROW = re.compile(r"\s*(\d)\s+(\w+)\s+(\w+)\s+([\d.]+ ?\w*)\s+([\d.]+ ?\w*)\s+(\d+)\s*", re.ASCII)
+_ROW = re.compile(r"\s*(\d)\s+(\w+)\s+(\w+)\s+([\d.]+ ?\w*)\s+([\d.]+ ?\w*)\s+(\S+)\s*", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KM]?)i?B?", re.ASCII | re.IGNORECASE)
 _KIB = {"": 1.0, "K": 1024.0, "M": 1024.0**2}  # as nv show writes them: 150000 B are 146.48 KB
 _ON = ("enable", "enabled", "on", "true", "yes")
@@ -95,21 +105,26 @@ def read(text: str) -> Description:
 
 
 def _curves(found: Description, name: str, classes: dict[int, dict[str, str]]) -> dict[int, str]:
-    """Return the names of a profile's curves by class; one without both thresholds is a note."""
+    """Return the names of a profile's curves by class."""
     made = {}
     for queue, fields in sorted(classes.items()):
         low, high = (_size(fields.get(f"{end}-threshold", "")) for end in ("min", "max"))
         ecn = fields.get("ecn", "enable") in _ON
         if not ecn and fields.get("red", "disable") not in _ON:
             continue
-        if low is None or high is None:
-            found.notes.append(f"congestion-control {name} traffic-class {queue}: has not both thresholds")
+        where = f"congestion-control {name} traffic-class {queue}"
+        percent = whole_percent(fields.get("probability", "100"))
+        if low is None or high is None or percent is None:
+            found.notes.append(f"{where}: no two thresholds in bytes and whole percent")
+            if ecn:
+                made[queue] = f"{name}-{queue}"
+                given = ", ".join(f"{field} {value}" for field, value in fields.items())
+                found.curves[made[queue]] = unread(f"{where}: {given}")
             continue
         made[queue] = f"{name}-{queue}"
-        percent = (numbers(fields.get("probability", "100")) or [100])[0]
         if "probability" not in fields:
-            found.notes.append(f"congestion-control {name} traffic-class {queue}: no probability, taken as 100 %")
-        found.curves[made[queue]] = Curve(low, high, float(percent), ecn=ecn)
+            found.notes.append(f"{where}: no probability, taken as 100 %")
+        found.curves[made[queue]] = Curve(low, high, percent, ecn=ecn)
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from fluidcc.operators.switches.blocks import indented
@@ -15,6 +16,8 @@ from fluidcc.operators.switches.description import (
     code_points,
     names,
     numbers,
+    unread,
+    whole_percent,
 )
 
 WORDS = Words(
@@ -34,6 +37,7 @@ _MARKS = re.compile(
     r"(?:congestion-control )?random-detect minimum-threshold (\d+)\s*([a-z]*) maximum-threshold (\d+)\s*([a-z]*)(.*)",
     re.ASCII,
 )
+_PERCENT = re.compile(r"drop-probability (\S+)")
 _TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: match-\w+)? (\S+)")
 _CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
 _APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
@@ -53,7 +57,6 @@ class _Policies:
         self.groups: dict[str, int] = {}  # of a class of the other types
         self.sets: dict[str, dict[str, int]] = {}  # qos-group by class, of policies of type qos
         self.curves: dict[str, dict[int, str]] = {}  # of policies of type queuing, by queue
-        self.unread: dict[str, dict[int, str]] = {}  # lines of the same whose thresholds are not read, by queue
         self.pauses: dict[str, dict[int, int]] = {}  # of policies of type network-qos, queue by priority
 
     def queue(self, name: str) -> int | None:
@@ -94,7 +97,6 @@ def read(text: str) -> Description:
     for name, port in found.interfaces.items():
         policies = system | own.get(name, {})
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
-        port.unread = known.unread.get(policies.get("queuing", ""), {})
         if name in on:
             port.pauses = dict(known.pauses.get(policies.get("network-qos", ""), {}))
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
@@ -132,23 +134,23 @@ def _take_curve(found: Description, known: _Policies, name: str, queue: int | No
     """Take a line of random-detect; one that only says ``ecn`` is about the thresholds before it."""
     curves = known.curves.setdefault(name, {})
     if line == "random-detect ecn" and queue in curves:
-        before = found.curves[curves[queue]]
-        found.curves[curves[queue]] = Curve(before.low, before.high, before.percent, times=before.times)
+        found.curves[curves[queue]] = dataclasses.replace(found.curves[curves[queue]], ecn=True)
         return
     match = _MARKS.fullmatch(line)
     low, high = (amount(match[i], match[i + 1] or "packets") for i in (1, 3)) if match else (None, None)
-    percent = re.search(r"drop-probability ([\d.]+)", line, re.ASCII)
-    part = percent is not None and "." in percent[1]
-    if match is None or queue is None or low is None or high is None or low[1] != high[1] or part:
-        found.notes.append(f"{name}: no thresholds in bytes and whole percent: {line[:80]}")
-        if queue is not None and "ecn" in line.split():
-            known.unread.setdefault(name, {})[queue] = line
-        return
-    if percent is None:
-        found.notes.append(f"{name}: no drop-probability: taken as 100 %")
+    said = _PERCENT.search(line)
+    percent = whole_percent(said[1]) if said else 100.0
+    ecn = "ecn" in line.split()
     curve = f"{name}-{queue}"
-    ecn = "ecn" in match[5].split()
-    found.curves[curve] = Curve(low[0], high[0], float(percent[1] if percent else 100), ecn=ecn, times=low[1])
+    if queue is None or low is None or high is None or low[1] != high[1] or percent is None:
+        found.notes.append(f"{name}: no thresholds in bytes and whole percent: {line[:80]}")
+        if queue is not None and ecn:
+            found.curves[curve] = unread(line)
+            curves[queue] = curve
+        return
+    if said is None:
+        found.notes.append(f"{name}: no drop-probability: taken as 100 %")
+    found.curves[curve] = Curve(low[0], high[0], percent, ecn=ecn, times=low[1])
     curves[queue] = curve
 
 

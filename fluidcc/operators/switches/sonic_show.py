@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 
 from fluidcc.errors import InputError
-from fluidcc.operators.switches.description import Curve, Description, Interface, Words, alone, numbers
+from fluidcc.operators.switches.description import (
+    Curve,
+    Description,
+    Interface,
+    Words,
+    alone,
+    numbers,
+    whole_percent,
+)
 
 WORDS = Words(
     "SONiC",
@@ -35,18 +43,20 @@ def read(text: str) -> Description:
     Raises
     ------
     InputError
-        If there is no profile.
+        If there is no profile, or a probability is no whole percent.
     """
     found, profiles = Description(), _profiles(text)
     if not profiles:
         raise InputError("show pfc alone says nothing of marking; put what show ecn prints into the same file")
     for name, fields in profiles.items():
         if "green_min_threshold" in fields and "green_max_threshold" in fields:
-            low, high, percent = (
-                float(fields.get(f"green_{key}", "100"))
-                for key in ("min_threshold", "max_threshold", "drop_probability")
-            )
-            mode = fields.get("ecn", "ecn_none")
+            low, high = (float(fields[f"green_{end}_threshold"]) for end in ("min", "max"))
+            said, mode = fields.get("green_drop_probability", "100"), fields.get("ecn", "ecn_none")
+            if (percent := whole_percent(said)) is None:
+                raise InputError(
+                    f"Profile: {name[:40]}: green_drop_probability {said[:40]!r} is out of range; write percent, a "
+                    "whole number from 0 to 100"
+                )
             found.curves[name] = Curve(low, high, percent, ecn="all" in mode or "green" in mode)
     for name, priorities in _table(text, _PRIORITIES):
         found.interfaces[name] = Interface(pauses={each: each for each in numbers(priorities) if each < 8})

@@ -1,4 +1,4 @@
-"""Systems whose configurations are told from those that are read, so that nobody is advised in another's words."""
+"""Systems that are recognised only to be refused, so that nobody is advised in another system's words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fluidcc.errors import InputError
 from fluidcc.operators.switches.description import Description, Words
 
 WORDS = Words("Dell OS10")
-_SIGNS = re.compile(r"^\s*random-detect color (green|yellow|red)\b", re.MULTILINE)
+_SIGNS = re.compile(r"^\s*(random-detect color (green|yellow|red)\b|wred \S+\s*$)", re.MULTILINE)
 
 
 def recognises(text: str) -> bool:
@@ -25,6 +25,6 @@ def read(text: str) -> Description:
         Always.
     """
     raise InputError(
-        f"is of {WORDS.system}, which is not read; give SONiC's config_db.json, or a configuration of Arista EOS, "
+        f"looks like {WORDS.system}, which is not read; give SONiC's config_db.json, or a configuration of Arista EOS, "
         "Cisco NX-OS, NVUE or Junos"
     )
