@@ -114,7 +114,7 @@ def simulate(
         return run.simulate(scenario, until, window=window, seed=seed, sample_interval=sample_interval, log=log)
     if seed is not None or log:
         raise InputError("seed, log: belong to the other engines; leave them out, or write engine='packet'")
-    from fluidcc.engines.fluid import run as fluid  # and JAX two
+    from fluidcc.engines.fluid import run as fluid  # JAX takes two
 
     return fluid.simulate(
         scenario,
