@@ -11,6 +11,7 @@ import ast
 import copy
 import dataclasses
 import fnmatch
+import importlib
 import json
 import math
 import pickle
@@ -746,12 +747,11 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Files], 
             patch.setattr(f"fluidcc.operators.{module}.OPENS", "25ms")
             patch.setattr(f"fluidcc.operators.{module}.CLOSES", "50ms")
         for module, function in (
-            ("audit", equilibrium),
-            ("audit", reach),
-            ("behaviour", simulate),
-            ("checks", equilibrium),
+            ("fluidcc.theory.control.equilibrium", equilibrium),
+            ("fluidcc.operators.audit", reach),
+            ("fluidcc.operators.behaviour", simulate),
         ):
-            patch.setattr(f"fluidcc.operators.{module}.{function.__name__}", remembered(function))
+            patch.setattr(importlib.import_module(module), function.__name__, remembered(function))
         yield call
 
 
