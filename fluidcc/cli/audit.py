@@ -162,9 +162,9 @@ def _print_group(console: Any, group: list[Audit], said: set[tuple[str, str]], *
         console.print(f"[{_COLOURS[finding.severity]}]{finding.severity:>4}[/] [bold]{finding.what}[/]")
         if finding.severity == "ok" and not verbose:
             continue
-        console.print(Padding(finding.why, (0, 0, 0, 5)))
+        console.print(Padding(finding.why, (0, 0, 0, 5)), markup=False)
         if finding.suggest:
-            console.print(Padding(f"-> {finding.suggest}", (0, 0, 0, 5)))
+            console.print(Padding(f"-> {finding.suggest}", (0, 0, 0, 5)), markup=False)
     for severity in ("bad", "warn"):
         whats = [finding.what for finding in again if finding.severity == severity]
         if whats:

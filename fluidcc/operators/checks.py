@@ -56,8 +56,8 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         yield Finding(
             "warn",
             "marking was not read",
-            f"{where} marks, by `{port.unread}`, but two thresholds in bytes and a whole percent could not be read "
-            "from that: nothing was simulated",
+            f"{where} marks by `{port.unread}`, from which two thresholds in bytes and a whole percent could not be "
+            "read: nothing was simulated",
             "give thresholds in bytes, and a probability in whole percent",
         )
     elif not port.profile or not port.ecn:

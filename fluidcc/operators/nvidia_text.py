@@ -20,11 +20,9 @@ _TEXT_LINE = re.compile(r"\s*(?:\S*/([\w.\-]+):(?:1:)?\s*|([\w./\-]+?)\s*(?:[=:]
 # What names the file of the value in the next line: `tail` and `head` of several files, `more`, a shell's `cat`.
 _HEADING = re.compile(r"\s*(?:==>\s+(\S+)\s+<==|\S*[$#]\s+cat\s+(\S+)|(/\S*/[\w.\-]+):?)\s*", re.ASCII)
 # Anywhere in a line: within `sh -c '...'`, several with `;` or `&&` between, before `> /dev/null`.
-_ECHO = re.compile(
-    r"\b(?:echo|printf)\s+(?:-\w\s+)?[\"']?(\d+)(?:\\n)?[\"']?\s*(?:>+|\|\s*(?:sudo\s+)?tee(?:\s+-a)?)\s*"
-    r"[\"']?([^\s\"';|&>]*/[\w\-]+)",
-    re.ASCII,
-)
+_WRITES = r"(?:>+|\|?\s*(?:sudo\s+)?\btee(?:\s+-a)?\s)\s*[\"']?([^\s\"';|&>]*[\w\-])"
+_ECHO = re.compile(rf"\b(?:echo|printf)\s+(?:-\w\s+)?[\"']?(\d+)(?:\\n)?[\"']?\s*{_WRITES}", re.ASCII)
+_WRITTEN = re.compile(_WRITES, re.ASCII)
 _SET = re.compile(r"([A-Za-z]\w*)=([^\s\"';]+)", re.ASCII)  # of `mlxconfig set A=1 B=2`
 _OF_PACKETS = re.compile(r"\s*(?:active_)?mtu\b")
 _RULE = re.compile(r"\s*[:=*_-]{3,}\s*")
@@ -57,8 +55,11 @@ def text_lines(lines: list[str], name: str) -> Iterator[Line]:
 def _of_line(line: str, where: str) -> Iterator[Line]:
     if len(line) > _LONGEST:
         raise InputError(f"{where}: cannot read {clip(line.strip())}; write `name = value`, such as rpg_ai_rate = 5")
-    if written := _ECHO.findall(line):
-        for value, path in written:
+    written = {path: value for value, path in _ECHO.findall(line)}
+    if any(path not in written and canonical(base_name(path)) is not None for path in _WRITTEN.findall(line)):
+        raise InputError(f"{where}: cannot read {clip(line.strip())}; write the number, such as echo 5 > rpg_ai_rate")
+    if written:
+        for path, value in written.items():
             yield path, value, where
         return
     several = _SET.findall(line)

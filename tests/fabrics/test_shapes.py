@@ -11,7 +11,9 @@ import pytest
 
 import fluidcc as fc
 from fluidcc import fabrics
-from fluidcc.fabrics import Topology, named_topology
+from fluidcc.errors import InputError
+from fluidcc.fabrics import Topology, Traffic, named_topology
+from fluidcc.fabrics.lines import Lines
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 
 
@@ -136,6 +138,23 @@ def test_a_pod_and_dcqcns_testbed() -> None:
 def test_shapes_that_are_none(name: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(fc.InputError, match=words):
         named_topology(name, **options)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").is_char_device(), reason="there is no /dev/zero")
+def test_a_device_is_no_topology_and_no_flows() -> None:
+    """Both are read twice, which a pipe or a device cannot be."""
+    with pytest.raises(InputError, match="/dev/zero: is a pipe or a device"):
+        named_topology("/dev/zero")
+    with pytest.raises(InputError, match="/dev/zero: is a pipe or a device"):
+        Traffic(flows="/dev/zero")
+
+
+def test_a_file_beyond_its_bound_is_refused_rather_than_cut(tmp_path: Path) -> None:
+    path = tmp_path / "many.txt"
+    path.write_text("1 2\n3 4\n")
+    assert [*Lines(path, "numbers", 8).rows()] == [["1", "2"], ["3", "4"]]
+    with pytest.raises(InputError, match=r"many\.txt: is larger than 0 MiB; give numbers"):
+        Lines(path, "numbers", 7)
 
 
 def test_a_file_has_its_own_rates(tmp_path: Path) -> None:

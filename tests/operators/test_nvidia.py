@@ -97,6 +97,7 @@ PASTED = {
     "echo 400 | sudo tee /sys/class/net/a/ecn/roce_rp/rpg_hai_rate\n",
     "sh -c": "sudo sh -c 'echo 40 > /sys/class/net/a/ecn/roce_rp/rpg_ai_rate'\n"
     'bash -c "echo 400 >/sys/class/net/a/ecn/roce_rp/rpg_hai_rate"\n',
+    "several in a line": 'echo 40 > "$p/rpg_ai_rate"; printf "400\\n" | tee rpg_hai_rate >/dev/null && echo 1 > x\n',
     "mlxconfig set": "mlxconfig -d 17:00.0 -y set RPG_AI_RATE_P1=40 RPG_HAI_RATE_P1=400 RPG_AI_RATE_P2=7\n",
     "mail": "> Configurations:    Next Boot\n>     RPG_AI_RATE_P1    40\n> \n>     RPG_HAI_RATE_P1    400\n",
     "FreeBSD": "sys.class.infiniband.mlx5_0.cong.conf.rp_ai_rate: 40\nsys.a.rp_hai_rate: 400\n",
@@ -107,6 +108,12 @@ PASTED = {
 @pytest.mark.parametrize("text", PASTED.values(), ids=PASTED.keys())
 def test_what_people_paste(read, text):
     assert read(text).given == {"rpg_ai_rate": 40, "rpg_hai_rate": 400}
+
+
+@pytest.mark.parametrize("line", ["echo $AI > a/rpg_ai_rate", "tee rpg_ai_rate <<< 5", "echo 5 > x; echo y > rpg_gd"])
+def test_what_is_written_without_a_number_is_refused(read, line):
+    with pytest.raises(InputError, match=r":2: cannot read .*; write the number"):
+        read(f"rpg_hai_rate = 400\n{line}\n")
 
 
 def test_names_of_windows(read):

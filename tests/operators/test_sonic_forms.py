@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from fluidcc.cli.audit import print_audit
 from fluidcc.errors import InputError
 from fluidcc.operators import SwitchPort, checks, lossless, read_sonic
+from fluidcc.operators.audit import audit
 from fluidcc.operators.commands import commands_of
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.ports import alike, read_ports
@@ -325,6 +327,18 @@ def test_a_dump_is_read_as_the_file(separator: str, wrapped: Callable[[Any], Any
     assert read_sonic(write(wrapped(plain))) == expected
 
 
+def test_each_asic_is_named_and_no_queue_twice(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    document = two_asics()
+    for asic in ("asic0", "asic1"):  # nothing is marked, so that nothing is run
+        for queue in document[asic]["QUEUE"].values():
+            queue.pop("wred_profile", None)
+    print_audit(audit(write(document), packets=0))
+    said = " ".join(capsys.readouterr().out.split())
+    for asic in ("asic0", "asic1"):
+        ports = ", ".join(f"{asic}:Ethernet{n}" for n in (0, 4, 8, 12))
+        assert said.count(f"{ports}, 100Gbps, queues 3, 4, lossless") == 1
+
+
 def test_a_dump_of_several_asics(write: Write) -> None:
     document = {name: dumped(config, "|") for name, config in two_asics().items()}
     assert [each.switch.asic for each in read_ports(write(document))[0]] == ["asic0", "asic0", "asic1", "asic1"]
@@ -355,8 +369,6 @@ def test_one_asic_or_a_plain_document_has_no_name() -> None:
 
 def test_what_is_no_file_is_refused_at_once() -> None:
     """A device never ends."""
-    from fluidcc.operators.audit import audit
-
     with pytest.raises(InputError, match="pipe or a device"):
         audit("/dev/zero")
 

@@ -15,9 +15,10 @@ from fluidcc.errors import InputError
 from fluidcc.operators import read_nic, read_sonic
 from fluidcc.operators.checks import marking
 from fluidcc.operators.config_db import Assumed
+from fluidcc.operators.dialect import in_words
 from fluidcc.operators.ports import read_ports
-from fluidcc.operators.switches import READERS, reader_of, unread
-from fluidcc.operators.switches.description import code_points, names, numbers
+from fluidcc.operators.switches import READERS, eos, reader_of, unread
+from fluidcc.operators.switches.description import code_points, names, numbers, whole_percent
 from fluidcc.units import Rate
 from tests.operators.test_fuzz import attempt
 
@@ -78,28 +79,81 @@ UNREAD = {  # of a file, its thresholds and what may stand there instead
         "threshold burst-optimized ecn",
         "minimum-threshold 150 packets maximum-threshold 3000 packets drop-probability 7 weight 0 ecn",
         "minimum-threshold 150 kbytes maximum-threshold 3000 kbytes drop-probability 0.1 weight 0 ecn",
+        "minimum-threshold 150 kbytes maximum-threshold 3000 kbytes drop-probability .1 weight 0 ecn",
+        "threshold mesh-optimized ecn",
         "ecn",
     ),
     "eos.txt": (
         "minimum-threshold 500 kbytes maximum-threshold 1500 kbytes max-mark-probability 20 weight 0",
         "minimum-threshold 5 cells maximum-threshold 15 cells max-mark-probability 20 weight 0",
         "minimum-threshold 500 kbytes maximum-threshold 1500 kbytes max-mark-probability 0.2 weight 0",
+        "minimum-threshold 500 kbytes maximum-threshold 1500 kbytes weight 0 max-mark-probability 0.2",
+        "delay threshold 5 microseconds",
     ),
-    "junos.conf": ("fill-level [ 20 60 ];", "fill-level 20;"),
+    "junos.conf": (
+        "drop-profile-map loss-priority any protocol any drop-profile dp1;",
+        "",
+        "drop-profile-map loss-priority any protocol any drop-profile other;",
+    ),
+    "nvue_set.txt": ("probability 100", "probability 0.1"),
+    "nvue.json": ('"min-threshold": 200000', '"min-threshold": "200 cells"'),
+    "nvue_show.txt": ("1.43 MB  30", "1.43 MB  0.3"),
 }
 
 
 @pytest.mark.parametrize("name", UNREAD)
 def test_marking_that_is_not_read_is_not_said_to_be_off(name: str, tmp_path: Path) -> None:
     text, (read, *others) = (DATA / name).read_text(), UNREAD[name]
+    reader = reader_of(text)
     assert text.count(read) == 1
+    assert reader is not None
     for other in others:
         path = tmp_path / name
         path.write_text(text.replace(read, other))
         switch = read_ports(path, "all")[0][0].switch
         assert (switch.unread != "", switch.kmin) == (True, None), other
-        assert "marking was not read" in [finding.what for finding in marking(switch)]
-        assert "ECN is off" not in [finding.what for finding in marking(switch)]
+        said = {finding.what: in_words(finding, switch, reader.WORDS) for finding in marking(switch)}
+        assert "ECN is off" not in said
+        assert switch.unread in said["marking was not read"].why
+        assert "PERCENT" in said["marking was not read"].suggest
+
+
+def test_of_two_lines_of_marking_the_last_or_the_nearest_counts(tmp_path: Path) -> None:
+    """At an interface rather than in its profile; a line that marks nothing takes nothing back."""
+    read = "minimum-threshold 1 kbytes maximum-threshold 2 kbytes"
+    other = "random-detect ecn delay threshold 5 microseconds"
+    path = tmp_path / "eos.txt"
+    profile = f"qos profile R\n   priority-flow-control on\n   tx-queue 3\n      random-detect ecn {read}\n"
+    path.write_text(f"{profile}interface Ethernet1/1\n   service-profile R\n   tx-queue 3\n      {other}\n")
+    assert (read_sonic(path).unread, read_sonic(path).kmin) == (other, None)
+    text, path = (DATA / "nxos.txt").read_text(), tmp_path / "nxos.txt"
+    line = next(line for line in text.splitlines() if "random-detect" in line)
+    for last, kmin in (("threshold burst-optimized ecn", None), ("forward-nonecn", 150e3)):
+        path.write_text(text.replace(line, f"{line}\n    random-detect {last}"))
+        assert read_sonic(path).kmin == kmin
+
+
+def test_points_of_which_some_are_not_read_are_no_curve(tmp_path: Path) -> None:
+    path = tmp_path / "junos.conf"
+    text = (DATA / "junos.conf").read_text().replace("[ 20 60 ]", "[ 20 40 60 ]")
+    path.write_text(text.replace("[ 0 90 ]", "[ 0 10 90 ]"))
+    assert read_sonic(path).shares == (0.2, 0.6)
+    path.write_text(text.replace("[ 0 90 ]", "[ 0 10 0.9 ]"))
+    assert (read_sonic(path).shares, read_sonic(path).unread != "") == (None, True)
+
+
+def test_a_fraction_of_a_percent_is_refused_where_sonic_shows_it(tmp_path: Path) -> None:
+    path = tmp_path / "show.txt"
+    text = (DATA / "sonic_show.txt").read_text()
+    line = next(line for line in text.splitlines() if "green_drop_probability" in line)
+    path.write_text(text.replace(line, "green_drop_probability  0.1"))
+    with pytest.raises(InputError, match=r"show\.txt: .*green_drop_probability '0\.1' .* whole number from 0 to 100"):
+        read_sonic(path)
+
+
+def test_whole_percents() -> None:
+    wanted = {"7": 7, " 20 %": 20, "0.1": None, ".1": None, "1e1": None, "": None}
+    assert {text: whole_percent(text) for text in wanted} == wanted
 
 
 def test_junos_schedules_by_traffic_control_profiles_too(tmp_path: Path) -> None:
@@ -123,9 +177,12 @@ def test_a_switch_that_is_not_read_is_not_taken_for_another(tmp_path: Path) -> N
         "wred ROCE\n random-detect color green minimum-threshold 400 maximum-threshold 1600 drop-probability 10\n"
         " random-detect ecn\n"
     )
-    assert is_switch(str(path))
-    with pytest.raises(InputError, match="Dell OS10, which is not read"):
-        read_ports(path, "all")
+    for text in (path.read_text(), "wred ROCE\n random-detect ecn\npolicy-map type network-qos P\n  pause\n"):
+        path.write_text(text)
+        assert is_switch(str(path))
+        with pytest.raises(InputError, match="looks like Dell OS10, which is not read"):
+            read_ports(path, "all")
+    assert not eos.recognises("interface ethernet1/1/1\n random-detect ecn\n")
 
 
 def test_dscps_of_each_form() -> None:
