@@ -13,8 +13,8 @@ from fluidcc.operators.switches.description import Curve, Description, Interface
 WORDS = Words(
     "Junos",
     lossless="a forwarding class with no-loss for queue {queue}, and congestion-notification-profile NAME at {port}",
-    marking="a scheduler with explicit-congestion-notification and a drop-profile for queue {queue}, such as "
-    "interpolate {{ fill-level [ LOW HIGH ]; drop-probability [ 0 PERCENT ]; }}, in the scheduler-map of {port}",
+    marking="a scheduler with explicit-congestion-notification for queue {queue}, in the scheduler-map of {port}, and "
+    "a drop-profile with interpolate fill-level [ LOW HIGH ] and drop-probability [ 0 PERCENT ]",
     watchdog="pfc-watchdog in the congestion-notification-profile of {port}",
     buffers="show class-of-service shared-buffer",
 )
