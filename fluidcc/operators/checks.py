@@ -56,9 +56,9 @@ def marking(port: SwitchPort) -> Iterator[Finding]:
         yield Finding(
             "warn",
             "marking was not read",
-            f"{where} marks by `{port.unread}`, from which two thresholds in bytes and a whole percent could not be "
+            f"{where} marks by `{port.unread}`, from which two thresholds and a whole percent could not be "
             "read: nothing was simulated",
-            "give thresholds in bytes, and a probability in whole percent",
+            "give both thresholds, in bytes or as Junos's fill levels, and a probability in whole percent",
         )
     elif not port.profile or not port.ecn:
         why = "has no WRED profile" if not port.profile else f"has profile {port.profile} with ECN off, so it drops"
