@@ -44,7 +44,7 @@ def file_of(name: str) -> Path | None:
 
 @functools.cache
 def _spec_of(name: str) -> ModuleSpec | None:
-    """As `importlib.util.find_spec`, which imports all above a name, but packages alone: a fluid side imports JAX."""
+    """Find a module without importing more than packages: `find_spec` imports all above it, a fluid side JAX too."""
     above = name.rpartition(".")[0]
     if above and ((parent := _spec_of(above)) is None or parent.submodule_search_locations is None):
         return None

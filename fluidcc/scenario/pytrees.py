@@ -15,7 +15,7 @@ _waiting: list[tuple[type, tuple[str, ...], tuple[str, ...]]] = []
 
 
 def register_pytree(cls: type, data: tuple[str, ...], meta: tuple[str, ...]) -> None:
-    """As `jax.tree_util.register_dataclass`, now or when JAX is imported."""
+    """Do what `jax.tree_util.register_dataclass` does, now or when JAX is imported."""
     if "jax" in sys.modules:
         _register(cls, data, meta)
         return

@@ -348,7 +348,7 @@ def test_an_unequal_one_may_exist_alone() -> None:
 
 
 def test_equilibria_are_one_where_less_than_a_rounding_apart() -> None:
-    """Of a byte at least: queues of 0 and half of that are one, and twice it are not."""
+    """Queues of 0 and half of a rounding of a byte are one, and once and a half are not."""
 
     def made(queue: float) -> Any:
         return SimpleNamespace(flows=[{"rate_bytes_per_s": 1e9}], links=[{"queue_bytes": queue}])
