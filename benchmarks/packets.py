@@ -84,8 +84,8 @@ def first_use() -> dict[str, float]:
 
 def lossless() -> dict[str, float]:
     """Seconds of ACC's Fig. 11, the dearest of its schemes, and of a run of its Table 2, 100 ms; each with building."""
-    from fluidcc.figures.acc.common import COMPARED, bursty_chain
-    from fluidcc.figures.acc.table2 import unit
+    from fluidcc.proofs.acc.common import COMPARED, bursty_chain
+    from fluidcc.proofs.acc.table2 import unit
 
     packet_run.simulate(resolve(star(2)), "10us")  # compiles
     seconds = []

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 import fluidcc as fc
-from fluidcc.figures.hpcc import pod, testbed
+from fluidcc.proofs.hpcc import pod, testbed
 
 FIGURES = ("hpcc-fig9ab", "hpcc-fig9cd", "hpcc-fig9ef", "hpcc-fig9gh", "hpcc-fig1", "hpcc-case1")
 PAPERS, NIC = fc.preset("dcqcn", "hpcc-eval"), fc.preset("dcqcn", "vendor").scheme

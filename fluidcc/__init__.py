@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from fluidcc import operators as operators
     from fluidcc import theory as theory
     from fluidcc import units as units
-    from fluidcc.claims.runner import list_claims as list_claims
-    from fluidcc.claims.runner import verify as verify
     from fluidcc.collectives.evaluate import collective as collective
     from fluidcc.collectives.study import CollectiveStudy as CollectiveStudy
     from fluidcc.engines.ensemble import ensemble as ensemble
@@ -37,12 +35,14 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.slowdown import Slowdown as Slowdown
     from fluidcc.fabrics.slowdown import slowdown as slowdown
     from fluidcc.fabrics.study import FabricStudy as FabricStudy
-    from fluidcc.figures.registry import list_figures as list_figures
-    from fluidcc.figures.registry import reproduce as reproduce
     from fluidcc.fitting import Fit as Fit
     from fluidcc.fitting import fit as fit
     from fluidcc.operators.audit import Audit as Audit
     from fluidcc.operators.audit import audit as audit
+    from fluidcc.proofs.verdict.registry import list_claims as list_claims
+    from fluidcc.proofs.verdict.registry import list_figures as list_figures
+    from fluidcc.proofs.verdict.registry import reproduce as reproduce
+    from fluidcc.proofs.verdict.registry import verify as verify
     from fluidcc.results.comparison import Comparison as Comparison
     from fluidcc.results.comparison import compare as compare
     from fluidcc.results.metrics import oscillation as oscillation
@@ -173,8 +173,8 @@ _HOMES = {
     "jain_over_time": "fluidcc.theory.fairness.over_time",
     "limit_cycle": "fluidcc.theory.control.limit_cycle",
     "linearize": "fluidcc.theory.control.linearize",
-    "list_claims": "fluidcc.claims.runner",
-    "list_figures": "fluidcc.figures.registry",
+    "list_claims": "fluidcc.proofs.verdict.registry",
+    "list_figures": "fluidcc.proofs.verdict.registry",
     "load": "fluidcc.sweeps.load",
     "load_scenario": "fluidcc.scenario.builders.toml_file",
     "measure": "fluidcc.engines.fluid.measure",
@@ -187,7 +187,7 @@ _HOMES = {
     "presets": "fluidcc.schemes.presets",
     "rebuild_flows": "fluidcc.scenario.builders.closed_loops",
     "register": "fluidcc.schemes.registry",
-    "reproduce": "fluidcc.figures.registry",
+    "reproduce": "fluidcc.proofs.verdict.registry",
     "save_scenario": "fluidcc.scenario.builders.toml_file",
     "settling_time": "fluidcc.results.metrics",
     "simulate": "fluidcc.engines.run",
@@ -197,7 +197,7 @@ _HOMES = {
     "sweep": "fluidcc.sweeps",
     "time_to_fairness": "fluidcc.theory.fairness.over_time",
     "tune": "fluidcc.tuning",
-    "verify": "fluidcc.claims.runner",
+    "verify": "fluidcc.proofs.verdict.registry",
     "wai_sweep": "fluidcc.sweeps.wai",
 }
 _MODULES = ("collectives", "delay", "errors", "fabrics", "operators", "theory", "units")

@@ -70,7 +70,8 @@ def check_wheel(wheel: Path, source: Path) -> str:
     mine = {name for name in contents if not name.startswith(f"{info}/")}
     wanted = {
         str(path.relative_to(source))
-        for path in (source / "fluidcc").rglob("*")
+        for folder in ("", "proofs")  # which is a link in a checkout
+        for path in (source / "fluidcc" / folder).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
     if mine != wanted:

@@ -43,10 +43,9 @@ ORDER = (
     "fluidcc.operators",
     "fluidcc.tuning",
     "fluidcc.plotting",
-    "fluidcc.figures",
-    "fluidcc.figures.*",
-    "fluidcc.claims",
     "fluidcc.proofs",
+    "fluidcc.proofs.verdict",
+    "fluidcc.proofs.shared",
     "fluidcc.proofs.*",
     "fluidcc.explorer",
     "fluidcc.cli",
@@ -58,7 +57,7 @@ HEAVY = ("jax", "numba", "scipy", "xarray", "matplotlib", "sympy", "pandas", "ty
 def modules() -> Mapping[str, Path]:
     """Files of the package by the names of their modules."""
     found = {}
-    for path in PACKAGE.rglob("*.py"):
+    for path in {*PACKAGE.rglob("*.py"), *(PACKAGE / "proofs").rglob("*.py")}:  # in a checkout that is a link
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import Any
 
 from docs.pages.words import escape, number, slug, table, values_table
-from fluidcc.figures.status import AGREES, DIFFERS, UNDECIDED, status
+from fluidcc.proofs.verdict.figure import AGREES, DIFFERS, UNDECIDED, status
 
 BADGES = {AGREES: "success", UNDECIDED: "warning", DIFFERS: "danger"}
 Results = dict[str, dict[str, Any]]

@@ -30,16 +30,16 @@ THUMBNAIL = 720  # pixels wide
 
 def figures() -> dict[str, str]:
     """The stamp that each figure's result should have."""
-    from fluidcc.figures import registry
+    from fluidcc.proofs.verdict.registry import homes
 
-    return {name: stamp_of_module(registry._registered[name][1].__module__) for name in registry.list_figures()}
+    return {name: stamp_of_module(home) for name, home in homes("reproduces").items()}
 
 
 def claims() -> dict[str, str]:
     """The stamp that each claim's result should have."""
-    from fluidcc.claims.runner import list_claims
+    from fluidcc.proofs.verdict.registry import homes
 
-    return {name: stamp_of_module(one.check.__module__) for name, one in list_claims().items()}
+    return {name: stamp_of_module(home) for name, home in homes("claim").items()}
 
 
 def notebooks() -> dict[str, str]:
@@ -73,7 +73,7 @@ def stale() -> Iterator[tuple[str, str]]:
 
 def make_claim(name: str, quick: bool) -> None:
     """Check a claim, and keep what came out."""
-    from fluidcc.claims.runner import choose, guarded
+    from fluidcc.proofs.verdict.registry import choose, guarded
 
     (one,) = choose(name)
     began = time.perf_counter()

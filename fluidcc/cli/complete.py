@@ -5,10 +5,7 @@ Figures and claims are read off the sources: to import them all takes seconds.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from fluidcc.errors import InputError
@@ -52,12 +49,12 @@ def topologies(ctx: Any, incomplete: str) -> list[str]:
 
 def figures(ctx: Any, incomplete: str) -> list[str]:
     """What `reproduce` takes."""
-    return ["list", *_marked("fluidcc.figures", "reproduces")]
+    return ["list", *_homes("reproduces")]
 
 
 def claims(ctx: Any, incomplete: str) -> list[str]:
     """What `verify` takes."""
-    return _marked("fluidcc.proofs", "claim")
+    return _homes("claim")
 
 
 def _of_scheme(ctx: Any, names: Callable[[str], Iterable[str]]) -> list[str]:
@@ -70,10 +67,7 @@ def _of_scheme(ctx: Any, names: Callable[[str], Iterable[str]]) -> list[str]:
         return []
 
 
-def _marked(package: str, decorator: str) -> list[str]:
-    """Names in a package's decorators, such as ``@claim("hpcc-a1-bound", ...)``."""
-    spec = find_spec(package)
-    folders = spec.submodule_search_locations if spec is not None else None
-    texts = (path.read_text(encoding="utf-8") for folder in folders or () for path in Path(folder).rglob("*.py"))
-    pattern = re.compile(rf'^@{decorator}\(\s*"([^"]+)"', re.MULTILINE)
-    return sorted(name for text in texts for name in pattern.findall(text))
+def _homes(decorator: str) -> list[str]:
+    from fluidcc.proofs.verdict.registry import homes
+
+    return sorted(homes(decorator))

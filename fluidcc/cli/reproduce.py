@@ -12,7 +12,7 @@ from fluidcc.cli import options as o
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.figures.result import Result
+    from fluidcc.proofs.verdict.figure import Result
 
 EXAMPLES = (
     "fluidcc reproduce list",
@@ -36,9 +36,9 @@ def command(
 
     What the runs cannot tell, with both answers in the interval, is not decided: status 1 too.
     """
-    from fluidcc.figures.registry import list_figures as known
-    from fluidcc.figures.registry import reproduce
-    from fluidcc.figures.status import status
+    from fluidcc.proofs.verdict.figure import status
+    from fluidcc.proofs.verdict.registry import list_figures as known
+    from fluidcc.proofs.verdict.registry import reproduce
 
     if name is None and not listed:
         raise InputError("NAME: no figure is named; write fluidcc reproduce --list, then fluidcc reproduce NAME")
@@ -61,7 +61,7 @@ def _print(result: Result) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from fluidcc.figures.status import AGREES, status, undecided
+    from fluidcc.proofs.verdict.figure import AGREES, status, undecided
 
     console = Console()
     table = Table(

@@ -25,8 +25,8 @@ def command(
     json: o.Json = False,
 ) -> int:
     """Check the papers' claims and say which hold; exit status 1 if one is undecided."""
-    from fluidcc.claims.report import print_results
-    from fluidcc.claims.runner import check, choose, list_claims
+    from fluidcc.proofs.verdict.registry import check, choose, list_claims
+    from fluidcc.proofs.verdict.report import print_results
 
     if listed:
         known = list_claims()

@@ -76,8 +76,7 @@ def test_a_scheme_that_is_none_offers_nothing(tab) -> None:
 
 
 def test_names_read_off_the_sources_are_those_there_are() -> None:
-    from fluidcc.claims.runner import list_claims
-    from fluidcc.figures.registry import list_figures
+    from fluidcc.proofs.verdict.registry import list_claims, list_figures
 
     assert complete.figures(None, "") == ["list", *sorted(list_figures())]
     assert complete.claims(None, "") == sorted(list_claims())

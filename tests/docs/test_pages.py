@@ -7,7 +7,7 @@ from typing import Any
 
 from docs.pages import addresses, commands, found, gallery, results
 from docs.pages.words import escape
-from fluidcc.figures.status import status
+from fluidcc.proofs.verdict.figure import status
 
 
 def test_every_claim_has_its_verdict_and_its_command() -> None:

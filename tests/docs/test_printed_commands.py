@@ -14,9 +14,8 @@ import pytest
 from typer.main import get_command
 
 import fluidcc as fc
-from fluidcc.claims.runner import list_claims
 from fluidcc.cli.app import app, run
-from fluidcc.figures.registry import list_figures
+from fluidcc.proofs.verdict.registry import list_claims, list_figures
 from tests.docs.printed import LESS, PAGES, ROOT, Printed, commands, samples
 
 ALL = [one for page in PAGES for one in commands(page)]

@@ -14,11 +14,11 @@ from tests.notebooks import nbformat
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A figure that imports a scheme, which imports an engine."""
     files = {
-        "fluidcc/figures/one.py": '"""One."""\nfrom fluidcc.schemes.two import rate\n\n\n'
+        "fluidcc/proofs/one.py": '"""One."""\nfrom fluidcc.schemes.two import rate\n\n\n'
         'def make():\n    """Make."""\n    return rate()\n',
         "fluidcc/schemes/two.py": "from fluidcc.engines.three import run\n\n\ndef rate():\n    return run(1)\n",
         "fluidcc/engines/three.py": "def run(x):\n    return x\n",
-        "fluidcc/figures/other.py": "x = 1\n",
+        "fluidcc/proofs/other.py": "x = 1\n",
     }
     for name, text in files.items():
         path = tmp_path / name
@@ -37,21 +37,22 @@ def _forget() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "changes"),
     [
-        ("fluidcc/figures/one.py", "return rate()", "return 2 * rate()", True),
+        ("fluidcc/proofs/one.py", "return rate()", "return 2 * rate()", True),
         ("fluidcc/schemes/two.py", "run(1)", "run(2)", True),
         ("fluidcc/schemes/two.py", "return run(1)", "# why\n    return run( 1 )", False),
-        ("fluidcc/figures/one.py", '"""Make."""', '"""Make one."""', False),
+        ("fluidcc/proofs/one.py", '"""Make."""', '"""Make one."""', False),
+        ("fluidcc/proofs/one.py", "    return rate()", "    import math\n\n    return rate()", False),
         ("fluidcc/engines/three.py", "return x", "return 2 * x", False),  # held by the engines' own tests
-        ("fluidcc/figures/other.py", "x = 1", "x = 2", False),
+        ("fluidcc/proofs/other.py", "x = 1", "x = 2", False),
     ],
 )
 def test_a_stamp_is_of_the_code_that_asks(house: Path, name: str, old: str, new: str, changes: bool) -> None:
-    before = stamps.stamp_of_module("fluidcc.figures.one")
+    before = stamps.stamp_of_module("fluidcc.proofs.one")
     path = house / name
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     _forget()
-    assert (stamps.stamp_of_module("fluidcc.figures.one") != before) == changes
+    assert (stamps.stamp_of_module("fluidcc.proofs.one") != before) == changes
     _forget()
 
 

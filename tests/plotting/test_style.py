@@ -15,8 +15,8 @@ from matplotlib.colors import to_hex, to_rgb
 from matplotlib.image import imread
 
 from fluidcc.plotting import style
+from tests.test_imports import modules
 
-PACKAGE = Path(style.__file__).parents[1]
 # What protanopes and deuteranopes see of linear RGB: Machado, Oliveira and Fernandes, IEEE TVCG 15 (2009), severity 1.
 SEEN = {
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -85,7 +85,7 @@ def test_a_line_of_a_name_is_drawn_in_the_series(tmp_path: Path) -> None:
 def test_all_pictures_are_made_in_one_place() -> None:
     """No module but the style imports pyplot, or makes a figure or its subplots by Matplotlib's own means."""
     makers = []
-    for path in PACKAGE.rglob("*.py"):
+    for path in modules().values():
         if path == Path(style.__file__):
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

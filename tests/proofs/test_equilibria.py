@@ -16,7 +16,7 @@ import pytest
 import sympy
 
 import fluidcc as fc
-from fluidcc.claims.runner import list_claims
+from fluidcc.proofs.verdict.registry import list_claims
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.bind import bind
 from fluidcc.schemes.swift import fluid as swift

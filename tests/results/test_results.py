@@ -10,7 +10,6 @@ import math
 import pickle
 import warnings
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,11 @@ import pytest
 import xarray as xr
 
 import fluidcc as fc
-from fluidcc.claims.claim import Finding
-from fluidcc.claims.claim import Result as ClaimResult
-from fluidcc.figures.result import Check, Figure
-from fluidcc.figures.result import Result as FigureResult
 from fluidcc.operators.audit import Audit
+from fluidcc.proofs.verdict.claim import Finding
+from fluidcc.proofs.verdict.claim import Result as ClaimResult
+from fluidcc.proofs.verdict.figure import Check, Figure
+from fluidcc.proofs.verdict.figure import Result as FigureResult
 from fluidcc.results.dataset import DatasetResult
 from fluidcc.results.identity import Comparable, same
 from fluidcc.results.metrics import Oscillation
@@ -32,6 +31,7 @@ from fluidcc.sweeps.grid import Grid
 from fluidcc.theory.recursion.classes import share_link
 from fluidcc.theory.recursion.pareto import residual
 from fluidcc.theory.recursion.windows import window_limit
+from tests.test_imports import modules
 
 EVIL = "<script>alert('x')</script>"
 A, C, R0 = [[1, 1, 0], [1, 0, 1]], [1.0, 2.0], [0.1, 0.2, 0.3]
@@ -136,7 +136,7 @@ MADE: dict[str, Any] = {
 # Those that go by identity without `identical`, and those whose content is hashable, which go by content.
 BY_IDENTITY: dict[str, Any] = {
     "PublishedLoop": lambda: fc.linearize(fc.incast(8), method="paper"),
-    "FigureResult": lambda: FigureResult(Figure("a", "b", "c"), {"x": 1.0}, {"x": Check(1.0, 0.0, "")}, ()),
+    "FigureResult": lambda: FigureResult(Figure("a", "b", "c", None), {"x": 1.0}, {"x": Check(1.0, 0.0, "")}, ()),
     "Finding": lambda: Finding({"": True}, {"x": np.arange(2)}),
     "ClaimResult": lambda: ClaimResult(None, Finding({"": True}, {}))  # type: ignore[arg-type]
 }  # fmt: skip
@@ -160,7 +160,7 @@ def made(name: str) -> Any:
 def subclasses(*roots: str) -> set[str]:
     """Names of all classes of the sources that derive from one of the roots."""
     found: set[str] = set(roots)
-    trees = [ast.parse(path.read_text()) for path in Path(fc.__file__).parent.rglob("*.py")]
+    trees = [ast.parse(path.read_text()) for path in modules().values()]
     nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     while more := {n.name for n in nodes for b in n.bases if isinstance(b, ast.Name) and b.id in found} - found:
         found |= more

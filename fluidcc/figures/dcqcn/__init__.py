@@ -1,1 +1,0 @@
-"""Figures of DCQCN (SIGCOMM 2015), and of its stability (CoNEXT 2016)."""

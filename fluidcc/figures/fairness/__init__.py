@@ -1,1 +1,0 @@
-"""Figures of Fast Convergence to Fairness (Variable AI, Sampling Frequency)."""

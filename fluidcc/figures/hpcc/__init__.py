@@ -1,1 +1,0 @@
-"""Figures of HPCC (SIGCOMM 2019)."""

@@ -1,1 +1,0 @@
-"""Figures of HPCC++: MultiQ and receiver-based HPCC."""
