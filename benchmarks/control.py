@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.theory.delay_systems.delay_system import DelaySystem
-from fluidcc.theory.delay_systems.roots import abscissa
-from fluidcc.theory.delay_systems.winding import count_right
+from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.dde.roots import abscissa
+from fluidcc.dde.winding import count_right
 
 SYSTEMS, ORDER, DELAYS = 10_000, 4, 2
 LONGEST = 2.0  # of the delays, in units of one over a matrix entry's standard deviation

@@ -20,7 +20,7 @@ import numpy as np
 from jax import Array
 
 import fluidcc as fc
-from fluidcc.engines.fluid.equations import solve
+from fluidcc.dde.integrate import solve
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 

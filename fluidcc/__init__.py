@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from fluidcc import collectives as collectives
-    from fluidcc import delay as delay
+    from fluidcc import dde
     from fluidcc import errors as errors
     from fluidcc import fabrics as fabrics
     from fluidcc import operators as operators
@@ -111,111 +111,8 @@ if TYPE_CHECKING:
     from fluidcc.tuning import Tuning as Tuning
     from fluidcc.tuning import tune as tune
 
-# The public names and their modules; a test holds the imports above to it.
-_HOMES = {
-    "ACC": "fluidcc.schemes.acc",
-    "Audit": "fluidcc.operators.audit",
-    "Branches": "fluidcc.sweeps.branches",
-    "CollectiveStudy": "fluidcc.collectives.study",
-    "Comparison": "fluidcc.results.comparison",
-    "DCQCN": "fluidcc.schemes.dcqcn",
-    "DCTCP": "fluidcc.schemes.dctcp",
-    "Equilibrium": "fluidcc.theory.control.equilibrium",
-    "FabricStudy": "fluidcc.fabrics.study",
-    "Failure": "fluidcc.scenario.model",
-    "Fit": "fluidcc.fitting",
-    "Flow": "fluidcc.scenario.model",
-    "HPCC": "fluidcc.schemes.hpcc",
-    "HPCCMultiQ": "fluidcc.schemes.hpcc_multiq",
-    "HPCCRx": "fluidcc.schemes.hpcc_rx",
-    "InputError": "fluidcc.errors",
-    "LimitCycle": "fluidcc.theory.control.limit_cycle",
-    "Linearization": "fluidcc.theory.control.linearize",
-    "Link": "fluidcc.scenario.model",
-    "NSCC": "fluidcc.schemes.nscc",
-    "NoControl": "fluidcc.schemes.none",
-    "PFC": "fluidcc.scenario.model",
-    "Preset": "fluidcc.schemes.preset",
-    "RED": "fluidcc.scenario.model",
-    "Scenario": "fluidcc.scenario.model",
-    "Slowdown": "fluidcc.fabrics.slowdown",
-    "Stability": "fluidcc.theory.control.stability",
-    "StabilityChart": "fluidcc.sweeps.chart",
-    "Storm": "fluidcc.scenario.model",
-    "SweepResult": "fluidcc.sweeps",
-    "Swift": "fluidcc.schemes.swift",
-    "TIMELY": "fluidcc.schemes.timely",
-    "Trace": "fluidcc.results.trace",
-    "TrafficClass": "fluidcc.scenario.model",
-    "Tuning": "fluidcc.tuning",
-    "WaiSweep": "fluidcc.sweeps.wai",
-    "all_to_all_flows": "fluidcc.scenario.builders.workloads",
-    "audit": "fluidcc.operators.audit",
-    "bistability": "fluidcc.sweeps.hysteresis",
-    "buffer_cycle": "fluidcc.engines.packet.buffer_cycle",
-    "chain": "fluidcc.scenario.builders",
-    "clos": "fluidcc.scenario.builders",
-    "clos_testbed": "fluidcc.scenario.builders",
-    "clos_unit": "fluidcc.scenario.builders",
-    "collective": "fluidcc.collectives.evaluate",
-    "compare": "fluidcc.results.comparison",
-    "ensemble": "fluidcc.engines.ensemble",
-    "equilibria": "fluidcc.theory.control.equilibrium",
-    "equilibrium": "fluidcc.theory.control.equilibrium",
-    "fabric": "fluidcc.fabrics.evaluate",
-    "fat_tree": "fluidcc.scenario.builders",
-    "finish_times": "fluidcc.theory.fairness.over_time",
-    "fit": "fluidcc.fitting",
-    "from_equilibrium": "fluidcc.sweeps.hysteresis",
-    "hysteresis": "fluidcc.sweeps.hysteresis",
-    "incast": "fluidcc.scenario.builders",
-    "incasts": "fluidcc.scenario.builders.workloads",
-    "jain_over_time": "fluidcc.theory.fairness.over_time",
-    "limit_cycle": "fluidcc.theory.control.limit_cycle",
-    "linearize": "fluidcc.theory.control.linearize",
-    "list_claims": "fluidcc.proofs.verdict.registry",
-    "list_figures": "fluidcc.proofs.verdict.registry",
-    "load": "fluidcc.sweeps.load",
-    "load_scenario": "fluidcc.scenario.builders.toml_file",
-    "measure": "fluidcc.engines.fluid.measure",
-    "oscillation": "fluidcc.results.metrics",
-    "pair_flows": "fluidcc.scenario.builders.closed_loops",
-    "parking_lot": "fluidcc.scenario.builders",
-    "permutation_flows": "fluidcc.scenario.builders.workloads",
-    "poisson_flows": "fluidcc.scenario.builders.workloads",
-    "preset": "fluidcc.schemes.presets",
-    "presets": "fluidcc.schemes.presets",
-    "rebuild_flows": "fluidcc.scenario.builders.closed_loops",
-    "register": "fluidcc.schemes.registry",
-    "reproduce": "fluidcc.proofs.verdict.registry",
-    "save_scenario": "fluidcc.scenario.builders.toml_file",
-    "settling_time": "fluidcc.results.metrics",
-    "simulate": "fluidcc.engines.run",
-    "slowdown": "fluidcc.fabrics.slowdown",
-    "stability": "fluidcc.theory.control.stability",
-    "stability_chart": "fluidcc.sweeps.chart",
-    "sweep": "fluidcc.sweeps",
-    "time_to_fairness": "fluidcc.theory.fairness.over_time",
-    "tune": "fluidcc.tuning",
-    "verify": "fluidcc.proofs.verdict.registry",
-    "wai_sweep": "fluidcc.sweeps.wai",
-}
-_MODULES = ("collectives", "delay", "errors", "fabrics", "operators", "theory", "units")
-# Names of the version before: they answer with a warning, for one version.
-_RENAMED = {
-    "acc_map": "theory.acc_map",
-    "acc_maps": "theory.acc_maps",
-    "additive_increase": "theory.additive_increase",
-    "alpha_fair": "theory.alpha_fair",
-    "decrease_rates": "theory.decrease_rates",
-    "pareto": "theory.pareto",
-    "sampling_lead": "theory.sampling_lead",
-    "shared_decrease": "theory.shared_decrease",
-    "from_rest": "from_equilibrium",
-}
+    delay = dde
 
-__all__ = ["__version__", *_HOMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
-
-__getattr__, __dir__ = lazily(globals(), _HOMES, _MODULES, _RENAMED)
+__getattr__, __dir__, __all__ = lazily(globals())
 
 set_flag()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import importlib
 import inspect
-import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, ParamSpec, TypeVar
 
 from fluidcc.errors import UnknownNameError
@@ -15,51 +15,43 @@ from fluidcc.errors import UnknownNameError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_NONE: Mapping[str, str] = {}
 
+def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Make ``__getattr__``, ``__dir__`` and ``__all__`` of a package from what it imports ``if TYPE_CHECKING``.
 
-def lazily(
-    package: dict[str, Any], homes: Mapping[str, str], modules: Iterable[str] = (), renamed: Mapping[str, str] = _NONE
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make ``__getattr__`` and ``__dir__`` of a package.
+    So each public name is stated once, where type checkers look for it. ``delay = dde`` there gives a module another
+    name.
 
     Parameters
     ----------
     package : dict
         Its ``globals()``, which keep what was loaded.
-    homes : mapping
-        For each public name, its module.
-    modules : iterable of str
-        Modules of the package that are public themselves.
-    renamed : mapping
-        For each name of the version before, what to write now: below fluidcc, with dots.
-
-    Returns
-    -------
-    getattr, dir : callable
     """
-    own, members = str(package["__name__"]), frozenset(modules)
+    own = str(package["__name__"])
+    source = package["__spec__"].loader.get_source(own)
+    (checked,) = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    homes: dict[str, tuple[str | None, str]] = {}
+    for node in checked.body:
+        if isinstance(node, ast.ImportFrom):
+            homes |= {alias.asname: (node.module, alias.name) for alias in node.names if alias.asname}
+        elif isinstance(node, ast.Assign):
+            homes[ast.unparse(node.targets[0])] = own, ast.unparse(node.value)
 
     def load(name: str) -> Any:
-        if name in members:
-            return importlib.import_module(f"{own}.{name}")
-        if name in homes:
-            package[name] = getattr(importlib.import_module(homes[name]), name)
-            return package[name]
-        if name in renamed:
-            warnings.warn(f"{own}.{name} is now fluidcc.{renamed[name]}", DeprecationWarning, stacklevel=2)
-            value: Any = importlib.import_module("fluidcc")
-            for part in renamed[name].split("."):
-                value = getattr(value, part)
-            return value
-        near = [] if name.startswith("_") else difflib.get_close_matches(name, [*homes, *members], 1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        raise AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
+        if name not in homes:
+            near = [] if name.startswith("_") else difflib.get_close_matches(name, homes, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
+        module, wanted = homes[name]
+        if module == own:
+            return importlib.import_module(f"{own}.{wanted}")
+        package[name] = getattr(importlib.import_module(str(module)), wanted)
+        return package[name]
 
     def names() -> list[str]:
-        return sorted([*homes, *members, *(name for name in package if name.startswith("__"))])
+        return sorted([*homes, *(name for name in package if name.startswith("__"))])
 
-    return load, names
+    return load, names, list(homes)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -131,17 +123,13 @@ def constructor(check: Callable[[Any], None] | None = None) -> Callable[[type[R]
     return decorate
 
 
-def public(
-    *, passes_on: Iterable[str] = (), renamed: Mapping[str, str] = _NONE
-) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def public(*, passes_on: Iterable[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator of a public function or method: an unknown keyword is an `InputError` with the nearest one.
 
     Parameters
     ----------
     passes_on : iterable of str
         Keywords that its ``**`` parameter takes, if it has one.
-    renamed : mapping
-        For each keyword of the version before, the one of now.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -152,12 +140,6 @@ def public(
         @functools.wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             if not known.issuperset(kwargs):
-                for old in renamed.keys() & kwargs.keys():
-                    text = f"{function.__name__}: {old} is now {renamed[old]}"
-                    warnings.warn(text, DeprecationWarning, stacklevel=2)
-                    if renamed[old] in kwargs:
-                        raise UnknownNameError(f"{text}; leave out one of the two")
-                    kwargs[renamed[old]] = kwargs.pop(old)
                 refuse_unknown(kwargs, names, function.__name__)
             return function(*args, **kwargs)
 

@@ -162,7 +162,7 @@ def _around(text: str, begin: int, end: int) -> tuple[int, int]:
 def _modules(root: Path) -> list[tuple[list[str], Path]]:
     """Parts of each module's dotted name, and its file. Listed once for each checkout, as tests are."""
     found = []
-    for path in sorted((root / "fluidcc").rglob("*.py")):
+    for path in (*sorted((root / "fluidcc").rglob("*.py")), *sorted((root / "proofs").rglob("*.py"))):
         parts = path.relative_to(root).with_suffix("").parts
         found.append((list(parts[:-1] if parts[-1] == "__init__" else parts), path))
     return found

@@ -89,9 +89,11 @@ class Copy:
         ).stdout
         for name in filter(None, listed.split("\0")):
             source, target = ROOT / name, self.place / name
-            if source.is_file() and not source.is_symlink():  # deleted, or the environment
+            if source.is_symlink() and Path(os.readlink(source)).is_absolute():  # the environment
+                continue
+            if source.exists():  # not deleted
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, target)
+                shutil.copy2(source, target, follow_symlinks=False)
 
     def _server(self) -> subprocess.Popen[str]:
         if self.running is None or self.running.poll() is not None:

@@ -23,7 +23,7 @@ ROOMS = {
         ("display.py", "html.py", "drawing.py", "text.py"),
     ),
     "collectives": Room(("fluidcc/collectives",), ("tests/collectives",)),
-    "delay": Room(("fluidcc/delay",), ("tests/delay",), ("charts.py",)),
+    "delay": Room(("fluidcc/dde",), ("tests/dde",), ("charts.py",)),
     "fabrics": Room(("fluidcc/fabrics",), ("tests/fabrics",)),
     "flow-level": Room(
         ("fluidcc/engines/flow_level", "fluidcc/schemes/*/flow_level.py"), ("tests/engines/flow_level",), numba=True

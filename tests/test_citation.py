@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fluidcc import papers
+from fluidcc.proofs import papers
 
 yaml = pytest.importorskip("yaml", reason="needs PyYAML")
 ROOT = Path(__file__).parents[1]

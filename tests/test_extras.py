@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.dde.response import DelayLoop
 from fluidcc.errors import InputError
-from fluidcc.theory.delay_systems.delay_system import DelaySystem
-from fluidcc.theory.delay_systems.response import DelayLoop
 
 
 def sweep(**options: Any) -> Any:

@@ -37,7 +37,7 @@ ORDER = (
     "fluidcc.fabrics",
     "fluidcc.collectives",
     "fluidcc.sweeps",
-    "fluidcc.delay",
+    "fluidcc.dde",
     "fluidcc.fitting",
     "fluidcc.operators.switches",
     "fluidcc.operators",

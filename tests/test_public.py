@@ -9,7 +9,6 @@ import importlib.util
 import inspect
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,17 @@ import pytest
 import fluidcc as fc
 from fluidcc.errors import InputError
 from fluidcc.schemes.registry import built_in
-from fluidcc.surface import keywords, public, refuse_unknown
 
-PACKAGES = ("fluidcc", "fluidcc.theory", "fluidcc.operators", "fluidcc.fabrics", "fluidcc.collectives", "fluidcc.delay")
+PACKAGES = ("fluidcc", "fluidcc.theory", "fluidcc.operators", "fluidcc.fabrics", "fluidcc.collectives", "fluidcc.dde")
 SNAPSHOT = Path(__file__).parent / "public_api.txt"
-OLD = {name: f"theory.{name}" for name in (
-    "acc_map", "acc_maps", "additive_increase", "alpha_fair", "decrease_rates", "pareto", "sampling_lead",
-    "shared_decrease",
-)} | {"from_rest": "from_equilibrium"}  # fmt: skip
 
 
 def homes(package: str) -> dict[str, str]:
-    return importlib.import_module(package)._HOMES
+    """Module of each public name that is no module itself."""
+    tree = ast.parse(Path(str(importlib.import_module(package).__file__)).read_text(encoding="utf-8"))
+    (checked,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    names = [(alias, node) for node in checked.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+    return {alias.asname: str(node.module) for alias, node in names if node.module != package}
 
 
 def value_of(package: str, name: str) -> Any:
@@ -45,23 +43,9 @@ def public_names() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_table_is_what_type_checkers_see(package: str) -> None:
-    """Type checkers and editors read the imports that never run; both must say the same."""
+def test_names_are_those_that_type_checkers_see(package: str) -> None:
     module = importlib.import_module(package)
-    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
-    (checked,) = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
-    imported: dict[str, str] = {}
-    for node in checked.body:
-        assert isinstance(node, ast.ImportFrom)
-        for alias in node.names:
-            assert alias.name == alias.asname, "write 'import name as name', so that it counts as exported"
-            assert alias.name not in imported
-            imported[alias.name] = str(node.module)
-    modules = getattr(module, "_MODULES", ())
-    assert imported == homes(package) | dict.fromkeys(modules, package)
-    assert list(homes(package)) == sorted(homes(package))
-    assert set(module.__all__) - {"__version__"} == {*homes(package), *modules}
-    assert set(module.__all__) <= set(dir(module))
+    assert homes(package).keys() <= set(module.__all__) <= set(dir(module))
 
 
 @pytest.mark.parametrize(("package", "name"), public_names())
@@ -74,7 +58,7 @@ def test_names_load_and_are_no_modules_too(package: str, name: str) -> None:
 
 def test_names_are_in_one_place() -> None:
     """But those of equations of one's own, which say of these what ``fc``'s say of scenarios."""
-    names = [name for package, name in public_names() if package != "fluidcc.delay"]
+    names = [name for package, name in public_names() if package != "fluidcc.dde"]
     assert len(names) == len(set(names))
 
 
@@ -98,21 +82,6 @@ fc.list_figures
 assert callable(fc.simulate) and callable(fc.list_figures)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.mark.parametrize("name", OLD)
-def test_names_of_the_version_before_answer_with_a_warning(name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"^fluidcc\.{name} is now fluidcc\.{OLD[name]}$"):
-        value = getattr(fc, name)
-    place, _, new = OLD[name].rpartition(".")
-    assert value is getattr(fc.theory if place else fc, new)
-    assert name not in dir(fc)
-
-
-@pytest.mark.parametrize("name", ["DelaySystem", "DelayLoop", "roots", "abscissa", "count_right", "critical_delay"])
-def test_delay_systems_have_moved(name: str) -> None:
-    with pytest.warns(DeprecationWarning, match=rf"^fluidcc\.theory\.{name} is now fluidcc\.delay\.{name}$"):
-        assert getattr(fc.theory, name) is getattr(fc.delay, name)
 
 
 @pytest.mark.parametrize(("name", "near"), [("simulat", "simulate"), ("hpcc", ""), ("Dcqcn", ""), ("__wrapped__", "")])
@@ -240,25 +209,6 @@ def test_unknown_options_of_pictures() -> None:
     trace = fc.simulate(fc.incast(2), "1ms", estimate_error=False)
     with pytest.raises(InputError, match=r"^plot: there is no 'ttile'; did you mean title\?$"):
         trace.plot(ttile="x")
-
-
-def test_renamed_keywords_answer_with_a_warning() -> None:
-    @public(renamed={"kick": "perturbation"})
-    def moved(perturbation: float = 1.0) -> float:
-        return perturbation
-
-    with pytest.warns(DeprecationWarning, match=r"^moved: kick is now perturbation$") as caught:
-        assert moved(kick=2.0) == 2.0  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match="kick"), pytest.raises(InputError, match="leave out one of the two"):
-        moved(kick=2.0, perturbation=1.0)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert moved(perturbation=3.0) == 3.0
-    assert keywords(moved) == ("perturbation",)
-    assert keywords(fc.hysteresis)[3:6] == ("ramp", "before", "perturbation")
-    with pytest.raises(InputError, match="f: there is no 'a'; leave it out"):
-        refuse_unknown(["a"], [], "f")
 
 
 # -- schemes by name, presets ---------------------------------------------------------------------------------

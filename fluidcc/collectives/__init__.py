@@ -17,15 +17,4 @@ if TYPE_CHECKING:
     from fluidcc.collectives.placement import placed as placed
     from fluidcc.collectives.run import CollectiveRun as CollectiveRun
 
-_HOMES = {
-    "CollectiveRun": "fluidcc.collectives.run",
-    "Job": "fluidcc.collectives.jobs",
-    "Schedule": "fluidcc.collectives.goal",
-    "placed": "fluidcc.collectives.placement",
-    "read_goal": "fluidcc.collectives.goal",
-    "read_jobs": "fluidcc.collectives.jobs_file",
-}
-
-__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
-
-__getattr__, __dir__ = lazily(globals(), _HOMES)
+__getattr__, __dir__, __all__ = lazily(globals())

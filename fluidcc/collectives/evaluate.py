@@ -18,7 +18,6 @@ from fluidcc.collectives.jobs import Job
 from fluidcc.collectives.jobs_file import jobs_and_lines
 from fluidcc.collectives.run import Case, CollectiveRun, read_collective, run
 from fluidcc.collectives.study import CollectiveStudy
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fabrics.evaluate import contenders, seeds_of
 from fluidcc.fabrics.kept import code, folder_of, kept_or_made, signature
@@ -27,6 +26,7 @@ from fluidcc.fabrics.topology import Topology
 from fluidcc.progress import Bar
 from fluidcc.scenario.builders.common import NETWORK
 from fluidcc.surface import keywords, public
+from fluidcc.threads import cores
 from fluidcc.units import TIME, quantity, whole
 
 _LONGEST = 1e3  # s

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.dde.delay_system import Array
 from fluidcc.errors import InputError
 from fluidcc.explorer.knobs import TRAFFIC, Knob
 from fluidcc.explorer.settings import Setting
 from fluidcc.explorer.views import no_equilibrium
 from fluidcc.sweeps.chart import RootFinder
-from fluidcc.theory.delay_systems.delay_system import Array
 
 SIDE = 22  # points along each axis: 484 at once
 _KEPT = 6  # compiled charts that are held

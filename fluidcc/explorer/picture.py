@@ -10,7 +10,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, Legend, LegendItem, Range1d
 from bokeh.plotting import figure
 
-from fluidcc.theory.delay_systems.delay_system import Array
+from fluidcc.dde.delay_system import Array
 
 COLOURS = {"fluid": "#3f90da", "hybrid": "#ffa90e", "packets": "#832db6", "kept": "#717581"}  # of petroff10
 INK, _GRID = "#444444", "#e8e8e8"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from bokeh.models import FixedTicker, Span
 
+from fluidcc.dde.delay_system import Array
 from fluidcc.explorer.answers import Answer
 from fluidcc.explorer.picture import plain, put, source, span, with_legend
 from fluidcc.explorer.views import RootMap
-from fluidcc.theory.delay_systems.delay_system import Array
 
 _LINEAR = 100.0  # 1/s, below which the axes are linear
 _LOOKS = {"aggregate": ("circle", "#3f90da"), "fairness": ("x", "#bd1f01"), "kept": ("circle", "#a0a0a0")}

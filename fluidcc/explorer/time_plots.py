@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import Label
 
+from fluidcc.dde.delay_system import Array
 from fluidcc.explorer.answers import Answer
 from fluidcc.explorer.picture import (
     COLOURS,
@@ -21,7 +22,6 @@ from fluidcc.explorer.picture import (
     with_legend,
 )
 from fluidcc.explorer.views import Run
-from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.units import SIZE, show
 
 _CLASS_COLOURS = ("#3f90da", "#bd1f01", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # of flow classes, of petroff10

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.dde.delay_system import Array
+from fluidcc.dde.roots import roots
 from fluidcc.engines.fluid.engine import execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of
 from fluidcc.engines.fluid.network import Network, network_of
@@ -19,8 +21,6 @@ from fluidcc.schemes import registry
 from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.linearize import linearize
 from fluidcc.theory.control.states import NoEquilibriumError, smooth_side
-from fluidcc.theory.delay_systems.delay_system import Array
-from fluidcc.theory.delay_systems.roots import roots
 from fluidcc.units import TIME, show
 
 _SEEDS, _FEWER, _MANY = 5, 3, 16  # hybrid runs of the band, and of more flows than this, each of which takes its time

@@ -28,26 +28,4 @@ if TYPE_CHECKING:
     from fluidcc.fabrics.traffic import Incast as Incast
     from fluidcc.fabrics.traffic import Traffic as Traffic
 
-_HOMES = {
-    "Cable": "fluidcc.fabrics.topology",
-    "FabricRun": "fluidcc.fabrics.run",
-    "FlowList": "fluidcc.fabrics.hpcc_files",
-    "Incast": "fluidcc.fabrics.traffic",
-    "SimulatorConfig": "fluidcc.fabrics.hpcc_config",
-    "Topology": "fluidcc.fabrics.topology",
-    "Traffic": "fluidcc.fabrics.traffic",
-    "alone": "fluidcc.fabrics.slowdown",
-    "named_topology": "fluidcc.fabrics.shapes",
-    "read_config": "fluidcc.fabrics.hpcc_config",
-    "read_connections": "fluidcc.fabrics.htsim",
-    "read_flows": "fluidcc.fabrics.hpcc_files",
-    "read_htsim_topology": "fluidcc.fabrics.htsim_topology",
-    "read_sizes": "fluidcc.fabrics.hpcc_files",
-    "read_topology": "fluidcc.fabrics.hpcc_topology",
-    "write_fct": "fluidcc.fabrics.hpcc_files",
-    "write_pfc": "fluidcc.fabrics.hpcc_files",
-}
-
-__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
-
-__getattr__, __dir__ = lazily(globals(), _HOMES)
+__getattr__, __dir__, __all__ = lazily(globals())

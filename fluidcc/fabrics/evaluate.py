@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fabrics.hpcc_files import FlowList, check_hosts
 from fluidcc.fabrics.kept import code, folder_of, kept_or_made, signature
@@ -28,6 +27,7 @@ from fluidcc.scenario.builders.common import NETWORK
 from fluidcc.schemes.preset import Preset
 from fluidcc.schemes.presets import preset as preset_of
 from fluidcc.surface import keywords, public
+from fluidcc.threads import cores
 from fluidcc.units import TIME, quantity, show, whole
 
 PRESET = "hpcc-eval"  # every scheme has it: switches of 32 MB with PFC, in which schemes can be compared

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.hybrid.build import check as check_hybrid
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.fitting import moments, trajectory
 from fluidcc.fitting.features import even, features_of
@@ -22,6 +21,7 @@ from fluidcc.fitting.space import Space, space_of
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
+from fluidcc.threads import cores
 from fluidcc.units import TIME, interval, show, whole
 
 ENGINES = ("hybrid", "fluid", "packet")

@@ -18,17 +18,4 @@ if TYPE_CHECKING:
     from fluidcc.operators.sonic import SwitchPort as SwitchPort
     from fluidcc.operators.sonic import read_sonic as read_sonic
 
-# The public names and their modules; a test holds the imports above to it.
-_HOMES = {
-    "Commands": "fluidcc.operators.commands",
-    "MappedSetting": "fluidcc.operators.nvidia",
-    "NicSettings": "fluidcc.operators.nvidia",
-    "SwitchPort": "fluidcc.operators.sonic",
-    "dcqcn_of": "fluidcc.operators.nvidia",
-    "read_nic": "fluidcc.operators.nvidia",
-    "read_sonic": "fluidcc.operators.sonic",
-}
-
-__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
-
-__getattr__, __dir__ = lazily(globals(), _HOMES)
+__getattr__, __dir__, __all__ = lazily(globals())

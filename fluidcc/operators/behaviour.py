@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from fluidcc.engines.run import simulate
-from fluidcc.engines.threads import cores
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
@@ -20,6 +19,7 @@ from fluidcc.progress import Bar
 from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import PFC, RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
+from fluidcc.threads import cores
 from fluidcc.units import SIZE, TIME, parse, show
 
 OPENS, CLOSES = "50ms", "100ms"

@@ -9,7 +9,7 @@ import numpy as np
 from fluidcc.plotting.style import Picture, colour, figure, label
 
 if TYPE_CHECKING:
-    from fluidcc.delay.charts import Chart
+    from fluidcc.dde.charts import Chart
     from fluidcc.results.dataset import DatasetResult
 
 _MOST = 8  # curves of one panel

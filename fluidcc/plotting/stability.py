@@ -13,9 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from fluidcc.plotting.style import Picture, colour, figure
 
 if TYPE_CHECKING:
+    from fluidcc.dde.response import DelayLoop
     from fluidcc.theory.control.linearize import Linearization
     from fluidcc.theory.control.stability import Stability
-    from fluidcc.theory.delay_systems.response import DelayLoop
 
 
 def plot_stability(points: Sequence[Stability], *, title: str | None = None) -> Picture:
@@ -70,7 +70,7 @@ def _reasons(points: Sequence[Stability]) -> str:
 
 def plot_roots(found: Linearization, count: int, *, title: str | None = None) -> Picture:
     """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes."""
-    from fluidcc.theory.delay_systems.roots import roots
+    from fluidcc.dde.roots import roots
 
     picture, axes = figure(1, 1, size=(6.5, 5.0))
     (axis,) = axes[0]

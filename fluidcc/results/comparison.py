@@ -166,7 +166,7 @@ class Comparison(DatasetResult):
         return draw("plot_comparison", self, title=title)
 
 
-@public(renamed={"fluid": "first", "packet": "second"})
+@public()
 def compare(first: Traces, second: Traces, *, smoothing: Any = None) -> Comparison:
     """Compare traces of the same scenario by two engines.
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
-
-import xarray as xr
 
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf, write_netcdf
@@ -20,16 +16,6 @@ from fluidcc.results.saved import problem_of_trace
 from fluidcc.results.text import label, shown
 from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
-
-# Methods of earlier versions, and what to write now.
-_BEFORE = {
-    "window": "trace.between(opens, closes)",
-    "queue_statistics": "fluidcc.results.metrics.statistics(trace['queue'].sel(link=trace.bottleneck()))",
-    "utilisation": "fluidcc.results.metrics.utilisation(trace['sent'].sel(link=trace.bottleneck()))",
-    "mean_rates": "fluidcc.results.metrics.time_mean(trace['rate'])",
-    "jain": "fluidcc.results.metrics.jain(fluidcc.results.metrics.time_mean(trace['rate']), trace['multiplicity'])",
-    "rate_gap": "fluidcc.results.metrics.rate_gap(trace['rate'])",
-}
 
 
 @constructor()
@@ -74,12 +60,6 @@ class Trace(DatasetResult):
         rows += list(stands.items()) if queue else []
         return rows + [(label(key), shown(key, found[key])) for key in counts if found.get(key) is not None]
 
-    def __getattr__(self, name: str) -> Any:
-        """Variables, coordinates and methods of the dataset; for one version, methods of earlier ones."""
-        if name in _BEFORE and name not in self.dataset:
-            return self._before(name)
-        return super().__getattr__(name)
-
     @property
     def summary(self) -> dict[str, Any]:
         """The engine's own metrics over the run's window, reduced at full resolution; keys as in the CLI."""
@@ -119,25 +99,6 @@ class Trace(DatasetResult):
     def bottleneck(self) -> str:
         """Name of the link with the largest mean queue."""
         return str(self.dataset.link.values[int(metrics.most_loaded(metrics.time_mean(self["queue"]).values))])
-
-    def _before(self, name: str) -> Any:
-        """A method of earlier versions, which says what to write now."""
-        warnings.warn(f"trace.{name}() goes with the next version; write {_BEFORE[name]}", DeprecationWarning, 3)
-
-        def over(signal: str, reduce: Any, link: str | None = None) -> Any:
-            return reduce(self[signal].sel(link=link or self.bottleneck()))
-
-        def mean_rates() -> xr.DataArray:
-            return metrics.time_mean(self["rate"])
-
-        return {
-            "window": self.between,
-            "queue_statistics": partial(over, "queue", metrics.statistics),
-            "utilisation": partial(over, "sent", metrics.utilisation),
-            "mean_rates": mean_rates,
-            "jain": lambda: float(metrics.jain(mean_rates(), self.dataset.multiplicity)),
-            "rate_gap": lambda: metrics.rate_gap(self["rate"]),
-        }[name]
 
     # -- files and pictures ----------------------------------------------------------------------------------
 

@@ -16,17 +16,18 @@ import numpy as np
 from jax.core import Tracer
 
 from fluidcc.compiling.settings import our_settings
+from fluidcc.dde.history import ring_depth
 from fluidcc.engines.fluid.engine import execute, longest_waits
-from fluidcc.engines.fluid.history import ring_depth
 from fluidcc.engines.fluid.metrics import metrics_of
 from fluidcc.engines.fluid.network import REASONS, Network, network_of, parts_of, reason_of
 from fluidcc.engines.fluid.plan import Plan, history_bytes, remembered_rows
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError, both, relative, shrinks
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.results.grid import Grid
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.parameters import specs
-from fluidcc.sweeps.grid import Grid, check_takes
+from fluidcc.sweeps.grid import check_takes
 
 NOT_FINITE = REASONS.index("result is not finite")
 TOO_LONG = REASONS.index("history takes too much memory")

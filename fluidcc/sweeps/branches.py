@@ -11,9 +11,10 @@ import xarray as xr
 
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.grid import Grid
 from fluidcc.results.text import span
 from fluidcc.surface import constructor, public
-from fluidcc.sweeps.grid import Grid, axis_text
+from fluidcc.sweeps.grid import axis_text
 
 APART = 0.1  # of the larger oscillation: by how much oscillates differ that are not the same
 _TEXTS = {

@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from fluidcc.dde.boundary import traced
+from fluidcc.dde.delay_system import Array
+from fluidcc.dde.roots import abscissa
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
@@ -21,13 +24,10 @@ from fluidcc.results.text import span
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import constructor, public
 from fluidcc.sweeps.batch import Batch, Builder
-from fluidcc.sweeps.boundary import traced
 from fluidcc.sweeps.grid import axis_text, grid_of
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.theory.control.local import Local, local
 from fluidcc.theory.control.states import smooth_side
-from fluidcc.theory.delay_systems.delay_system import Array
-from fluidcc.theory.delay_systems.roots import abscissa
 
 _CHUNK = 512  # points at once
 _MOST = 1 << 21  # numbers in a Jacobian of a chunk
@@ -88,7 +88,7 @@ class StabilityChart(DatasetResult):
         both = len(dataset["root"].dims) == 2
         return super()._part(dataset if both else dataset.drop_dims(["point", "name"], errors="ignore"))
 
-    @public(renamed={"swings": "oscillations"})
+    @public()
     def plot(
         self,
         *,

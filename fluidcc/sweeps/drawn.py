@@ -25,18 +25,19 @@ from fluidcc.compiling.identity import digest_of
 from fluidcc.engines.compiled.outcome import Outcome, metrics_of
 from fluidcc.engines.hybrid.build import check as check_hybrid
 from fluidcc.engines.packet import jit
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.scenario.builders.toml_file import to_toml
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.sweeps.batch import StoppedError
 from fluidcc.sweeps.blocks import blocks_of
 from fluidcc.sweeps.execution import on_dask, on_threads
-from fluidcc.sweeps.grid import Grid, check_takes
+from fluidcc.sweeps.grid import check_takes
 from fluidcc.sweeps.layout import COUNTS, FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
 from fluidcc.sweeps.store import Store, unfinished
+from fluidcc.threads import cores
 from fluidcc.units import TIME, Rate, interval, quantity, whole
 
 _LEAST = 4  # seeds before their spread is believed

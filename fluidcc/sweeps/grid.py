@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
 import inspect
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +10,7 @@ import numpy as np
 
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.results.grid import Grid
 from fluidcc.scenario.model import RED, Flow, Scenario
 from fluidcc.scenario.parameters import Spec, specs
 from fluidcc.schemes import registry
@@ -36,35 +34,6 @@ def check_takes(make_scenario: Any, names: Iterable[str]) -> None:
         raise InputError(
             f"over: make_scenario cannot be called with {', '.join(names)} ({error}); name its parameters in over="
         ) from None
-
-
-@dataclasses.dataclass(frozen=True)
-class Grid:
-    """Axes of a product grid, in SI."""
-
-    axes: dict[str, np.ndarray]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes."""
-        return tuple(len(values) for values in self.axes.values())
-
-    @property
-    def points(self) -> int:
-        """Number of combinations."""
-        return math.prod(self.shape)
-
-    def columns(self) -> dict[str, np.ndarray]:
-        """Value of every name at every point, each (points,); the last name varies fastest."""
-        meshes = np.meshgrid(*self.axes.values(), indexing="ij")
-        return {name: mesh.reshape(-1) for name, mesh in zip(self.axes, meshes, strict=True)}
-
-    def signature(self) -> str:
-        """Digest of names and values, to recognise the same grid again."""
-        digest = hashlib.sha256()
-        for name, values in self.axes.items():
-            digest.update(name.encode() + values.tobytes())
-        return digest.hexdigest()[:16]
 
 
 def grid_of(over: Mapping[str, Any]) -> Grid:

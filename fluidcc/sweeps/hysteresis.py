@@ -18,16 +18,17 @@ from fluidcc.engines.fluid.engine import Continued, with_room
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.running_statistics import Summary
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.results.grid import Grid
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import public
 from fluidcc.sweeps.batch import NOT_FINITE, Batch, batch_of, chunk_size, take
 from fluidcc.sweeps.branches import Branches, branches_of
-from fluidcc.sweeps.grid import Grid, grid_of
+from fluidcc.sweeps.grid import grid_of
 from fluidcc.theory.control.equilibrium import equilibrium
 from fluidcc.theory.control.settling import AGREE, kinds
+from fluidcc.threads import cores
 from fluidcc.units import TIME, quantity, show
 
 _PARTS = 4  # windows in a dwell; the last three say what it is
@@ -37,7 +38,7 @@ _PIECES = 100  # steps of a ramp
 _QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds, as in `sweep`
 
 
-@public(renamed={"kick": "perturbation"})
+@public()
 def hysteresis(
     make_scenario: Callable[..., Scenario],
     over: Mapping[str, Any],

@@ -9,10 +9,11 @@ import numpy as np
 
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.errors import InputError
+from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.scenario.builders.toml_file import to_toml
 from fluidcc.scenario.model import Scenario
-from fluidcc.sweeps.grid import Grid, unit_of
+from fluidcc.sweeps.grid import unit_of
 
 PENDING = -1  # reason of a point that is not done
 FLOW, SEED = "flow", "seed"

@@ -15,9 +15,9 @@ import xarray as xr
 
 from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
+from fluidcc.results.grid import Grid
 from fluidcc.results.memory import limit, require
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import public
@@ -35,11 +35,12 @@ from fluidcc.sweeps.batch import (
 )
 from fluidcc.sweeps.blocks import blocks_of
 from fluidcc.sweeps.execution import on_dask, on_threads
-from fluidcc.sweeps.grid import Grid, grid_of
+from fluidcc.sweeps.grid import grid_of
 from fluidcc.sweeps.layout import FLOW, Variable, attributes_of, coordinates_of, variables_of
 from fluidcc.sweeps.result import SweepResult
 from fluidcc.sweeps.signature import signature_of
 from fluidcc.sweeps.store import Store, check_store, unfinished
+from fluidcc.threads import cores
 from fluidcc.units import horizon
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds

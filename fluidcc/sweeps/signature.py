@@ -13,9 +13,9 @@ from fluidcc.compiling.folder import processor
 from fluidcc.compiling.identity import code_of, digest_of
 from fluidcc.compiling.store import sources
 from fluidcc.engines.fluid.plan import Plan
+from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.sweeps.batch import Batch
-from fluidcc.sweeps.grid import Grid
 
 _DIGITS = 16
 

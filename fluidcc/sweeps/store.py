@@ -19,9 +19,9 @@ import numpy as np
 
 from fluidcc.errors import InputError
 from fluidcc.files import check_writable
+from fluidcc.results.grid import Grid
 from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.blocks import Blocks
-from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.layout import FLOW, PENDING, SEED, Variable, attributes_of, coordinates_of, variables_of
 
 _ATTEMPTS = "*.partial"  # what Zarr leaves of a file that it was writing

@@ -17,13 +17,13 @@ from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw
+from fluidcc.results.grid import Grid
 from fluidcc.results.memory import limit, require
 from fluidcc.results.text import shown, span
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.increase import FixedPoint, solve_equilibrium
 from fluidcc.surface import constructor, public
 from fluidcc.sweeps.batch import batch_of
-from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.run import sweep
 from fluidcc.units import SIZE, quantity
 

@@ -23,30 +23,4 @@ if TYPE_CHECKING:
     from fluidcc.theory.recursion.pareto import pareto as pareto
     from fluidcc.theory.recursion.registers import alpha_fair as alpha_fair
 
-# The public names and their modules; a test holds the imports above to it.
-_HOMES = {
-    "QueueNoise": "fluidcc.theory.control.noise",
-    "acc_map": "fluidcc.schemes.acc.period_map",
-    "acc_maps": "fluidcc.schemes.acc.period_map",
-    "additive_increase": "fluidcc.theory.recursion.additive",
-    "alpha_fair": "fluidcc.theory.recursion.registers",
-    "decrease_rates": "fluidcc.theory.fairness.rates",
-    "pareto": "fluidcc.theory.recursion.pareto",
-    "published": "fluidcc.schemes.dcqcn.published",
-    "sampling_lead": "fluidcc.theory.fairness.lead",
-    "shared_decrease": "fluidcc.theory.fairness.queue",
-}
-_MODULES = ("queueing",)
-# Names of the version before: they answer with a warning, for one version.
-_RENAMED = {
-    "DelayLoop": "delay.DelayLoop",
-    "DelaySystem": "delay.DelaySystem",
-    "abscissa": "delay.abscissa",
-    "count_right": "delay.count_right",
-    "critical_delay": "delay.critical_delay",
-    "roots": "delay.roots",
-}
-
-__all__ = [*_HOMES, *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
-
-__getattr__, __dir__ = lazily(globals(), _HOMES, _MODULES, _RENAMED)
+__getattr__, __dir__, __all__ = lazily(globals())

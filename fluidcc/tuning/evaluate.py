@@ -13,7 +13,6 @@ import xarray as xr
 
 from fluidcc.engines.compiled.outcome import Outcome, metrics_of
 from fluidcc.engines.packet.run import horizon_and_window
-from fluidcc.engines.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.comparison import SMOOTHING
@@ -24,6 +23,7 @@ from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.sweeps.batch import StoppedError
 from fluidcc.sweeps.drawn import Draws, draws_of, runner_of
 from fluidcc.sweeps.execution import on_threads
+from fluidcc.threads import cores
 from fluidcc.tuning.cases import UNTIL
 from fluidcc.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.tuning.space import Point

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.threads import cores
 from fluidcc.progress import Bar
 from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
@@ -20,6 +19,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.sweeps.batch import StoppedError
 from fluidcc.sweeps.constraints import Constraint
 from fluidcc.sweeps.execution import on_threads
+from fluidcc.threads import cores
 from fluidcc.tuning.evaluate import SAMPLES, settled
 from fluidcc.tuning.goal import SETTLING, Goal
 from fluidcc.units import show

@@ -12,8 +12,8 @@ from typing import Any
 
 import sympy
 
-from fluidcc.papers import ACC
 from fluidcc.proofs.acc.sender import REPAIRS, Link, Sender, share
+from fluidcc.proofs.papers import ACC
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import sympy
 from scipy.optimize import brentq
 
-from fluidcc.papers import ACC
 from fluidcc.proofs.acc.algorithm import listed
+from fluidcc.proofs.papers import ACC
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
 

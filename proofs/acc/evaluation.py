@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 from scipy import stats
 
-from fluidcc.papers import ACC
 from fluidcc.proofs.acc.pipe import ABOUT, HOSTS, LINE, LINK_DELAY, LINKS, share
+from fluidcc.proofs.papers import ACC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.workload_shares import drawn, share_below
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.acc.datacenter import (
     CLASSES,
     EDGES,

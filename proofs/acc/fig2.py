@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.acc.common import (
     BURST_NOTE,
     GBPS,

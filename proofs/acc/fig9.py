@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.acc.common import CONTENDERS, NETWORK
 from fluidcc.proofs.hpcc.common import aligned, first_since
 from fluidcc.proofs.shared import sample

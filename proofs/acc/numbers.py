@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.papers import ACC
+from fluidcc.proofs.papers import ACC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to
 from fluidcc.proofs.verdict.registry import main

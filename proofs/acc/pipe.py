@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from fractions import Fraction
 
-from fluidcc.papers import ACC
+from fluidcc.proofs.papers import ACC
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to
 from fluidcc.proofs.verdict.registry import main
 

@@ -17,14 +17,13 @@ import numpy as np
 import xarray as xr
 
 import fluidcc
-from fluidcc import papers
 from fluidcc.engines.packet.buffer_cycle import buffer_cycle
 from fluidcc.engines.run import simulate
-from fluidcc.engines.threads import cores
 from fluidcc.files import write_atomically
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.progress import Bar
+from fluidcc.proofs import papers
 from fluidcc.proofs.acc.common import COLOURS, COMPARED, CONTENDERS, NETWORK, NOTES
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
@@ -32,6 +31,7 @@ from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.builders import clos_unit
 from fluidcc.scenario.builders.workloads import poisson_flows
 from fluidcc.scenario.model import Scenario
+from fluidcc.threads import cores
 
 HOSTS, LOAD = 32, 0.6
 SEEDS, UNTIL = 50, 100e-3  # section 6.3

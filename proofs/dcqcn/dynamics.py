@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.papers import DCQCN
+from fluidcc.proofs.papers import DCQCN
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces

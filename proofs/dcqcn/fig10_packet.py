@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.engines.ensemble import ensemble
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

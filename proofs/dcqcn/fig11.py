@@ -18,10 +18,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.ticker import NullLocator
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.dcqcn.fig11_checks import (
     CONVERGED,
     LAST,

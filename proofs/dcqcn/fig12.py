@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import LINE_RATE, WIDTH, Cell, save, side_by_side, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces

@@ -12,7 +12,7 @@ from typing import Any
 
 import xarray as xr
 
-from fluidcc import papers
+from fluidcc.proofs import papers
 from fluidcc.proofs.dcqcn import benchmark
 from fluidcc.proofs.dcqcn.benchmark import BOTH, STATISTICS, Point, at, surplus
 from fluidcc.proofs.shared.runs import LINE_RATE, save

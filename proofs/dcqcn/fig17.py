@@ -11,7 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from fluidcc import papers
+from fluidcc.proofs import papers
 from fluidcc.proofs.dcqcn import benchmark
 from fluidcc.proofs.dcqcn.benchmark import BOTH, MOST_SENDERS, STATISTICS, Point, at, surplus
 from fluidcc.proofs.shared.runs import save

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.dcqcn import benchmark
 from fluidcc.proofs.dcqcn.benchmark import SETUPS, STATISTICS, Point, at, surplus
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.engines.run import simulate
 from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
 from fluidcc.proofs.shared.slowdowns import difference, judged

@@ -15,7 +15,6 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from fluidcc.papers import DCQCN, ECN_OR_DELAY
 from fluidcc.proofs.dcqcn.equations import (
     KMAX,
     KMIN,
@@ -31,6 +30,7 @@ from fluidcc.proofs.dcqcn.equations import (
     jacobians,
     rightmost,
 )
+from fluidcc.proofs.papers import DCQCN, ECN_OR_DELAY
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
 

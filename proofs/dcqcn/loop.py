@@ -14,9 +14,9 @@ import sympy
 
 import fluidcc as fc
 from fluidcc.compiling.settings import our_settings
-from fluidcc.papers import ECN_OR_DELAY
 from fluidcc.proofs.equilibria.formulas import SHORT, TAU_PRIME, formulas, value
 from fluidcc.proofs.equilibria.marking import PAPER, marking
+from fluidcc.proofs.papers import ECN_OR_DELAY
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
 from fluidcc.scenario.model import resolve

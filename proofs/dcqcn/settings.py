@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.papers import DCQCN
 from fluidcc.proofs.dcqcn.fixed_point import PMAX, marking, queue
+from fluidcc.proofs.papers import DCQCN
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

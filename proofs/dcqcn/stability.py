@@ -7,10 +7,10 @@ import functools
 import numpy as np
 from scipy.optimize import newton
 
-from fluidcc.papers import DCQCN, ECN_OR_DELAY
 from fluidcc.proofs.dcqcn.equations import PACKET, PMAX, C, jacobians
 from fluidcc.proofs.dcqcn.fixed_point import marking, most_flows, queue
 from fluidcc.proofs.dcqcn.settings import ABOUT, FROM, GAINS, STEP, cells, fluid, halved
+from fluidcc.proofs.papers import DCQCN, ECN_OR_DELAY
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
 

@@ -19,10 +19,11 @@ import xarray as xr
 from matplotlib.ticker import NullLocator
 from scipy.optimize import brentq
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.files import write_atomically
 from fluidcc.plotting.style import Picture, label
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, WIDTH
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import sympy
 
-from fluidcc.papers import DCQCN
+from fluidcc.proofs.papers import DCQCN
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.queues import BEHIND, delay_behind
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, cut_to, rounds_to

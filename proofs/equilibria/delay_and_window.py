@@ -13,7 +13,6 @@ import sympy
 from scipy.optimize import brentq, root
 
 import fluidcc as fc
-from fluidcc.papers import ECN_OR_DELAY, VAI
 from fluidcc.proofs.equilibria.equations import (
     ROUND_TRIPS,
     Swift,
@@ -26,6 +25,7 @@ from fluidcc.proofs.equilibria.equations import (
     timely_rhs,
 )
 from fluidcc.proofs.equilibria.formulas import formulas, value
+from fluidcc.proofs.papers import ECN_OR_DELAY, VAI
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

@@ -12,8 +12,8 @@ import sympy
 from scipy.optimize import root
 
 import fluidcc as fc
-from fluidcc.papers import ECN_OR_DELAY, HPCC
 from fluidcc.proofs.equilibria.formulas import SHORT, TAU_PRIME, formulas, value
+from fluidcc.proofs.papers import ECN_OR_DELAY, HPCC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidcc.papers import VAI
+from fluidcc.proofs.papers import VAI
 from fluidcc.proofs.shared.queues import BEHIND, delay_behind
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

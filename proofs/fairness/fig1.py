@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fluidcc import papers
+from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.common import (
     FAIR_NOTE,
     NAMES,

@@ -9,11 +9,12 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.datacenter import PAIRS, TRAFFIC, study
 from fluidcc.proofs.shared.fabric_checks import LOSSLESS, between, counted, level, precision_notes
 from fluidcc.proofs.shared.runs import WIDTH, save

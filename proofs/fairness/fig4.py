@@ -12,9 +12,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.colors import LogNorm
 
-from fluidcc import papers
 from fluidcc.plotting.style import Picture
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces
 from fluidcc.theory.fairness.lead import sampling_lead

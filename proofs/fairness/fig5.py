@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
+from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.common import (
     FAIR_NOTE,
     NAMES,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.fabrics.shapes import named_topology
 from fluidcc.fabrics.topology import Topology
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.datacenter import TREE
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

@@ -14,7 +14,7 @@ import sympy
 from scipy.integrate import solve_ivp
 from sympy.physics.units import byte, second
 
-from fluidcc.papers import VAI
+from fluidcc.proofs.papers import VAI
 from fluidcc.proofs.shared.sample import share
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

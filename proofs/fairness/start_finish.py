@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.progress import Bar
+from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.common import (
     NAMES,
     NOTES,

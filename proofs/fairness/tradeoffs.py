@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.common import LEVEL, LINE, NAMES, NOTES, Run, rank_correlation, run, staggered
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from fluidcc.papers import VAI
+from fluidcc.proofs.papers import VAI
 from fluidcc.proofs.shared.sample import share
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 
-from fluidcc.papers import HPCC
+from fluidcc.proofs.papers import HPCC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to
 from fluidcc.proofs.verdict.registry import main

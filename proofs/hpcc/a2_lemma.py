@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidcc.papers import HPCC
 from fluidcc.proofs.hpcc.networks import BATCH, LARGE, STEPS, Network, batch, family, float_step, sample_of
 from fluidcc.proofs.hpcc.smt import SMALLER, by_solver
+from fluidcc.proofs.papers import HPCC
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
 

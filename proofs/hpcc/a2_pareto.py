@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 import mpmath
 import numpy as np
 
-from fluidcc.papers import HPCC
 from fluidcc.proofs.hpcc import smt
 from fluidcc.proofs.hpcc.networks import (
     BATCH,
@@ -36,6 +35,7 @@ from fluidcc.proofs.hpcc.networks import (
     networks,
     sample_of,
 )
+from fluidcc.proofs.papers import HPCC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

@@ -15,7 +15,7 @@ from scipy.optimize import brentq, minimize, root
 from scipy.special import lambertw
 
 import fluidcc as fc
-from fluidcc.papers import HPCC
+from fluidcc.proofs.papers import HPCC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

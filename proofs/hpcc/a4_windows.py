@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import NamedTuple
 
-from fluidcc.papers import HPCC
+from fluidcc.proofs.papers import HPCC
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to
 from fluidcc.proofs.verdict.registry import main
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
 from fluidcc.proofs.hpcc.testbed import T
 from fluidcc.proofs.shared.runs import save

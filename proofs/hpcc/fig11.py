@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fluidcc import papers
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import (
     HADOOP_EDGES,
     INCAST,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fluidcc import papers
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import HADOOP_EDGES, INCAST, NOTES, T, closing, lossless, scheme, totals
 from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.shared.slowdowns import by_seed, data_of, judged, kept_fabric, of_numbers, paused, ratio, sample_of

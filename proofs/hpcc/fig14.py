@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import Picture, label
 from fluidcc.progress import Bar
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import PRESET_NAMES, aligned, hpcc_incast, slope
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import INCAST, NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
 from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.shared.slowdowns import (

@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fluidcc import papers
 from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, share_up_to, totals
 from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.shared.slowdowns import by_seed, data_of, judged, kept_fabric, mean, named, ratio, sample_of

@@ -9,10 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import aligned, hpcc_incast, rebounds
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc import testbed as testbed
 from fluidcc.proofs.hpcc.common import aligned, first_since
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers, units
+from fluidcc import units
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc import testbed as testbed
 from fluidcc.proofs.hpcc.common import aligned, slope
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import Picture
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
 from fluidcc.plotting.style import Picture
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

@@ -15,9 +15,9 @@ import xarray as xr
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from fluidcc import papers
 from fluidcc.plotting.style import Picture
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.theory.recursion.additive import additive_increase

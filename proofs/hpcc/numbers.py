@@ -6,7 +6,7 @@ import itertools
 import math
 from fractions import Fraction
 
-from fluidcc.papers import HPCC
+from fluidcc.proofs.papers import HPCC
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.queues import BEHIND, delay_behind
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, cut_to, rounds_to

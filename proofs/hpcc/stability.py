@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.plotting.chart import draw_chart
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.builders import incast

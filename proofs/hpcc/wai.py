@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from fluidcc import papers
+from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

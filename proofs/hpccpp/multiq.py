@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
-from fluidcc.papers import HPCCPP
+from fluidcc.proofs.papers import HPCCPP
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import aligned, slope
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc import papers
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
+from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.common import aligned, drain_time, slope
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces

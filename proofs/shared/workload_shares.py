@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.papers import ACC, HPCC, VAI
+from fluidcc.proofs.papers import ACC, HPCC, VAI
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main

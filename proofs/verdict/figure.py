@@ -40,7 +40,7 @@ def reproduces(name: str, paper: str, figure: str) -> Callable[[Maker], Maker]:
     name : str
         As typed on the command line.
     paper : str
-        Of `fluidcc.papers`.
+        Of `fluidcc.proofs.papers`.
     figure : str
         Its number, and its subject.
     """

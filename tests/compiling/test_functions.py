@@ -118,7 +118,7 @@ def test_replaced_code_is_neither_given_nor_left_to_others(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_replaced_constant_counts_too(monkeypatch: pytest.MonkeyPatch, cold: Path) -> None:
-    from fluidcc.engines.fluid import methods
+    from fluidcc.dde import methods
 
     numbers(SCENARIOS["dcqcn"]())
     files = set(cold.rglob("*begin*"))

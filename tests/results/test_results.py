@@ -23,11 +23,11 @@ from fluidcc.proofs.verdict.claim import Result as ClaimResult
 from fluidcc.proofs.verdict.figure import Check, Figure
 from fluidcc.proofs.verdict.figure import Result as FigureResult
 from fluidcc.results.dataset import DatasetResult
+from fluidcc.results.grid import Grid
 from fluidcc.results.identity import Comparable, same
 from fluidcc.results.metrics import Oscillation
-from fluidcc.results.trace import _BEFORE, Trace
+from fluidcc.results.trace import Trace
 from fluidcc.sweeps.branches import branches_of
-from fluidcc.sweeps.grid import Grid
 from fluidcc.theory.recursion.classes import share_link
 from fluidcc.theory.recursion.pareto import residual
 from fluidcc.theory.recursion.windows import window_limit
@@ -359,22 +359,6 @@ def test_the_window_is_the_congestion_window() -> None:
         assert trace.window.identical(trace["window"])
         assert trace.window.attrs["units"] == "bytes"
         assert type(trace.between("10us", "20us")) is Trace
-
-
-def test_earlier_methods_answer_for_one_version() -> None:
-    trace = made("Trace")
-    with pytest.warns(DeprecationWarning, match=r"write trace\.between\(opens, closes\)"):
-        assert trace.window("100us", "200us").identical(trace.between("100us", "200us"))
-    with pytest.warns(DeprecationWarning, match=r"metrics\.rate_gap"):
-        assert (trace.rate_gap() >= 0).all()
-    for name, keys in (("jain", None), ("utilisation", None), ("mean_rates", None), ("queue_statistics", "mean")):
-        with pytest.warns(DeprecationWarning, match="fluidcc.results.metrics"):
-            found = getattr(trace, name)()
-        assert keys is None or keys in found
-        written = eval(_BEFORE[name], {"fluidcc": fc, "trace": trace})  # what the warning says can be typed
-        assert str(found) == str(float(written) if name == "jain" else written)
-    with pytest.warns(DeprecationWarning, match=r"metrics\.utilisation"):
-        assert trace.utilisation() == pytest.approx(trace.utilisation("bottleneck"))
 
 
 # -- what people see -----------------------------------------------------------------------------------------

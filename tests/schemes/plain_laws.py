@@ -30,7 +30,7 @@ from fluidcc.schemes.vai_sf import packet as vai_sf_packet
 FLOWS, POINTS = 2, 200
 SHAPE = (FLOWS, POINTS)
 SAME = 1e-12  # two forms of the same sum of a few terms in double precision
-_FLUID = ("fluidcc.engines.fluid.special", "fluidcc.engines.fluid.marking")
+_FLUID = ("fluidcc.engines.fluid.stable_math", "fluidcc.engines.fluid.marking")
 _PLAIN = ("fluidcc.schemes", *_FLUID, "fluidcc.engines.packet")
 _LAX = SimpleNamespace(bitcast_convert_type=lambda x, dtype: np.asarray(x).view(dtype))
 

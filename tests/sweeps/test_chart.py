@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde.boundary import traced
+from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.dde.roots import Abscissa, abscissa
 from fluidcc.errors import InputError
-from fluidcc.sweeps.boundary import traced
 from fluidcc.sweeps.chart import stability_chart
-from fluidcc.theory.delay_systems.delay_system import DelaySystem
-from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
 
 FLOWS, DELAYS = [2.0, 8.0, 14.0, 20.0, 40.0], [20e-6, 50e-6, 85e-6, 120e-6]
 

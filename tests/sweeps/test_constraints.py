@@ -10,9 +10,9 @@ import xarray as xr
 
 import fluidcc as fc
 from fluidcc.engines.fluid.network import REASONS
+from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.sweeps.constraints import parse_constraint
-from fluidcc.sweeps.grid import Grid
 from fluidcc.sweeps.layout import variables_of
 
 NAN = float("nan")

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.sweeps.grid import Grid, grid_of, parse_axis
+from fluidcc.results.grid import Grid
+from fluidcc.sweeps.grid import grid_of, parse_axis
 from fluidcc.units import RATIO, SIZE, TIME
 
 

@@ -19,9 +19,9 @@ from jax import Array, lax
 from fluidcc.compiling.functions import OLDER_FUSION, per_shape
 from fluidcc.compiling.loop_flag import warn_if_late
 from fluidcc.compiling.settings import our_settings
-from fluidcc.engines.fluid.adaptive import PASSED, Adaptive, Step, Steps, within
-from fluidcc.engines.fluid.history import hermite
-from fluidcc.engines.fluid.kernel import Clock
+from fluidcc.dde.adaptive import PASSED, Adaptive, Step, Steps, within
+from fluidcc.dde.history import hermite
+from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.network import Network, columns_of
 from fluidcc.engines.fluid.plan import Plan, history_bytes
 from fluidcc.engines.fluid.queues import QueueNetwork

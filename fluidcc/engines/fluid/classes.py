@@ -14,9 +14,9 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.dde.history import History, place
+from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.completion import waits_served
-from fluidcc.engines.fluid.history import History, place
-from fluidcc.engines.fluid.kernel import Clock
 from fluidcc.engines.fluid.lossless import LosslessNetwork
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork

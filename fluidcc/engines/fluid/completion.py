@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.engines.fluid.kernel import Clock
+from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Memory, State

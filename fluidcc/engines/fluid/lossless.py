@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.engines.fluid.history import History, place
+from fluidcc.dde.history import History, place
+from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.ingress import Ingress
-from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.marking import TernaryState, after_pause, red, ternary
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.search import ALL_STRIDES, search

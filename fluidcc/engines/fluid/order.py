@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.engines.fluid.kernel import Clock
+from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.rows import column, rows_of
 from fluidcc.engines.fluid.state import Memory
 from fluidcc.scenario.model import Flow, Scenario, base_rtt

@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
-from fluidcc.engines.fluid.history import ring_depth
+from fluidcc.dde.history import ring_depth
+from fluidcc.dde.methods import method_named
 from fluidcc.engines.fluid.lags import needs
-from fluidcc.engines.fluid.methods import method_named
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.errors import InputError
 from fluidcc.results.memory import limit, require

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.dde.history import History
+from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.completion import rest, sent_by, waits
-from fluidcc.engines.fluid.history import History
-from fluidcc.engines.fluid.kernel import Clock, Read
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.order import at_rest, begun, share, told

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.engines.fluid.kernel import Carry, Clock
+from fluidcc.dde.stepping import Carry, Clock
 from fluidcc.engines.fluid.queues import QueueNetwork
 
 

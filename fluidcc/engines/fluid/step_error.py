@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fluidcc.dde.methods import method_named
 from fluidcc.engines.fluid.engine import Outcome
-from fluidcc.engines.fluid.methods import method_named
 
 NEGLIGIBLE = 1e-5  # relative: of differences that small it does not matter how they shrink
 SLACK = 2.0  # factor around what the order says

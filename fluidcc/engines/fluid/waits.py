@@ -12,7 +12,7 @@ from functools import cached_property
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.engines.fluid.kernel import Read
+from fluidcc.dde.stepping import Read
 from fluidcc.engines.fluid.lags import needs
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.engines.fluid.rows import rows_of

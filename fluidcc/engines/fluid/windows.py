@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.engines.fluid.history import History, place
-from fluidcc.engines.fluid.kernel import Clock, Read
+from fluidcc.dde.history import History, place
+from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.search import search

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.engines.fluid.special import bernoulli, decay, hazard, saturation
+from fluidcc.engines.fluid.stable_math import bernoulli, decay, hazard, saturation
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 from fluidcc.schemes.signals import Signals
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.engines.fluid.kernel import Clock
+from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State

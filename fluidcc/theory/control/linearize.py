@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from fluidcc.dde.delay_system import Array, DelaySystem
+from fluidcc.dde.response import DelayLoop
+from fluidcc.dde.roots import Roots, roots
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
@@ -30,9 +33,6 @@ from fluidcc.theory.control.fixed_point import Equilibrium, described, same, sta
 from fluidcc.theory.control.local import local, near
 from fluidcc.theory.control.merging import merged
 from fluidcc.theory.control.states import NO_EQUILIBRIUM, NoEquilibriumError, UnfilledError
-from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
-from fluidcc.theory.delay_systems.response import DelayLoop
-from fluidcc.theory.delay_systems.roots import Roots, roots
 
 if TYPE_CHECKING:
     from fluidcc.schemes.dcqcn.published import PublishedLoop

@@ -13,11 +13,11 @@ import numpy as np
 
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.settings import our_settings
+from fluidcc.dde.delay_system import Array, DelaySystem
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import Network, with_points
 from fluidcc.theory.control.newton import jacobian, moved, solve_equilibrium
 from fluidcc.theory.control.states import STARTS, Start, States, extended
-from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
 
 STILL = 1e-9  # of itself that a state may move in the shortest delay, and count as at equilibrium: Newton leaves 1e-16
 _SAME_DELAY = 1e-9  # relative: rounding apart

@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import cubature
 
+from fluidcc.dde.delay_system import Array, DelaySystem
+from fluidcc.dde.roots import roots
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.registry import equilibrium_of
@@ -25,8 +27,6 @@ from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium, state_of
 from fluidcc.theory.control.linearize import Linearization
 from fluidcc.theory.control.merging import merged
-from fluidcc.theory.delay_systems.delay_system import Array, DelaySystem
-from fluidcc.theory.delay_systems.roots import roots
 
 _ROOTS = 10  # whose frequencies the integral looks at by name
 _BELOW, _BEYOND = 1e-5, 1e3  # of the least and the largest of them: S_q is flat below, and falls as w^-4 beyond

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.dde.critical import critical_delay
+from fluidcc.dde.roots import Abscissa, abscissa
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.results.text import label, shown
 from fluidcc.scenario import html
@@ -17,8 +19,6 @@ from fluidcc.theory.control.fixed_point import Equilibrium
 from fluidcc.theory.control.linearize import Linearization, NoEquilibriumError, linearize
 from fluidcc.theory.control.noise import QueueNoise, queue_noise
 from fluidcc.theory.control.states import UnfilledError, smooth_side
-from fluidcc.theory.delay_systems.critical import critical_delay
-from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
 
 # Where the hybrid was within 25 % of the predicted deviation, in nine of ten random settings: benchmarks/noise.py.
 _MARGIN, _CLEAR = 12.0, 4.0  # degrees, deviations

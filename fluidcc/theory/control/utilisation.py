@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.dde.delay_system import Array
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.one_link import settled
 from fluidcc.schemes.sides import Equilibrium
-from fluidcc.theory.delay_systems.delay_system import Array
 from fluidcc.theory.recursion.optimal import equilibrium as filled
 
 _ROUNDING = 1e-9  # relative

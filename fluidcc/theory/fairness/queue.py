@@ -31,7 +31,7 @@ import numpy as np
 
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.settings import our_settings
-from fluidcc.engines.fluid.equations import solve
+from fluidcc.dde.integrate import solve
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.drawing import draw

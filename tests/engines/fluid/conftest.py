@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fluidcc.engines.fluid.history import ring_depth
+from fluidcc.dde.history import ring_depth
 from tests.engines.fluid.in_numpy import numpy_only
 
 __all__ = ["numpy_only"]

@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from jax import lax
 
+from fluidcc.dde.methods import METHODS
+from fluidcc.dde.stepping import Carry, Loop
 from fluidcc.engines.fluid import running_statistics
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.engine import Numbers, begin
-from fluidcc.engines.fluid.kernel import Carry, Loop
-from fluidcc.engines.fluid.methods import METHODS
 from fluidcc.engines.fluid.network import Network, columns_of, network_of
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.scenario.model import Scenario, resolve

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.dde.methods import METHODS
+from fluidcc.dde.stepping import Loop
 from fluidcc.engines.fluid.engine import Numbers, begin, numbers_of
-from fluidcc.engines.fluid.kernel import Loop
 from fluidcc.engines.fluid.marking import along_path, red
-from fluidcc.engines.fluid.methods import METHODS
 from fluidcc.engines.fluid.network import Network, network_of, with_points
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.engines.fluid.queues import QueueNetwork

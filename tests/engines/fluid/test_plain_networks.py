@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde.history import constant_past
+from fluidcc.dde.methods import METHODS
+from fluidcc.dde.stepping import Clock, Loop, Read
 from fluidcc.engines.fluid import measure
 from fluidcc.engines.fluid.classes import ClassNetwork, system_of
-from fluidcc.engines.fluid.history import constant_past
-from fluidcc.engines.fluid.kernel import Clock, Loop, Read
 from fluidcc.engines.fluid.lossless import LosslessNetwork
 from fluidcc.engines.fluid.marking import TernaryState
-from fluidcc.engines.fluid.methods import METHODS
 from fluidcc.engines.fluid.network import columns_of
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.state import Counts, Lagged

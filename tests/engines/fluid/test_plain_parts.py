@@ -10,20 +10,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.fluid import (
-    completion,
-    history,
-    lags,
-    marking,
-    order,
-    rows,
-    running_statistics,
-    search,
-    step_error,
-)
-from fluidcc.engines.fluid.kernel import Clock
+from fluidcc.dde import history
+from fluidcc.dde.methods import METHODS, method_named
+from fluidcc.dde.stepping import Clock
+from fluidcc.engines.fluid import completion, lags, marking, order, rows, running_statistics, search, step_error
 from fluidcc.engines.fluid.marking import TernaryState
-from fluidcc.engines.fluid.methods import METHODS, method_named
 from fluidcc.engines.fluid.state import Memory, State
 from fluidcc.scenario.model import resolve
 

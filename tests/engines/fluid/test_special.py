@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidcc.engines.fluid.special import bernoulli, hazard, saturation
+from fluidcc.engines.fluid.stable_math import bernoulli, hazard, saturation
 
 # Tolerances, set before anything was measured.
 ULPS = 4 * np.finfo(np.float64).eps  # a few roundings of a library function and one division

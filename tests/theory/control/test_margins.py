@@ -16,8 +16,8 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
-from fluidcc.theory.delay_systems.delay_system import DelaySystem
-from fluidcc.theory.delay_systems.response import DelayLoop
+from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.dde.response import DelayLoop
 from fluidcc.units import Rate
 from tests.oracles import dcqcn_reference as reference
 

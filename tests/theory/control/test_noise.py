@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import fluidcc as fc
 from fluidcc.cli.app import app
+from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.theory.control.noise import QueueNoise, Source
-from fluidcc.theory.delay_systems.delay_system import DelaySystem
 
 SHARE = 20e9 / 8  # bytes/s of a flow
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.dde.roots import Abscissa, abscissa
 from fluidcc.errors import NoClosedFormError
 from fluidcc.plotting.stability import plot_stability
 from fluidcc.scenario.model import resolve
@@ -17,7 +18,6 @@ from fluidcc.schemes.dcqcn.published import published
 from fluidcc.schemes.hpcc.equilibrium import balances
 from fluidcc.theory.control.linearize import linearize
 from fluidcc.theory.control.stability import stability
-from fluidcc.theory.delay_systems.roots import Abscissa, abscissa
 from fluidcc.units import Rate
 
 
@@ -220,7 +220,7 @@ def test_a_response_that_cannot_be_sampled_is_a_state_not_an_error(monkeypatch: 
         raise ArithmeticError("crossings: a curve rests on zero")
 
     for module in ("response", "critical"):
-        monkeypatch.setattr(f"fluidcc.theory.delay_systems.{module}.crossings", rests)
+        monkeypatch.setattr(f"fluidcc.dde.{module}.crossings", rests)
     got = stability(dcqcn(8))
     assert got.stable is True
     assert got.phase_margin is got.gain_margin is got.delay_margin is None

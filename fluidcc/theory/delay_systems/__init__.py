@@ -1,1 +1,0 @@
-"""Linear systems with delays: roots, margins, critical delays; knows no scenario."""

@@ -1,0 +1,102 @@
+"""The last period of a run, of signals that are written here: a cycle by formula, reached from far away."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidcc.dde import Equation
+from fluidcc.dde.settled import _crossings, _repeating, _resolved, _scale, settled
+from fluidcc.errors import InputError
+
+TIMES = np.linspace(0.0, 96.0, 19_201)  # 24 periods, so that half of it has as many ups as downs
+PERIOD = 4.0
+EQUATION: Any = SimpleNamespace()  # which a run that moves is not asked for
+
+
+def wave(times: np.ndarray = TIMES, period: float = PERIOD) -> np.ndarray:
+    """Two states: about 2 and about -3, a quarter of a period and a half apart."""
+    turn = 2 * np.pi * times / period
+    return np.stack([2 + np.sin(turn), -3 + 0.1 * np.cos(turn) + 0.02 * np.sin(2 * turn)], axis=1)
+
+
+@pytest.mark.parametrize("far", [0.0, 50.0, -1000.0])
+def test_a_past_far_from_the_cycle(far: float) -> None:
+    """A mean of the whole run would be passed seldom, or never: only the later half is where the run ends up."""
+    x = wave() + far * np.exp(-TIMES / 2)[:, None]
+    ups = _crossings(EQUATION, TIMES, x, 1e-5)
+    late = ups[ups > 50]
+    assert late == pytest.approx(PERIOD * np.arange(13, 26)[: len(late)], abs=1e-3)
+    assert len(late) >= 11
+    found = _repeating(TIMES, x, ups)
+    assert found is not None
+    course, period = found
+    assert period == pytest.approx(PERIOD, rel=1e-5)
+    shares = np.linspace(0, 1, 9)
+    assert course(shares) == pytest.approx(wave(shares * PERIOD), abs=1e-3)
+    assert course(shares - 3) == pytest.approx(wave(shares * PERIOD), abs=1e-3)
+
+
+def test_the_state_that_moves_most_of_its_own_size_leads() -> None:
+    """The first swings by 2 of 1003, the second by 0.2 of 3.1: crossings are the second's, a quarter later."""
+    x = wave() + np.array([1000.0, 0.0])
+    x[:, 1] = -3 - 0.1 * np.cos(2 * np.pi * TIMES / PERIOD)
+    ups = _crossings(EQUATION, TIMES, x, 1e-5)
+    assert (ups % PERIOD) == pytest.approx(PERIOD / 4, abs=1e-3)
+
+
+def test_a_period_of_several_crossings() -> None:
+    """A low and a high swing in turn: the mean is passed twice a period, and twice is what repeats."""
+    x = (np.sin(2 * np.pi * TIMES / PERIOD) + 0.3 * np.sin(np.pi * TIMES / PERIOD))[:, None]
+    found = _repeating(TIMES, x, _crossings(EQUATION, TIMES, x, 1e-5))
+    assert found is not None
+    assert found[1] == pytest.approx(2 * PERIOD, rel=1e-5)
+
+
+@pytest.mark.parametrize("spoiled", ["pace", "swing", "other state", "too short"])
+def test_what_does_not_repeat_is_no_cycle(spoiled: str) -> None:
+    """Periods that become 1 % longer, swings that grow by 2 % in each, drift of the state that does not lead."""
+    if spoiled == "pace":
+        x = wave(20 * np.log1p(TIMES / 20) * PERIOD, PERIOD)
+    elif spoiled == "swing":
+        x = np.array([2, -3]) + (wave() - [2, -3]) * np.exp(0.005 * TIMES)[:, None]
+    elif spoiled == "other state":
+        x = wave() + [[0, 0.001]] * TIMES[:, None]  # 0.004 of 0.2 each, so 0.016 in four
+    else:
+        x = wave()
+    ups = _crossings(EQUATION, TIMES, x, 1e-5)
+    assert _repeating(TIMES, x, ups[-5:] if spoiled == "too short" else ups) is None
+    assert _repeating(TIMES, wave(), PERIOD * np.arange(1, 7.0)) is not None  # five periods are enough
+
+
+def test_samples_that_resolve_a_period_and_that_do_not() -> None:
+    """Every second of 40 a period misses 1.2 % at the peaks of pchip's line, of 200 next to nothing."""
+    for each, enough in ((200, True), (12, False)):
+        times = np.arange(0, 40, PERIOD / each)
+        assert _resolved(times, wave(times), PERIOD) is enough
+    early = np.where(TIMES < 50, np.sin(1e3 * TIMES), 1.0)[:, None] * wave()  # what was before does not count
+    assert _resolved(TIMES, early, PERIOD)
+
+
+def test_the_scale_is_of_the_longest_lag_or_the_fastest_part() -> None:
+    """Four lags, or 2 pi over the norms of the derivatives: x' = -3 x + 4 x(t - tau)."""
+    for tau, scale in ((0.01, 2 * np.pi / 4), (2.0, 8.0)):
+        slow = Equation(lambda t, x, past, p: [-3 * x[0] + 4 * past[0][0]], [tau])
+        assert _scale(slow, np.array([1.0])) == pytest.approx(scale)
+
+
+def test_a_run_at_rest_is_no_cycle() -> None:
+    """Nearer than a part in 10^5 of the largest that the state ever was."""
+    rests = Equation(lambda t, x, past, p: [-x[0] + 0 * past[0][0]], [1.0])
+    x = 100 + np.where(TIMES < 50, 0.0, 4e-4 * np.sin(TIMES))[:, None]
+    with pytest.raises(InputError, match="come to rest; it is no cycle"):
+        _crossings(rests, TIMES, x, 1e-5)
+    assert len(_crossings(rests, TIMES, 100 + 2 * (x - 100), 1e-6)) > 5
+    grows = Equation(lambda t, x, past, p: [x[0] + 0 * past[0][0]], [1.0])
+    with pytest.raises(InputError, match="nothing stays at rest"):
+        _crossings(grows, TIMES, x, 1e-5)
+    with pytest.raises(InputError, match="longest_lag"):
+        settled(Equation(lambda t, x, past, p: [-past[0][0]], [lambda x, p: x[0] ** 2]), [0.0], 1.0, None)
