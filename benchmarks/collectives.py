@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.fabrics.study import interval
 from fluidcc.threads import cores
+from fluidcc.workloads.fabrics.study import interval
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, PICTURE = DOCS / "collectives.md", DOCS / "pictures" / "ranks.png"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
+from fluidcc.dde.characteristic import abscissa
 from fluidcc.dde.delay_system import DelaySystem
-from fluidcc.dde.roots import abscissa
 from fluidcc.dde.winding import count_right
 
 SYSTEMS, ORDER, DELAYS = 10_000, 4, 2

@@ -15,7 +15,7 @@ import numpy as np
 
 import fluidcc as fc
 from examples import demo
-from fluidcc.tuning.cases import length
+from fluidcc.studies.tuning.cases import length
 from fluidcc.units import show
 
 SEEDS = (11, 12)

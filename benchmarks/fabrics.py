@@ -21,7 +21,7 @@ import numpy as np
 import fluidcc as fc
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.run import execute, times_of, warm_up
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 
 HOSTS = (128, 320, 512, 1024)
 LOAD, ARRIVALS, UNTIL = 0.5, 300e-6, 600e-6

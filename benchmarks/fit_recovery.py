@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.fitting.measured import Measured, measured_of
-from fluidcc.fitting.result import Fit
+from fluidcc.studies.fitting.measured import Measured, measured_of
+from fluidcc.studies.fitting.result import Fit
 from fluidcc.units import Rate
 
 UNTIL, INTERVAL = "100ms", "10us"
@@ -96,7 +96,7 @@ def main(runs: int, first: int, rates: bool) -> None:
 
 def of_ns3() -> None:
     """Print W_AI as fitted to runs of which it is known."""
-    from tests.fitting.test_fit import of_ns3 as fitted
+    from tests.studies.fitting.test_fit import of_ns3 as fitted
 
     for w_ai in (25, 50, 80, 150):
         found = fitted(w_ai, 150)

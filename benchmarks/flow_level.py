@@ -16,8 +16,8 @@ import numpy as np
 import fluidcc as fc
 from fluidcc.engines.flow_level.run import flow_times
 from fluidcc.engines.flow_level.transfers import Transfers
-from fluidcc.fabrics import Topology, named_topology
-from fluidcc.fabrics.run import run
+from fluidcc.workloads.fabrics import Topology, named_topology
+from fluidcc.workloads.fabrics.run import run
 
 SCHEMES = ("hpcc", "dcqcn", "swift", "dctcp", "none")
 JOBS = ("ring", "all-to-all", "permutation", "poisson")

@@ -19,11 +19,11 @@ import numpy as np
 
 import fluidcc as fc
 from benchmarks.flow_level import fabric
-from fluidcc.collectives import Job
-from fluidcc.collectives.laying import laid_out
-from fluidcc.collectives.run import Case, run
-from fluidcc.collectives.validity import beyond_target
-from fluidcc.fabrics import Topology
+from fluidcc.workloads.collectives import Job
+from fluidcc.workloads.collectives.laying import laid_out
+from fluidcc.workloads.collectives.run import Case, run
+from fluidcc.workloads.collectives.validity import beyond_target
+from fluidcc.workloads.fabrics import Topology
 
 SCHEMES = ("none", "dctcp", "swift", "hpcc", "nscc", "dcqcn")
 PATTERNS = ("ring", "tree", "all-to-all", "chain")

@@ -25,10 +25,10 @@ import fluidcc as fc
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.scenario.model import resolve
-from fluidcc.tuning.evaluate import Evaluator, engine_draws
-from fluidcc.tuning.goal import goal_of
-from fluidcc.tuning.search import search
-from fluidcc.tuning.space import Space, space_of
+from fluidcc.studies.tuning.evaluate import Evaluator, engine_draws
+from fluidcc.studies.tuning.goal import goal_of
+from fluidcc.studies.tuning.search import search
+from fluidcc.studies.tuning.space import Space, space_of
 
 _WIDTH = 1e-4  # of the differences, as a share of the range
 _LINK, _FLOWS, _DELAY = fc.units.Rate(100e9 / 8), 8, "1us"

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.engines.compiled.outcome import metrics_of
+from fluidcc.engines.common.outcome import metrics_of
 from fluidcc.scenario.model import resolve
-from fluidcc.sweeps.drawn import Draws, outcomes, runner_of
+from fluidcc.studies.sweeps.drawn import Draws, outcomes, runner_of
 from fluidcc.units import Rate
 
 SEEDS = 8

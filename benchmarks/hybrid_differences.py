@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.engines.compiled.outcome import metrics_of
-from fluidcc.sweeps.drawn import Draws, outcomes
+from fluidcc.engines.common.outcome import metrics_of
+from fluidcc.studies.sweeps.drawn import Draws, outcomes
 from fluidcc.units import Rate
 
 SEEDS = 32

@@ -27,8 +27,8 @@ import jax
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.sweeps import run
-from fluidcc.sweeps.batch import run_chunk
+from fluidcc.studies.sweeps import run
+from fluidcc.studies.sweeps.batch import run_chunk
 
 CHUNK = 100  # points, so that there are many chunks
 UNTIL = "50ms"

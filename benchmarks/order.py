@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 
 SCHEMES = ("none", "dcqcn", "hpcc", "swift", "dctcp")
 RANDOM = ("none", "dcqcn")  # schemes of the hybrid

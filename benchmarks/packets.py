@@ -10,9 +10,9 @@ import tempfile
 import time
 from typing import Any
 
+from fluidcc.builders import fat_tree, incast
 from fluidcc.engines.packet import run as packet_run
 from fluidcc.engines.packet.build import prepare
-from fluidcc.scenario.builders import fat_tree, incast
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc import HPCC
 

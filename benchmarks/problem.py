@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.engines.fluid.engine import Outcome, execute
 from fluidcc.engines.fluid.network import Network, network_of
 from fluidcc.engines.fluid.plan import Plan, plan_of
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.dcqcn import DCQCN
 

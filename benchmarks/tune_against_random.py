@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.tuning.choice import Proof
-from fluidcc.tuning.evaluate import Evaluator, engine_draws
-from fluidcc.tuning.goal import Goal, goal_of
-from fluidcc.tuning.search import search
-from fluidcc.tuning.space import Space, space_of
+from fluidcc.studies.tuning.choice import Proof
+from fluidcc.studies.tuning.evaluate import Evaluator, engine_draws
+from fluidcc.studies.tuning.goal import Goal, goal_of
+from fluidcc.studies.tuning.search import search
+from fluidcc.studies.tuning.space import Space, space_of
 
 _CHECKED = (4, 16)  # times as many seeds
 UNTIL, SEEDS = "30ms", [1, 2, 3, 4]

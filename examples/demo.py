@@ -27,13 +27,13 @@ from fluidcc.operators.behaviour import with_buffers
 from fluidcc.operators.nvidia_settings import NEVER, canonical
 from fluidcc.operators.nvidia_text import base_name
 from fluidcc.plotting.sweeps import format_value, plot_sweep
-from fluidcc.tuning.cases import FLOWS as FLOW_COUNTS
-from fluidcc.tuning.cases import SEARCHED, changed, length, packet_cases, packet_guards
-from fluidcc.tuning.goal import TUNED
+from fluidcc.studies.tuning.cases import FLOWS as FLOW_COUNTS
+from fluidcc.studies.tuning.cases import SEARCHED, changed, length, packet_cases, packet_guards
+from fluidcc.studies.tuning.goal import TUNED
 from fluidcc.units import scale_of, show
 
 HERE = Path(__file__).parent
-FLOWS = 8  # of the audit; settings must do with each of `fluidcc.tuning.cases.FLOWS`
+FLOWS = 8  # of the audit; settings must do with each of `fluidcc.studies.tuning.cases.FLOWS`
 USED, FAIR = 0.99, 0.9  # a setting must keep this share of the link busy, and reach this Jain index
 OVER = {"pmax": ("1%", "100%"), "g": ("1/1024", "1/4")}  # and the thresholds, by the speed
 MORE = ("utilisation", "jain")  # of these more is better

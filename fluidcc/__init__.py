@@ -17,26 +17,35 @@ from fluidcc.surface import lazily
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from fluidcc import collectives as collectives
     from fluidcc import dde
     from fluidcc import errors as errors
-    from fluidcc import fabrics as fabrics
     from fluidcc import operators as operators
     from fluidcc import theory as theory
     from fluidcc import units as units
-    from fluidcc.collectives.evaluate import collective as collective
-    from fluidcc.collectives.study import CollectiveStudy as CollectiveStudy
+    from fluidcc.builders import chain as chain
+    from fluidcc.builders import clos as clos
+    from fluidcc.builders import clos_testbed as clos_testbed
+    from fluidcc.builders import clos_unit as clos_unit
+    from fluidcc.builders import fat_tree as fat_tree
+    from fluidcc.builders import incast as incast
+    from fluidcc.builders import parking_lot as parking_lot
+    from fluidcc.builders.closed_loops import pair_flows as pair_flows
+    from fluidcc.builders.closed_loops import rebuild_flows as rebuild_flows
+    from fluidcc.builders.toml_file import load_scenario as load_scenario
+    from fluidcc.builders.toml_file import save_scenario as save_scenario
+    from fluidcc.builders.workloads import all_to_all_flows as all_to_all_flows
+    from fluidcc.builders.workloads import incasts as incasts
+    from fluidcc.builders.workloads import permutation_flows as permutation_flows
+    from fluidcc.builders.workloads import poisson_flows as poisson_flows
+    from fluidcc.contract.preset import Preset as Preset
+    from fluidcc.contract.presets import preset as preset
+    from fluidcc.contract.presets import presets as presets
+    from fluidcc.contract.registry import register as register
     from fluidcc.engines.ensemble import ensemble as ensemble
     from fluidcc.engines.fluid.measure import measure as measure
     from fluidcc.engines.packet.buffer_cycle import buffer_cycle as buffer_cycle
     from fluidcc.engines.run import simulate as simulate
     from fluidcc.errors import InputError as InputError
-    from fluidcc.fabrics.evaluate import fabric as fabric
-    from fluidcc.fabrics.slowdown import Slowdown as Slowdown
-    from fluidcc.fabrics.slowdown import slowdown as slowdown
-    from fluidcc.fabrics.study import FabricStudy as FabricStudy
-    from fluidcc.fitting import Fit as Fit
-    from fluidcc.fitting import fit as fit
     from fluidcc.operators.audit import Audit as Audit
     from fluidcc.operators.audit import audit as audit
     from fluidcc.proofs.verdict.registry import list_claims as list_claims
@@ -48,21 +57,6 @@ if TYPE_CHECKING:
     from fluidcc.results.metrics import oscillation as oscillation
     from fluidcc.results.metrics import settling_time as settling_time
     from fluidcc.results.trace import Trace as Trace
-    from fluidcc.scenario.builders import chain as chain
-    from fluidcc.scenario.builders import clos as clos
-    from fluidcc.scenario.builders import clos_testbed as clos_testbed
-    from fluidcc.scenario.builders import clos_unit as clos_unit
-    from fluidcc.scenario.builders import fat_tree as fat_tree
-    from fluidcc.scenario.builders import incast as incast
-    from fluidcc.scenario.builders import parking_lot as parking_lot
-    from fluidcc.scenario.builders.closed_loops import pair_flows as pair_flows
-    from fluidcc.scenario.builders.closed_loops import rebuild_flows as rebuild_flows
-    from fluidcc.scenario.builders.toml_file import load_scenario as load_scenario
-    from fluidcc.scenario.builders.toml_file import save_scenario as save_scenario
-    from fluidcc.scenario.builders.workloads import all_to_all_flows as all_to_all_flows
-    from fluidcc.scenario.builders.workloads import incasts as incasts
-    from fluidcc.scenario.builders.workloads import permutation_flows as permutation_flows
-    from fluidcc.scenario.builders.workloads import poisson_flows as poisson_flows
     from fluidcc.scenario.model import PFC as PFC
     from fluidcc.scenario.model import RED as RED
     from fluidcc.scenario.model import Failure as Failure
@@ -79,23 +73,23 @@ if TYPE_CHECKING:
     from fluidcc.schemes.hpcc_rx import HPCCRx as HPCCRx
     from fluidcc.schemes.none import NoControl as NoControl
     from fluidcc.schemes.nscc import NSCC as NSCC
-    from fluidcc.schemes.preset import Preset as Preset
-    from fluidcc.schemes.presets import preset as preset
-    from fluidcc.schemes.presets import presets as presets
-    from fluidcc.schemes.registry import register as register
     from fluidcc.schemes.swift import Swift as Swift
     from fluidcc.schemes.timely import TIMELY as TIMELY
-    from fluidcc.sweeps import SweepResult as SweepResult
-    from fluidcc.sweeps import sweep as sweep
-    from fluidcc.sweeps.branches import Branches as Branches
-    from fluidcc.sweeps.chart import StabilityChart as StabilityChart
-    from fluidcc.sweeps.chart import stability_chart as stability_chart
-    from fluidcc.sweeps.hysteresis import bistability as bistability
-    from fluidcc.sweeps.hysteresis import from_equilibrium as from_equilibrium
-    from fluidcc.sweeps.hysteresis import hysteresis as hysteresis
-    from fluidcc.sweeps.load import load as load
-    from fluidcc.sweeps.wai import WaiSweep as WaiSweep
-    from fluidcc.sweeps.wai import wai_sweep as wai_sweep
+    from fluidcc.studies.fitting import Fit as Fit
+    from fluidcc.studies.fitting import fit as fit
+    from fluidcc.studies.sweeps import SweepResult as SweepResult
+    from fluidcc.studies.sweeps import sweep as sweep
+    from fluidcc.studies.sweeps.branches import Branches as Branches
+    from fluidcc.studies.sweeps.chart import StabilityChart as StabilityChart
+    from fluidcc.studies.sweeps.chart import stability_chart as stability_chart
+    from fluidcc.studies.sweeps.hysteresis import bistability as bistability
+    from fluidcc.studies.sweeps.hysteresis import from_equilibrium as from_equilibrium
+    from fluidcc.studies.sweeps.hysteresis import hysteresis as hysteresis
+    from fluidcc.studies.sweeps.load import load as load
+    from fluidcc.studies.sweeps.wai import WaiSweep as WaiSweep
+    from fluidcc.studies.sweeps.wai import wai_sweep as wai_sweep
+    from fluidcc.studies.tuning import Tuning as Tuning
+    from fluidcc.studies.tuning import tune as tune
     from fluidcc.theory.control.equilibrium import Equilibrium as Equilibrium
     from fluidcc.theory.control.equilibrium import equilibria as equilibria
     from fluidcc.theory.control.equilibrium import equilibrium as equilibrium
@@ -108,8 +102,14 @@ if TYPE_CHECKING:
     from fluidcc.theory.fairness.over_time import finish_times as finish_times
     from fluidcc.theory.fairness.over_time import jain_over_time as jain_over_time
     from fluidcc.theory.fairness.over_time import time_to_fairness as time_to_fairness
-    from fluidcc.tuning import Tuning as Tuning
-    from fluidcc.tuning import tune as tune
+    from fluidcc.workloads import collectives as collectives
+    from fluidcc.workloads import fabrics as fabrics
+    from fluidcc.workloads.collectives.evaluate import collective as collective
+    from fluidcc.workloads.collectives.study import CollectiveStudy as CollectiveStudy
+    from fluidcc.workloads.fabrics.evaluate import fabric as fabric
+    from fluidcc.workloads.fabrics.slowdown import Slowdown as Slowdown
+    from fluidcc.workloads.fabrics.slowdown import slowdown as slowdown
+    from fluidcc.workloads.fabrics.study import FabricStudy as FabricStudy
 
     delay = dde
 

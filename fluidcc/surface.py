@@ -43,9 +43,10 @@ def lazily(package: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], 
             hint = f"; did you mean {near[0]}?" if near else ""
             raise AttributeError(f"module {own!r} has no attribute {name!r}{hint}", name=name)
         module, wanted = homes[name]
-        if module == own:
-            return importlib.import_module(f"{own}.{wanted}")
-        package[name] = getattr(importlib.import_module(str(module)), wanted)
+        home = importlib.import_module(str(module))
+        if not (wanted in vars(home) or (module != own and hasattr(home, wanted))):  # a module itself
+            return importlib.import_module(f"{module}.{wanted}")
+        package[name] = getattr(home, wanted)
         return package[name]
 
     def names() -> list[str]:

@@ -22,9 +22,9 @@ ROOMS = {
         ("tests/scenario", "tests/results", "tests/test_units.py"),
         ("display.py", "html.py", "drawing.py", "text.py"),
     ),
-    "collectives": Room(("fluidcc/collectives",), ("tests/collectives",)),
+    "collectives": Room(("fluidcc/workloads/collectives",), ("tests/workloads/collectives",)),
     "delay": Room(("fluidcc/dde",), ("tests/dde",), ("charts.py",)),
-    "fabrics": Room(("fluidcc/fabrics",), ("tests/fabrics",)),
+    "fabrics": Room(("fluidcc/workloads/fabrics",), ("tests/workloads/fabrics",)),
     "flow-level": Room(
         ("fluidcc/engines/flow_level", "fluidcc/schemes/*/flow_level.py"), ("tests/engines/flow_level",), numba=True
     ),
@@ -32,14 +32,12 @@ ROOMS = {
     "hybrid": Room(("fluidcc/engines/hybrid", "fluidcc/schemes/*/hybrid.py"), ("tests/engines/hybrid",), numba=True),
     "operators": Room(("fluidcc/operators",), ("tests/operators",)),
     "packet": Room(
-        ("fluidcc/engines/packet", "fluidcc/engines/compiled", "fluidcc/schemes/*/packet.py"),
+        ("fluidcc/engines/packet", "fluidcc/engines/common", "fluidcc/schemes/*/packet.py"),
         ("tests/engines/packet", "tests/engines/test_dcqcn_nic.py", "tests/schemes/test_timely_packets.py"),
         numba=True,
     ),
     "schemes": Room(("fluidcc/schemes",), ("tests/schemes", "tests/engines/test_dcqcn_nic.py"), _SIDES),
-    "sweeps": Room(
-        ("fluidcc/sweeps", "fluidcc/tuning", "fluidcc/fitting"), ("tests/sweeps", "tests/tuning", "tests/fitting")
-    ),
+    "sweeps": Room(("fluidcc/studies",), ("tests/studies",)),
     "theory": Room(("fluidcc/theory",), ("tests/theory",)),
 }
 

@@ -9,7 +9,6 @@ from docs.pages.architecture import FLOW, GROUPS, IMPORTS, PICTURE, draw
 from tests.test_imports import PACKAGE, between_packages
 
 INSIDE = {"engines": PACKAGE / "engines"}  # whose own folders are drawn
-EVERY = "schemes/*"  # a folder's own folders, under one name
 
 
 def folders_of(parent: Path) -> set[str]:
@@ -23,8 +22,7 @@ def group_of(package: str) -> str:
         return "base"
     if parts[0] == "engines":
         return "engines"
-    room = EVERY if parts[0] == "schemes" and parts[1:] else parts[0]
-    (found,) = (name for name, group in GROUPS.items() if name != "base" and room in group.rooms)
+    (found,) = (name for name, group in GROUPS.items() if name != "base" and parts[0] in group.rooms)
     return found
 
 
@@ -46,7 +44,7 @@ def reached(start: str) -> set[str]:
 def test_rooms_are_the_folders_that_there_are() -> None:
     drawn = [room for name, group in GROUPS.items() if name != "base" for room in group.rooms]
     assert len(drawn) == len(set(drawn))
-    wanted = folders_of(PACKAGE) - INSIDE.keys() | {EVERY}
+    wanted = folders_of(PACKAGE) - INSIDE.keys()
     for parent in INSIDE.values():
         wanted |= folders_of(parent)
     assert set(drawn) == wanted

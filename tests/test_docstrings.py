@@ -23,7 +23,7 @@ from tests.test_public import value_of as of
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Notes", "Examples", "Yields", "See Also")
 
 
-# What a scheme hands to the engines, not what users call: `fluidcc.schemes.protocol` documents it.
+# What a scheme hands to the engines, not what users call: `fluidcc.contract.protocol` documents it.
 CONTRACT = {"bind"}
 
 

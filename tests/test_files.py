@@ -193,7 +193,7 @@ def test_places_are_checked_before_anything_is_computed(
 
     for place in ("fluidcc.engines.run.simulate", "fluidcc.theory.control.stability.stability"):
         monkeypatch.setattr(place, computed)
-    monkeypatch.setattr("fluidcc.sweeps.run.batch_of", computed)
+    monkeypatch.setattr("fluidcc.studies.sweeps.run.batch_of", computed)
     monkeypatch.chdir(tmp_path)
     Path("folder.nc").mkdir()
     assert run(arguments) == 2

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.builders.toml_file import from_toml, to_toml
 from fluidcc.errors import InputError
-from fluidcc.scenario.builders.toml_file import from_toml, to_toml
 from tests.fuzz import KINDS, LONGEST, fuzz
 
 SECONDS = 90

@@ -21,27 +21,30 @@ COMMAND = "fluidcc.__main__"  # of the command line, though Python wants it at t
 ORDER = (
     "fluidcc",
     "fluidcc.scenario",
-    "fluidcc.schemes",
+    "fluidcc.contract",
+    "fluidcc.builders",
     "fluidcc.compiling",
-    "fluidcc.scenario.builders",
     "fluidcc.results",
+    "fluidcc.dde",
+    "fluidcc.engines.common",
     "fluidcc.engines.fluid",
-    "fluidcc.engines.compiled",
     "fluidcc.engines.packet",
     "fluidcc.engines.hybrid",
     "fluidcc.engines.flow_level",
+    "fluidcc.schemes",
     "fluidcc.schemes.*",
     "fluidcc.engines",
     "fluidcc.theory",
     "fluidcc.theory.*",
-    "fluidcc.fabrics",
-    "fluidcc.collectives",
-    "fluidcc.sweeps",
-    "fluidcc.dde",
-    "fluidcc.fitting",
+    "fluidcc.workloads",
+    "fluidcc.workloads.fabrics",
+    "fluidcc.workloads.collectives",
+    "fluidcc.studies",
+    "fluidcc.studies.sweeps",
+    "fluidcc.studies.fitting",
+    "fluidcc.studies.tuning",
     "fluidcc.operators.switches",
     "fluidcc.operators",
-    "fluidcc.tuning",
     "fluidcc.plotting",
     "fluidcc.proofs",
     "fluidcc.proofs.verdict",
@@ -158,7 +161,7 @@ def test_few_modules_lie_loose() -> None:
     assert len(loose) <= 6, loose
 
 
-@pytest.mark.parametrize("statement", ["import fluidcc", "import fluidcc.schemes.registry as r; r.names()"])
+@pytest.mark.parametrize("statement", ["import fluidcc", "import fluidcc.contract.registry as r; r.names()"])
 def test_nothing_heavy_is_imported(statement: str) -> None:
     code = f"import sys; {statement}; print(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

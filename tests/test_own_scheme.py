@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract import checks, registry
+from fluidcc.contract.bind import bind
 from fluidcc.results import schema
-from fluidcc.schemes import checks, registry
-from fluidcc.schemes.bind import bind
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "own_scheme"

@@ -31,20 +31,21 @@ class Group(NamedTuple):
 
 
 GROUPS = {
-    "cli": Group(5.0, 9.4, 3.2, 0.8, 0, "command line", ("cli",)),
-    "explorer": Group(2.6, 8.1, 3.4, 0.8, 0, "moved by hand", ("explorer",)),
-    "papers": Group(7.6, 8.1, 3.6, 0.8, 0, "what papers say", ("figures", "claims", "proofs")),
-    "pictures": Group(7.6, 6.8, 3.6, 0.8, 1, "pictures", ("plotting",)),
-    "operators": Group(2.6, 6.8, 3.4, 0.8, 1, "what to type", ("operators", "tuning")),
-    "analysis": Group(2.6, 5.5, 4.2, 0.8, 1, "analysis", ("theory", "sweeps", "delay", "fitting")),
-    "fabrics": Group(7.6, 5.5, 3.6, 0.8, 1, "whole fabrics", ("fabrics", "collectives")),
-    "schemes": Group(2.6, 4.05, 4.2, 1.1, 2, "congestion control", ("schemes/*",), "dcqcn, hpcc, swift, ..."),
-    "scenario": Group(1.35, 2.3, 2.1, 1.2, 3, "Scenario", ("scenario", "schemes"), "what is described"),
+    "cli": Group(5.0, 10.7, 3.2, 0.8, 0, "command line", ("cli",)),
+    "explorer": Group(2.6, 9.4, 3.4, 0.8, 0, "moved by hand", ("explorer",)),
+    "papers": Group(7.6, 9.4, 3.6, 0.8, 0, "what papers say", ("proofs",)),
+    "pictures": Group(7.6, 8.1, 3.6, 0.8, 1, "pictures", ("plotting",)),
+    "operators": Group(2.6, 8.1, 4.2, 0.8, 1, "what to type", ("operators",)),
+    "studies": Group(2.6, 6.8, 4.2, 0.8, 1, "many runs", ("studies",)),
+    "workloads": Group(7.6, 5.5, 3.6, 0.8, 1, "whole fabrics", ("workloads",)),
+    "theory": Group(2.6, 5.5, 4.2, 0.8, 1, "analysis", ("theory",)),
+    "schemes": Group(2.6, 4.05, 4.2, 1.1, 2, "congestion control", ("schemes",), "dcqcn, hpcc, swift, ..."),
+    "scenario": Group(1.5, 2.3, 2.5, 1.2, 3, "Scenario", ("scenario", "builders", "contract"), "what is described"),
     "engines": Group(
-        5.0, 2.3, 3.2, 1.2, 3, "engines", ("fluid", "hybrid", "packet", "flow_level", "compiled", "compiling")
+        5.0, 2.3, 3.6, 1.2, 3, "engines", ("fluid", "hybrid", "packet", "flow_level", "common", "dde", "compiling")
     ),
     "results": Group(8.65, 2.3, 2.1, 1.2, 3, "Trace", ("results",), "what is answered"),
-    "base": Group(5.0, 0.6, 9.4, 0.55, 3, "", ("units", "errors", "files", "progress", "papers", "surface")),
+    "base": Group(5.0, 0.6, 9.4, 0.55, 3, "", ("units", "errors", "files", "progress", "threads", "surface")),
 }
 # Who imports whom; what follows from several arrows is left out.
 IMPORTS = (
@@ -52,12 +53,14 @@ IMPORTS = (
     ("cli", "papers"),
     ("explorer", "operators"),
     ("papers", "pictures"),
-    ("pictures", "operators"),
-    ("pictures", "fabrics"),
-    ("operators", "analysis"),
-    ("analysis", "schemes"),
+    ("pictures", "studies"),
+    ("pictures", "workloads"),
+    ("papers", "operators"),
+    ("operators", "studies"),
+    ("studies", "theory"),
+    ("theory", "schemes"),
     ("schemes", "engines"),
-    ("fabrics", "engines"),
+    ("workloads", "engines"),
     ("engines", "scenario"),
     ("engines", "results"),
     ("results", "scenario"),
@@ -74,8 +77,8 @@ def draw() -> bytes:
 
     # Fixed identifiers and no date: the same picture is the same file.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "architecture"}):
-        picture, ((axes,),) = figure(size=(8.4, 8.2))
-        axes.set(xlim=(-0.05, 10.05), ylim=(0.2, 9.9), aspect="equal")
+        picture, ((axes,),) = figure(size=(8.4, 9.2))
+        axes.set(xlim=(-0.05, 10.05), ylim=(0.2, 11.2), aspect="equal")
         axes.axis("off")
         for one, other in FLOW:
             _flow(axes, _side(GROUPS[one], GROUPS[other], 0.3), _side(GROUPS[other], GROUPS[one], 0.3))
@@ -139,9 +142,9 @@ def _flow(axes: Any, start: tuple[float, float], end: tuple[float, float]) -> No
 
 def _legend(axes: Any) -> None:
     arrow = {"arrowstyle": "-|>", "color": "0.3", "lw": 1.1, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", (0.9, 9.6), (0.1, 9.6), arrowprops=arrow)
-    _flow(axes, (0.1, 9.2), (0.9, 9.2))
-    for y, text in ((9.6, "imports"), (9.2, "a run")):
+    axes.annotate("", (0.9, 10.9), (0.1, 10.9), arrowprops=arrow)
+    _flow(axes, (0.1, 10.5), (0.9, 10.5))
+    for y, text in ((10.9, "imports"), (10.5, "a run")):
         axes.text(1.05, y, text, va="center", size=9)
 
 

@@ -13,8 +13,8 @@ from fluidcc.cli.fabric import chosen_schemes
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.collectives.run import CollectiveRun
-    from fluidcc.collectives.study import CollectiveStudy
+    from fluidcc.workloads.collectives.run import CollectiveRun
+    from fluidcc.workloads.collectives.study import CollectiveStudy
 
 EXAMPLES = (
     "fluidcc collective all-reduce,all-to-all --hosts 16 --bytes 4MB \\\n    --scheme hpcc,dcqcn,none --out out",
@@ -105,8 +105,8 @@ def command(
         output.make_folder(out, "--out")
     from pathlib import Path
 
-    from fluidcc.collectives.evaluate import collective
-    from fluidcc.fabrics.evaluate import PRESET
+    from fluidcc.workloads.collectives.evaluate import collective
+    from fluidcc.workloads.fabrics.evaluate import PRESET
 
     names = [name.strip() for name in scheme.split(",")]
     if len(set(names)) < len(names):

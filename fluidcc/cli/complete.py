@@ -20,7 +20,7 @@ def words(*known: str) -> Completion:
 
 def schemes(ctx: Any, incomplete: str) -> list[str]:
     """Schemes' names; after commas too, where several may be given."""
-    from fluidcc.schemes.registry import names
+    from fluidcc.contract.registry import names
 
     before = incomplete[: incomplete.rfind(",") + 1]
     return [before + name for name in names()]
@@ -28,7 +28,7 @@ def schemes(ctx: Any, incomplete: str) -> list[str]:
 
 def presets(ctx: Any, incomplete: str) -> list[str]:
     """Presets of the scheme that is typed already."""
-    from fluidcc.schemes.presets import presets as presets_of
+    from fluidcc.contract.presets import presets as presets_of
 
     return _of_scheme(ctx, presets_of)
 

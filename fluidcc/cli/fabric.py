@@ -16,8 +16,8 @@ from fluidcc.cli.request import changed_flow_control, changed_marking
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.fabrics.study import FabricStudy
     from fluidcc.scenario.model import RED
+    from fluidcc.workloads.fabrics.study import FabricStudy
 
 EXAMPLES = (
     "fluidcc fabric hpcc,dcqcn --topology leaf-spine:2x2x8 \\\n    --workload hadoop --load 50% --until 1ms",
@@ -109,7 +109,7 @@ def command(
     }  # fmt: skip
     if out is not None:
         output.make_folder(out, "--out")
-    from fluidcc.fabrics.evaluate import PRESET, fabric
+    from fluidcc.workloads.fabrics.evaluate import PRESET, fabric
 
     if config is not None:
         if schemes is not None:
@@ -163,7 +163,7 @@ def _of_config(
     path: str, sets: list[str] | None, given: dict[str, Any], drain: str | None, topology: str | None
 ) -> tuple[dict[str, Any], Any, dict[str, Any], Any]:
     """Schemes, topology, traffic and how long is waited, of a config.txt, beside which nothing else says so."""
-    from fluidcc.fabrics.hpcc_config import read_config
+    from fluidcc.workloads.fabrics.hpcc_config import read_config
 
     flows = given.pop("flows")
     alien = next((name for name, value in given.items() if value is not None), None)
@@ -181,7 +181,7 @@ def _of_config(
 
 def chosen_schemes(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
     """Options of each scheme on a fabric, with what --set says."""
-    from fluidcc.schemes.presets import preset as preset_of
+    from fluidcc.contract.presets import preset as preset_of
 
     found = {name: preset_of(name, preset).options() for name in names}
     for text in sets or []:

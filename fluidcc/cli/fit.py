@@ -13,7 +13,7 @@ from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.fitting.result import Fit
+    from fluidcc.studies.fitting.result import Fit
 
 EXAMPLES = (
     "fluidcc simulate dcqcn --flows 4 --engine hybrid --out measured.nc",
@@ -47,7 +47,7 @@ def command(
     """Estimate unknown parameters from a measured queue or measured rates, with 95 % intervals."""
     output.check_outputs(plot=(plot, output.PICTURE))
     unknowns = _unknowns(request, over)
-    from fluidcc.fitting.fit import fit
+    from fluidcc.studies.fitting.fit import fit
 
     if save_scenario is not None:
         output.save_scenario(scenario_of(request), save_scenario)

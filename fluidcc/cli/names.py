@@ -27,9 +27,9 @@ SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "rtol", "meth
 
 def known_names(scheme: str) -> dict[str, tuple[str, str]]:
     """Home and dimension of every name; the homes are scheme, marking, network, pfc and builder."""
+    from fluidcc.contract.registry import scheme as scheme_named
     from fluidcc.scenario.model import PFC, RED, Scenario
     from fluidcc.scenario.parameters import specs
-    from fluidcc.schemes.registry import scheme as scheme_named
 
     known = {"pfc": ("pfc", "on|off")}
     # A scheme's own parameter goes before one of the same name elsewhere.
@@ -43,9 +43,9 @@ def known_names(scheme: str) -> dict[str, tuple[str, str]]:
 
 def takes_whole_numbers(scheme: str, name: str) -> bool:
     """Whether a parameter, known by `check_name`, takes whole numbers alone."""
+    from fluidcc.contract.registry import scheme as scheme_named
     from fluidcc.scenario.model import PFC, RED, Scenario
     from fluidcc.scenario.parameters import specs
-    from fluidcc.schemes.registry import scheme as scheme_named
 
     owners = (scheme_named(scheme).Parameters, RED, Scenario, PFC)
     spec = next((specs(owner)[name] for owner in owners if name in specs(owner)), None)

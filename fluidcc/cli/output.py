@@ -46,7 +46,7 @@ def save_scenario(scenario: Scenario, path: str | None) -> None:
     """Write the scenario if a path is given."""
     if path is not None:
         check_outputs(save_scenario=(path, ()))
-        from fluidcc.scenario.builders.toml_file import save_scenario as save
+        from fluidcc.builders.toml_file import save_scenario as save
 
         save(scenario, path)
 

@@ -142,9 +142,9 @@ def tell_devices(request: Request) -> None:
 
 
 def _built(request: Request, swept: dict[str, Any]) -> Scenario:
-    from fluidcc.scenario import builders as topologies
-    from fluidcc.scenario.builders.common import with_chains_threshold
-    from fluidcc.schemes.presets import preset as preset_of
+    from fluidcc import builders as topologies
+    from fluidcc.builders.common import with_chains_threshold
+    from fluidcc.contract.presets import preset as preset_of
 
     if request.port is not None and not request.ports:
         raise InputError("--port: there is no switch to read it from; write --from config_db.json beside it")
@@ -206,8 +206,8 @@ def _check_options(topology: str, options: dict[str, Any]) -> None:
 
 def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str, Any], swept: bool) -> Scenario:
     """Flow i leads from host i to the host half the fabric further, so that nothing but ECMP makes it meet others."""
-    from fluidcc.scenario import builders as topologies
-    from fluidcc.scenario.builders.common import per_flow
+    from fluidcc import builders as topologies
+    from fluidcc.builders.common import per_flow
 
     if swept:
         raise InputError("--over: the flows of a fat-tree have places of their own; run fluidcc once for each number")
@@ -344,7 +344,7 @@ def is_switch(source: str) -> bool:
 
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
-    from fluidcc.scenario.builders import toml_file as scenario_file
+    from fluidcc.builders import toml_file as scenario_file
 
     if not os.path.isfile(request.topology):
         what = "no plain file" if os.path.exists(request.topology) else "no file"

@@ -11,7 +11,7 @@ from fluidcc.cli import options as o
 from fluidcc.cli import output
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.preset import Preset
+    from fluidcc.contract.preset import Preset
 
 EXAMPLES = (
     "fluidcc show dcqcn",
@@ -21,7 +21,7 @@ EXAMPLES = (
 
 def command(scheme: o.Scheme, preset: o.NamedPreset = "paper", json: o.Json = False) -> None:
     """List every parameter with its unit, default, symbol and source."""
-    from fluidcc.schemes.presets import preset as preset_of
+    from fluidcc.contract.presets import preset as preset_of
 
     rows = _rows(preset_of(scheme, preset))
     if json:

@@ -13,7 +13,7 @@ from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidcc.sweeps import SweepResult
+    from fluidcc.studies.sweeps import SweepResult
 
 EXAMPLES = (
     "fluidcc sweep dcqcn --over kmin=5KB:80KB:6 --over g=1/1024,1/256,1/64",
@@ -68,8 +68,8 @@ def command(
     output.check_outputs(out=(out, output.TABLE), plot=(plot, output.PICTURE))
     axes = _axes(request, over)
     from fluidcc.results.schema import METRICS
-    from fluidcc.sweeps import sweep
-    from fluidcc.sweeps.constraints import constraints_of, feasible, parse_constraint
+    from fluidcc.studies.sweeps import sweep
+    from fluidcc.studies.sweeps.constraints import constraints_of, feasible, parse_constraint
 
     if metric not in METRICS:
         raise InputError(f"--metric: {metric[:40]!r} is unknown; write one of {', '.join(METRICS)}")
@@ -152,7 +152,7 @@ def _step_error(attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _axes(request: Request, over: list[str]) -> dict[str, Any]:
-    from fluidcc.sweeps.grid import parse_axis
+    from fluidcc.studies.sweeps.grid import parse_axis
 
     axes: dict[str, Any] = {}
     for text in over:
@@ -176,7 +176,7 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
 
 
 def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
-    from fluidcc.sweeps.grid import format_value
+    from fluidcc.studies.sweeps.grid import format_value
 
     rate = document["points_per_s"]
     rows = [
@@ -189,7 +189,7 @@ def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
         rows.append(("at the end of its range", f"{ends}: a wider one may have better"))
     if error := document["discretisation_error"]:
         step = [output.small(error[k]) for k in ("queue_rel", "rate_rel")]
-        from fluidcc.sweeps.batch import SAMPLED
+        from fluidcc.studies.sweeps.batch import SAMPLED
 
         tried = min(document["points"] - document["failed"], SAMPLED)
         of = "largest of all points" if "queue_error_rel" in result.dataset else f"{tried} points"
@@ -210,8 +210,8 @@ def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
 def _best(document: dict[str, Any], result: SweepResult) -> list[tuple[str, str]]:
     """The best point with what it costs, or how near the others come to the constraints."""
     from fluidcc.results.schema import METRICS
-    from fluidcc.sweeps.grid import format_value
-    from fluidcc.sweeps.result import SHOWN
+    from fluidcc.studies.sweeps.grid import format_value
+    from fluidcc.studies.sweeps.result import SHOWN
     from fluidcc.units import show
 
     def text(name: str, value: float) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fluidcc.operators import Commands
     from fluidcc.operators.ports import PortGroup
     from fluidcc.scenario.model import Scenario
-    from fluidcc.tuning import Tuning
+    from fluidcc.studies.tuning import Tuning
 
 EXAMPLES = (
     "fluidcc tune dcqcn --flows 8 --over kmin=2KB:100KB --over pmax=1%:100%",
@@ -91,7 +91,7 @@ def command(
         output.make_folder(write, "--write")  # before a search that may take minutes
     ports = _alike(request)
     bounds = _bounds(request, over)
-    from fluidcc.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases, packet_guards
+    from fluidcc.studies.tuning.cases import FLOWS, SEARCHED, WAYS, changed, length, packet_cases, packet_guards
 
     robust = request.scheme == "dcqcn" and request.topology == "incast" and not no_defaults
     cases = _cases(request, flows, across or [], bounds)
@@ -99,7 +99,7 @@ def command(
     given = {*cases, *request.values(), *bounds}
     if robust and "flows" not in given:
         cases["flows"] = list(FLOWS)
-    from fluidcc.tuning import tune
+    from fluidcc.studies.tuning import tune
 
     def make(**values: Any) -> Scenario:
         ways: dict[str, Any] = {name: values.pop(name) for name in WAYS if name not in cases and name in values}
@@ -313,8 +313,8 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from fluidcc.sweeps.grid import format_value
-    from fluidcc.tuning.goal import TUNED
+    from fluidcc.studies.sweeps.grid import format_value
+    from fluidcc.studies.tuning.goal import TUNED
     from fluidcc.units import show
 
     # Of packets where they ran: the search's engine has its own cases, and beside these would contradict them.

@@ -23,7 +23,7 @@ import numpy as np
 from jax.core import Tracer
 
 from fluidcc.compiling.dependencies import file_of
-from fluidcc.schemes import registry
+from fluidcc.contract import registry
 
 # Of these, whose versions are in the folder's name, the names alone.
 _OUTSIDE = frozenset(sys.stdlib_module_names) | {"jax", "jaxlib", "numpy", "scipy", "numba", "xarray", "pandas"}

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fluidcc.dde.crossings import crossings, grid
+from fluidcc.dde.axis_crossings import crossings, grid
+from fluidcc.dde.characteristic import roots
 from fluidcc.dde.delay_system import Array, DelaySystem
-from fluidcc.dde.roots import roots
 from fluidcc.errors import InputError
 from fluidcc.surface import public
 
@@ -27,7 +27,7 @@ class CriticalDelay(NamedTuple):
     frequency : float or None
         Of the root on the axis [rad/s].
     residual : float
-        Relative backward error of that root, as in `fluidcc.dde.roots.Roots`; 0 without one.
+        Relative backward error of that root, as in `fluidcc.dde.characteristic.Roots`; 0 without one.
     state : str
         "ok", "never" (stable for every greater delay), "unstable" (at ``start``, or a root is on the axis there) or
         "unresolved" (the roots at ``start`` are not known).

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import root_scalar
 
+from fluidcc.dde.characteristic import roots
 from fluidcc.dde.checks import check_parameter, shown, whole
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.equation import Array, Equation, check_equation
 from fluidcc.dde.fixed_points import equilibrium_near
 from fluidcc.dde.linear import systems
 from fluidcc.dde.newton import followed, newton
-from fluidcc.dde.roots import roots
 from fluidcc.dde.zeros import size, structural, without
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

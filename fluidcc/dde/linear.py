@@ -9,15 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
-from fluidcc.dde import critical, winding
-from fluidcc.dde import roots as characteristic
+from fluidcc.dde import characteristic, critical, winding
+from fluidcc.dde.characteristic import Abscissa, Roots
 from fluidcc.dde.checks import check_lags, column, number, shown, whole
 from fluidcc.dde.critical import CriticalDelay
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.equation import Array, Equation, padded
 from fluidcc.dde.fixed_points import equilibrium_near
 from fluidcc.dde.response import DelayLoop, Margins
-from fluidcc.dde.roots import Abscissa, Roots
 from fluidcc.dde.zeros import structural
 from fluidcc.errors import InputError
 from fluidcc.surface import public

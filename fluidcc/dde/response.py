@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fluidcc.dde.crossings import crossings, grid
+from fluidcc.dde.axis_crossings import crossings, grid
+from fluidcc.dde.characteristic import abscissa, roots
 from fluidcc.dde.delay_system import Array, DelaySystem, balance, real
-from fluidcc.dde.roots import abscissa, roots
 from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw

@@ -13,7 +13,7 @@ from fluidcc.errors import InputError
 from fluidcc.explorer.knobs import TRAFFIC, Knob
 from fluidcc.explorer.settings import Setting
 from fluidcc.explorer.views import no_equilibrium
-from fluidcc.sweeps.chart import RootFinder
+from fluidcc.studies.sweeps.chart import RootFinder
 
 SIDE = 22  # points along each axis: 484 at once
 _KEPT = 6  # compiled charts that are held

@@ -8,6 +8,11 @@ from functools import cached_property
 from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode
 
+from fluidcc.builders import incast, parking_lot
+from fluidcc.contract import registry
+from fluidcc.contract.preset import Preset
+from fluidcc.contract.presets import preset as preset_named
+from fluidcc.contract.presets import presets
 from fluidcc.errors import InputError
 from fluidcc.explorer.knobs import (
     GIVEN,
@@ -21,13 +26,8 @@ from fluidcc.explorer.knobs import (
     refuse_unknown_knob,
 )
 from fluidcc.results.comparison import horizon
-from fluidcc.scenario.builders import incast, parking_lot
 from fluidcc.scenario.model import RED, Scenario, resolve
 from fluidcc.scenario.parameters import resolve as resolve_fields
-from fluidcc.schemes import registry
-from fluidcc.schemes.preset import Preset
-from fluidcc.schemes.presets import preset as preset_named
-from fluidcc.schemes.presets import presets
 from fluidcc.surface import nearest
 from fluidcc.units import RATE, TIME, is_concrete, quantity, show
 

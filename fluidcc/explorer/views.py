@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.contract import registry
+from fluidcc.contract.registry import equilibrium_of
+from fluidcc.dde.characteristic import roots
 from fluidcc.dde.delay_system import Array
-from fluidcc.dde.roots import roots
 from fluidcc.engines.fluid.engine import execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of
 from fluidcc.engines.fluid.network import Network, network_of
@@ -17,8 +19,6 @@ from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.errors import InputError
 from fluidcc.results.metrics import most_loaded
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes import registry
-from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.linearize import linearize
 from fluidcc.theory.control.states import NoEquilibriumError, smooth_side
 from fluidcc.units import TIME, show

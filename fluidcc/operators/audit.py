@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from fluidcc.builders import incast
 from fluidcc.errors import InputError
 from fluidcc.files import refuse_special
 from fluidcc.operators import (
@@ -29,7 +30,6 @@ from fluidcc.operators.frames import IN_BUFFER, framed, payloads, said, wire_sha
 from fluidcc.operators.ports import ALL, PortGroup, alike, read_ports, shown
 from fluidcc.operators.reach import Reach, reach
 from fluidcc.results.identity import Comparable
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
@@ -163,7 +163,7 @@ class Audit(Comparable):
         InputError
             If a name is no such setting, or a device does not take a value.
         """
-        from fluidcc.sweeps.grid import dimension_of
+        from fluidcc.studies.sweeps.grid import dimension_of
 
         values = {name: quantity(value, dimension_of(name), name) for name, value in changes.items()}
         groups = [PortGroup(each.names, each.switch) for each in self.groups]

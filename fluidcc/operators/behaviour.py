@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
 from fluidcc.operators.frames import framed
 from fluidcc.progress import Bar
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import PFC, RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.threads import cores

@@ -11,10 +11,10 @@ import numpy as np
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, colour, figure, label, scaled
-from fluidcc.sweeps.grid import dimension_of
+from fluidcc.studies.sweeps.grid import dimension_of
 
 if TYPE_CHECKING:
-    from fluidcc.sweeps.branches import Branches
+    from fluidcc.studies.sweeps.branches import Branches
 
 _LOOKS = ((colour(0), "^"), (colour(1), "v"))
 

@@ -14,8 +14,8 @@ from fluidcc.plotting.style import Picture, colour, figure
 from fluidcc.plotting.sweeps import logarithmic
 
 if TYPE_CHECKING:
-    from fluidcc.sweeps.chart import StabilityChart
-    from fluidcc.sweeps.result import SweepResult
+    from fluidcc.studies.sweeps.chart import StabilityChart
+    from fluidcc.studies.sweeps.result import SweepResult
 
 _OSCILLATES = 5  # contours
 

@@ -16,8 +16,8 @@ from fluidcc.plotting.style import Picture, colour, figure, label
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from fluidcc.collectives.run import CollectiveRun
-    from fluidcc.collectives.study import CollectiveStudy
+    from fluidcc.workloads.collectives.run import CollectiveRun
+    from fluidcc.workloads.collectives.study import CollectiveStudy
 
 _MOST_BARS = 40_000  # that are drawn: of as many ranks, evenly spaced, as have no more
 _THICK = 0.84  # of a row

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fluidcc.fabrics.study import interval
 from fluidcc.plotting.fabrics import pause_panel, queue_panel, slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import Picture, colour, figure, label
+from fluidcc.workloads.fabrics.study import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from fluidcc.fabrics.study import FabricStudy
+    from fluidcc.workloads.fabrics.study import FabricStudy
 
 _PERCENTILES = {"p50": "median", "p95": "95th percentile", "p99": "99th percentile"}
 _FAR_APART = 20  # bars of more than that are drawn on a logarithmic axis

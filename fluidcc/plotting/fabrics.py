@@ -9,13 +9,13 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from fluidcc import units
-from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import Picture, colour, figure, label
+from fluidcc.workloads.fabrics.study import interval
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from fluidcc.fabrics.study import FabricStudy
+    from fluidcc.workloads.fabrics.study import FabricStudy
 
 _PANELS = (("p50", "median"), ("p95", "95th percentile"), ("p99", "99th percentile"))
 _MARKS = "os^Dv<>P"

@@ -11,8 +11,8 @@ from fluidcc import units
 from fluidcc.plotting.style import Picture, colour, figure, label
 
 if TYPE_CHECKING:
-    from fluidcc.fitting.measured import Measured
-    from fluidcc.fitting.result import Fit
+    from fluidcc.studies.fitting.measured import Measured
+    from fluidcc.studies.fitting.result import Fit
 
 _MOST_POINTS = 2000
 _MEASURED, _FITTED = "black", colour(0)

@@ -70,7 +70,7 @@ def _reasons(points: Sequence[Stability]) -> str:
 
 def plot_roots(found: Linearization, count: int, *, title: str | None = None) -> Picture:
     """The rightmost roots in the complex plane, those of the aggregate and of the fairness modes."""
-    from fluidcc.dde.roots import roots
+    from fluidcc.dde.characteristic import roots
 
     picture, axes = figure(1, 1, size=(6.5, 5.0))
     (axis,) = axes[0]

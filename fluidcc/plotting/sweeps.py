@@ -14,12 +14,12 @@ from matplotlib.ticker import FuncFormatter
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label, scaled
-from fluidcc.sweeps.constraints import Constraint, constraints_of, feasible
-from fluidcc.sweeps.grid import dimension_of, format_value
+from fluidcc.studies.sweeps.constraints import Constraint, constraints_of, feasible
+from fluidcc.studies.sweeps.grid import dimension_of, format_value
 
 if TYPE_CHECKING:
-    from fluidcc.sweeps.constraints import Given
-    from fluidcc.sweeps.result import SweepResult
+    from fluidcc.studies.sweeps.constraints import Given
+    from fluidcc.studies.sweeps.result import SweepResult
 
 _MOST_TICKS = 10  # swept values ticked one by one
 _COLOURS = {True: "viridis_r", False: "viridis"}  # by whether less is better: bright is good

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from fluidcc import units
+from fluidcc.builders import toml_file
 from fluidcc.plotting.style import Picture, colour, figure, label, scaled
-from fluidcc.scenario.builders import toml_file
 
 if TYPE_CHECKING:
     from fluidcc.results.comparison import Comparison

@@ -11,13 +11,13 @@ from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 from fluidcc import units
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label
-from fluidcc.sweeps.grid import format_value
-from fluidcc.tuning.goal import TUNED
+from fluidcc.studies.sweeps.grid import format_value
+from fluidcc.studies.tuning.goal import TUNED
 
 if TYPE_CHECKING:
     from fluidcc.results.trace import Trace
-    from fluidcc.tuning.proof import Packets
-    from fluidcc.tuning.result import Candidate, Tuning
+    from fluidcc.studies.tuning.proof import Packets
+    from fluidcc.studies.tuning.result import Candidate, Tuning
 
 # Okabe and Ito's colours, which those who confuse red and green tell apart too.
 _PRESENT, _BEST, _OTHER, _LINE = "#D55E00", "#0072B2", "#009E73", "0.35"

@@ -9,10 +9,10 @@ from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
 from fluidcc.plotting.style import Picture, colour, figure, label
-from fluidcc.sweeps.wai import CLOSED, PATIENCE
+from fluidcc.studies.sweeps.wai import CLOSED, PATIENCE
 
 if TYPE_CHECKING:
-    from fluidcc.sweeps.wai import WaiSweep
+    from fluidcc.studies.sweeps.wai import WaiSweep
 
 _STYLES: dict[str, dict[str, Any]] = {
     "closed form": {"color": "black", "ls": "-", "lw": 1},

@@ -10,6 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import toml_file as scenario_file
+from fluidcc.contract.registry import scheme_of
+from fluidcc.contract.sides import Crosscheck
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row
 from fluidcc.results.differences import differences, measured
@@ -17,12 +21,8 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.schema import plain
 from fluidcc.results.text import label
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.registry import scheme_of
-from fluidcc.schemes.sides import Crosscheck
-from fluidcc.schemes.tolerance import Tolerance
 from fluidcc.surface import constructor, public
 from fluidcc.units import TIME, quantity, show
 

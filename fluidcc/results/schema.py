@@ -17,8 +17,8 @@ import numpy as np
 import xarray as xr
 
 import fluidcc
+from fluidcc.builders import toml_file
 from fluidcc.results.metrics import PERCENTILES, most_loaded
-from fluidcc.scenario.builders import toml_file
 from fluidcc.scenario.model import Scenario
 
 FLUID, HYBRID, PACKET = "fluid", "hybrid", "packet"

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.builders import chain
 from fluidcc.proofs.shared.runs import GBPS
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import chain
 from fluidcc.scenario.model import PFC, RED, Scenario
 from fluidcc.schemes.acc import ACC
 from fluidcc.schemes.dcqcn import DCQCN

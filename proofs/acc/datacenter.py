@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc.fabrics.evaluate import fabric
-from fluidcc.fabrics.slowdown import Slowdown
-from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.plotting.style import colour
 from fluidcc.proofs.acc.common import CONTENDERS, NETWORK
 from fluidcc.proofs.shared.fabric_checks import on_one_base
 from fluidcc.proofs.shared.runs import GBPS
 from fluidcc.proofs.shared.slowdowns import Compared, judged, one_more
 from fluidcc.schemes.acc import ACC
+from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 TREE, SMALL = "fat-tree:320", "fat-tree:64"
 SEEDS = 5

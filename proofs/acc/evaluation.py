@@ -81,8 +81,8 @@ def cost(packets: float, what: str) -> str:
 )
 def table_2(runs: int = 50, milliseconds: int = 100, rarest: Fraction = Fraction(3, 50)) -> Finding:
     """How many runs tell none from DCQCN's share, and what they cost."""
+    from fluidcc.builders.workloads import poisson_flows
     from fluidcc.proofs.acc.table2 import HOSTS, LOAD
-    from fluidcc.scenario.builders.workloads import poisson_flows
 
     needed = math.ceil(math.log(0.05) / math.log(1 - rarest))
     counted = next(n for n in range(1, 10_000) if stats.binom.cdf(0, n, float(rarest)) < 0.05)
@@ -117,7 +117,7 @@ def table_2(runs: int = 50, milliseconds: int = 100, rarest: Fraction = Fraction
 )
 def completion_times(about: float = ABOUT) -> Finding:
     """Packets at least: of so many small flows that the percentile's rank is known to 10 %, and of all beside them."""
-    from fluidcc.scenario.builders.workloads import SIZES
+    from fluidcc.builders.workloads import SIZES
 
     at, upto = np.array(SIZES[WEB_SEARCH]).T
     small = share_below(WEB_SEARCH, 1e5)

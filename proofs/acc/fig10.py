@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -21,7 +22,6 @@ from fluidcc.proofs.shared.runs import GBPS, WIDTH, packet_runs, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.metrics import jain
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 
 FLOWS = 10
 UNTIL, QUICK_UNTIL, SAMPLED = 40e-3, 15e-3, 5e-6  # s

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from fluidcc import units
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -38,6 +37,7 @@ from fluidcc.proofs.shared.slowdowns import (
     sample_of,
 )
 from fluidcc.proofs.verdict.figure import Figure, Result, reproduces
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 COMPARED = ("ACC", "HPCC", "DCQCN", "TIMELY")
 COMPARABLE = 1.2  # of HPCC's: "comparable", "close to"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -19,7 +20,6 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, packet_runs, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.acc import ACC
 

@@ -16,8 +16,8 @@ from fluidcc.proofs.verdict.registry import main
 @claim("acc-61-increments", ACC, "6.1", "RI_Low = C/250 and RI_High = 10 RI_Low: 400 Mb/s and 4 Gb/s at 100 Gb/s")
 def increments(line: Fraction = Fraction(10**11), share: Fraction = Fraction(1, 250)) -> Finding:
     import fluidcc as fc
+    from fluidcc.contract.bind import bind
     from fluidcc.scenario.model import resolve
-    from fluidcc.schemes.bind import bind
 
     low, high = line * share, 10 * line * share
     scenario = resolve(fc.incast(2, rate="100Gbps", scheme="acc"))

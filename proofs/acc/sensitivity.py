@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
@@ -30,6 +29,7 @@ from fluidcc.proofs.shared.fabric_checks import LOSSLESS, counted, level, precis
 from fluidcc.proofs.shared.runs import WIDTH, save
 from fluidcc.proofs.shared.slowdowns import Compared, by_seed, data_of, difference, of_numbers, ratio, sample_of
 from fluidcc.proofs.verdict.figure import Figure, Result, reproduces
+from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 TINY = (0.0, 10e3)  # bytes: B.1's flows that hardly feel P_thresh
 _Values = dict[str, float | bool]

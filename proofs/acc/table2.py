@@ -17,6 +17,8 @@ import numpy as np
 import xarray as xr
 
 import fluidcc
+from fluidcc.builders import clos_unit
+from fluidcc.builders.workloads import poisson_flows
 from fluidcc.engines.packet.buffer_cycle import buffer_cycle
 from fluidcc.engines.run import simulate
 from fluidcc.files import write_atomically
@@ -28,8 +30,6 @@ from fluidcc.proofs.acc.common import COLOURS, COMPARED, CONTENDERS, NETWORK, NO
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import clos_unit
-from fluidcc.scenario.builders.workloads import poisson_flows
 from fluidcc.scenario.model import Scenario
 from fluidcc.threads import cores
 

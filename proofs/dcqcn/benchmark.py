@@ -11,10 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc.fabrics.evaluate import fabric
-from fluidcc.fabrics.run import FabricRun
-from fluidcc.fabrics.study import interval
-from fluidcc.fabrics.traffic import Traffic
 from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, variable
@@ -22,6 +18,10 @@ from fluidcc.proofs.shared.slowdowns import Compared, difference
 from fluidcc.scenario.model import PFC, RED
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.none import NoControl
+from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.run import FabricRun
+from fluidcc.workloads.fabrics.study import interval
+from fluidcc.workloads.fabrics.traffic import Traffic
 
 USERS, MOST_SENDERS = 20, 10  # pairs of Figs. 15, 16 and 18; degree of incast of Fig. 17
 SPINES, SPINE_PORTS = "tier 3", 8  # two with a port to each leaf

@@ -16,15 +16,15 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from fluidcc.builders import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.sweeps.branches import Branches
-from fluidcc.sweeps.hysteresis import bistability, from_equilibrium, hysteresis
+from fluidcc.studies.sweeps.branches import Branches
+from fluidcc.studies.sweeps.hysteresis import bistability, from_equilibrium, hysteresis
 from fluidcc.theory.control.limit_cycle import limit_cycle
 
 MOVED = {False: range(6, 18), True: (8, 9, 11.5, 14, 15)}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc import units
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -17,7 +18,6 @@ from fluidcc.proofs.shared.runs import GBPS, WIDTH
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces
 from fluidcc.results.metrics import settling_time
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 
 START, UNTIL = 10e-3, 100e-3  # s
 COARSE, FINE, FINE_QUICK = 1e-6, 0.125e-6, 0.5e-6  # steps [s]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.engines.ensemble import ensemble
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
@@ -16,7 +17,6 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.comparison import Comparison, compare
-from fluidcc.scenario.builders import incast
 
 START, UNTIL, WINDOW = 10e-3, 100e-3, (50e-3, 100e-3)  # s
 SAMPLED, SMOOTHED = 50e-6, 1e-3  # s; a NIC's counters average over a millisecond or more

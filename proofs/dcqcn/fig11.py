@@ -19,6 +19,7 @@ import xarray as xr
 from matplotlib.ticker import NullLocator
 
 from fluidcc import units
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -41,9 +42,8 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, WIDTH, save, side_by_side, variable
 from fluidcc.proofs.verdict.figure import Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import RED
-from fluidcc.sweeps import sweep
+from fluidcc.studies.sweeps import sweep
 
 VALUES, VALUES_QUICK = 17, 5  # of the parameter, in the heat map
 COARSE, FINE, FINE_QUICK = 1e-6, 0.25e-6, 0.5e-6  # steps [s]; picture and data use the first

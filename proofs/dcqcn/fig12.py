@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from fluidcc import units
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -23,7 +24,6 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import LINE_RATE, WIDTH, Cell, save, side_by_side, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.theory.control.equilibrium import equilibrium
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -23,7 +24,6 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, packet_runs, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
@@ -22,6 +21,7 @@ from fluidcc.proofs.dcqcn.benchmark import BOTH, Point, at
 from fluidcc.proofs.shared.runs import WIDTH, save
 from fluidcc.proofs.shared.slowdowns import difference, judged
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
+from fluidcc.workloads.fabrics.study import interval
 
 DEGREES, DEGREES_QUICK = (2, 4, 6, 8, 10), (2, 10)
 PRINTED = {"PFC only": 6e6 / 120, "DCQCN": 3000 / 120}  # at a degree of 10, of two minutes [1/s]

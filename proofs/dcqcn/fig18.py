@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
@@ -21,6 +20,7 @@ from fluidcc.proofs.dcqcn.benchmark import SETUPS, STATISTICS, Point, at, surplu
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save
 from fluidcc.proofs.shared.slowdowns import judged, mean
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
+from fluidcc.workloads.fabrics.study import interval
 
 SENDERS = 8
 PLAIN, CONTROLLED, WRONG, *LOSSY = SETUPS

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
-from fluidcc.fabrics.study import interval
 from fluidcc.plotting.style import colour, label
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
@@ -22,10 +22,10 @@ from fluidcc.proofs.shared.runs import LINE_RATE, SWITCH, SWITCH_NOTE, WIDTH, pa
 from fluidcc.proofs.shared.slowdowns import difference, judged
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.schemes.dctcp import DCTCP
+from fluidcc.workloads.fabrics.study import interval
 
 SENDERS = 20
 THRESHOLD = 160e3  # of DCTCP, section 6.3

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders.rows import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import LINE_RATE, WIDTH, packet_runs, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders.rows import incast
 from fluidcc.scenario.model import Link, Scenario
 from fluidcc.scenario.round_trips import serialisation_rtt
 from fluidcc.schemes.dcqcn.parameters import DCQCN

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import clos_testbed
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -19,7 +20,6 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, SWITCH, SWITCH_NOTE, WIDTH, EcmpRun, packet_runs, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import clos_testbed
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.schemes.none import NoControl
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -30,7 +31,6 @@ from fluidcc.proofs.shared.runs import (
     variable,
 )
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.schemes.dcqcn import PRESETS
 from fluidcc.theory.control.equilibrium import equilibrium
 

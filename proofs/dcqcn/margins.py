@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
@@ -20,7 +21,6 @@ from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.theory.control.stability import Stability, stability
 

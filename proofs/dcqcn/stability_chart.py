@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.plotting.chart import draw_chart
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import RED
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.sweeps.chart import StabilityChart, stability_chart
-from fluidcc.sweeps.result import SweepResult
-from fluidcc.sweeps.run import sweep
+from fluidcc.studies.sweeps.chart import StabilityChart, stability_chart
+from fluidcc.studies.sweeps.result import SweepResult
+from fluidcc.studies.sweeps.run import sweep
 from fluidcc.theory.control.stability import stability
 
 CRITICAL_CHECKS = 8  # points of the boundary whose critical delay is found alone

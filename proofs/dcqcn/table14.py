@@ -20,6 +20,7 @@ from matplotlib.ticker import NullLocator
 from scipy.optimize import brentq
 
 from fluidcc import units
+from fluidcc.builders import incast
 from fluidcc.files import write_atomically
 from fluidcc.plotting.style import Picture, label
 from fluidcc.plotting.style import figure as new_figure
@@ -27,10 +28,9 @@ from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, LINE_RATE, WIDTH
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, printed, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.dcqcn import PRESETS
-from fluidcc.sweeps import SweepResult, sweep
+from fluidcc.studies.sweeps import SweepResult, sweep
 from fluidcc.theory.control.equilibrium import equilibrium
 
 SCHEME, MARKING = PRESETS["paper"][:2]

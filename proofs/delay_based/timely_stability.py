@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.chart import draw_chart
 from fluidcc.plotting.style import figure as new_figure
@@ -19,11 +20,10 @@ from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.timely import PRESETS, TIMELY
-from fluidcc.sweeps.chart import StabilityChart, stability_chart
-from fluidcc.sweeps.run import sweep
+from fluidcc.studies.sweeps.chart import StabilityChart, stability_chart
+from fluidcc.studies.sweeps.run import sweep
 from fluidcc.theory.control.equilibrium import equilibrium
 from fluidcc.theory.control.limit_cycle import limit_cycle
 

@@ -12,17 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dctcp import DCTCP
 from fluidcc.schemes.swift import Swift
-from fluidcc.sweeps.run import sweep
+from fluidcc.studies.sweeps.run import sweep
 
 RATE = 100 * GBPS
 FLOWS, QUICK = (2, 4, 8, 16, 32), (2, 8, 16)

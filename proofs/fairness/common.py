@@ -14,12 +14,12 @@ import numpy as np
 import xarray as xr
 from scipy.stats import spearmanr
 
+from fluidcc.builders import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, packet_runs, variable
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes import hpcc, swift
 from fluidcc.theory.fairness.over_time import finish_times, jain_over_time, time_to_fairness

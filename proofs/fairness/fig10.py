@@ -10,7 +10,6 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from fluidcc import units
-from fluidcc.fabrics.study import FabricStudy, interval
 from fluidcc.plotting.fabrics import slowdown_axis, slowdown_panel
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
@@ -20,6 +19,7 @@ from fluidcc.proofs.shared.fabric_checks import LOSSLESS, between, counted, leve
 from fluidcc.proofs.shared.runs import WIDTH, save
 from fluidcc.proofs.shared.slowdowns import by_seed, data_of, judged, ratio, sample_of
 from fluidcc.proofs.verdict.figure import Figure, Result, reproduces
+from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 LONG = (1e6, np.inf)  # bytes: section VI-B's "flow sizes greater than 1MB"
 LONGEST = (2e6, np.inf)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.common import (
     FAIR_NOTE,
@@ -37,7 +38,6 @@ from fluidcc.proofs.fairness.common import (
 )
 from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import least_bdp
 

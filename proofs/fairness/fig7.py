@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.fabrics.shapes import named_topology
-from fluidcc.fabrics.topology import Topology
 from fluidcc.plotting.style import colour
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
@@ -19,6 +17,8 @@ from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, least_bdp
 from fluidcc.schemes import hpcc
+from fluidcc.workloads.fabrics.shapes import named_topology
+from fluidcc.workloads.fabrics.topology import Topology
 
 TIERS = ("hosts", "ToRs", "Aggs", "spines")
 _SAID = "section VI-A and Fig. 7"

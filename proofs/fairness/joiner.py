@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
 from fluidcc.proofs import papers
@@ -19,7 +20,6 @@ from fluidcc.proofs.fairness.common import NAMES, NOTES, PRESETS, VARIANTS, sche
 from fluidcc.proofs.shared.runs import WIDTH, packet_runs, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.theory.fairness.over_time import jain_over_time
 

@@ -20,7 +20,7 @@ from fluidcc.proofs import papers
 from fluidcc.proofs.fairness.common import LEVEL, LINE, NAMES, NOTES, Run, rank_correlation, run, staggered
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.sweeps import sweep
+from fluidcc.studies.sweeps import sweep
 
 FLOWS, UNTIL, SAMPLED = 16, 1.5e-3, 1e-6  # s
 SPACINGS = (18e-6, 19e-6, 20e-6, 21e-6, 22e-6)  # s: of the starts

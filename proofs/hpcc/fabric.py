@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.fabrics.study import FabricStudy
+from fluidcc.contract.preset import Preset
 from fluidcc.proofs.shared.slowdowns import lacking, named, of_numbers
 from fluidcc.proofs.verdict.figure import Check
 from fluidcc.schemes import dcqcn, dctcp, hpcc, timely
-from fluidcc.schemes.preset import Preset
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 T = 13e-6  # s: HPCC's T of the simulations, and what "+win" fills at line rate (section 5.1)
 HADOOP_EDGES = (0, 325, 400, 500, 600, 700, 1e3, 7e3, 46e3, 120e3, 10e6)  # bytes: deciles of FB_Hadoop's flows

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
@@ -34,6 +33,7 @@ from fluidcc.proofs.shared.slowdowns import (
 )
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.schemes import dcqcn, hpcc
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 RACKS, NICS, LINE, UPLINK = 4, 16, 25.0, 100.0  # of the testbed; Gb/s
 # Load of a rack's link, over that of its NICs, if hosts send to random others.

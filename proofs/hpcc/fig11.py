@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import (
@@ -38,6 +37,7 @@ from fluidcc.proofs.shared.slowdowns import (
     sample_of,
 )
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 TOPOLOGY, QUICK_TOPOLOGY = "fat-tree:320", "fat-tree:64"
 SEEDS, QUICK_SEEDS = 5, 3

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import HADOOP_EDGES, INCAST, NOTES, T, closing, lossless, scheme, totals
@@ -18,6 +17,7 @@ from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.shared.slowdowns import by_seed, data_of, judged, kept_fabric, of_numbers, paused, ratio, sample_of
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.schemes import dcqcn, hpcc
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 TOPOLOGY, QUICK_TOPOLOGY = "fat-tree:320", "fat-tree:64"
 SEEDS, QUICK_SEEDS = 5, 3

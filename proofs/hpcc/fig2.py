@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import INCAST, NOTES, WEB_SEARCH_EDGES, closing, lossless, scheme, share_up_to, totals
@@ -30,6 +29,7 @@ from fluidcc.proofs.shared.slowdowns import (
 )
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.schemes import dcqcn
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 # T_i and T_d, the most aggressive first: DCQCN's own, a vendor's, and the authors' more conservative one. The vendor's
 # timer of alpha, 1 us, lets alpha decay 50 times between two cuts with DCQCN's T_d: its own is 55 us.

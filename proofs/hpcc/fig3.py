@@ -11,7 +11,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.plotting.evaluations import plot_evaluation
 from fluidcc.proofs import papers
 from fluidcc.proofs.hpcc.fabric import NOTES, WEB_SEARCH_EDGES, closing, lossless, share_up_to, totals
@@ -20,6 +19,7 @@ from fluidcc.proofs.shared.slowdowns import by_seed, data_of, judged, kept_fabri
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.model import RED
 from fluidcc.schemes import dcqcn
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 # Of a link of 25 Gb/s; others in proportion, as in section 5.1. Lowest first.
 THRESHOLDS = {"12, 50 KB": (12e3, 50e3), "100, 400 KB": (100e3, 400e3), "400, 1600 KB": (400e3, 1600e3)}

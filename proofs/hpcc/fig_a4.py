@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import Picture
 from fluidcc.plotting.style import figure as new_figure
@@ -23,7 +24,6 @@ from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.hpcc import HPCC

@@ -17,6 +17,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import root_scalar
 
+from fluidcc.builders import parking_lot
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.progress import Bar
@@ -25,7 +26,6 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import parking_lot
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.hpcc import HPCC, PRESETS

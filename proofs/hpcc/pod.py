@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.builders import clos
+from fluidcc.builders.workloads import Rows, poisson_flows
 from fluidcc.proofs.shared.runs import GBPS
-from fluidcc.scenario.builders import clos
-from fluidcc.scenario.builders.workloads import Rows, poisson_flows
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes import acc, dcqcn, hpcc
 

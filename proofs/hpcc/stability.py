@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.plotting.chart import draw_chart
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared.runs import GBPS, WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Flow, Link, Scenario, resolve
 from fluidcc.scenario.round_trips import serialisation_rtt
 from fluidcc.schemes.hpcc import HPCC
-from fluidcc.sweeps.chart import StabilityChart, stability_chart
+from fluidcc.studies.sweeps.chart import StabilityChart, stability_chart
 from fluidcc.theory.control.limit_cycle import limit_cycle
 from fluidcc.theory.recursion.additive import additive_increase
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders import incast
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import GBPS, packet_runs
 from fluidcc.results.metrics import completion_times
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import incast
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes import dcqcn, hpcc
 

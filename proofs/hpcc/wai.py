@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import incast
 from fluidcc.proofs import papers
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
-from fluidcc.scenario.builders import incast
 from fluidcc.schemes.hpcc import HPCC
-from fluidcc.sweeps.wai import CLOSED, wai_sweep
+from fluidcc.studies.sweeps.wai import CLOSED, wai_sweep
 
 INCREASES = np.array([25.0, 50.0, 80.0, 150.0, 200.0, 300.0, 450.0, 600.0, 900.0, 1200.0])  # bytes
 QUICK = INCREASES[[2, 3, 5, 9]]

@@ -138,7 +138,7 @@ def branches() -> Finding:
 
 def default_increase() -> float:
     """Additive increase of a flow by HPCC's default W_AI, once per base RTT [bit/s]."""
-    from fluidcc.schemes.bind import bind
+    from fluidcc.contract.bind import bind
 
     scenario = _scenario("slides", None, 1, None, "")
     return float(8 * bind(scenario, scenario.flows[0]).rate_ai)

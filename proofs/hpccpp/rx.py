@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.builders import clos
 from fluidcc.engines.run import simulate
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.proofs import papers
@@ -22,7 +23,6 @@ from fluidcc.proofs.shared.runs import GBPS, WIDTH, save
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.results.metrics import jain
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import clos
 from fluidcc.scenario.model import Scenario
 from fluidcc.schemes.hpcc import HPCC
 from fluidcc.schemes.hpcc_rx import HPCCRx

@@ -54,7 +54,7 @@ def mean(what: str, values: Sequence[float], unit: str, scale: float = 1.0) -> s
     >>> mean("queue", [9e3, 10e3, 11e3], "KB", 1e3)
     "queue 10 KB (95 %, Student's: 7.52 to 12.5)"
     """
-    from fluidcc.fabrics.study import interval
+    from fluidcc.workloads.fabrics.study import interval
 
     middle, low, high = (each / scale for each in interval(values))
     if len(values) < 2:

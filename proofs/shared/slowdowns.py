@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from fluidcc.fabrics.evaluate import fabric
-from fluidcc.fabrics.slowdown import PERCENTILES
-from fluidcc.fabrics.study import FabricStudy, interval
+from fluidcc.contract.preset import Preset
 from fluidcc.plotting.fabrics import queues_above
 from fluidcc.proofs.shared.runs import variable
 from fluidcc.proofs.verdict.figure import Figure
-from fluidcc.schemes.preset import Preset
+from fluidcc.workloads.fabrics.evaluate import fabric
+from fluidcc.workloads.fabrics.slowdown import PERCENTILES
+from fluidcc.workloads.fabrics.study import FabricStudy, interval
 
 _QUEUE_POINTS = 400  # of a queue's distribution in the data
 _QUEUES = ("mean", "p50", "p95", "p99", "p999", "max")

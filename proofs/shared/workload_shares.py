@@ -17,7 +17,7 @@ ERRORS = 5  # standard errors that drawn and tabled may differ by
 
 def share_below(table: str, size: float) -> float:
     """Share of a workload's flows of at most a size [bytes], by its table."""
-    from fluidcc.scenario.builders.workloads import SIZES
+    from fluidcc.builders.workloads import SIZES
 
     at, share = np.array(SIZES[table]).T
     return float(np.interp(size, at, share))
@@ -26,7 +26,7 @@ def share_below(table: str, size: float) -> float:
 def drawn(table: str) -> np.ndarray:
     """Sizes of some 200 000 flows [bytes]."""
     from fluidcc import poisson_flows
-    from fluidcc.scenario.builders.workloads import SIZES
+    from fluidcc.builders.workloads import SIZES
 
     at, share = np.array(SIZES[table]).T
     mean = float(np.diff(share) @ (at[1:] + at[:-1]) / 2)

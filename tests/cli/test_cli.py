@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pytest
 
 import fluidcc as fc
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.cli.app import run
+from fluidcc.contract.preset import Preset
 from fluidcc.operators.audit import audit as audit_files
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.schemes.dcqcn import PRESETS
-from fluidcc.schemes.preset import Preset
 from fluidcc.theory.control.equilibrium import equilibrium
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "leaf-100g"
@@ -318,7 +318,7 @@ def test_sweeping_flows_goes_by_multiplicity(fluidcc, monkeypatch):
         made.extend(make(flows=number) for number in axes["flows"])
         raise fc.InputError("nothing is run")
 
-    monkeypatch.setattr("fluidcc.sweeps.sweep", sweep)
+    monkeypatch.setattr("fluidcc.studies.sweeps.sweep", sweep)
     assert fluidcc("sweep", "dcqcn", "--over", "flows=2,16", *SHORT)[0] == 2
     assert [[flow.multiplicity for flow in scenario.flows] for scenario in made] == [[2], [16]]
 

@@ -13,8 +13,8 @@ import pytest
 
 from fluidcc.cli import complete
 from fluidcc.cli.app import run
-from fluidcc.schemes.presets import presets
-from fluidcc.schemes.registry import names
+from fluidcc.contract.presets import presets
+from fluidcc.contract.registry import names
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import fluidcc as fc
 from fluidcc.compiling import functions
 from fluidcc.compiling.dependencies import files_behind
 from fluidcc.compiling.identity import reader_of, structure_of
+from fluidcc.contract import registry
 from fluidcc.engines.packet import jit
-from fluidcc.schemes import registry
 
 PACKAGE = str(Path(fc.__file__).parent)
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidcc.dde.axis_crossings import crossings
+from fluidcc.dde.characteristic import abscissa
 from fluidcc.dde.critical import critical_delay
-from fluidcc.dde.crossings import crossings
 from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.response import DelayLoop
-from fluidcc.dde.roots import abscissa
 from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.special import lambertw
 
+from fluidcc.dde.characteristic import abscissa, roots
 from fluidcc.dde.delay_system import DelaySystem
-from fluidcc.dde.roots import abscissa, roots
 from fluidcc.dde.winding import count_right
 from fluidcc.errors import InputError
 

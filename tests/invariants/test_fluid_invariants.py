@@ -14,7 +14,7 @@ import fluidcc as fc
 from fluidcc.engines.fluid.engine import execute
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.sweeps.batch import Builder
+from fluidcc.studies.sweeps.batch import Builder
 from fluidcc.units import Rate
 from tests.invariants.drawn import rescaled
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from fluidcc.fabrics import named_topology
-from fluidcc.fabrics.run import FabricRun
-from fluidcc.fabrics.slowdown import Slowdown
-from fluidcc.fabrics.study import FabricStudy
+from fluidcc.workloads.fabrics import named_topology
+from fluidcc.workloads.fabrics.run import FabricRun
+from fluidcc.workloads.fabrics.slowdown import Slowdown
+from fluidcc.workloads.fabrics.study import FabricStudy
 
 SIZES = np.repeat([10e3, 500e3, 5e6, 20e6], 50)  # bytes
 

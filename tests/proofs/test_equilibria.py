@@ -16,9 +16,9 @@ import pytest
 import sympy
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
 from fluidcc.proofs.verdict.registry import list_claims
 from fluidcc.scenario.model import resolve
-from fluidcc.schemes.bind import bind
 from fluidcc.schemes.swift import fluid as swift
 from fluidcc.schemes.timely import PRESETS as TIMELY
 from fluidcc.schemes.timely import fluid as timely

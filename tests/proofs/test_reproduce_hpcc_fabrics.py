@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from fluidcc.fabrics.shapes import named_topology
-from fluidcc.fabrics.study import interval
-from fluidcc.fabrics.traffic import Traffic
 from fluidcc.proofs.hpcc import fig10, fig12
+from fluidcc.workloads.fabrics.shapes import named_topology
+from fluidcc.workloads.fabrics.study import interval
+from fluidcc.workloads.fabrics.traffic import Traffic
 from tests.proofs.figures import made
 
 PIXELS = {  # width and height of every picture

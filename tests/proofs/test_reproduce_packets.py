@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from fluidcc.builders import clos_testbed, incast
 from fluidcc.proofs.dcqcn.fig3 import TRANSFER, transfer_rates
 from fluidcc.proofs.shared.runs import GBPS, SWITCH, packet_runs
 from fluidcc.proofs.verdict.registry import reproduce
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import clos_testbed, incast
 
 
 def check_unfair(values, data):

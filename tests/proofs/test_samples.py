@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.fabrics.study import FabricStudy
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.slowdowns import sample_of
 from fluidcc.proofs.verdict.registry import list_claims, list_figures
+from fluidcc.workloads.fabrics.study import FabricStudy
 from tests.proofs.fabric_studies import SIZES, study_of
 
 ROOT = Path(__file__).parents[2]

@@ -278,7 +278,7 @@ def test_shares_of_workloads_follow_from_the_tables(monkeypatch, name):
     """With two flows of three below 1 KB and the rest above 2 MB every printed share is wrong."""
     sizes = ((0, 0.0), (1e3, 2 / 3), (2e6, 2 / 3), (3e6, 1.0))
     monkeypatch.setattr(
-        "fluidcc.scenario.builders.workloads.SIZES", {"hadoop": sizes, "web-search": sizes, "alibaba-storage": sizes}
+        "fluidcc.builders.workloads.SIZES", {"hadoop": sizes, "web-search": sizes, "alibaba-storage": sizes}
     )
     assert CLAIMS[name].check().verdict == "false-as-printed"
     monkeypatch.setattr(module_of(name), "share_below", lambda table, size: 0.9)

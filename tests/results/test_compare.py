@@ -8,10 +8,10 @@ import pytest
 import xarray as xr
 
 import fluidcc as fc
+from fluidcc.builders.toml_file import to_toml
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.results.comparison import tolerances_of
 from fluidcc.results.metrics import drain_time
-from fluidcc.scenario.builders.toml_file import to_toml
-from fluidcc.schemes.tolerance import Tolerance
 
 END = 20e-3
 TIMES = np.linspace(0, END, 1001)

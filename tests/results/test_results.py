@@ -27,7 +27,7 @@ from fluidcc.results.grid import Grid
 from fluidcc.results.identity import Comparable, same
 from fluidcc.results.metrics import Oscillation
 from fluidcc.results.trace import Trace
-from fluidcc.sweeps.branches import branches_of
+from fluidcc.studies.sweeps.branches import branches_of
 from fluidcc.theory.recursion.classes import share_link
 from fluidcc.theory.recursion.pareto import residual
 from fluidcc.theory.recursion.windows import window_limit

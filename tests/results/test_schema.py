@@ -14,10 +14,10 @@ import pytest
 import xarray as xr
 
 import fluidcc as fc
+from fluidcc.builders.toml_file import from_toml
+from fluidcc.contract.registry import scheme_of
 from fluidcc.results import schema
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders.toml_file import from_toml
-from fluidcc.schemes.registry import scheme_of
 
 # What scripts outside the project rely on: keys of `simulate` (the command-line contract).
 CONTRACT = {

@@ -296,7 +296,7 @@ def test_saved_and_loaded_is_identical(run: Trace, tmp_path: Path) -> None:
 
 
 def test_saved_scenario_reads_back(run: Trace) -> None:
-    from fluidcc.scenario.builders import toml_file as scenario_file
+    from fluidcc.builders import toml_file as scenario_file
 
     scenario = scenario_file.from_toml(run.dataset.attrs["scenario"])
     assert [f.multiplicity for f in scenario.flows] == [2, 1, 1]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.scenario.builders.workloads import SIZES
+from fluidcc.builders.workloads import SIZES
 
 LINE = 5e9
 

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.engines.fluid.network import REASONS, reason_of
 from fluidcc.errors import InputError
 from fluidcc.scenario import parameters
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, base_rtt, resolve
 from fluidcc.scenario.parameters import specs
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS

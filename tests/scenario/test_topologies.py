@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.scenario.builders.common import marking_of
+from fluidcc.builders.common import marking_of
 from fluidcc.scenario.model import base_rtt
 from fluidcc.scenario.routing import check_paths
 from fluidcc.schemes.hpcc import PRESETS

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.scenario.builders.workloads import SIZES, distribution
+from fluidcc.builders.workloads import SIZES, distribution
 
 LINE = 100e9 / 8
 

@@ -21,9 +21,9 @@ import numpy as np
 from jax import lax
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Progress
 from fluidcc.scenario.model import resolve
-from fluidcc.schemes.bind import bind
-from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 from fluidcc.schemes.vai_sf import packet as vai_sf_packet
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Progress
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
 from fluidcc.schemes.acc import fluid
-from fluidcc.schemes.bind import bind
-from fluidcc.schemes.signals import Progress
 from tests.schemes.plain_laws import plain
 
 C = 12.5e9

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.acc import fluid
-from fluidcc.schemes.signals import Progress, Signals
 from tests.schemes.plain_laws import SHAPE, Draws, bound, check, check_compiled, plain, progress, rows
 
 LAW = plain(fluid)

@@ -17,13 +17,13 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals
 from fluidcc.results.metrics import oscillation, rate_gap, time_mean
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN, PRESETS
 from fluidcc.schemes.dcqcn import equilibrium as balance
 from fluidcc.schemes.dcqcn import fluid as model
-from fluidcc.schemes.signals import Signals
 from fluidcc.units import Rate
 from tests.oracles import dcqcn_reference as reference
 from tests.schemes.plain_laws import plain

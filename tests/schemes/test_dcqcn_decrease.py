@@ -15,8 +15,8 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals
 from fluidcc.schemes.dcqcn import fluid
-from fluidcc.schemes.signals import Signals
 from tests.schemes.plain_laws import plain
 
 model = plain(fluid)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals
 from fluidcc.schemes.dcqcn import fluid, packet
-from fluidcc.schemes.signals import Signals
 from tests.schemes.plain_laws import Draws, bound, check, check_compiled, plain, record, rows
 
 LAW, RULE = plain(fluid), plain(packet)

@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.dcqcn import PRESETS, equilibrium, fluid
-from fluidcc.schemes.signals import Signals
 from fluidcc.units import Rate
 from tests.schemes.plain_laws import plain
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Progress
 from fluidcc.errors import InputError
 from fluidcc.schemes.dctcp import fluid
-from fluidcc.schemes.signals import Progress
 from tests.schemes.plain_laws import plain
 
 model = plain(fluid)

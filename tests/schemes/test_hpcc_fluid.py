@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Progress
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, largest_base_rtt, payload_base_rtt
-from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc import PRESETS, fluid
 from fluidcc.schemes.hpcc.parameters import HPCC
-from fluidcc.schemes.signals import Progress
 from tests.schemes.plain_laws import plain
 
 model = plain(fluid)

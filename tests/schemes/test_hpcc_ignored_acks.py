@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes.bind import binder
+from fluidcc.contract.bind import binder
+from fluidcc.contract.signals import Progress
 from fluidcc.schemes.hpcc import fluid
-from fluidcc.schemes.signals import Progress
 from tests.schemes.plain_laws import plain
 
 hpcc = plain(fluid)

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.engines.packet.layout import COLUMNS, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.schemes.hpcc import fluid, packet
-from fluidcc.schemes.signals import Progress, Signals, Telemetry
 from tests.schemes.plain_laws import (
     SHAPE,
     Chance,

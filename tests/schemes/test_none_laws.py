@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals
 from fluidcc.schemes.none import fluid
-from fluidcc.schemes.signals import Signals
 from tests.schemes.plain_laws import bound, check_compiled, plain
 
 LAW, GBPS = plain(fluid), 1.25e8

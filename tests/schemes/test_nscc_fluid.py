@@ -11,12 +11,12 @@ import pytest
 from scipy.optimize import brentq
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Progress
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
-from fluidcc.schemes.bind import bind
 from fluidcc.schemes.nscc import PRESETS, fluid
 from fluidcc.schemes.nscc.parameters import gains
-from fluidcc.schemes.signals import Progress
 from tests.schemes.plain_laws import plain
 
 model = plain(fluid)

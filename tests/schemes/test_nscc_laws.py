@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.nscc import fluid, packet
-from fluidcc.schemes.signals import Progress, Signals
 from tests.schemes.plain_laws import SHAPE, Draws, bound, check, check_compiled, plain, progress, record, replaced, rows
 
 LAW, RULE = plain(fluid), plain(packet)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes.signals import Progress, Signals
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.swift import fluid, packet
 from tests.schemes.plain_laws import (
     Chance,

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Signals, Waits
 from fluidcc.dde.integrate import solve
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
-from fluidcc.schemes.bind import bind
-from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS, fluid
 from tests.oracles.timely_reference import Constants, gradient, interval, rate
 from tests.schemes.plain_laws import plain

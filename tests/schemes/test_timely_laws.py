@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.schemes.signals import Signals, Waits
+from fluidcc.contract.signals import Signals, Waits
 from fluidcc.schemes.timely import fluid, packet
 from tests.schemes.plain_laws import Draws, bound, check, check_compiled, plain, record, rows
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals, Waits
 from fluidcc.scenario.model import resolve
-from fluidcc.schemes.signals import Signals, Waits
 from fluidcc.schemes.timely import PRESETS, fluid
 from fluidcc.theory.control.equilibrium import equilibria
 from fluidcc.theory.control.states import NoEquilibriumError

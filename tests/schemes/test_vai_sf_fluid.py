@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import fluidcc as fc
 from fluidcc.cli.app import run as cli
 from fluidcc.compiling import functions
+from fluidcc.contract.bind import bind
+from fluidcc.contract.signals import Progress
 from fluidcc.scenario.model import resolve
-from fluidcc.schemes.bind import bind
 from fluidcc.schemes.hpcc import PRESETS as HPCC
 from fluidcc.schemes.hpcc import fluid as hpcc
-from fluidcc.schemes.signals import Progress
 from fluidcc.schemes.swift import PRESETS as SWIFT
 from fluidcc.schemes.swift import fluid as swift
 from fluidcc.schemes.vai_sf import fluid as vai_sf

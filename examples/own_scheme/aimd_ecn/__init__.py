@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a type checker holds the sides against the contract; at run
     from jax import Array
 
     from aimd_ecn import crosscheck, equilibrium, fluid, packet
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
 
     _package: type[protocol.Parameters] = AIMD
     _fluid: protocol.Projecting[AIMD, fluid.State, Array] = fluid

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 
 from aimd_ecn.parameters import AIMD
-from fluidcc.schemes.signals import Signals
+from fluidcc.contract.signals import Signals
 
 OBSERVABLES: dict[str, tuple[str, str]] = {}  # nothing beside queue and rate
 

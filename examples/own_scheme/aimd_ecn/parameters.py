@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import base_rtt_field, feedback_delay_field
+from fluidcc.contract.preset import Preset
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
-from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field
-from fluidcc.schemes.preset import Preset
 from fluidcc.units import RATE, RATIO
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 
 MARKING = RED("5KB", "400KB", "20%")  # of links that are given none

@@ -1,4 +1,4 @@
-"""Which scheme's rule applies to a transfer: see `fluidcc.engines.compiled.chains`.
+"""Which scheme's rule applies to a transfer: see `fluidcc.engines.common.chains`.
 
 A scheme runs on its flow-level side, or, if it has none, on its hybrid side, whose CNPs come by chance.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from fluidcc.engines.compiled.chains import Chain, field, made
+from fluidcc.contract import registry
+from fluidcc.contract.sides import FlowLevel, Hybrid
+from fluidcc.engines.common.chains import Chain, field, made
 from fluidcc.engines.flow_level.memory import records
 from fluidcc.engines.packet import jit
-from fluidcc.schemes import registry
-from fluidcc.schemes.sides import FlowLevel, Hybrid
 
 _CHAINS = {
     "told": Chain("kernel", "sim, f, dt", "", "A step has ended."),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract import registry
 from fluidcc.engines.flow_level import memory, senders
 from fluidcc.engines.flow_level.dispatch import REFUSED, SIDES
 from fluidcc.engines.flow_level.hosts import answering
@@ -20,7 +21,6 @@ from fluidcc.engines.packet.buffers import headroom, refuse_small
 from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes import registry
 from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least

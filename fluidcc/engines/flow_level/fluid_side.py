@@ -1,4 +1,4 @@
-"""A scheme's own fluid side (`fluidcc.schemes.protocol.FluidSide`) on slots: one state for each transfer under way.
+"""A scheme's own fluid side (`fluidcc.contract.protocol.FluidSide`) on slots: one state for each transfer under way.
 
 The side is used as it is. A transfer that starts sets its slot's state to the scheme's first; each step then is
 Euler's, with the side's limits or jumps behind it.
@@ -14,15 +14,15 @@ import numpy as np
 
 from fluidcc.compiling.functions import per_shape
 from fluidcc.compiling.settings import our_settings
+from fluidcc.contract.bind import binder
+from fluidcc.contract.registry import fluid_of, scheme_of
+from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, STATUS, USED, records
 from fluidcc.engines.flow_level.step import one_step
 from fluidcc.engines.flow_level.told import FIXED, signals
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.registry import fluid_of, scheme_of
-from fluidcc.schemes.signals import Progress, Signals, Telemetry
 
 _KNOWN = frozenset({"telemetry", "inflight"})  # of what schemes may ask for
 _WORDS = {
@@ -35,7 +35,7 @@ _WORDS = {
 @per_shape(donate=(1,))
 def step(table: Any, state: Any, columns: Any, dt: Any, payload: Any, *, scheme: str) -> tuple[Any, Any]:
     """The next state of all slots, and their rates and windows."""
-    from fluidcc.schemes import registry
+    from fluidcc.contract import registry
 
     side = registry.scheme(scheme).fluid
     assert side is not None

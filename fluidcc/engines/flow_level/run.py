@@ -122,7 +122,7 @@ def flow_times(
 
     Examples
     --------
-    >>> from fluidcc.fabrics import named_topology
+    >>> from fluidcc.workloads.fabrics import named_topology
     >>> flows = [(0, 2, 0.0, "1MB"), (1, 2, 0.0, "1MB", (0,))]  # the second begins as the first has ended
     >>> scenario = named_topology("leaf-spine:2x1x2").scenario(flows, scheme="hpcc")
     >>> times = flow_times(scenario)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.contract.bind import binder
+from fluidcc.contract.sides import FlowLevel
 from fluidcc.engines.flow_level import dispatch, memory
 from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
@@ -20,8 +22,6 @@ from fluidcc.engines.hybrid.chance import exponential, hazard
 from fluidcc.engines.packet.jit import entry, kernel
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.sides import FlowLevel
 
 NEVER = np.inf
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from fluidcc.contract.registry import fluid_of
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays
-from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import is_concrete
 
 

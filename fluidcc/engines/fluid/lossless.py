@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Signals
 from fluidcc.dde.history import History, place
 from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.ingress import Ingress
@@ -24,7 +25,6 @@ from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.search import ALL_STRIDES, search
 from fluidcc.engines.fluid.state import Counts, Lagged, Memory, Pauses, State
 from fluidcc.engines.fluid.windows import WindowNetwork
-from fluidcc.schemes.signals import Signals
 
 _BYTE = 1e-9  # a count that is rounding
 

@@ -18,6 +18,8 @@ import numpy as np
 from jax import Array
 from jax.core import Tracer
 
+from fluidcc.contract.bind import binder
+from fluidcc.contract.registry import fluid_of, scheme_of
 from fluidcc.engines.fluid.ingress import Ingress, ingress_of
 from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
 from fluidcc.engines.fluid.order import Order, order_of
@@ -27,8 +29,6 @@ from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.parameters import fractional, out_of_range, register, specs
 from fluidcc.scenario.routing import refuse_spraying
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.registry import fluid_of, scheme_of
 from fluidcc.units import is_concrete
 
 

@@ -10,13 +10,13 @@ import jax
 import numpy as np
 from jax.core import Tracer
 
+from fluidcc.contract.registry import fluid_of
 from fluidcc.dde.history import ring_depth
 from fluidcc.dde.methods import method_named
 from fluidcc.engines.fluid.lags import needs
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.errors import InputError
 from fluidcc.results.memory import limit, require
-from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import RATIO, TIME, interval, quantity, show
 
 # At 1 us the paper's DCQCN is within 1e-5 of its limit where nothing jumps, and within some 1e-3 where the queue

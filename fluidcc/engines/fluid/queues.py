@@ -12,6 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.registry import fluid_of
+from fluidcc.contract.sides import Fluid
+from fluidcc.contract.signals import Signals
 from fluidcc.dde.history import History
 from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.completion import rest, sent_by, waits
@@ -22,9 +25,6 @@ from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier
 from fluidcc.errors import InputError
-from fluidcc.schemes.registry import fluid_of
-from fluidcc.schemes.sides import Fluid
-from fluidcc.schemes.signals import Signals
 
 _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-out of a silent past catches up
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.contract.registry import fluid_of
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
@@ -20,7 +21,6 @@ from fluidcc.results import schema
 from fluidcc.results.memory import limit, require
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.registry import fluid_of
 from fluidcc.units import TIME, quantity, show
 
 SEGMENTS = 20  # parts of a run, between which it reports and can be interrupted

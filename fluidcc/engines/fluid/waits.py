@@ -12,13 +12,13 @@ from functools import cached_property
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.contract.sides import Fluid
+from fluidcc.contract.signals import Waits
 from fluidcc.dde.stepping import Read
 from fluidcc.engines.fluid.lags import needs
 from fluidcc.engines.fluid.network import Group, Network
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import State
-from fluidcc.schemes.sides import Fluid
-from fluidcc.schemes.signals import Waits
 
 
 @dataclasses.dataclass(frozen=True)

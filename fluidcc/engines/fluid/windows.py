@@ -16,13 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.dde.history import History, place
 from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.search import search
 from fluidcc.engines.fluid.state import Lagged, Memory, State
-from fluidcc.schemes.signals import Progress, Signals, Telemetry
 
 
 @dataclasses.dataclass(frozen=True)

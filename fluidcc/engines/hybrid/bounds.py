@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from fluidcc.contract.registry import hybrid_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.parameters import specs
-from fluidcc.schemes.registry import hybrid_of
 from fluidcc.units import SIZE, TIME, show
 
 MOST_FLOWS = 1 << 16

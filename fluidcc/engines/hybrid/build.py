@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract.bind import binder
+from fluidcc.contract.registry import hybrid_of
 from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
 from fluidcc.engines.hybrid.followers import followers_of, refuse_sharing
@@ -21,8 +23,6 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import RED, Flow, Scenario
 from fluidcc.scenario.routing import refuse_spraying
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.registry import hybrid_of
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,15 +1,15 @@
-"""Which scheme's rule applies to a flow between fluid queues: see `fluidcc.engines.compiled.chains`."""
+"""Which scheme's rule applies to a flow between fluid queues: see `fluidcc.engines.common.chains`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fluidcc.engines.compiled.chains import Chain, field, made
+from fluidcc.contract import registry
+from fluidcc.contract.sides import Hybrid
+from fluidcc.engines.common.chains import Chain, field, made
 from fluidcc.engines.hybrid.layout import records
 from fluidcc.engines.packet import jit
-from fluidcc.schemes import registry
-from fluidcc.schemes.sides import Hybrid
 
 _CHAINS = {
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),

@@ -12,11 +12,11 @@ from collections import Counter
 
 import numpy as np
 
+from fluidcc.contract.bind import binder
+from fluidcc.contract.registry import equilibrium_of
 from fluidcc.engines.hybrid.layout import LOADS
 from fluidcc.engines.hybrid.packet_scale import marks, meetings
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.registry import equilibrium_of
 
 MOST = 0.5  # of x
 _NEARLY_FULL = 0.99

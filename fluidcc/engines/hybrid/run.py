@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.compiled.outcome import Outcome, QueueMoments
+from fluidcc.engines.common.outcome import Outcome, QueueMoments
 from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.engine import run

@@ -10,6 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract import registry
+from fluidcc.contract.bind import binder
+from fluidcc.contract.registry import packet_of
 from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.bounds import check_bounds, check_packet_size
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
@@ -25,9 +28,6 @@ from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.round_trips import likeness
-from fluidcc.schemes import registry
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.registry import packet_of
 from fluidcc.units import SIZE, show
 
 _NUMBERS = 1 << 16  # random numbers at a time

@@ -1,4 +1,4 @@
-"""Which scheme's rule applies to a flow, packet by packet: see `fluidcc.engines.compiled.chains`.
+"""Which scheme's rule applies to a flow, packet by packet: see `fluidcc.engines.common.chains`.
 
 What is built in comes first, in the order of names, then what was registered. `fluidcc.engines.packet.loop` imports
 this module anew when a scheme has come since.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fluidcc.engines.compiled.chains import Chain, field, made
+from fluidcc.contract import registry
+from fluidcc.contract.sides import Packet
+from fluidcc.engines.common.chains import Chain, field, made
 from fluidcc.engines.packet import jit
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
-from fluidcc.schemes import registry
-from fluidcc.schemes.sides import Packet
 
 _CHAINS = {
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),

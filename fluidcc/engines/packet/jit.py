@@ -22,7 +22,7 @@ from numba.core import config as _numba_config
 
 from fluidcc.compiling import folder, numba_files
 from fluidcc.compiling.dependencies import files_behind
-from fluidcc.schemes import registry
+from fluidcc.contract import registry
 
 config: Any = _numba_config  # its attributes are made at import
 _OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}

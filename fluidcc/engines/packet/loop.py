@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from fluidcc.contract import registry
 from fluidcc.engines.packet import dispatch, engine
-from fluidcc.schemes import registry
 
 _lock = threading.Lock()
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.compiled.outcome import Outcome, QueueMoments
+from fluidcc.engines.common.outcome import Outcome, QueueMoments
 from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows

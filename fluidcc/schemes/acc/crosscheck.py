@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "1ms"  # a line-rate start of N flows drains in 2 N base RTTs of some us
 

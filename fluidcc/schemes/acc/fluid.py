@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.acc.parameters import ACC
-from fluidcc.schemes.signals import Progress, Signals
 
 NEEDS = frozenset({"inflight", "undetermined"})
 _STEPS_PER_PERIOD = 80

@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import feedback_delay_field
+from fluidcc.contract.preset import EVALUATION, Preset
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import bound, parameter, register
-from fluidcc.schemes.fields import feedback_delay_field
-from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import COUNT, RATE, RATIO, TIME, is_concrete, show
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 _ALGORITHM = "ACC Algorithm 1"
 _SETUP = "ACC 6.1"

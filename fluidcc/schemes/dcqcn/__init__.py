@@ -12,7 +12,7 @@ __all__ = ["DCQCN", "PRESETS", "Parameters"]
 
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
     from fluidcc.schemes.dcqcn import crosscheck, equilibrium, fluid, hybrid, packet
 
     _parameters: type[protocol.Parameters] = DCQCN

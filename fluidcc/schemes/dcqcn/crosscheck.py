@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "200ms"  # fairness takes some 50 ms, and queues some 10 ms to settle
 

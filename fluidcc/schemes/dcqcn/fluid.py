@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Signals
 from fluidcc.engines.fluid.stable_math import bernoulli, decay, hazard, saturation
 from fluidcc.schemes.dcqcn.parameters import DCQCN
-from fluidcc.schemes.signals import Signals
 
 ONLY = {
     "win": False,

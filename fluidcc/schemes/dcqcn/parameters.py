@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import tcd_switch, ue_gain_field
+from fluidcc.contract.preset import EVALUATION, SIMULATOR, Preset
+from fluidcc.contract.win import bound_win, win_base_rtt, win_switch
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
-from fluidcc.schemes.fields import tcd_switch, ue_gain_field
-from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
-from fluidcc.schemes.win import bound_win, win_base_rtt, win_switch
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 _TABLE_14 = "DCQCN Table 14"
 _NVIDIA = "NVIDIA, DCQCN CC parameters: "

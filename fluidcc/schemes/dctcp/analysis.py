@@ -16,8 +16,8 @@ from typing import Any
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.contract.signals import Progress
 from fluidcc.schemes.dctcp.parameters import DCTCP
-from fluidcc.schemes.signals import Progress
 
 
 def derivative(parameters: DCTCP, state: Any, observed: Array, still: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "20ms"  # sawteeth of some hundred us, after a line-rate start
 

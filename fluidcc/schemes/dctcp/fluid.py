@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.dctcp import analysis
 from fluidcc.schemes.dctcp.parameters import DCTCP
-from fluidcc.schemes.signals import Progress, Signals
 
 NEEDS = frozenset({"inflight"})
 ONLY = {"variant": "paper"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import base_rtt_field, feedback_delay_field, initial_window_field
+from fluidcc.contract.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
-from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
-from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.units import COUNT, RATE, RATIO
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 
 @register()

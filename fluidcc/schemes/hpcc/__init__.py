@@ -12,7 +12,7 @@ __all__ = ["HPCC", "PRESETS", "Parameters"]
 
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
     from fluidcc.schemes.hpcc import crosscheck, equilibrium, flow_level, fluid, packet
 
     _parameters: type[protocol.Parameters] = HPCC

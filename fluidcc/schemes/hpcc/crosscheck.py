@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "5ms"  # an incast drains in 100 us, which samples must resolve, and windows settle in some ms
 

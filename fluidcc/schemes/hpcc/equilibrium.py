@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fluidcc.contract.bind import binder
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Flow, Scenario
-from fluidcc.schemes.bind import binder
 from fluidcc.schemes.hpcc.fluid import State
 from fluidcc.schemes.hpcc.parameters import HPCC
 

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Progress, Signals, Telemetry
 from fluidcc.schemes.hpcc.parameters import HPCC
-from fluidcc.schemes.signals import Progress, Signals, Telemetry
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 
 NEEDS = frozenset({"telemetry", "inflight"})

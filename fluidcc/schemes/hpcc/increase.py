@@ -1,7 +1,7 @@
 """What W_AI does on one link, in closed form (HPCC 3.3 and A.3): utilisation, queue, and time to fairness.
 
 With a = W_AI/T once per base RTT, R = R Ut/U + a settles at U = Ut + N a/C where T is the path's round trip and U stays
-below 1 (else: `fluidcc.schemes.one_link`). Around it the load returns within a round trip, and differences between
+below 1 (else: `fluidcc.contract.one_link`). Around it the load returns within a round trip, and differences between
 flows shrink by Ut/U in each.
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from fluidcc.contract.one_link import settled
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.schemes.hpcc.equilibrium import balances
 from fluidcc.schemes.hpcc.parameters import HPCC
-from fluidcc.schemes.one_link import settled
 
 
 class FixedPoint(NamedTuple):

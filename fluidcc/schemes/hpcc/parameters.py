@@ -6,17 +6,17 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import base_rtt_field, feedback_delay_field, initial_window_field
+from fluidcc.contract.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import bound, parameter, register
 from fluidcc.scenario.round_trips import larger
-from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
-from fluidcc.schemes.preset import EVALUATION, SIMULATOR, Preset
 from fluidcc.schemes.vai_sf.mechanisms import VaiSf, ai_div_field, token_rule_field, token_thresh_field
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, as_rate, is_concrete, show
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 _ALGORITHM = "HPCC Algorithm 1"
 

@@ -12,7 +12,7 @@ __all__ = ["PRESETS", "HPCCMultiQ", "Parameters"]
 
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
     from fluidcc.schemes.hpcc.fluid import Feedback, State
     from fluidcc.schemes.hpcc_multiq import fluid, packet
 

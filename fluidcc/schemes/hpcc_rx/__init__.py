@@ -12,7 +12,7 @@ __all__ = ["PRESETS", "HPCCRx", "Parameters"]
 
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
     from fluidcc.schemes.hpcc_rx import packet
 
     _parameters: type[protocol.Parameters] = HPCCRx

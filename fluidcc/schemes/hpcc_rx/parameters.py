@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from fluidcc.contract.preset import EVALUATION, Preset
 from fluidcc.scenario.parameters import parameter, register
 from fluidcc.schemes.hpcc.parameters import HPCC
-from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import RATIO, TIME
 
 

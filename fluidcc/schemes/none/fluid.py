@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Signals
 from fluidcc.schemes.none.parameters import NoControl, steps_of
-from fluidcc.schemes.signals import Signals
 
 
 class State(NamedTuple):

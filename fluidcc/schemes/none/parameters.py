@@ -6,15 +6,15 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import feedback_delay_field
+from fluidcc.contract.preset import EVALUATION, Preset
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED
 from fluidcc.scenario.parameters import parameter, register
-from fluidcc.schemes.fields import feedback_delay_field
-from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import RATE, TIME, is_concrete, quantity
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 MOST_STEPS = 64
 _EXAMPLE = "write for example 0:10Gbps,1ms:5Gbps"

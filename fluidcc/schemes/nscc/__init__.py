@@ -14,7 +14,7 @@ __all__ = ["NSCC", "PRESETS", "Parameters"]
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
     from jax import Array
 
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
     from fluidcc.schemes.nscc import crosscheck, equilibrium, flow_level, fluid, packet
 
     _parameters: type[protocol.Parameters] = NSCC

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.bind import bind
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.bind import bind
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "5ms"  # first windows are gone within some round trips of 10 us to 100 us
 

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.nscc.parameters import NSCC, gains
-from fluidcc.schemes.signals import Progress, Signals
 
 NEEDS = frozenset({"inflight"})
 _STEPS_PER_BASE_RTT = 40

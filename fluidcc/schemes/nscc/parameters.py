@@ -6,14 +6,14 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
+from fluidcc.contract.fields import base_rtt_field, feedback_delay_field
+from fluidcc.contract.preset import EVALUATION, Preset
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import bound, parameter, register
-from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field
-from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.units import COUNT, RATIO, SIZE, TIME
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 _CONFIG = "UE 3.6.13.3"
 _ALGORITHM = "UE 3.6.13.5"

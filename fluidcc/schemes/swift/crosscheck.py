@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.round_trips import switches
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "5ms"  # line-rate windows are cut within some round trips of 10 us to 100 us
 

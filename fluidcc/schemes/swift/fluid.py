@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.schemes.signals import Progress, Signals
+from fluidcc.contract.signals import Progress, Signals
 from fluidcc.schemes.swift.parameters import Swift, scaling
 from fluidcc.schemes.vai_sf import fluid as vai_sf
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from fluidcc.contract.fields import base_rtt_field, feedback_delay_field, initial_window_field
+from fluidcc.contract.preset import EVALUATION, Preset
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import parameter, register
-from fluidcc.schemes.fields import base_rtt_field, feedback_delay_field, initial_window_field
-from fluidcc.schemes.preset import EVALUATION, Preset
 from fluidcc.schemes.vai_sf.mechanisms import VaiSf, ai_div_field, token_rule_field, token_thresh_field
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, is_concrete
 
 if TYPE_CHECKING:
-    from fluidcc.schemes.bind import PathInformation
+    from fluidcc.contract.bind import PathInformation
 
 _SWIFT = "Swift, SIGCOMM 2020"
 _VAI = "Fast Convergence to Fairness III-D"

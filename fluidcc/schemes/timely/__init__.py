@@ -12,7 +12,7 @@ __all__ = ["PRESETS", "TIMELY", "Parameters"]
 
 
 if TYPE_CHECKING:  # the contract, held by pyright; at run time sides are imported when used
-    from fluidcc.schemes import protocol
+    from fluidcc.contract import protocol
     from fluidcc.schemes.timely import crosscheck, equilibrium, fluid, packet
 
     _parameters: type[protocol.Parameters] = TIMELY

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from fluidcc.contract.tolerance import Tolerance
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.tolerance import Tolerance
 
 UNTIL = "400ms"  # patched TIMELY's rates draw near each other within some 100 ms, after a burst of up to 100 ms
 _LONGEST_BURST = 0.12  # s

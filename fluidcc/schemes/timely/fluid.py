@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from fluidcc.schemes.signals import Signals
+from fluidcc.contract.signals import Signals
 from fluidcc.schemes.timely.parameters import TIMELY
 
 NEEDS = frozenset({"delay"})

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.schemes.signals import Progress
+from fluidcc.contract.signals import Progress
 from fluidcc.schemes.vai_sf.mechanisms import IGNORED_COSTS, VaiSf
 from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
 

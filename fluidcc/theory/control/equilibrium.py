@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from fluidcc.contract.registry import equilibrium_of
+from fluidcc.contract.sides import Equilibrium as Side
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario, resolve
-from fluidcc.schemes.registry import equilibrium_of
-from fluidcc.schemes.sides import Equilibrium as Side
 from fluidcc.surface import public
 from fluidcc.theory.control.fixed_point import (
     SAME,

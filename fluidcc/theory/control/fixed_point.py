@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidcc.compiling.settings import our_settings
+from fluidcc.contract.registry import fluid_of
 from fluidcc.results.identity import Comparable
 from fluidcc.results.text import label, listed, shown
 from fluidcc.scenario import html
 from fluidcc.scenario.display import name_text
 from fluidcc.scenario.model import Link, Scenario
-from fluidcc.schemes.registry import fluid_of
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.limit_cycle import LimitCycle
 from fluidcc.theory.control.local import Local

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 
+from fluidcc.contract.registry import scheme_of
+from fluidcc.dde.characteristic import Roots, roots
 from fluidcc.dde.delay_system import Array, DelaySystem
 from fluidcc.dde.response import DelayLoop
-from fluidcc.dde.roots import Roots, roots
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
 from fluidcc.results.drawing import draw
@@ -27,7 +28,6 @@ from fluidcc.results.identity import Comparable
 from fluidcc.results.text import shown
 from fluidcc.scenario import html
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.schemes.registry import scheme_of
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium, described, same, state_of
 from fluidcc.theory.control.local import local, near

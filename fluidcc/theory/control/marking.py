@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import root_scalar
 
+from fluidcc.contract.bind import binder
+from fluidcc.contract.protocol import FixedPoint
+from fluidcc.contract.sides import Equilibrium
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario
-from fluidcc.schemes.bind import binder
-from fluidcc.schemes.protocol import FixedPoint
-from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.control.merging import merged
 from fluidcc.theory.control.shares import MOST_TRIPLES, Sender, pairs, sizes, triples
 

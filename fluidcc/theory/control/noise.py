@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import cubature
 
+from fluidcc.contract.registry import equilibrium_of
+from fluidcc.dde.characteristic import roots
 from fluidcc.dde.delay_system import Array, DelaySystem
-from fluidcc.dde.roots import roots
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Scenario
-from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.surface import constructor, public
 from fluidcc.theory.control.fixed_point import Equilibrium, state_of
 from fluidcc.theory.control.linearize import Linearization

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
 
+from fluidcc.contract.sides import Equilibrium
 from fluidcc.dde.delay_system import Array
-from fluidcc.schemes.sides import Equilibrium
 from fluidcc.units import RATE, show
 
 _PER_DECADE, _NEAR_LINE = 240, 480  # rates looked at; near the line rate P falls to 0

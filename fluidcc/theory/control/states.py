@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.contract.registry import equilibrium_of, scheme_of
+from fluidcc.contract.sides import Equilibrium
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.errors import InputError
-from fluidcc.schemes.registry import equilibrium_of, scheme_of
-from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.control.delayed_inputs import Plain, Tracked, delayed_inputs_of
 
 _EMPTY = 1e-5  # bytes: a queue that is no more is none, or its link would count as busy

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract.one_link import settled
+from fluidcc.contract.sides import Equilibrium
 from fluidcc.dde.delay_system import Array
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation
-from fluidcc.schemes.one_link import settled
-from fluidcc.schemes.sides import Equilibrium
 from fluidcc.theory.recursion.optimal import equilibrium as filled
 
 _ROUNDING = 1e-9  # relative
@@ -39,7 +39,7 @@ def utilised_equilibria(
     -----
     R = W/T = a/(1 - Ut/U), with U the load of the most loaded link, over its capacity. Rates hold no bytes: where they
     would exceed C they sum to it, and the queue grows until N a/(1 - Ut/U) = C.
-    Windows of one link are `fluidcc.schemes.one_link.settled`'s.
+    Windows of one link are `fluidcc.contract.one_link.settled`'s.
     """
     assert side.balances is not None
     assert side.observables is not None

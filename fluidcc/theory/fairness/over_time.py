@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.errors import InputError
 from fluidcc.results import metrics
 from fluidcc.results.trace import Trace
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import Flow
 from fluidcc.surface import public
 from fluidcc.units import TIME, quantity, show

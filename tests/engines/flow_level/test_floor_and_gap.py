@@ -10,7 +10,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.engines.flow_level import max_min
 from fluidcc.engines.flow_level.run import flow_times
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 from tests.engines.packet.plain import plain
 
 

@@ -18,7 +18,7 @@ import json, warnings
 warnings.simplefilter("error", RuntimeWarning)  # also of integers that wrap
 import fluidcc as fc
 from fluidcc.engines.flow_level.run import flow_times
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 
 topology = named_topology("leaf-spine:2x2x4")
 rows = [(i, 7, 1e-6 * i, 5e4) for i in range(3)] + [(0, 6, 0.0, 2e4, (0,))]

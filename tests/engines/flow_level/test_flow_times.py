@@ -12,7 +12,7 @@ import fluidcc as fc
 from fluidcc.engines.flow_level.run import FlowTimes, flow_times
 from fluidcc.engines.flow_level.transfers import Transfers
 from fluidcc.errors import InputError
-from fluidcc.fabrics import alone, named_topology
+from fluidcc.workloads.fabrics import alone, named_topology
 
 TOPOLOGY = named_topology("leaf-spine:2x2x4")
 RATE = 12.5e9

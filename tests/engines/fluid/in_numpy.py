@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+from fluidcc.contract import registry
 from fluidcc.dde.methods import METHODS
 from fluidcc.dde.stepping import Carry, Loop
 from fluidcc.engines.fluid import running_statistics
@@ -24,7 +25,6 @@ from fluidcc.engines.fluid.engine import Numbers, begin
 from fluidcc.engines.fluid.network import Network, columns_of, network_of
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.schemes import registry
 
 
 class _Array(np.ndarray):

@@ -20,9 +20,9 @@ from benchmarks.order import ring
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
-from fluidcc.fabrics import named_topology
 from fluidcc.scenario.model import Flow, Scenario, TrafficClass, resolve
 from fluidcc.scenario.order import end_of
+from fluidcc.workloads.fabrics import named_topology
 from tests.engines.rings import chain, closed_form, ends
 
 EXACT = 1e-9

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.compiled.outcome import metrics_of
-from fluidcc.sweeps.drawn import Draws, outcomes
+from fluidcc.engines.common.outcome import metrics_of
+from fluidcc.studies.sweeps.drawn import Draws, outcomes
 
 SEEDS = 6
 # Packets of 250 B: with 1000 B, a flow has some five in a CNP interval, and 0.7 % more of the link is used than here.

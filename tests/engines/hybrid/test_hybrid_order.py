@@ -17,7 +17,7 @@ import pytest
 import fluidcc as fc
 from benchmarks.order import ring
 from fluidcc.errors import InputError
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 from tests.engines.rings import chain, closed_form, ends
 
 EXACT = 1e-9

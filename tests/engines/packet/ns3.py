@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.fabrics import hpcc_config
+from fluidcc.contract.preset import SIMULATOR
 from fluidcc.scenario.routing import route
-from fluidcc.schemes.preset import SIMULATOR
+from fluidcc.workloads.fabrics import hpcc_config
 
 DATA = Path(__file__).parents[2] / "data" / "ns3"
 

@@ -13,8 +13,8 @@ import fluidcc as fc
 from fluidcc.engines.fluid.engine import execute
 from fluidcc.engines.fluid.plan import plan_of
 from fluidcc.results.metrics import drain_time
-from fluidcc.sweeps.batch import batch_of
-from fluidcc.sweeps.grid import grid_of
+from fluidcc.studies.sweeps.batch import batch_of
+from fluidcc.studies.sweeps.grid import grid_of
 
 RATES = {"10Gbps": 1.25e9, "40Gbps": 5e9, "100Gbps": 12.5e9}
 FLOWS = [2, 4, 10, 20]

@@ -48,7 +48,7 @@ found = [summary, hashlib.sha256(log.encode()).hexdigest(), len(log)]
 SPRAYED = """
 import hashlib, json
 import fluidcc as fc
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 fabric = named_topology("leaf-spine:2x2x2", fabric_rate="100Gbps")
 rows = [(0, 2, 0, "60KB"), (1, 3, 0, "60KB"), (2, 0, "1us", "20KB", (0, 1)), (1, 2, 0, "20KB", (0,), "receipt")]
 scenario = fabric.scenario(rows, scheme="hpcc", preset="hpcc-eval", load_balancing="packet", loss_recovery="irn",
@@ -64,7 +64,7 @@ found = [summary, hashlib.sha256(log.encode()).hexdigest(), len(log)]
 TRIMMED = """
 import hashlib, json
 import fluidcc as fc
-from fluidcc.fabrics import named_topology
+from fluidcc.workloads.fabrics import named_topology
 fabric = named_topology("leaf-spine:2x2x4", fabric_rate="100Gbps")
 rows = [(source, 4, 0, "30KB") for source in (0, 1, 2, 5)]
 scenario = fabric.scenario(rows, scheme="nscc", preset="paper", load_balancing="packet", loss_recovery="trimming",

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.build import PreparedRun, grown_packets, prepare
 from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.engine import run
 from fluidcc.engines.packet.flow_control import stuck_ports
 from fluidcc.engines.packet.run import execute, times_of
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.model import resolve
 
 PS = layout.PS

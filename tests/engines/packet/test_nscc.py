@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.bind import bind
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.layout import records
-from fluidcc.fabrics import named_topology
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.parameters import resolve as resolve_fields
-from fluidcc.schemes.bind import bind
 from fluidcc.schemes.nscc import packet as rules
 from fluidcc.schemes.nscc.parameters import gains
+from fluidcc.workloads.fabrics import named_topology
 from tests.engines.packet.plain import plain
 
 US, PACKET, LINE, T = 1e-6, 1000, 12.5e9, 12e-6  # of the specification's reference network: both scalings are 1

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.builders.toml_file import from_toml, to_toml
 from fluidcc.errors import InputError
-from fluidcc.fabrics import named_topology
-from fluidcc.fabrics.slowdown import alone
-from fluidcc.scenario.builders.toml_file import from_toml, to_toml
+from fluidcc.workloads.fabrics import named_topology
+from fluidcc.workloads.fabrics.slowdown import alone
 
 FABRIC = named_topology("leaf-spine:2x1x4")
 SIZE = 100e3

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.scenario.builders import toml_file as scenario_file
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.schemes.dctcp import PRESETS
 from tests.engines.packet import ns3
 

@@ -11,9 +11,9 @@ import pytest
 import fluidcc as fc
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.run import execute, times_of
-from fluidcc.fabrics import named_topology
-from fluidcc.fabrics.slowdown import alone
 from fluidcc.scenario.model import resolve
+from fluidcc.workloads.fabrics import named_topology
+from fluidcc.workloads.fabrics.slowdown import alone
 
 SPINES = 4
 FABRIC = named_topology(

@@ -16,8 +16,8 @@ import fluidcc as fc
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.run import execute, times_of
-from fluidcc.fabrics import named_topology
 from fluidcc.scenario.model import resolve
+from fluidcc.workloads.fabrics import named_topology
 
 PACKET, HEADER = 1000, 64  # bytes
 RATE = 12.5e9  # bytes/s: a packet takes 80 ns, a header 5.12 ns

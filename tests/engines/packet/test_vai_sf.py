@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidcc as fc
+from fluidcc.builders import toml_file as scenario_file
 from fluidcc.cli.app import run as cli
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, QLEN, QLEN_CLASS, records
 from fluidcc.engines.packet.telemetry import EXACT
-from fluidcc.scenario.builders import toml_file as scenario_file
 from fluidcc.scenario.parameters import resolve
 from fluidcc.schemes.hpcc import PRESETS as HPCC
 from fluidcc.schemes.hpcc import packet as hpcc

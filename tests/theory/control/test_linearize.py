@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.signals import Signals
+from fluidcc.dde.characteristic import roots
 from fluidcc.dde.critical import critical_delay
-from fluidcc.dde.roots import roots
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
 from fluidcc.schemes.dcqcn import fluid as model
-from fluidcc.schemes.signals import Signals
 from fluidcc.theory.control.linearize import NoEquilibriumError, linearize
 from fluidcc.units import Rate
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
+from fluidcc.contract.bind import binder
+from fluidcc.contract.registry import equilibrium_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.scenario.model import RED, Flow, Link, Scenario, resolve
-from fluidcc.schemes.bind import binder
 from fluidcc.schemes.dcqcn import equilibrium as side
-from fluidcc.schemes.registry import equilibrium_of
 from fluidcc.theory.control.equilibrium import Equilibrium, equilibria
 from fluidcc.theory.control.fixed_point import SAME, same, state_of
 from fluidcc.theory.control.local import movement

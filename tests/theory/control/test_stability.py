@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.dde.roots import Abscissa, abscissa
+from fluidcc.dde.characteristic import Abscissa, abscissa
 from fluidcc.errors import NoClosedFormError
 from fluidcc.plotting.stability import plot_stability
 from fluidcc.scenario.model import resolve

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fluidcc as fc
-from fluidcc.scenario.builders import toml_file as scenario_file
+from fluidcc.builders import toml_file as scenario_file
 
 US = 1e-6
 

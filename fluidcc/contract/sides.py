@@ -1,0 +1,301 @@
+"""A scheme's sides as engines and theory use them: checked against the contract, with what was left out filled in."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from fluidcc.contract import checks, protocol
+from fluidcc.contract.protocol import Observables
+from fluidcc.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidcc.contract.tolerance import Tolerance
+
+# The compiled engines' rules, and what each may name beside what all may.
+PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "begin": (),
+        "acknowledged": ("ack",),
+        "arrived": ("packet", "flows"),
+        "granting": ("packet",),
+        "notified": ("cnp",),
+        "expired": ("which",),
+        "sent": ("size",),
+        "lost": ("size", "why", "when"),
+        "observe": ("samples", "row"),
+    }
+)
+HYBRID_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"begin": (), "notified": (), "expired": (), "counted": (), "observe": ("samples", "row")}
+)
+FLOW_LEVEL_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType({"told": ("dt",)})
+RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES, "flow_level": FLOW_LEVEL_RULES}
+COMMON = {
+    "packet": ("sim", "core", "ports", "uniforms", "flow", "me", "f"),
+    "hybrid": ("flow", "me", "f", "now"),
+    "flow_level": ("flow", "me", "f", "now"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Fluid:
+    """A fluid side; see `fluidcc.contract.protocol.FluidSide`. What is None it does not have."""
+
+    start: Callable[..., Any]
+    rate: Callable[..., Any]
+    feedback: Callable[..., Any]
+    derivative: Callable[..., Any]
+    observables: Callable[..., dict[str, Any]]
+    time_scale: Callable[..., Any]
+    OBSERVABLES: Observables
+    NEEDS: frozenset[str] = frozenset()
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    project: Callable[..., Any] = lambda parameters, state, line_rate: state  # no limits
+    interval: Callable[..., Any] | None = None
+    longest_interval: Callable[..., Any] | None = None
+    jump: Callable[..., Any] | None = None
+    window: Callable[..., Any] | None = None
+    largest_window: Callable[..., Any] | None = None
+    sending: Callable[..., Any] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Packet:
+    """A packet side; see `fluidcc.contract.protocol.PacketSide`. ``rules`` are those that it has itself."""
+
+    STATE: Any
+    OBSERVABLES: Observables
+    fill: Callable[..., None]
+    BASE: str | None = None
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    shown: Callable[[Any], int] | None = None
+    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+
+    def columns(self, parameters: Any) -> int:
+        """How many observables a flow shows."""
+        return len(self.OBSERVABLES) if self.shown is None else self.shown(parameters)
+
+
+@dataclasses.dataclass(frozen=True)
+class Hybrid:
+    """A hybrid side; see `fluidcc.contract.protocol.HybridSide`. ``rules`` are those that it has."""
+
+    STATE: Any
+    OBSERVABLES: Observables
+    fill: Callable[..., None]
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    PACED_BY: tuple[str, ...] = ()
+    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class FlowLevel:
+    """A flow-level side; see `fluidcc.contract.protocol.FlowLevelSide`. ``rules`` are those that it has."""
+
+    STATE: Any
+    fill: Callable[..., None]
+    NEEDS: frozenset[str] = frozenset()
+    ONLY: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Equilibrium:
+    """An equilibrium side; see `fluidcc.contract.protocol.EquilibriumSide`. What is None it does not have."""
+
+    MOVES: tuple[str, ...]
+    smooth: Callable[[Any], bool]
+    late: Callable[[Any], Any] = lambda state: state
+    SMOOTH_INSTEAD: str = ""
+    solve_equilibrium: Callable[..., protocol.FixedPoint] | None = None
+    marking_at: Callable[..., Any] | None = None
+    fixed_point: Callable[..., protocol.FixedPoint] | None = None
+    least_rate: Callable[..., float] | None = None
+    largest_rate: Callable[..., float] = lambda parameters, line_rate: line_rate
+    single_marking: Callable[[Any], bool] = lambda parameters: True
+    noise: Callable[..., protocol.Noise] | None = None
+    balances: Callable[..., Any] | None = None
+    observables: Callable[..., dict[str, float]] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Crosscheck:
+    """A crosscheck side; see `fluidcc.contract.protocol.CrosscheckSide`. Without one nothing is claimed."""
+
+    UNTIL: str = "200ms"
+    tolerances: Callable[..., dict[str, Tolerance]] = lambda scenario: {}
+
+
+_FLUID_FIELDS = tuple(field.name for field in dataclasses.fields(Fluid))
+_fluids: dict[str, tuple[Any, tuple[Any, ...], Fluid]] = {}  # by scheme: its module, what was in it, and the side
+
+
+# What must stand beside a part that is given, lest it be found missing in the middle of a run.
+_TOGETHER = {
+    "window": ("jump", "largest_window"),
+    "sending": ("jump",),
+    "interval": ("longest_interval",),
+    "marking_at": ("solve_equilibrium", "fixed_point", "least_rate"),
+    "balances": ("observables",),
+}
+_NEEDED = {"inflight": "jump", "delay": "interval"}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Scheme:
+    """A scheme that is known by its name; sides are imported when first asked for, and None if there are none.
+
+    Parameters
+    ----------
+    Parameters : type
+        Its parameters' class.
+    PRESETS : mapping
+    package : str
+        Where its sides are.
+    """
+
+    Parameters: Any
+    PRESETS: Mapping[str, Any]
+    package: str
+
+    @property
+    def name(self) -> str:
+        """As on the command line."""
+        return self.Parameters.name
+
+    @property
+    def fluid(self) -> Fluid | None:
+        """Its fluid side, as the module has it now: who replaces a function there gets the other one."""
+        module = self.module("fluid")
+        if module is None:
+            return None
+        now = tuple(getattr(module, name, None) for name in _FLUID_FIELDS)
+        if self.name not in _fluids or _fluids[self.name][0] is not module or _fluids[self.name][1] != now:
+            _fluids[self.name] = module, now, self._checked_fluid(module)
+        return _fluids[self.name][2]
+
+    def _checked_fluid(self, module: Any) -> Fluid:
+        found = self._made(Fluid, module, "fluid")
+        for need, rule in _NEEDED.items():
+            if need in found.NEEDS and getattr(found, rule) is None:
+                raise self._lacks("fluid", rule, f', or leave "{need}" out of NEEDS')
+        return found
+
+    @cached_property
+    def packet(self) -> Packet | None:
+        """Its packet side."""
+        module = self.module("packet")
+        if module is None:
+            return None
+        return dataclasses.replace(self._made(Packet, module, "packet"), rules=self._rules(module, "packet"))
+
+    @cached_property
+    def hybrid(self) -> Hybrid | None:
+        """Its hybrid side."""
+        module = self.module("hybrid")
+        if module is None:
+            return None
+        return dataclasses.replace(self._made(Hybrid, module, "hybrid"), rules=self._rules(module, "hybrid"))
+
+    @cached_property
+    def flow_level(self) -> FlowLevel | None:
+        """Its flow-level side."""
+        module = self.module("flow_level")
+        if module is None:
+            return None
+        return dataclasses.replace(self._made(FlowLevel, module, "flow_level"), rules=self._rules(module, "flow_level"))
+
+    @cached_property
+    def equilibrium(self) -> Equilibrium | None:
+        """Its equilibrium side."""
+        module = self.module("equilibrium")
+        if module is None:
+            return None
+        found = self._made(Equilibrium, module, "equilibrium")
+        start = None if self.fluid is None else getattr(self.module("fluid"), "start", None)
+        state = typing.get_type_hints(start).get("return") if start is not None else None
+        alien = [name for name in found.MOVES if name not in getattr(state, "_fields", found.MOVES)]
+        if alien:
+            fields = ", ".join(getattr(state, "_fields", ()))
+            where = self.file("fluid")
+            raise self._refused("equilibrium", f"MOVES has {alien[0]!r}; the state of {where} has {fields}")
+        return found
+
+    @cached_property
+    def crosscheck(self) -> Crosscheck:
+        """Its crosscheck side."""
+        module = self.module("crosscheck")
+        return Crosscheck() if module is None else self._made(Crosscheck, module, "crosscheck")
+
+    def file(self, side: str) -> str:
+        """Where a side is, or would be, to be told to users."""
+        return f"{self.package.rpartition('.')[2]}/{side}.py"
+
+    def module(self, side: str) -> Any:
+        """Module of a side; None if there is none."""
+        path = f"{self.package}.{side}"
+        try:
+            return importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+            return None
+
+    def _made(self, cls: Any, module: Any, side: str) -> Any:
+        given = {}
+        fields = [field for field in dataclasses.fields(cls) if field.name != "rules"]
+        names = [field.name for field in fields] + list(RULES.get(side, ()))
+        # A scheme that adds to another's rules may leave it to that one to write what both show.
+        shown = side not in RULES or hasattr(module, "observe") or getattr(module, "BASE", None) is not None
+        problem = checks.problem(side, module, names, shown)
+        for field in fields:
+            if hasattr(module, field.name):
+                given[field.name] = getattr(module, field.name)
+            elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+                raise self._lacks(side, field.name)
+        if problem:
+            raise self._refused(side, problem)
+        for name, others in _TOGETHER.items():
+            missing = [other for other in others if name in given and other not in given]
+            if missing:
+                raise self._lacks(side, missing[0], f", which goes with {name}")
+        for constant in ("ONLY", "PACED_BY"):
+            alien = sorted(set(given.get(constant, ())) - {each.name for each in dataclasses.fields(self.Parameters)})
+            if alien:
+                raise self._refused(
+                    side, f"{constant} has {alien[0]!r}, which is no parameter; `fluidcc show` lists them"
+                )
+        return cls(**given)
+
+    def _lacks(self, side: str, name: str, more: str = "") -> InputError:
+        return self._refused(side, f"has no {name}; write {checks.written(side, name)} there{more}")
+
+    def _refused(self, side: str, problem: str) -> InputError:
+        between = " " if problem.startswith("has ") else ": "
+        return InputError(f"scheme {self.name}: {self.file(side)}{between}{problem} (CONTRIBUTING.md)")
+
+    def _rules(self, module: Any, side: str) -> dict[str, Any]:
+        return {name: self._rule(getattr(module, name), name, side) for name in RULES[side] if hasattr(module, name)}
+
+    def _rule(self, rule: Any, name: str, side: str) -> Any:
+        """A rule of a compiled engine, if it is compiled and names what there is."""
+        from numba.core import config
+
+        known = (*COMMON[side], *RULES[side][name])
+        where = self.file(side)
+        if not hasattr(rule, "py_func") and not config.DISABLE_JIT:  # pyright: ignore[reportAttributeAccessIssue]
+            raise InputError(f"scheme {self.name}: {where}: {name} is not compiled; write @kernel above it")
+        for parameter in inspect.signature(getattr(rule, "py_func", rule)).parameters:
+            if parameter not in known:
+                raise InputError(
+                    f"scheme {self.name}: {where}: {name} takes {parameter!r}, which there is not; "
+                    f"it may name {', '.join(known)}"
+                )
+        return rule

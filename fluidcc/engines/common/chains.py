@@ -1,0 +1,90 @@
+"""Which scheme's rule applies to a flow: plain chains on the scheme's number, so that a compiled loop can be cached.
+
+The chains are generated, as text, from the sides of all schemes that are known (`fluidcc.contract.protocol`). Passing
+functions would be shorter, and defeats the cache of machine code.
+"""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the function that follows it
+
+
+class Chain(NamedTuple):
+    """One rule: how it is compiled, what it is given, and what it says of a flow whose scheme has none."""
+
+    how: str
+    given: str
+    nothing: str
+    text: str
+
+
+def field(name: str) -> str:
+    """A scheme's name as Python's."""
+    return name.replace("-", "_")
+
+
+def made(
+    engine: str,
+    chains: Mapping[str, Chain],
+    given: Mapping[str, str],
+    rules: Rules,
+    number: Mapping[str, int],
+    jit: Any,
+) -> dict[str, Any]:
+    """The chains, compiled; tracebacks and debuggers see their text.
+
+    Parameters
+    ----------
+    engine : str
+        Whose they are.
+    chains : mapping of Chain
+        By rule.
+    given : mapping of str
+        What a rule may name, as the chain has it.
+    rules : mapping
+        What the schemes have.
+    number : mapping of int
+        Of each table, as flows have it.
+    jit : module
+        With ``kernel`` and ``inlined``.
+    """
+    text, name = _text(engine, chains, given, rules, number), f"<fluidcc {engine} dispatch of {', '.join(number)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    space: dict[str, Any] = {
+        "kernel": jit.kernel,
+        "inlined": jit.inlined,
+        "__name__": f"fluidcc.engines.{engine}.dispatch",
+    }
+    for rule, functions in rules.items():
+        space |= {f"{field(scheme)}_{rule}": function for scheme, function in functions.items()}
+    exec(compile(text, name, "exec"), space)  # our own text, made of checked names
+    return space
+
+
+def _text(
+    engine: str, chains: Mapping[str, Chain], given: Mapping[str, str], rules: Rules, number: Mapping[str, int]
+) -> str:
+    """Source of the chains."""
+    lines = [f'"""Generated from the registry of schemes by fluidcc.engines.{engine}.dispatch."""', ""]
+    for rule, chain in chains.items():
+        lines += [
+            "",
+            f"@{chain.how}",
+            f"def {rule}({chain.given}):",
+            f'    """{chain.text}"""',
+            "    flow = sim.flows[f]",
+        ]
+        for i, (name, function) in enumerate(rules[rule].items()):
+            me = f"sim.senders.{field(name)}[flow.row]"
+            taken = inspect.signature(getattr(function, "py_func", function)).parameters
+            arguments = ", ".join({"me": me, **given}.get(argument, argument) for argument in taken)
+            call = f"{field(name)}_{rule}({arguments})"
+            lines += [f"    {'elif' if i else 'if'} flow.scheme == {number[name]}:  # {name}"]
+            lines += [f"        {'return ' if chain.nothing else ''}{call}"]
+        lines += [f"    return {chain.nothing}", ""] if chain.nothing else [""]
+    return "\n".join(lines)

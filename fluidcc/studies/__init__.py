@@ -1,0 +1,1 @@
+"""Many runs for one answer: sweeps, charts, tuning and fitting."""

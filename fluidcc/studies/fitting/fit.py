@@ -1,0 +1,264 @@
+"""Unknown parameters from a measured trace: `fit`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from fluidcc.engines.hybrid.build import check as check_hybrid
+from fluidcc.errors import InputError
+from fluidcc.progress import Bar
+from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.studies.fitting import moments, trajectory
+from fluidcc.studies.fitting.features import even, features_of
+from fluidcc.studies.fitting.identifiability import WIDEST, combinations, in_words
+from fluidcc.studies.fitting.measured import Measured, measured_of
+from fluidcc.studies.fitting.result import Estimate, Fit
+from fluidcc.studies.fitting.scenarios import Make, draws_chance, fluid_run, link_of, maker_of, random_run
+from fluidcc.studies.fitting.space import Space, space_of
+from fluidcc.surface import public
+from fluidcc.threads import cores
+from fluidcc.units import TIME, interval, show, whole
+
+ENGINES = ("hybrid", "fluid", "packet")
+_SEEDS = 12  # runs at the estimate, for the picture
+_FIRST_SEED = 1
+_HYBRID_RUNS, _OTHER_RUNS = 700, 300
+_LEAST_RUNS = 100  # for each unknown
+_MOST_RUNS = 1_000_000
+_STRANGE = 1.6  # residual beyond which the model does not explain the trace
+_FAR = 0.25  # of the trajectory, beyond which its moments are fitted
+_MOST_SAMPLES = 4000  # of a trajectory
+_EDGE = 1e-3  # of the range, at which an interval ends at its bound
+
+
+@dataclasses.dataclass(frozen=True)
+class _Problem:
+    """What is fitted to what."""
+
+    stretch: Measured
+    make: Make
+    middle: Scenario  # in the middle of all ranges
+    space: Space
+    link: int
+    window: tuple[float, float]
+    engine: str
+
+
+@public()
+def fit(
+    trace: Any,
+    make_scenario: Any,
+    over: Mapping[str, Any],
+    *,
+    window: Any = None,
+    engine: str | None = None,
+    link: str | None = None,
+    runs: int | None = None,
+) -> Fit:
+    """Estimate unknown parameters from a measured queue or measured rates.
+
+    For schemes with chance (DCQCN) by simulated moments on the hybrid engine: moments, quantiles and spectra. For
+    others by least squares on the trajectory of the fluid, and where none stays near what was measured, as with
+    oscillations that fall out of step, by the fluid's moments.
+
+    Parameters
+    ----------
+    trace : Trace or path
+        What was measured: a run, its NetCDF, or CSV with columns such as ``time_us``, ``queue_bytes``, ``rate_Gbps``.
+        Time 0 is the scenario's; of what starts later than it lasts, the first sample.
+    make_scenario : callable or Scenario
+        ``make_scenario(**values)`` as of `fluidcc.sweep`; or a scenario, whose flows' scheme (or marking, or
+        ``delay``) has parameters of the names in ``over``.
+    over : mapping
+        The unknowns: a pair of bounds for each; searched in logarithms where both are above 0.
+    window : pair of quantity, or text "A:B"
+        What is fitted [s]; by default all with the fluid, else the second half.
+    engine : {"hybrid", "fluid", "packet"}
+        By default the hybrid if flows react to marks and it knows their scheme, else the fluid. Packets, by simulated
+        moments too, take many times as long, and are for schemes that the fluid describes too coarsely.
+    link : str
+        Whose queue was measured; by default that of the trace, or else the one that is shared most.
+    runs : int
+        For moments: 700 of the hybrid, 300 of others if not given.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    InputError
+        If the trace, the scenario or a range makes no sense.
+    """
+    make = maker_of(make_scenario, tuple(over) if isinstance(over, Mapping) else ())
+    space = space_of(over)
+    middle = resolve(make(**space.values(np.full(len(space.names), 0.5))))
+    if engine is None:
+        engine = "hybrid" if draws_chance(middle) else "fluid"
+    if engine not in ENGINES:
+        raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write {', '.join(ENGINES)}")
+    least = _LEAST_RUNS * len(space.names)
+    usual = max(_HYBRID_RUNS if engine == "hybrid" else _OTHER_RUNS, least)
+    runs = usual if runs is None else whole(runs, least, _MOST_RUNS, "runs")
+    measured = _from_start(measured_of(trace, link))
+    opens, closes = _window_of(measured, window, 0.0 if engine == "fluid" else 0.5)
+    stretch = measured.between(opens, closes)
+    if len(stretch.time) < 2:
+        raise InputError(f"window: {show(opens, TIME)}:{show(closes, TIME)} holds no samples; widen it")
+    at = link_of(middle, link or measured.link)
+    problem = _Problem(stretch, make, middle, space, at, (opens, closes), engine)
+    if engine == "fluid":
+        found = _by_trajectory(problem)
+        if found.residual < _FAR:
+            return found
+        said = f"no trajectory of the fluid stays near the trace ({found.residual:.0%} off): its moments were fitted"
+        return _by_moments(problem, runs, said)
+    if engine == "hybrid":
+        check_hybrid(middle)
+    return _by_moments(problem, runs)
+
+
+def _from_start(measured: Measured) -> Measured:
+    """Times from the first sample on, of what starts later than it lasts."""
+    first, span = float(measured.time[0]), float(measured.time[-1] - measured.time[0])
+    if first < 0 or first > span:
+        return dataclasses.replace(measured, time=measured.time - first + measured.interval)
+    return measured
+
+
+def _window_of(measured: Measured, window: Any, skipped: float) -> tuple[float, float]:
+    """What is fitted [s]; if nothing is said, what comes after a share of the trace."""
+    first, end = float(measured.time[0]), float(measured.time[-1])
+    given = interval(window, "window")
+    opens, closes = given or (max(first, skipped * end), end)
+    if not 0 <= opens < closes <= end + 1.5 * measured.interval:
+        raise InputError(
+            f"window: {show(opens, TIME)}:{show(closes, TIME)} is not within the trace, of {show(end, TIME)}"
+        )
+    return opens, closes
+
+
+def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
+    """Many runs, and the parameters at which their moments are those that were measured."""
+    space, stretch = problem.space, even(problem.stretch)
+    packet = float(problem.middle.packet_size + problem.middle.header_bytes)
+    features = features_of(stretch, packet)
+    time = np.arange(round(stretch.time[-1] / stretch.interval) + 1) * stretch.interval
+    keep = slice(len(time) - len(stretch.time), None)
+
+    def simulated(at: np.ndarray, seed: int) -> Measured:
+        scenario = resolve(problem.make(**space.values(at)))
+        if problem.engine == "fluid":
+            run = fluid_run(scenario, float(time[-1]), stretch.interval, problem.link, stretch)
+        else:
+            run = random_run(scenario, problem.engine, seed, time, problem.link, stretch)
+        queue, rates = (None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates))
+        return dataclasses.replace(run, time=stretch.time, queue=queue, rates=rates)
+
+    def numbers(job: tuple[np.ndarray, int]) -> np.ndarray:
+        try:
+            return features(simulated(*job))
+        except InputError:  # a combination that makes no sense, such as kmin beyond kmax
+            return np.full(len(features.names), np.nan)
+
+    # What makes no sense anywhere is said by a run in the middle, which also compiles the loop once.
+    simulated(np.full(len(space.names), 0.5), _FIRST_SEED)
+    done = 0
+    with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
+
+        def run(points: np.ndarray, seed: int) -> np.ndarray:
+            nonlocal done
+            found = []
+            for row in pool.map(numbers, zip(points, range(seed, seed + len(points)), strict=True)):
+                found.append(row)
+                done += 1
+                bar(min(done / runs, 1.0))
+            return np.array(found)
+
+        # A fluid queue is none of packets: what is between them is not chance.
+        errors = np.zeros(len(features.names)) if problem.engine == "packet" else features.errors(stretch)
+        solution = moments.minimise(
+            run, features(stretch), len(space.names), runs=runs, errors=errors, first_seed=_FIRST_SEED
+        )
+        seeds = range(_FIRST_SEED, _FIRST_SEED + (1 if problem.engine == "fluid" else _SEEDS))
+        fitted = tuple(pool.map(lambda seed: simulated(solution.at, seed), seeds))
+    words = list(said)
+    if solution.residual > _STRANGE:
+        worst = [features.names[i] for i in np.argsort(-np.abs(solution.misfits))[:3]]
+        words.append(
+            f"the model does not explain the trace (residual {solution.residual:.1f}): {', '.join(worst)} differ most; "
+            "intervals are wider for it, and still count on the model"
+        )
+    return _result(solution, problem, done, stretch, fitted, words)
+
+
+def _by_trajectory(problem: _Problem) -> Fit:
+    """The parameters at which the fluid's queue and rates are nearest to the measured ones, at each time."""
+    stretch, space = problem.stretch, problem.space
+    stride = -(-len(stretch.time) // _MOST_SAMPLES)
+    spacing = stretch.interval * stride
+    count = int((stretch.time[-1] - stretch.time[0]) / spacing + 1e-9) + 1
+    chosen = stretch.at(stretch.time[0] + spacing * np.arange(count)) if stride > 1 else stretch
+    until = problem.window[1]
+    calls = 0
+
+    def simulated(at: np.ndarray) -> Measured:
+        scenario = resolve(problem.make(**space.values(at)))
+        return fluid_run(scenario, until, min(spacing, until / 50), problem.link, chosen).at(chosen.time)
+
+    def columns(of: Measured) -> np.ndarray:
+        parts = [part if part.ndim > 1 else part[:, None] for part in (of.queue, of.rates) if part is not None]
+        return np.concatenate(parts, axis=1)
+
+    observed = columns(chosen)
+    scale = np.sqrt(np.nanmean(observed**2, axis=0))
+    scale[~(scale > 0)] = 1.0
+
+    def run(at: np.ndarray) -> np.ndarray:
+        nonlocal calls
+        calls += 1
+        return columns(simulated(at)) / scale
+
+    with Bar(f"fitting {', '.join(space.names)}", 100, "%") as bar:
+        solution = trajectory.minimise(run, observed / scale, len(space.names), bar)
+    return _result(solution, problem, calls, chosen, (simulated(solution.at),), [])
+
+
+def _result(
+    solution: moments.Solution,
+    problem: _Problem,
+    runs: int,
+    measured: Measured,
+    fitted: tuple[Measured, ...],
+    words: list[str],
+) -> Fit:
+    space, below, above = problem.space, solution.low, solution.high
+    values = space.values(solution.at)
+    low, high = space.values(np.maximum(below, 0)), space.values(np.minimum(above, 1))
+    estimate = {name: Estimate(float(values[name]), float(low[name]), float(high[name])) for name in space.names}
+    within = dict(zip(space.names, (below > _EDGE) & (above < 1 - _EDGE) & solution.inside, strict=True))
+    identifiable = {name: bool(within[name] and each.width < WIDEST) for name, each in estimate.items()}
+    strengths, directions = combinations(solution.jacobian, space)
+    at_bounds = [
+        f"{name}: its interval ends at a bound of the range searched; a wider range may hold it"
+        for name, inside in within.items()
+        if not inside
+    ]
+    return Fit(
+        estimate=estimate,
+        identifiable=identifiable,
+        residual=solution.residual,
+        words=(*in_words(strengths, directions, identifiable), *words, *at_bounds),
+        singular_values=strengths,
+        combinations=directions,
+        engine=problem.engine,
+        runs=runs,
+        window=problem.window,
+        measured=measured,
+        fitted=fitted,
+    )

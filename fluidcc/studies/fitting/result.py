@@ -1,0 +1,137 @@
+"""What a fit found: values with intervals, and what cannot be told apart."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
+from fluidcc.results.schema import plain
+from fluidcc.studies.fitting.measured import Measured
+from fluidcc.studies.sweeps.grid import format_value
+from fluidcc.surface import constructor, public
+
+if TYPE_CHECKING:
+    from fluidcc.results.drawing import Picture
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """A value and the ends of its 95 % interval.
+
+    Parameters
+    ----------
+    value, low, high : float
+        In SI.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Of the interval, as a share of the value."""
+        return (self.high - self.low) / abs(self.value) if self.value else float("inf")
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Fit(Comparable):
+    """Unknown parameters, estimated from a measured trace.
+
+    Parameters
+    ----------
+    estimate : dict
+        `Estimate` of each unknown.
+    identifiable : dict
+        Whether the trace determines it: its interval is narrower than half of its value and ends within the range
+        searched.
+    residual : float
+        Of simulated moments (hybrid, packet), the root mean square of what is left between measured and fitted
+        numbers, in their standard deviations: about 1 if the model explains the trace. Of the fluid, that of the
+        trajectory as a share of the measured one's.
+    words : tuple of str
+        What was found, in sentences: which parameters cannot be told apart, and whether the model explains the trace.
+    singular_values : ndarray
+        Of the weighted Jacobian by the unknowns' logarithms (those with a lower bound of 0: by value over range).
+    combinations : ndarray
+        Rows: the directions that belong to them.
+    engine : {"hybrid", "fluid", "packet"}
+    runs : int
+        Simulations taken.
+    window : tuple of float
+        What was fitted [s].
+    measured : Measured
+        The samples of the window.
+    fitted : tuple of Measured
+        Runs at the estimate, one for each of some seeds.
+    """
+
+    estimate: dict[str, Estimate]
+    identifiable: dict[str, bool]
+    residual: float
+    words: tuple[str, ...]
+    singular_values: np.ndarray
+    combinations: np.ndarray
+    engine: str
+    runs: int
+    window: tuple[float, float]
+    measured: Measured = dataclasses.field(repr=False)
+    fitted: tuple[Measured, ...] = dataclasses.field(repr=False)
+
+    @public()
+    def as_dict(self) -> dict[str, Any]:
+        """Keys as in the CLI.
+
+        Returns
+        -------
+        dict
+            None for what is not finite.
+        """
+        return plain(
+            {
+                "estimate": {name: dataclasses.asdict(each) for name, each in self.estimate.items()},
+                "identifiable": self.identifiable,
+                "residual": self.residual,
+                "words": list(self.words),
+                "singular_values": self.singular_values,
+                "combinations": [dict(zip(self.estimate, row, strict=True)) for row in self.combinations],
+                "engine": self.engine,
+                "runs": self.runs,
+                "window_s": list(self.window),
+            }
+        )
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """Names, and values with their intervals, for people."""
+        found = []
+        for name, each in self.estimate.items():
+            ends = f"{format_value(name, each.low)} to {format_value(name, each.high)}"
+            known = "" if self.identifiable[name] else ": not identifiable"
+            found.append((name, f"{format_value(name, each.value)} ({ends}){known}"))
+        return found
+
+    def __repr__(self) -> str:
+        """Values and intervals in a line."""
+        return f"<Fit {self.engine}: {'; '.join(f'{name} {text}' for name, text in self.rows)}>"
+
+    @public()
+    def plot(self, *, title: str | None = None) -> Picture:
+        """What was measured against what was fitted: over time, and the queue's distribution or the rates'.
+
+        Parameters
+        ----------
+        title : str
+            The estimate if not given.
+
+        Returns
+        -------
+        fluidcc.plotting.style.Picture
+        """
+        return draw("plot_fit", self, title=title)

@@ -1,0 +1,153 @@
+"""The scenario at some values of the unknowns, and the runs of it that a measured trace is compared with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from fluidcc.contract.registry import scheme_of
+from fluidcc.engines.hybrid import run as hybrid
+from fluidcc.engines.hybrid.build import Times, prepare
+from fluidcc.engines.run import simulate
+from fluidcc.errors import InputError
+from fluidcc.results.schema import link_names
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import RED, Scenario, resolve
+from fluidcc.scenario.parameters import specs
+from fluidcc.studies.fitting.measured import Measured
+from fluidcc.studies.sweeps.grid import check_takes
+from fluidcc.surface import nearest
+
+Make = Callable[..., Scenario]
+
+
+def maker_of(scenario: Any, names: Sequence[str]) -> Make:
+    """A function from values of the unknowns to a scenario.
+
+    Parameters
+    ----------
+    scenario : callable or Scenario
+        Of a finished scenario, what is named are parameters of its flows' schemes, of its marking, or ``delay``, of
+        all links.
+    names : sequence of str
+
+    Raises
+    ------
+    InputError
+        If it is neither, or there is no such parameter.
+    """
+    if not isinstance(scenario, Scenario):
+        if not callable(scenario):
+            raise InputError(
+                f"make_scenario: {repr(scenario)[:40]} is neither a Scenario nor a function that makes one"
+            )
+        check_takes(scenario, names)
+        return cast(Make, scenario)
+    of_schemes = {name for flow in scenario.flows for name in specs(type(flow.scheme))}
+    known = {*of_schemes, *specs(RED), "delay"}
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            hint = f"did you mean {near}?" if near else "give a function make_scenario(**values)"
+            raise InputError(f"over: the scenario has no parameter {name[:40]!r}; {hint}")
+
+    def changed(**values: Any) -> Scenario:
+        flows = tuple(
+            dataclasses.replace(flow, scheme=dataclasses.replace(flow.scheme, **_own(values, type(flow.scheme))))
+            for flow in scenario.flows
+        )
+        of_marking = {name: value for name, value in _own(values, RED).items() if name not in of_schemes}
+        delay = {"delay": values["delay"]} if "delay" in values else {}
+        links = tuple(
+            dataclasses.replace(link, **delay, marking=link.marking and dataclasses.replace(link.marking, **of_marking))
+            for link in scenario.links
+        )
+        return dataclasses.replace(scenario, flows=flows, links=links)
+
+    return changed
+
+
+def _own(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in specs(owner)}
+
+
+def draws_chance(scenario: Scenario) -> bool:
+    """Whether flows react to marks that are drawn, and so have a side in the hybrid engine."""
+    return any(link.marking is not None for link in scenario.links) and all(
+        scheme_of(flow.scheme).hybrid is not None for flow in scenario.flows
+    )
+
+
+def link_of(scenario: Scenario, wanted: str | None) -> int:
+    """Which link's queue was measured: by name, or the one that most flows cross, the slowest of those.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    names = link_names(scenario)
+    if wanted in names:
+        return names.index(wanted)
+    if wanted is not None:
+        raise InputError(f"link: the scenario has none named {wanted[:40]!r}; write one of {', '.join(names[:8])}")
+    crossed = [
+        sum(i in flow.path for flow in scenario.flows) / float(link.rate) for i, link in enumerate(scenario.links)
+    ]
+    return int(np.argmax(crossed))
+
+
+def random_run(scenario: Scenario, engine: str, seed: int, time: np.ndarray, link: int, like: Measured) -> Measured:
+    """What was measured, in a run of the hybrid or of packets, at evenly spaced times from 0 on.
+
+    Raises
+    ------
+    InputError
+        If neither each class of flows nor their sum was measured.
+    """
+    interval = float(time[1] - time[0])
+    until = float(time[-1]) * (1 + 1e-9) + interval / 2
+    if engine == "packet":
+        trace = simulate(scenario, until, engine="packet", seed=seed, sample_interval=interval)
+        return _like(trace["time"].values, trace["queue"].values[:, link], _rates_of(trace, like), scenario, like)
+    prepared = prepare(resolve(scenario), Times(until, until / 2, until, interval))
+    sim, _ = hybrid.execute(prepared, seed)
+    samples = sim.flow_samples[:, :, int(like.paced)]
+    if not like.paced:  # bytes sent: a NIC and the packet engine count whole packets, of each sender
+        packet = float(scenario.packet_size + scenario.header_bytes)
+        samples = np.floor(samples / packet + 1e-9) * packet
+    samples = hybrid.outcome_of(prepared, sim).by_class(samples)
+    rates = samples if like.paced else np.diff(samples, axis=0, prepend=samples[:1]) / interval
+    return _like(np.arange(len(samples)) * interval, sim.link_samples[:, link, 0], rates, scenario, like)
+
+
+def fluid_run(scenario: Scenario, until: float, interval: float, link: int, like: Measured) -> Measured:
+    """What was measured, in the fluid.
+
+    Raises
+    ------
+    InputError
+        If neither each class of flows nor their sum was measured.
+    """
+    trace = simulate(scenario, until, sample_interval=interval, estimate_error=False)
+    return _like(trace["time"].values, trace["queue"].values[:, link], _rates_of(trace, like), scenario, like)
+
+
+def _rates_of(trace: Trace, like: Measured) -> np.ndarray:
+    return trace["pacing_rate" if like.paced else "rate"].values
+
+
+def _like(time: np.ndarray, queue: np.ndarray, rates: np.ndarray, scenario: Scenario, like: Measured) -> Measured:
+    """The columns that were measured: a single rate of several classes is their sum."""
+    kept = queue if like.queue is not None else None
+    if like.rates is None:
+        return Measured(time, kept, None)
+    columns, classes = like.rates.shape[1], rates.shape[1]
+    if columns not in (1, classes):
+        raise InputError(f"trace: has {columns} rates of {classes} flows; give one for each, or their sum alone")
+    if columns != classes:
+        rates = (rates @ np.array([flow.multiplicity for flow in scenario.flows], float))[:, None]
+    return Measured(time, kept, rates, paced=like.paced)

@@ -1,0 +1,144 @@
+"""The values of a sweep: names, axes, and the columns of all their combinations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fluidcc import units
+from fluidcc.contract import registry
+from fluidcc.errors import InputError
+from fluidcc.results.grid import Grid
+from fluidcc.scenario.model import RED, Flow, Scenario
+from fluidcc.scenario.parameters import Spec, specs
+
+MOST_POINTS = 50_000_000
+
+
+def check_takes(make_scenario: Any, names: Iterable[str]) -> None:
+    """Refuse a function that cannot be called with the names that are swept.
+
+    Raises
+    ------
+    InputError
+    """
+    names = list(names)
+    try:
+        inspect.signature(make_scenario).bind(**dict.fromkeys(names))
+    except ValueError:  # it has no signature to look at
+        return
+    except TypeError as error:
+        raise InputError(
+            f"over: make_scenario cannot be called with {', '.join(names)} ({error}); name its parameters in over="
+        ) from None
+
+
+def grid_of(over: Mapping[str, Any]) -> Grid:
+    """Make a grid from names and values; values may be numbers in SI, arrays, or text with units.
+
+    Raises
+    ------
+    InputError
+        If there is no name, an axis is empty or holds something unreadable, or there are too many points.
+    """
+    if not isinstance(over, Mapping):
+        raise InputError(f"over: expected names and values, not {repr(over)[:40]}; write for example {{'g': [1, 2]}}")
+    if not over:
+        raise InputError("over: nothing to sweep; give for example over={'kmin': ['5KB', '10KB']}")
+    axes = {}
+    for name, values in over.items():
+        told = " ".join(repr(values).split())[:60]
+        # JAX's arrays, and pandas' columns, are no sequences to Python.
+        listed = isinstance(values, Sequence) or (hasattr(values, "__array__") and getattr(values, "ndim", 0) == 1)
+        if isinstance(values, (str, bytes)) or not listed:
+            raise InputError(f"over {name}: expected a list of values, not {told}; write for example [1, 2]")
+        numbers = _read(values, name)
+        try:
+            axes[name] = np.asarray(numbers, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"over {name}: {told} holds something that is no number") from None
+        if axes[name].ndim != 1 or not len(axes[name]):
+            raise InputError(f"over {name}: expected a list of at least one value; write for example [1, 2]")
+    grid = Grid(axes)
+    if grid.points > MOST_POINTS:
+        raise InputError(f"over: {grid.points:,} points are more than {MOST_POINTS:,}; give fewer values")
+    return grid
+
+
+def _read(values: Any, name: str) -> list[Any]:
+    """Text with its units, numbers as they are; text without a unit is no rate, in a list of rates or by its name."""
+    found = [units.parse_any(each, name) if isinstance(each, str) else each for each in values]
+    if any(isinstance(each, str) for each in values) and (
+        dimension_of(name) == units.RATE or any(isinstance(each, units.Rate) for each in found)
+    ):
+        found = [units.parse(each, units.RATE, name) if isinstance(each, str) else each for each in values]
+    return found
+
+
+def parse_axis(text: str, dimension: str, name: str) -> np.ndarray:
+    """Read the command line's ``a:b:n``, ``log:a:b:n`` or ``v1,v2``; ends inclusive.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, n is below 2 (or 1 where a equals b), or a logarithmic end is not positive.
+    """
+    if ":" not in text:
+        return np.array([units.parse(part, dimension, name) for part in text.split(",")])
+    parts = text.split(":")
+    logarithmic = parts[0] == "log"
+    if logarithmic:
+        parts = parts[1:]
+    if len(parts) != 3 or not parts[2].strip().isdigit():
+        raise InputError(f"{name}: cannot read the range {text[:60]!r}; write a:b:n, log:a:b:n or v1,v2,...")
+    low, high = (units.parse(part, dimension, name) for part in parts[:2])
+    count = int(parts[2]) if len(parts[2]) < 10 else MOST_POINTS + 1
+    if not 1 <= count <= MOST_POINTS or (count == 1 and low != high):
+        raise InputError(
+            f"{name}: {text[:60]!r} asks for {parts[2][:12]} values; write 2, for both ends, to {MOST_POINTS}"
+        )
+    if not logarithmic:
+        return np.linspace(low, high, count)
+    if min(low, high) <= 0:
+        raise InputError(f"{name}: a logarithmic range needs ends above 0, not {text[:60]!r}")
+    return np.geomspace(low, high, count)
+
+
+def format_value(name: str, value: float) -> str:
+    """A value of a named parameter, with its unit."""
+    return units.show(value, dimension_of(name))
+
+
+def axis_text(name: str, values: Any) -> str:
+    """Ends and number of the values of an axis, for people."""
+    ends = [format_value(name, float(values[at])) for at in (0, -1)]
+    return f"{ends[0]} to {ends[1]}, {len(values)} values" if len(values) > 1 else ends[0]
+
+
+def dimension_of(name: str) -> str:
+    """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
+    return _known_dimension(name) or units.RATIO
+
+
+def unit_of(name: str) -> str:
+    """Unit of the values of a named parameter, in SI; "" if there is no parameter of that name."""
+    found = _known_dimension(name)
+    return units.RATIO if found == units.COUNT else found or ""
+
+
+def spec_of(name: str) -> Spec | None:
+    """What is known of a parameter of any scheme, of the marking, or of a scenario, by name."""
+    schemes = (*map(registry.scheme, registry.built_in()), *registry.outside())
+    for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
+        if name in specs(owner):
+            return specs(owner)[name]
+    return None
+
+
+def _known_dimension(name: str) -> str | None:
+    if (spec := spec_of(name)) is not None:
+        return spec.dimension
+    return {"rate": units.RATE, "fabric_rate": units.RATE, "delay": units.TIME, "flows": units.COUNT}.get(name)

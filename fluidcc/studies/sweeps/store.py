@@ -1,0 +1,174 @@
+"""Results on disk while they come in, so that an interrupted sweep loses nothing and can go on.
+
+A Zarr folder that `xarray.open_zarr` opens: the sweep's dataset, over its grid, one Zarr chunk for each chunk of the
+sweep; a point that is not done has reason -1. The folder appears whole, Zarr writes each file whole or not at all
+(since 3.1.3), and a chunk's reasons come last: so it may be killed at any moment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fluidcc.errors import InputError
+from fluidcc.files import check_writable
+from fluidcc.results.grid import Grid
+from fluidcc.scenario.model import Scenario
+from fluidcc.studies.sweeps.blocks import Blocks
+from fluidcc.studies.sweeps.layout import FLOW, PENDING, SEED, Variable, attributes_of, coordinates_of, variables_of
+
+_ATTEMPTS = "*.partial"  # what Zarr leaves of a file that it was writing
+
+
+def check_store(path: str | Path, resume: bool) -> None:
+    """Refuse a store that exists, unless it is to be gone on with, or that cannot be made.
+
+    Raises
+    ------
+    InputError
+    """
+    found = os.path.exists(path)  # false, not an error, of a name that is too long
+    if resume and found:
+        return
+    if found and not os.path.isdir(path):
+        raise InputError(f"store: {path} is no folder; give another name")
+    if found:
+        raise InputError(f"store: {path} exists; add --resume (resume=True) to go on with it, or give another folder")
+    check_writable(path, "store")
+
+
+class Store:
+    """A folder of results.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder; made if missing.
+    grid : Grid
+    scenario : Scenario
+        Of one of the points, for the names of flows.
+    blocks : Blocks
+        Chunks of a new store; an existing one keeps its own.
+    signature : mapping
+        What is run, by `fluidcc.studies.sweeps.signature`; a store of another run is refused.
+    resume : bool
+        Whether to go on with an existing store; otherwise one must not exist.
+    variables : mapping of Variable
+        What is kept of each point; what a sweep of the fluid has, if not given.
+    seeds : int
+        Of the runs of a point.
+
+    Raises
+    ------
+    InputError
+        If the folder exists and ``resume`` is not set, holds another sweep, cannot be made, or Zarr is not installed.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        grid: Grid,
+        scenario: Scenario,
+        blocks: Blocks,
+        signature: Mapping[str, str],
+        resume: bool,
+        variables: Mapping[str, Variable] | None = None,
+        seeds: int = 0,
+    ) -> None:
+        try:
+            import zarr
+        except ImportError:
+            raise InputError("store: needs the package zarr; install it with: pip install 'fluidcc[sweep]'") from None
+        self._path, self._variables = Path(os.path.realpath(path)), variables or variables_of(grid)
+        check_store(path, resume)
+        if not self._path.exists():
+            self._create(grid, scenario, blocks, signature, seeds)
+        try:
+            group = zarr.open_group(self._path, mode="r+", use_consolidated=False)
+            found: Any = group.attrs["signature"]
+            self._arrays = {name: group[name] for name in self._variables}
+            block = tuple(int(size) for size in self._arrays["reason"].chunks)  # type: ignore[union-attr]
+            other = [what for what, digest in signature.items() if found.get(what) != digest]
+        except (OSError, KeyError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"store: {path} is no sweep's store, or one of another engine ({error}); give another folder"
+            ) from None
+        if other:
+            told = "; ".join(f"{what}: {_told(found.get(what))} there, {_told(signature[what])} here" for what in other)
+            raise InputError(f"store: {path} holds another sweep ({told}); give the same options, or another folder")
+        self.blocks = Blocks(grid.shape, block)
+        for left in self._path.rglob(_ATTEMPTS):
+            left.unlink(missing_ok=True)
+
+    def _create(self, grid: Grid, scenario: Scenario, blocks: Blocks, signature: Mapping[str, str], seeds: int) -> None:
+        import zarr
+
+        made = self._path.parent / f".{self._path.name[:100]}.{uuid.uuid4().hex[:8]}"
+        try:
+            made.mkdir()
+            group = zarr.open_group(made, mode="w", zarr_format=3)
+            group.attrs.update({"signature": dict(signature), **attributes_of(scenario)})
+            coordinates = coordinates_of(grid, scenario, seeds)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # text, and metadata in one file, are no part of format 3 yet
+                for name, (dim, values, attrs) in coordinates.items():
+                    group.create_array(name, data=np.asarray(values), dimension_names=[dim], attributes=attrs)
+                for name, (dims, attrs, missing) in self._variables.items():
+                    more = tuple(len(coordinates[dim][1]) for dim in dims if dim in (FLOW, SEED))
+                    group.create_array(
+                        name,
+                        shape=(*grid.shape, *more),
+                        chunks=(*blocks.block, *more),
+                        dtype=np.asarray(missing).dtype,
+                        fill_value=missing,
+                        dimension_names=list(dims),
+                        attributes=attrs,
+                    )
+                zarr.consolidate_metadata(made)  # type: ignore[arg-type]
+            made.rename(self._path)
+        except OSError as error:
+            raise InputError(f"store: {self._path} cannot be made ({error.strerror}); give another folder") from None
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+    def done(self) -> dict[str, np.ndarray]:
+        """All arrays so far, by name; (points, ...)."""
+        found = {name: np.asarray(array[...]) for name, array in self._arrays.items()}  # type: ignore[index]
+        grid = len(self.blocks.shape)
+        return {name: values.reshape(-1, *values.shape[grid:]) for name, values in found.items()}
+
+    def write(self, part: slice, results: Mapping[str, np.ndarray]) -> None:
+        """Write the points of a block; their reasons last, so that what is marked done is there.
+
+        Raises
+        ------
+        InputError
+            If the disk takes no more.
+        """
+        box = self.blocks.box(part)
+        lengths = [at.stop - at.start for at in box]
+        try:
+            for name in sorted(self._variables, key=lambda n: n == "reason"):
+                values = results[name]
+                self._arrays[name][box] = values.reshape(*lengths, *values.shape[1:])  # type: ignore[index]
+        except OSError as error:
+            raise InputError(
+                f"store: {self._path} cannot be written to ({error.strerror or error}); what is there is kept: "
+                "mend that, and go on with --resume"
+            ) from None
+
+
+def unfinished(results: Mapping[str, np.ndarray], part: slice) -> bool:
+    """Whether some point of a block is not done."""
+    return bool((results["reason"][part] == PENDING).any())
+
+
+def _told(value: Any) -> str:
+    return str(value)[:80] if value else "nothing"

@@ -1,0 +1,313 @@
+"""Running points: over cases, with the same seeds at every one, on all cores."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.engines.common.outcome import Outcome, metrics_of
+from fluidcc.engines.packet.run import horizon_and_window
+from fluidcc.errors import InputError
+from fluidcc.progress import Bar
+from fluidcc.results.comparison import SMOOTHING
+from fluidcc.results.differences import settling
+from fluidcc.results.metrics import most_loaded
+from fluidcc.results.schema import METRICS, link_names
+from fluidcc.scenario.model import Scenario, resolve
+from fluidcc.studies.sweeps.batch import StoppedError
+from fluidcc.studies.sweeps.drawn import Draws, draws_of, runner_of
+from fluidcc.studies.sweeps.execution import on_threads
+from fluidcc.studies.tuning.cases import UNTIL
+from fluidcc.studies.tuning.goal import SETTLING, TUNED, Metrics
+from fluidcc.studies.tuning.space import Point
+from fluidcc.threads import cores
+
+_LEAST_BATCH = 32  # points of the fluid that run together
+SAMPLES = 400  # instants from which a settling time is read
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """What a point does.
+
+    Parameters
+    ----------
+    metrics : mapping of ndarray, shape (cases,)
+        NaN where undefined, and everywhere if the point makes no sense.
+    errors : mapping of ndarray, shape (cases,)
+        Standard errors over the seeds; NaN where the engine draws none.
+    reason : str
+        What is wrong with it; "" if nothing is.
+    """
+
+    metrics: Metrics
+    errors: Metrics
+    reason: str = ""
+
+
+class Evaluator:
+    """Runs points that it has not run before.
+
+    Parameters
+    ----------
+    make_scenario : callable
+        ``make_scenario(**point, **case) -> Scenario``.
+    cases : sequence of dict
+        What a point must do well in; ``until`` in one is how long it runs, in place of the others' horizon.
+    draws : Draws
+        Engine, horizon and window.
+    seeds : sequence of int
+        The same at every point; none for the fluid.
+    metrics : set of str
+        That are needed beside `METRICS`.
+    threads : int or None
+
+    Attributes
+    ----------
+    runs : int
+        Points that were run.
+    """
+
+    def __init__(
+        self,
+        make_scenario: Callable[..., Scenario],
+        cases: Sequence[dict[str, Any]],
+        draws: Draws,
+        seeds: Sequence[int],
+        metrics: set[str],
+        threads: int | None = None,
+    ) -> None:
+        self.make_scenario, self.cases, self.draws, self.seeds = make_scenario, list(cases), draws, list(seeds)
+        self.untils = [case.get(UNTIL, draws.until) for case in self.cases]
+        self.settles = SETTLING in metrics
+        self.threads = threads or cores()
+        self.runs = 0
+        self._known: dict[tuple[float, ...], Measured] = {}
+
+    def __call__(
+        self,
+        points: Sequence[Point],
+        report: Callable[[int], None] | None = None,
+        *,
+        label: str = "running settings",
+        hopeless: Callable[[Point, Measured], bool] | None = None,
+    ) -> list[Measured]:
+        """Run points, and return what they do in their order.
+
+        ``report`` hears how many runs have ended so far; without it a bar shows them.
+
+        A point that is ``hopeless`` by its first cases is not run in the others, and these are what it is known by.
+        """
+        keys = [tuple(point.values()) for point in points]
+        new = {key: point for key, point in zip(keys, points, strict=True) if key not in self._known}
+        if report is None and new:
+            before = self.runs
+            with Bar(label, len(new), "points") as bar:
+                return self(points, lambda runs: bar((runs - before) / len(new)), hopeless=hopeless)
+        if self.draws.engine == "fluid" and not self.settles:
+            self._in_batches(new)
+        else:
+            self._one_by_one(new, report, hopeless or (lambda point, found: False))
+        if self.draws.engine == "fluid" and report is not None:
+            report(self.runs)
+        return [self._known[key] for key in keys]
+
+    def known(self) -> list[tuple[tuple[float, ...], Measured]]:
+        """All points that were run: their values, and what they do."""
+        return list(self._known.items())
+
+    def scenarios(self, point: Point) -> list[Scenario]:
+        """Of a point, in every case.
+
+        Raises
+        ------
+        InputError
+            If it makes no sense in one of them.
+        """
+        return [resolve(self.make_scenario(**point, **without_until(case))) for case in self.cases]
+
+    # -- engines ---------------------------------------------------------------------------------------------
+
+    def _one_by_one(
+        self,
+        new: dict[tuple[float, ...], Point],
+        report: Callable[[int], None] | None,
+        hopeless: Callable[[Point, Measured], bool],
+    ) -> None:
+        jobs: list[tuple[tuple[float, ...], list[Scenario]]] = []
+        for key, point in new.items():
+            try:
+                jobs.append((key, self.scenarios(point)))
+            except InputError as error:
+                self._known[key] = self._failed(str(error))
+        if not jobs:
+            return
+        if self.runs == 0 and self.draws.engine != "fluid":  # compiled before threads ask for it, each for itself
+            once = dataclasses.replace(self.draws, until=1e-6, window=None)
+            for scenario in jobs[0][1]:
+                runner_of(scenario, once)(1)
+
+        def work(job: tuple[tuple[float, ...], list[Scenario]], stopped: threading.Event) -> Measured:
+            return self._measured(job[1], stopped, lambda found: hopeless(new[job[0]], found))
+
+        for (key, _), found in on_threads(work, jobs, self.threads):
+            self._known[key] = found
+            self.runs += 1
+            if report is not None:
+                report(self.runs)
+
+    def _measured(
+        self, scenarios: Sequence[Scenario], stopped: threading.Event, hopeless: Callable[[Measured], bool]
+    ) -> Measured:
+        rows: list[tuple[dict[str, float], dict[str, float]]] = []
+        found = Measured({}, {})
+        try:
+            for scenario, until in zip(scenarios, self.untils, strict=True):
+                rows.append(self._case(scenario, until, stopped))
+                metrics, errors = (
+                    {name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in (0, 1)
+                )
+                found = Measured(metrics, errors)
+                if hopeless(found):
+                    break
+        except InputError as error:
+            return self._failed(str(error))
+        return found
+
+    def _case(
+        self, scenario: Scenario, until: float, stopped: threading.Event
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """Metrics of one case, and their standard errors."""
+        if self.draws.engine == "fluid":
+            return self._fluid_case(scenario)
+
+        def look(_: float) -> None:
+            if stopped.is_set():
+                raise StoppedError
+
+        draws = dataclasses.replace(self.draws, until=until)
+        if self.settles:
+            outcomes, rates = _sampled(scenario, draws, self.seeds, look)
+        else:
+            run = runner_of(scenario, draws, look)
+            outcomes, rates = [run(seed) for seed in self.seeds], None
+        together, each, _ = metrics_of(outcomes)
+        count = len(outcomes)
+        spread = {k: float(v.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan for k, v in each.items()}
+        if rates is not None:
+            together[SETTLING], spread[SETTLING] = settled(scenario, rates, _busiest(outcomes)), math.nan
+        return together, spread
+
+    def _fluid_case(self, scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
+        from fluidcc.engines.run import simulate
+
+        until, window = self.draws.until, self.draws.window
+        trace = simulate(scenario, until, window=window, sample_interval=until / SAMPLES, estimate_error=False)
+        found = trace.summary
+        flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
+        flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")}
+        flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
+        queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
+        flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
+        values = {name: math.nan if value is None else float(value) for name, value in flat.items()}
+        return values, dict.fromkeys(values, math.nan)
+
+    def _in_batches(self, new: dict[tuple[float, ...], Point]) -> None:
+        """The fluid's points at once, case by case."""
+        import jax.numpy as jnp
+
+        from fluidcc.studies.sweeps.run import sweep
+
+        if not new:
+            return
+        # Few sizes, each of which is compiled for itself: the last point is repeated.
+        points = list(new.values())
+        points += points[-1:] * (max(_LEAST_BATCH, 1 << (len(points) - 1).bit_length()) - len(points))
+        columns = {name: np.array([point[name] for point in points]) for name in points[0]}
+        results = []
+        for case in self.cases:
+
+            def make(point: Any, case: dict[str, Any] = case) -> Scenario:
+                at = jnp.asarray(point).astype(int)
+                return self.make_scenario(**{name: jnp.asarray(column)[at] for name, column in columns.items()}, **case)
+
+            results.append(
+                sweep(
+                    make,
+                    {"point": np.arange(float(len(points)))},
+                    until=self.draws.until,
+                    window=self.draws.window,
+                    estimate_error=False,
+                    workers=self.threads,
+                )
+            )
+        for i, key in enumerate(new):
+            reasons = [result.isel(point=slice(i, i + 1)).reasons for result in results]
+            bad = next((next(iter(each)) for each in reasons if each), "")
+            found = {name: np.array([float(result[name][i]) for result in results]) for name in METRICS}
+            errors = {name: np.full(len(results), math.nan) for name in METRICS}
+            self._known[key] = self._failed(bad) if bad else Measured(found, errors)
+            self.runs += 1
+
+    def _failed(self, reason: str) -> Measured:
+        nothing = {name: np.full(len(self.cases), math.nan) for name in TUNED}
+        return Measured(nothing, nothing, reason)
+
+
+def without_until(case: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a case makes its scenario."""
+    return {name: value for name, value in case.items() if name != UNTIL}
+
+
+def settled(scenario: Scenario, rates: xr.DataArray, link: int) -> float:
+    """Settling time on a link, as `fluidcc.compare` has it [s]; NaN if rates never come together, 0 of one class."""
+    if len(scenario.flows) < 2:
+        return 0.0
+    width = float(rates.time[-1] - rates.time[0]) * SMOOTHING
+    found = settling(scenario, link_names(scenario)[link], rates, width)
+    return math.nan if found is None else found
+
+
+def _sampled(
+    scenario: Scenario, draws: Draws, seeds: Sequence[int], look: Callable[[float], None]
+) -> tuple[list[Outcome], xr.DataArray]:
+    """Runs of the hybrid engine, and the mean rates over the seeds, (time, flow)."""
+    from fluidcc.engines.hybrid import run as hybrid
+
+    prepared = hybrid.prepare(
+        scenario, hybrid.times_in_seconds(scenario, draws.until, draws.window, draws.until / SAMPLES)
+    )
+    outcomes, rates = [], []
+    for seed in seeds:
+        sim, _ = hybrid.execute(prepared, seed, report=look)
+        outcomes.append(hybrid.outcome_of(prepared, sim))
+        rates.append(hybrid.sampled_rates(prepared, sim))
+    times = np.arange(len(rates[0])) * prepared.times.interval
+    return outcomes, xr.DataArray(np.mean(rates, axis=0), dims=("time", "flow"), coords={"time": times})
+
+
+def _busiest(outcomes: Sequence[Outcome]) -> int:
+    """Link with the largest mean queue over all runs."""
+    return int(most_loaded([sum(run.links[at].area for run in outcomes) for at in range(len(outcomes[0].links))]))
+
+
+def engine_draws(engine: str, until: Any, window: Any) -> Draws:
+    """How points are run; `Draws` of the fluid have no seeds.
+
+    Raises
+    ------
+    InputError
+        If one of them makes no sense.
+    """
+    horizon_and_window(until, window)
+    if engine == "fluid":
+        return dataclasses.replace(draws_of("hybrid", 1, None, until, window), engine="fluid")
+    if engine != "hybrid":
+        raise InputError(f"engine: {str(engine)[:20]!r} is not tuned on; write hybrid or fluid, packets prove")
+    return draws_of(engine, 1, None, until, window)

@@ -1,0 +1,208 @@
+"""The last word on a setting: packets, with the switch's own buffers and PFC, over seeds that nothing was chosen by."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidcc.progress import Bar
+from fluidcc.results.metrics import most_loaded
+from fluidcc.results.trace import Trace
+from fluidcc.scenario.model import Scenario
+from fluidcc.studies.sweeps.batch import StoppedError
+from fluidcc.studies.sweeps.constraints import Constraint
+from fluidcc.studies.sweeps.execution import on_threads
+from fluidcc.studies.tuning.evaluate import SAMPLES, settled
+from fluidcc.studies.tuning.goal import SETTLING, Goal
+from fluidcc.threads import cores
+from fluidcc.units import show
+
+_SURE = 2.0  # standard errors beyond which a difference counts
+_SLOWER = 1.1  # times the present settling time
+_COUNTS = {"pfc_pauses": "more PAUSEs", "drops": "more packets dropped"}  # which the search's engine does not see
+
+
+@dataclasses.dataclass(frozen=True)
+class Packets:
+    """What packets say of a setting.
+
+    Parameters
+    ----------
+    metrics, errors : dict of ndarray, shape (cases,)
+        Means over the seeds, and their standard errors; also ``pfc_pauses`` and ``drops`` of a run.
+    each : dict of ndarray, shape (cases, seeds)
+    traces : list of list of Trace
+        By case and seed.
+    """
+
+    metrics: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray]
+    each: dict[str, np.ndarray]
+    traces: list[list[Trace]]
+
+
+def packets(
+    scenarios: Sequence[Scenario],
+    untils: Sequence[float],
+    window: Any,
+    seeds: Sequence[int],
+    *,
+    label: str = "packets",
+    threads: int | None = None,
+    done: dict[tuple[int, int], Trace] | None = None,
+) -> Packets:
+    """Run the packet engine in every case with every seed, on all cores.
+
+    What is ``done`` of them, by case and seed, is not run again, and what is run joins it.
+
+    Raises
+    ------
+    InputError
+        If a scenario has what packets do not do, or a run takes too much memory.
+    """
+    from fluidcc.engines.packet import run as packet
+
+    done = {} if done is None else done
+    times = [
+        packet.times_of(scenario, until, window, until / SAMPLES)
+        for scenario, until in zip(scenarios, untils, strict=True)
+    ]
+
+    def one(job: tuple[int, int], stopped: threading.Event) -> Trace:
+        def look(_: float) -> None:
+            if stopped.is_set():
+                raise StoppedError
+
+        case, seed = job
+        return packet.traced(scenarios[case], packet.prepare(scenarios[case], times[case], 0), seed, report=look)
+
+    for scenario, each in zip(scenarios, times, strict=True):  # compiled before threads ask for it, each for itself
+        packet.warm_up(packet.prepare(scenario, each, 0))
+    # What takes longest first, so that no core waits for a long run at the end.
+    heaviest = sorted(range(len(scenarios)), key=lambda k: -untils[k] / scenarios[k].packet_size)
+    jobs = [job for job in itertools.product(heaviest, seeds) if job not in done]
+    with Bar(label, len(jobs), "runs") as bar:
+        for k, (job, trace) in enumerate(on_threads(one, jobs, threads or cores()), 1):
+            done[job] = trace
+            bar(k / len(jobs))
+    traces = [[done[case, seed] for seed in seeds] for case in range(len(scenarios))]
+    rows = [[_metrics(scenario, trace) for trace in runs] for scenario, runs in zip(scenarios, traces, strict=True)]
+    each = {name: np.array([[row[name] for row in case] for case in rows]) for name in rows[0][0]}
+    count = len(seeds)
+    errors = {
+        name: values.std(axis=1, ddof=1) / math.sqrt(count) if count > 1 else np.full(len(values), math.nan)
+        for name, values in each.items()
+    }
+    means = {name: values.mean(axis=1) for name, values in each.items()}
+    if any(len(scenario.flows) > 1 for scenario in scenarios):
+        means[SETTLING] = np.array([_settled(scenario, runs) for scenario, runs in zip(scenarios, traces, strict=True)])
+    return Packets(means, errors, each, traces)
+
+
+def _metrics(scenario: Scenario, trace: Trace) -> dict[str, float]:
+    found = trace.summary
+    flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
+    flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s", *_COUNTS)}
+    flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
+    queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
+    flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
+    return {name: math.nan if value is None else float(value) for name, value in flat.items()}
+
+
+def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
+    """Settling time of the mean rates over the seeds, as the search has it."""
+    rates = xr.concat([trace["rate"] for trace in traces], "seed", coords="minimal", compat="override").mean("seed")
+    queues = [row["queue_bytes"]["mean"] or 0.0 for row in traces[0].summary["links"]]
+    return settled(scenario, rates, int(most_loaded(queues)))
+
+
+def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[str]:
+    """What packets say against a setting, in words: each bound that is missed, and an objective that is not better.
+
+    A bound is missed where the mean is beyond it, or within its standard error; the objective is contradicted where
+    it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
+    setting that itself misses a bound has no objective to be held to. More PAUSEs or drops than it has, by as much,
+    speak against a setting too.
+    """
+    said = [missed for each in goal.constraints if (missed := _missed(goal, found, each))]
+    for name, word in _COUNTS.items():
+        known = present is not None and name in found.each and name in present.each
+        if known and present is not None and _more(goal, found.each[name], present.each[name]):
+            said.append(f"{word} than with the present setting: {found.metrics[name].max():.3g} a run")
+    first = goal.objectives[0]
+    if (
+        present is not None
+        and first.metric in found.each
+        and not any(_missed(goal, present, each, sure=0.0) for each in goal.constraints)
+        and _is_worse(goal, found, present)
+    ):
+        said.append(f"{first.metric} is worse than the present setting's")
+    return said
+
+
+def worse_than_present(
+    goal: Goal, found: Packets, present: Packets | None, cases: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """Bounds that a setting misses in further cases where the present one does not, or by less, in words."""
+    said = []
+    for each in goal.constraints:
+        if present is None or each.metric not in found.metrics:
+            continue
+        sign = 1.0 if each.sign == ">=" else -1.0
+        ours, theirs = (sign * one.metrics[each.metric] for one in (found, present))
+        errors = np.hypot(*(np.nan_to_num(one.errors[each.metric]) for one in (found, present)))
+        short = np.minimum(sign * each.bound, theirs) - ours - _SURE * errors
+        worst = int(short.argmax())
+        if short[worst] > 0:
+            where = ", ".join(f"{name} {value}" for name, value in cases[worst].items())
+            values = (show(sign * float(one[worst]), each.unit, 3) for one in (ours, theirs))
+            said.append("{} is missed with {}: {}, present {}".format(each, where, *values))
+    return said
+
+
+def _missed(goal: Goal, found: Packets, each: Constraint, sure: float = 1.0) -> str:
+    """Tell by which value a bound is missed, or not kept by ``sure`` standard errors; "" if it is kept.
+
+    A few seeds often agree by chance: where the worst case counts, the largest error of all cases stands for each.
+    """
+    values, errors = found.metrics[each.metric], np.nan_to_num(found.errors.get(each.metric, np.array(math.nan)))
+    errors = np.broadcast_to(errors, values.shape)
+    if goal.worst:
+        errors = np.full(values.shape, errors.max())
+    else:
+        values, errors = values.mean(keepdims=True), np.array([math.hypot(*errors) / len(errors)])
+    short = (each.bound - values if each.sign == ">=" else values - each.bound) + sure * errors
+    at = int(np.isnan(short).argmax() if np.isnan(short).any() else short.argmax())
+    if short[at] <= 0:
+        return ""
+    error = f" +- {show(errors[at], each.unit, 2)}" if errors[at] > 0 else ""
+    value = f"{show(values[at], each.unit, 6)}{error}" if np.isfinite(values[at]) else "it never comes to one"
+    return f"{each} is missed: {value}"
+
+
+def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:
+    """Whether the first objective is, by more than two standard errors; a settling time by a tenth, as it has none."""
+    first = goal.objectives[0]
+    if first.metric == SETTLING:
+        ours, theirs = (goal.reduced(each.metrics, SETTLING, maximise=False) for each in (found, present))
+        return not ours <= _SLOWER * theirs if theirs == theirs else False
+    sign = -1.0 if first.maximise else 1.0
+    ours, theirs = (sign * each.each[first.metric] for each in (found, present))
+    return _more(goal, ours, theirs)
+
+
+def _more(goal: Goal, ours: np.ndarray, theirs: np.ndarray) -> bool:
+    """Whether the worst case, or the mean of all, is more by over two standard errors, seed by seed.
+
+    Of the worst cases, not the worst of the differences: that would be above zero by chance alone.
+    """
+    gaps = (ours.max(axis=0) - theirs.max(axis=0)) if goal.worst else (ours - theirs).mean(axis=0)
+    error = gaps.std(ddof=1) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0
+    return bool(np.isnan(gaps).any() or gaps.mean() > _SURE * error)

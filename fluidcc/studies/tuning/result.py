@@ -1,0 +1,227 @@
+"""What tuning returns."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fluidcc.files import write_atomically
+from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
+from fluidcc.results.schema import plain
+from fluidcc.studies.tuning.goal import Goal
+from fluidcc.studies.tuning.proof import Packets
+from fluidcc.studies.tuning.sensitivity import Sensitivity
+from fluidcc.studies.tuning.space import Point, Space
+from fluidcc.surface import constructor, public
+
+if TYPE_CHECKING:
+    from fluidcc.results.drawing import Picture
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A setting and what it does.
+
+    Parameters
+    ----------
+    point : dict of float
+        Values by name, in SI.
+    metrics : dict of float
+        Over the cases, as the goal counts them; NaN where undefined.
+    errors : dict of float
+        Standard errors, of the case that counts; NaN for the fluid.
+    kept : bool
+        Whether it keeps all constraints.
+    """
+
+    point: Point
+    metrics: dict[str, float]
+    errors: dict[str, float]
+    kept: bool
+
+    @public()
+    def as_dict(self) -> dict[str, Any]:
+        """Values, ``metrics`` with ``_se``, and whether the constraints are kept.
+
+        Returns
+        -------
+        dict
+            None for what is undefined.
+        """
+        errors = {f"{name}_se": value for name, value in self.errors.items() if value == value}
+        return plain({**self.point, "metrics": self.metrics | errors, "kept": self.kept})
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Tuning(Comparable):
+    """The best setting that was found, and what it was chosen from.
+
+    Parameters
+    ----------
+    goal : Goal
+    space : Space
+    start : Candidate or None
+        The present setting.
+    best : Candidate
+        Metrics from seeds that it was not chosen by.
+    pareto : list of Candidate
+        Of all points that keep the constraints, those that none is better than; by the first objective.
+    knee : Candidate or None
+        Of the front.
+    yardsticks : dict of Candidate
+        By name.
+    evaluations : int
+        Points that were run in the search.
+    sensitivity : Sensitivity or None
+    packets : dict of Packets
+        Of ``start`` and ``best``; empty where no packets ran.
+    confirmed : bool or None
+        Whether packets say nothing against the best setting; None where none ran.
+    notes : list of str
+        What was not as hoped: candidates that packets refused, ends of ranges, bounds that nothing keeps.
+    packet_cases : list of dict
+        In which packets ran, in the order of their metrics.
+    refused : list of dict
+        Points with which packets miss a bound.
+    packet_guards : list of dict
+        In which packets must do no worse than the present setting.
+    """
+
+    goal: Goal
+    space: Space
+    start: Candidate | None
+    best: Candidate
+    pareto: list[Candidate]
+    knee: Candidate | None
+    yardsticks: dict[str, Candidate]
+    evaluations: int
+    sensitivity: Sensitivity | None
+    packets: dict[str, Packets]
+    confirmed: bool | None
+    notes: list[str]
+    packet_cases: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    refused: list[Point] = dataclasses.field(default_factory=list)
+    packet_guards: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+    @property
+    def points(self) -> dict[str, Point]:
+        """Settings that packets ran, by the names of ``packets``."""
+        return {"best": self.best.point} | ({"start": self.start.point} if self.start else {})
+
+    def __repr__(self) -> str:
+        """The best, in a line."""
+        from fluidcc.studies.sweeps.grid import format_value
+
+        at = ", ".join(f"{name} {format_value(name, value)}" for name, value in self.best.point.items())
+        return f"<Tuning {at}: {self.evaluations} evaluations, confirmed {self.confirmed}>"
+
+    @public()
+    def as_dict(self) -> dict[str, Any]:
+        """Keys as in the CLI.
+
+        Returns
+        -------
+        dict
+            None for what is undefined.
+        """
+        goal = self.goal
+        found = self.sensitivity
+        proof = {
+            name: {
+                metric: goal.reduced(each.metrics, metric, maximise=metric in ("utilisation", "jain"))
+                for metric in each.metrics
+            }
+            for name, each in self.packets.items()
+        }
+        return plain(
+            {
+                "objectives": [str(each) for each in goal.objectives],
+                "subject_to": [str(each) for each in goal.constraints],
+                "start": self.start.as_dict() if self.start else None,
+                "best": self.best.as_dict(),
+                "evaluations": self.evaluations,
+                "pareto": [each.as_dict() for each in self.pareto],
+                "knee": self.knee.as_dict() if self.knee else None,
+                "yardsticks": {name: each.as_dict() for name, each in self.yardsticks.items()},
+                "sensitivity": found.indices if found else None,
+                "packets": proof or None,
+                "confirmed": self.confirmed,
+                "packet_cases": self.packet_cases,
+                "packet_guards": self.packet_guards,
+                "refused": self.refused,
+                "notes": self.notes,
+            }
+        )
+
+    @public()
+    def plot_front(self) -> Picture:
+        """The front of the two objectives, with the knee, the present setting and the yardsticks.
+
+        Returns
+        -------
+        Picture
+        """
+        return draw("plot_front", self)
+
+    @public()
+    def plot_sensitivity(self) -> Picture:
+        """The objective along each variable through the best setting, and Sobol's indices.
+
+        Returns
+        -------
+        Picture
+
+        Raises
+        ------
+        InputError
+            If sensitivities were not asked for.
+        """
+        return draw("plot_sensitivity", self)
+
+    @public()
+    def plot_packets(self) -> Picture:
+        """Present against best in packets: queue and rates over time, bands over the seeds.
+
+        Returns
+        -------
+        Picture
+
+        Raises
+        ------
+        InputError
+            If no packets ran.
+        """
+        return draw("plot_packets", self)
+
+    @public()
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write ``tuning.json`` and the pictures that there are.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Made if it is not there.
+
+        Returns
+        -------
+        list of Path
+
+        Raises
+        ------
+        InputError
+            If the folder or a file cannot be written.
+        """
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        written = [write_atomically(target / "tuning.json", (json.dumps(self.as_dict(), indent=2) + "\n").encode())]
+        written.append(self.plot_front().write(target / "front.png"))
+        if self.sensitivity is not None:
+            written.append(self.plot_sensitivity().write(target / "sensitivity.png"))
+        if self.packets:
+            written.append(self.plot_packets().write(target / "packets.png"))
+        return written

@@ -1,0 +1,93 @@
+"""What the points around a point say of it: of many that were measured with few seeds those seem best that were lucky.
+
+At each point a plane is fitted to those around it (local linear regression), and the point's own value is believed by
+as much as its neighbours stray from the plane further than chance explains (Stein's shrinkage): where the engine draws
+nothing, or the surface is rough, it stays what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fluidcc.studies.tuning.evaluate import Measured
+from fluidcc.studies.tuning.goal import Goal
+
+_WIDTH = 0.1  # of a neighbourhood, as a share of a range
+_NEIGHBOURS = 40  # that it reaches at least
+_PRIOR = 1e-3  # of slopes, as a share of the weight: where neighbours lie in a plane there is no slope across it
+_AT_ONCE = 200_000  # pairs of points
+_PACKET = 1e3  # bytes: queues that differ by less are as good as the same
+
+
+def apart(metric: str, values: np.ndarray) -> np.ndarray:
+    """What differences of a metric are taken of: queues spread over decades, and differ by factors."""
+    return np.log(values + _PACKET) if metric.startswith("queue_bytes.") else values
+
+
+def back(metric: str, values: np.ndarray) -> np.ndarray:
+    """The metric of which `apart` is this."""
+    return np.exp(values) - _PACKET if metric.startswith("queue_bytes.") else values
+
+
+def smoothed(
+    goal: Goal, places: np.ndarray, found: Sequence[Measured], seeds: np.ndarray, at: Sequence[int]
+) -> list[Measured]:
+    """Some points' metrics, as they and their neighbours have them.
+
+    Parameters
+    ----------
+    goal : Goal
+        Its metrics are smoothed, the others are left.
+    places : ndarray, shape (points, variables)
+        In the cube.
+    found : sequence of Measured, length points
+    seeds : ndarray, shape (points,)
+        With how many seeds each was measured: its weight.
+    at : sequence of int
+        Points that are wanted.
+
+    Returns
+    -------
+    list of Measured, length ``len(at)``
+    """
+    wanted = np.asarray(at, int)
+    if len(wanted) > 1 and len(wanted) * len(places) > _AT_ONCE:
+        halves = np.array_split(wanted, 2)
+        return [row for half in halves for row in smoothed(goal, places, found, seeds, half.tolist())]
+    offset = places[None] - places[wanted][:, None]  # (wanted, points, variables)
+    square = (offset**2).sum(-1)
+    reach = min(_NEIGHBOURS, len(places) - 1)
+    width = np.maximum(_WIDTH, np.sqrt(np.partition(square, reach, axis=1)[:, reach]) / 2)
+    near = np.exp(-square / (2 * width[:, None] ** 2)) * seeds
+    design = np.concatenate([np.ones((*square.shape, 1)), offset], axis=-1)
+    metrics: list[dict[str, np.ndarray]] = [dict(found[i].metrics) for i in wanted]
+    for name in goal.metrics:
+        values = apart(name, np.stack([each.metrics[name] for each in found]))  # (points, cases)
+        errors = np.stack([each.errors.get(name, np.zeros(values.shape[1])) for each in found])
+        if name.startswith("queue_bytes."):
+            errors = errors / np.exp(values)
+        for case in range(values.shape[1]):
+            known = np.isfinite(values[:, case])
+            weight = near * known
+            value, noise = np.where(known, values[:, case], 0.0), np.nan_to_num(errors[:, case]) ** 2
+            weighted = design * weight[..., None]
+            total = weight.sum(1)
+            normal = weighted.transpose(0, 2, 1) @ design
+            prior = _PRIOR * (total * width**2)[:, None] * np.r_[0.0, np.ones(places.shape[1])]
+            normal += (prior + 1e-12)[..., None] * np.eye(normal.shape[1])
+            plane = np.linalg.solve(normal, (weighted * value[None, :, None]).sum(1)[..., None])[..., 0]
+            strays = (weight * (value - (design @ plane[..., None])[..., 0]) ** 2).sum(1) / np.maximum(total, 1e-300)
+            chance = (weight * noise).sum(1) / np.maximum(total, 1e-300)
+            rough = np.maximum(strays - chance, 0.0)
+            # A point measured with more seeds than those around it is believed the more.
+            usual = (weight * seeds).sum(1) / np.maximum(total, 1e-300)
+            own = chance * np.minimum(1.0, usual / seeds[wanted])
+            believed = np.where(own + rough > 0, rough / np.maximum(own + rough, 1e-300), 1.0)
+            smooth = believed * value[wanted] + (1 - believed) * plane[:, 0]
+            for row, one, ok in zip(metrics, back(name, smooth), known[wanted], strict=True):
+                if ok:
+                    row[name] = np.array(row[name], float)
+                    row[name][case] = one
+    return [Measured(row, found[i].errors, found[i].reason) for row, i in zip(metrics, wanted, strict=True)]

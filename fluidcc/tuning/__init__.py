@@ -1,6 +1,0 @@
-"""Tuning: the best setting under constraints, found on the hybrid or the fluid, proved by packets."""
-
-from fluidcc.tuning.result import Candidate, Tuning
-from fluidcc.tuning.tune import tune
-
-__all__ = ["Candidate", "Tuning", "tune"]

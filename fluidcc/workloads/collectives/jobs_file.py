@@ -1,0 +1,114 @@
+"""Jobs as TOML, a table for each: the file that ``fluidcc collective --file`` reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import tomllib
+from typing import Any
+
+from fluidcc.errors import InputError
+from fluidcc.files import read_whole
+from fluidcc.surface import nearest, public
+from fluidcc.workloads.collectives.jobs import Job
+
+_EXPECTED = (
+    'a TOML file with fluidcc_jobs = 1 and tables such as [[job]], kind = "all-reduce", bytes = "64MB", ranks = 8'
+)
+_LARGEST = 1 << 24  # bytes
+_FIELDS = tuple(field.name for field in dataclasses.fields(Job))
+_HEADER = re.compile(r"\s*\[\[\s*job\s*\]\]")
+
+
+@public()
+def read_jobs(path: str | os.PathLike[str]) -> list[Job]:
+    """Read jobs.
+
+    A line ``fluidcc_jobs = 1``, and for each job a table ``[[job]]`` with fields of `Job`: ``kind``, ``bytes``,
+    ``ranks`` (how many, or a list of hosts), ``steps``, ``compute``, ``chunks``, ``algorithm``, ``skew``, ``server``,
+    ``server_rate``, ``start``, ``name``.
+
+    Parameters
+    ----------
+    path : str or path
+
+    Returns
+    -------
+    list of Job
+
+    Raises
+    ------
+    InputError
+        If it is none, with the line.
+    """
+    return [job for job, _ in jobs_and_lines(path)]
+
+
+def jobs_and_lines(path: str | os.PathLike[str]) -> list[tuple[Job, int]]:
+    """Jobs of a file, each with the line of its ``ranks``."""
+    name = str(path)[:200]
+    try:
+        text = read_whole(path, _LARGEST).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}, line {line}: is no text (UTF-8); give {_EXPECTED}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name}: {getattr(error, 'strerror', None) or error}; give {_EXPECTED}") from None
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, or an integer beyond Python's limit
+        where = re.search(r"at line (\d+)", str(error))
+        line = int(where[1]) if where else text.count("\n") + 1
+        reason = re.sub(r"\s*\(at .*", "", str(error).splitlines()[0])[:200]
+        raise InputError(f"{name}, line {line}: is not TOML ({reason}); give {_EXPECTED}") from None
+    version = document.pop("fluidcc_jobs", None)
+    if version != 1 or isinstance(version, bool):
+        raise InputError(f"{name}, line 1: has no line fluidcc_jobs = 1; give {_EXPECTED}")
+    tables = document.pop("job", None)
+    if document or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables) or not tables:
+        alien = next(iter(document), "job")
+        raise InputError(
+            f"{name}, line {_line(text, alien)}: expected tables [[job]] and no {alien[:40]!r} beside them"
+        )
+    jobs = [_job(table, k, text, name) for k, table in enumerate(tables)]
+    named: dict[str, int] = {}
+    for k, job in enumerate(jobs):
+        if job.name and named.setdefault(job.name, k) != k:
+            earlier = _line(text, "name", named[job.name])
+            raise InputError(
+                f"{name}, line {_line(text, 'name', k)}: name: {job.name[:40]!r} is that of line {earlier} too; "
+                "give each job its own, or none"
+            )
+    return [(job, _line(text, "ranks", k)) for k, job in enumerate(jobs)]
+
+
+def _job(table: dict[str, Any], index: int, text: str, name: str) -> Job:
+    unknown = next((key for key in table if key not in _FIELDS), None)
+    if unknown is not None:
+        near = nearest(unknown, _FIELDS)
+        hint = f"did you mean {near}?" if near else f"write one of {', '.join(_FIELDS)}"
+        raise InputError(f"{name}, line {_line(text, unknown, index)}: a job has no {unknown[:40]!r}; {hint}")
+    for key in ("kind", "ranks"):
+        if key not in table:
+            raise InputError(f"{name}, line {_line(text, '', index)}: the job has no {key}; give {_EXPECTED}")
+    if not isinstance(table.get("name", ""), str):
+        raise InputError(f"{name}, line {_line(text, 'name', index)}: name: is no text; write it in quotes")
+    try:
+        return Job(**table)
+    except InputError as error:
+        key = re.match(r"\w+", str(error))
+        raise InputError(f"{name}, line {_line(text, key[0] if key else '', index)}: {error}") from None
+
+
+def _line(text: str, key: str, table: int | None = None) -> int:
+    """Line of a key, in the table of a job if that is given; the table's, or 1, if the key is not found."""
+    lines = text.splitlines()
+    headers = [n for n, line in enumerate(lines) if _HEADER.match(line)]
+    first, last = 0, len(lines)
+    if table is not None and table < len(headers):
+        first = headers[table]
+        last = headers[table + 1] if table + 1 < len(headers) else len(lines)
+    pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[=.]|\s*\[+\s*{re.escape(key)}\b") if key else None
+    found = (n for n in range(first, last) if pattern is not None and pattern.match(lines[n]))
+    return next(found, first) + 1

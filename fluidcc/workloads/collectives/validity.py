@@ -1,0 +1,158 @@
+"""What the fluid may be used for: schemes and patterns of which it was measured against packets.
+
+The bound, stated before it was measured: the time within 5 % of packets' in nine of ten random cases. The numbers are
+those of ``python -m benchmarks.fluid_collectives``; the page on the flow level has them with their intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from fluidcc.contract.bind import binder
+from fluidcc.errors import InputError
+from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness
+from fluidcc.units import SIZE, show
+from fluidcc.workloads.collectives.jobs import Job
+from fluidcc.workloads.collectives.laying import MOST_FLOWS, Laid
+
+SHARE = 0.9
+PATTERNS = ("ring", "tree", "all-to-all", "chain")
+MOST_RANKS = 128  # of a job that packets have run to its end beside the fluid,
+MOST_HOSTS = 1024  # and hosts of a fabric
+LEAST_SIZE = 25e3  # bytes of a transfer, in the median: of the cases that were measured, the fewest
+
+
+class Measured(NamedTuple):
+    """Of so many random cases, how many were within 5 %."""
+
+    within: int
+    cases: int
+
+    @property
+    def says(self) -> str:
+        """In a few words."""
+        return f"{self.within / self.cases:.0%} of {self.cases}"
+
+
+MEASURED: dict[str, dict[str, Measured]] = {
+    "none": {
+        "ring": Measured(59, 60),
+        "tree": Measured(58, 60),
+        "all-to-all": Measured(60, 60),
+        "chain": Measured(60, 60),
+    },
+    "dctcp": {
+        "ring": Measured(56, 60),
+        "tree": Measured(58, 60),
+        "all-to-all": Measured(57, 60),
+        "chain": Measured(60, 60),
+    },
+    "swift": {  # where its target is above the round trip
+        "ring": Measured(40, 44),
+        "tree": Measured(38, 42),
+        "all-to-all": Measured(37, 40),
+        "chain": Measured(37, 38),
+    },
+    "hpcc": {
+        "ring": Measured(54, 60),
+        "tree": Measured(47, 60),
+        "all-to-all": Measured(53, 60),
+        "chain": Measured(56, 60),
+    },
+    "nscc": {
+        "ring": Measured(48, 60),
+        "tree": Measured(51, 60),
+        "all-to-all": Measured(48, 60),
+        "chain": Measured(58, 60),
+    },
+    "dcqcn": {
+        "ring": Measured(28, 36),
+        "tree": Measured(24, 36),
+        "all-to-all": Measured(24, 36),
+        "chain": Measured(32, 36),
+    },
+}
+
+
+def pattern_of(job: Job) -> str:
+    """Which of the patterns a job's transfers are: what was measured apart."""
+    if job.kind in ("broadcast", "pipeline"):
+        return "chain"
+    if job.kind == "all-to-all":
+        return "all-to-all"
+    return str(job.algorithm)
+
+
+def doubts_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
+    """Why the fluid is not known to be as good here as packets, each reason in words; none where it is.
+
+    Jobs of several patterns, and a schedule, of no jobs, are as good as the worst of their patterns.
+    """
+    found = []
+    scheme = laid.connections.flows[0].scheme.name
+    patterns = list(dict.fromkeys(map(pattern_of, jobs))) or list(PATTERNS)
+    known = MEASURED.get(scheme)
+    if known is None:
+        found.append(f"{scheme} was not measured by the fluid")
+    else:
+        poor = [name for name in patterns if known[name].within < SHARE * known[name].cases]
+        if poor:
+            told = ", ".join(f"{name} {known[name].says}" for name in poor)
+            good = [name for name in PATTERNS if name not in poor and name in known and name not in patterns]
+            good = [name for name in good if known[name].within >= SHARE * known[name].cases]
+            rest = f"; {' and '.join(good)} of it are good enough" if good else ""
+            found.append(f"{scheme} was within 5 % of packets in {told} random cases, which is not nine of ten{rest}")
+    if scheme == "swift" and beyond_target(laid):
+        found.append(
+            "swift's target is below the round trip of an empty path (base_target, hop_target): its windows are less "
+            "than a packet, which rates do not follow"
+        )
+    return found
+
+
+def beyond_target(laid: Laid) -> bool:
+    """Whether some path's round trip is longer than Swift's target for it."""
+    scenario = laid.connections
+    key, bind = likeness(scenario), binder(scenario)
+    paths = {key(flow): flow for flow in scenario.flows}
+    return any(
+        float(base_rtt_with_serialisation(scenario, flow)) >= float(bind(flow).base_target) for flow in paths.values()
+    )
+
+
+def sizes_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
+    """Why nobody has compared a run of this size with packets, each reason in words."""
+    found, ranks = [], max((job.count for job in jobs), default=len(laid.hosts))
+    if len(laid.topology.hosts) > MOST_HOSTS:
+        found.append(f"fabrics of more than {MOST_HOSTS} hosts were not compared with packets")
+    if len(laid.graph) > MOST_FLOWS:
+        found.append(f"packets follow {MOST_FLOWS:,} transfers at most, and these are {len(laid.graph):,}")
+    elif ranks > MOST_RANKS:
+        found.append(f"jobs of more than {MOST_RANKS} ranks were not compared with packets")
+    usual = float(np.median(laid.graph.size[laid.graph.sends]))
+    if usual < LEAST_SIZE:
+        found.append(
+            f"transfers of less than {show(LEAST_SIZE, SIZE)} were not compared with packets, and these have "
+            f"{show(usual, SIZE)} in the median"
+        )
+    return found
+
+
+def checked(laid: Laid, jobs: Sequence[Job], unchecked: bool) -> list[str]:
+    """What is unchecked in a run by the fluid; none if it is known to be as good as packets.
+
+    Raises
+    ------
+    InputError
+        If it is known not to be, and ``unchecked`` does not say that it is to run all the same.
+    """
+    doubts = doubts_of(laid, jobs)
+    if doubts and not unchecked:
+        raise InputError(
+            f"engine: {'; '.join(doubts)} (docs: flow level). Write engine='packet', or unchecked=True "
+            "(--unchecked) to run it all the same"
+        )
+    return doubts + sizes_of(laid, jobs)

@@ -1,0 +1,249 @@
+"""Schemes side by side on one fabric, over seeds: who finishes when, where queues stand, what is paused."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from fluidcc.results.drawing import draw
+from fluidcc.results.identity import Comparable
+from fluidcc.results.schema import plain
+from fluidcc.surface import constructor, public
+from fluidcc.workloads.fabrics.hpcc_files import FlowList, write_fct, write_pfc
+from fluidcc.workloads.fabrics.run import FabricRun
+from fluidcc.workloads.fabrics.slowdown import PERCENTILES, bin_ends
+from fluidcc.workloads.fabrics.topology import Topology
+
+if TYPE_CHECKING:
+    from fluidcc.results.drawing import Picture
+
+STATISTICS = ("mean", *PERCENTILES)
+
+
+@constructor()
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class FabricStudy(Comparable):
+    """Runs of one fabric, by scheme and seed.
+
+    Parameters
+    ----------
+    runs : tuple of FabricRun
+        All seeds of the first scheme, then those of the next.
+    topology : Topology
+    says : str
+        What is sent.
+    flows : FlowList or None
+        If they are those of a ``flow.txt``.
+    """
+
+    runs: tuple[FabricRun, ...]
+    topology: Topology
+    says: str
+    flows: FlowList | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is not as in the files of topology and flows."""
+        return (*self.topology.words, *(self.flows.words if self.flows is not None else ()))
+
+    @property
+    def schemes(self) -> list[str]:
+        """In the order in which they were given."""
+        return list(dict.fromkeys(each.scheme for each in self.runs))
+
+    @property
+    def seeds(self) -> list[int]:
+        """That every scheme ran with."""
+        return list(dict.fromkeys(each.seed for each in self.runs))
+
+    @public()
+    def of(self, scheme: str) -> list[FabricRun]:
+        """The runs of a scheme.
+
+        Parameters
+        ----------
+        scheme : str
+
+        Returns
+        -------
+        list of FabricRun
+            One per seed; none of a scheme that did not run.
+        """
+        return [each for each in self.runs if each.scheme == scheme]
+
+    def __repr__(self) -> str:
+        """Fabric, traffic and schemes."""
+        return (
+            f"<FabricStudy {', '.join(self.schemes)} on {len(self.topology.hosts)} hosts: {self.says}, "
+            f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}>"
+        )
+
+    def _edges(self, bins: Any) -> np.ndarray:
+        """Ends [bytes] of bins that serve all runs: as `Slowdown.bins` takes them, a number of all seeds' sizes."""
+        return bin_ends(np.concatenate([each.slowdown["size"].values for each in self.of(self.schemes[0])]), bins)
+
+    @public()
+    def statistics(self) -> xr.Dataset:
+        """Slowdowns of all flows.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``scheme`` and ``seed``: ``flows``, ``unfinished``, ``mean``, ``p50``, ``p95``, ``p99``, ``p999``.
+        """
+        return self._table([[each.slowdown.statistics() for each in self.of(scheme)] for scheme in self.schemes])
+
+    @public()
+    def bins(self, edges: Any = 10) -> xr.Dataset:
+        """The same by size.
+
+        Parameters
+        ----------
+        edges : int or sequence of quantity
+            As of `Slowdown.bins`; the bins are the same for all runs.
+
+        Returns
+        -------
+        xarray.Dataset
+            Over ``scheme``, ``seed`` and ``bin``, with ``from_bytes`` and ``to_bytes``.
+
+        Raises
+        ------
+        InputError
+            If the ends do not grow, or there are none.
+        """
+        ends = self._edges(edges)
+        found = [
+            xr.concat([each.slowdown.bins(ends) for each in self.of(scheme)], "seed", join="override")
+            for scheme in self.schemes
+        ]
+        return xr.concat(found, "scheme", join="override").assign_coords(scheme=self.schemes, seed=self.seeds)
+
+    def _table(self, rows: list[list[dict[str, float]]]) -> xr.Dataset:
+        variables = {
+            name: (("scheme", "seed"), np.array([[each[name] for each in row] for row in rows])) for name in rows[0][0]
+        }
+        return xr.Dataset(variables, coords={"scheme": self.schemes, "seed": self.seeds})
+
+    @public()
+    def plot(self, bins: Any = 10) -> Picture:
+        """Slowdown by flow size, with intervals over seeds.
+
+        Parameters
+        ----------
+        bins : int or sequence of quantity
+            As of `bins`.
+
+        Returns
+        -------
+        Picture
+        """
+        return draw("plot_slowdowns", self, bins)
+
+    @public()
+    def plot_queues(self) -> Picture:
+        """How long queues are, and which tiers are paused.
+
+        Returns
+        -------
+        Picture
+        """
+        return draw("plot_fabric_queues", self)
+
+    @public()
+    def as_dict(self, bins: Any = 10) -> dict[str, Any]:
+        """Every run, and for each scheme means over seeds with 95 % intervals, as ``--json`` prints it.
+
+        Parameters
+        ----------
+        bins : int or sequence of quantity
+            As of `bins`.
+
+        Returns
+        -------
+        dict
+            ``traffic``, ``hosts``, ``schemes`` and ``runs``; None for what is not finite.
+        """
+        ends = self._edges(bins)
+        table = self.statistics()
+        together = []
+        for scheme in self.schemes:
+            found = table.sel(scheme=scheme)
+            together.append(
+                {
+                    "scheme": scheme,
+                    "seeds": len(self.seeds),
+                    "flows": int(found["flows"].sum() + found["unfinished"].sum()),
+                    "unfinished": int(found["unfinished"].sum()),
+                    "slowdown": {name: dict(zip(("mean", "low", "high"), interval(found[name].values), strict=True))
+                                 for name in STATISTICS},
+                }
+            )  # fmt: skip
+        return plain(
+            {
+                "traffic": self.says,
+                "hosts": len(self.topology.hosts),
+                "schemes": together,
+                "runs": [each.as_dict(ends) for each in self.runs],
+            }
+        )
+
+    @public()
+    def write(self, folder: str | os.PathLike[str], bins: Any = 10) -> list[Path]:
+        """Write pictures, a table of the bins, and of flows of a ``flow.txt`` each run's ``fct.txt`` and ``pfc.txt``.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made if it is not there.
+        bins : int or sequence of quantity
+            As of `bins`.
+
+        Returns
+        -------
+        list of Path
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        from fluidcc.files import write_atomically
+
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        written = [self.plot(bins).write(place / "slowdown.png"), self.plot_queues().write(place / "queues.png")]
+        table = self.bins(bins).to_dataframe().reset_index().to_csv(index=False)
+        written.append(write_atomically(place / "slowdown.csv", table.encode()))
+        if self.flows is not None:
+            written += [
+                write_fct(place / f"fct-{each.scheme}-seed{each.seed}.txt", self.flows, each.slowdown)
+                for each in self.runs
+            ]
+            written += [
+                write_pfc(
+                    place / f"pfc-{each.scheme}-seed{each.seed}.txt", self.topology, each.frames, self.flows.begins
+                )
+                for each in self.runs
+                if each.frames is not None
+            ]
+        return written
+
+
+def interval(values: Any) -> tuple[float, float, float]:
+    """Mean of some seeds and the ends of its 95 % interval by Student's t; NaN ends of one seed alone."""
+    values = np.asarray(values, float)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return float("nan"), float("nan"), float("nan")
+    mean = float(values.mean())
+    if len(values) < 2:
+        return mean, float("nan"), float("nan")
+    half = float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return mean, mean - half, mean + half

@@ -1,0 +1,115 @@
+"""What is called best: not the queue that is shortest because its link is left idle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import fluidcc as fc
+from fluidcc.engines.fluid.network import REASONS
+from fluidcc.results.grid import Grid
+from fluidcc.results.schema import METRICS
+from fluidcc.studies.sweeps.constraints import parse_constraint
+from fluidcc.studies.sweeps.layout import variables_of
+
+NAN = float("nan")
+
+
+def swept(queue: list[float], used: list[float], fair: list[float], **attrs: Any) -> fc.SweepResult:
+    """A sweep over k = 0, 1, ... with these results; NaN is a point that failed."""
+    grid = Grid({"k": np.arange(float(len(queue)))})
+    columns = {name: queue for name in METRICS} | {"utilisation": used, "jain": fair}
+    failed = np.where(np.isnan(queue), REASONS.index("kmin exceeds kmax"), 0)
+    attributes = variables_of(grid)
+    variables = {name: ("k", np.array(values), attributes[name].attrs) for name, values in columns.items()}
+    variables["reason"] = ("k", failed, attributes["reason"].attrs)
+    return fc.SweepResult(xr.Dataset(variables, {**grid.axes, "flow": ["flow 0"]}, attrs))
+
+
+STARVED = swept([100.0, 200.0, 300.0, 400.0, NAN], [0.65, 0.99, 0.985, 1.0, NAN], [1.0, 0.5, 0.95, 1.0, NAN])
+
+
+def test_the_shortest_queue_must_use_its_link_and_share_it() -> None:
+    assert STARVED.best() == {"k": 2, "metric": "queue_bytes.mean", "value": 300.0, "utilisation": 0.985, "jain": 0.95}
+
+
+def test_constraints_are_given_in_place_of_those() -> None:
+    assert STARVED.best(subject_to="utilisation>=0.99")["k"] == 1
+    assert STARVED.best(subject_to=["utilisation>=99%", "jain>=0.96"])["k"] == 3
+    assert STARVED.best(subject_to=())["k"] == 0
+    assert STARVED.best("utilisation", minimise=False, subject_to="queue_bytes.mean<=0.3KB")["k"] == 1
+
+
+def test_other_metrics_have_none() -> None:
+    assert STARVED.best("jain")["k"] == 1
+    assert STARVED.best(minimise=False)["k"] == 3
+
+
+def test_none_keeps_them() -> None:
+    assert STARVED.best(subject_to="utilisation>=2") == {
+        **dict.fromkeys(("k", "value", "utilisation", "jain")),
+        "metric": "queue_bytes.mean",
+    }
+
+
+def test_a_scheme_that_leaves_a_part_of_the_link_is_measured_by_its_own_target() -> None:
+    used = [0.92, 0.95, 0.96]
+    assert swept([1e3, 2e3, 3e3], used, [1.0] * 3).best()["k"] is None
+    assert swept([1e3, 2e3, 3e3], used, [1.0] * 3, target_utilisation=0.95).best()["k"] == 1
+    assert fc.HPCC(eta=0.9).target_utilisation == 0.9
+
+
+def test_of_equal_queues_the_one_that_uses_most() -> None:
+    """As with W_AI: up to (1 - eta) C T/N there is no queue, and the smallest is the slowest."""
+    assert swept([0.0, 1e-9, 0.5, 1500.0], [0.98, 0.99, 0.995, 1.0], [1.0] * 4).best()["k"] == 2
+    assert swept([7.0, 7.0, 7.0], [0.99] * 3, [0.95, 1.0, 0.96]).best()["k"] == 1
+
+
+def test_ranks_put_those_that_keep_them_first() -> None:
+    assert [STARVED.rank({"k": k}) for k in (2.0, 3.0, 0.0, 1.0)] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert STARVED.rank({"k": 0.0}, subject_to=()) == (1, 4)
+
+
+def test_reasons_are_words_also_in_tables(tmp_path: Any) -> None:
+    assert STARVED.reasons == {"kmin exceeds kmax": 1}
+    lines = STARVED.save(tmp_path / "s.csv").read_text().splitlines()
+    assert [line.rpartition(",")[2] for line in lines] == ["reason", *4 * ["ok"], "kmin exceeds kmax"]
+
+
+@pytest.mark.parametrize("text", ["utilisation", "utilisation=1", "utilisation>=", ">=1", "utilisation>1", ""])
+def test_what_is_no_bound_is_refused(text: str) -> None:
+    with pytest.raises(fc.InputError, match=r"write for example 'utilisation>=0.99'"):
+        parse_constraint(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"), [("speed>=1", "no metric"), ("utilisation>=much", "cannot read"), ("jain<=5KB", "unknown unit")]
+)
+def test_bounds_that_cannot_be_read(text: str, says: str) -> None:
+    with pytest.raises(fc.InputError, match=says):
+        parse_constraint(text)
+
+
+def test_bounds_take_units_and_are_shown_with_them() -> None:
+    assert str(parse_constraint(" queue_bytes.p99 <= 0.1MB ")) == "queue_bytes.p99<=100KB"
+
+
+def test_a_map_hatches_what_misses_a_bound_and_says_what_is_grey() -> None:
+    """Cells at (0, 1) and (1, 0) keep both bounds, (0, 0) leaves the link idle, (1, 1) failed."""
+    flat = swept([100.0, 200.0, 300.0, NAN], [0.65, 0.99, 1.0, NAN], [1.0, 1.0, 1.0, NAN])
+    index = {"a": ("k", [0.0, 0.0, 1.0, 1.0]), "b": ("k", [0.0, 1.0, 0.0, 1.0])}
+    both = flat.dataset.drop_vars("k").assign_coords(index).set_index(k=["a", "b"]).unstack("k")
+    axis = fc.SweepResult(both).plot().axes[0]
+    hatched = [patch for patch in axis.patches if patch.get_hatch()]
+    assert len(hatched) == 1
+    low, high = (float(edge) for edge in (hatched[0].get_x(), hatched[0].get_x() + hatched[0].get_width()))
+    assert low < 0.0 < high
+    legend = axis.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "misses utilisation>=0.98 or jain>=0.9",
+        "no result: kmin above kmax",
+    ]

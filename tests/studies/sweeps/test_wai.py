@@ -1,0 +1,167 @@
+"""W_AI on a link: closed form, fluid and packets in one dataset."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.schemes.hpcc.increase import solve_equilibrium
+from fluidcc.studies.sweeps import wai
+from fluidcc.studies.sweeps.wai import uneven_flows, with_increase
+
+SCENARIO = fc.incast(4, rate="100Gbps", scheme=fc.HPCC())
+
+
+@pytest.fixture(scope="module")
+def found():
+    """W_AI below the boundary of 654 B, and twice beyond it."""
+    return fc.wai_sweep(SCENARIO, ["2KB", 300, "1.2KB"], until="2ms")
+
+
+def test_it_is_labelled(found):
+    assert list(found["engine"].values) == ["closed form", "fluid", "packet"]
+    assert list(found["w_ai"].values) == [300, 1200, 2000]  # in order
+    for name in ("queue_mean", "queue_p95", "utilisation", "fairness_time"):
+        assert found[name].dims == ("engine", "w_ai")
+        assert {"units", "long_name"} <= set(found[name].attrs)
+    assert float(found["boundary"]) == solve_equilibrium(SCENARIO).boundary
+    assert (found.attrs["flows"], found.attrs["uneven_flows"], found.attrs["left"]) == (4, 2, 0.1)
+    assert repr(found) == "<WaiSweep of 3 values: closed form, fluid, packet>"
+
+
+def test_the_fluid_rests_at_the_closed_form(found):
+    """Queue within a tenth of a packet, utilisation within 1e-3; fairness as in `reproduce hpcc-wai`, within 15 %."""
+    closed, fluid = found.sel(engine="closed form"), found.sel(engine="fluid")
+    np.testing.assert_allclose(fluid.queue_mean, closed.queue_mean, atol=104)
+    np.testing.assert_allclose(fluid.queue_p95, closed.queue_p95, atol=104)
+    np.testing.assert_allclose(fluid.utilisation, closed.utilisation, atol=1e-3)
+    np.testing.assert_allclose(fluid.fairness_time, closed.fairness_time, rtol=0.15)
+
+
+def test_packets_queue_at_least_as_much(found):
+    closed, packet = found.sel(engine="closed form"), found.sel(engine="packet")
+    assert np.all(packet.queue_mean.values[1:] > closed.queue_mean.values[1:])
+    assert np.all(packet.queue_p95 >= packet.queue_mean)
+    assert np.all((packet.utilisation > 0.9) & (packet.utilisation <= 1 + 1e-9))
+
+
+def test_one_batch_gives_what_single_runs_do(found):
+    """The same equations with the step of the whole batch: a tenth of a packet."""
+    for value in (300.0, 2000.0):
+        alone = fc.simulate(with_increase(SCENARIO, value), "2ms", estimate_error=False).summary
+        assert float(found["queue_mean"].sel(engine="fluid", w_ai=value)) == pytest.approx(
+            alone["queue_bytes"]["mean"], abs=104
+        )
+        alone = fc.simulate(with_increase(SCENARIO, value), "2ms", engine="packet").summary
+        assert float(found["queue_mean"].sel(engine="packet", w_ai=value)) == alone["queue_bytes"]["mean"]
+
+
+def test_engines_are_chosen(monkeypatch):
+    monkeypatch.setattr(wai, "simulate", None)  # neither packets nor single fluid runs
+    monkeypatch.setattr(wai, "execute", None)
+    closed = fc.wai_sweep(SCENARIO, [80, 160], engines=[])
+    assert list(closed["engine"].values) == ["closed form"]
+    # A twice as large W_AI nearly halves the time while it is small against the window.
+    slow, fast = closed["fairness_time"].values[0]
+    assert slow / fast == pytest.approx(2, rel=0.01)
+
+
+def test_uneven_flows_fill_the_link_at_the_target():
+    two = uneven_flows(fc.incast(16, rate="100Gbps", scheme=fc.HPCC(eta=0.9)))
+    assert [flow.multiplicity for flow in two.flows] == [1, 1]
+    assert sum(flow.initial_rate for flow in two.flows) == pytest.approx(0.9 * 12.5e9)
+    assert two.flows[0].initial_rate == pytest.approx(4 * two.flows[1].initial_rate)
+    # NICs of 25 Gb/s: four to send 76 Gb/s, four for the other fifth.
+    eight = uneven_flows(fc.incast(16, rate="100Gbps", line_rate="25Gbps", scheme=fc.HPCC()))
+    assert [flow.multiplicity for flow in eight.flows] == [4, 4]
+    assert sum(4 * flow.initial_rate for flow in eight.flows) == pytest.approx(0.95 * 12.5e9)
+    assert all(flow.initial_rate <= flow.line_rate for flow in eight.flows)
+
+
+@pytest.mark.parametrize(
+    ("nic", "each"),
+    [("40Gbps", 2), ("38Gbps", 2), ("37.9Gbps", 3), ("95Gbps", 1), ("76Gbps", 1), ("75.9Gbps", 2), ("10Gbps", 8)],
+)
+def test_as_many_nics_as_send_four_fifths_of_the_target(nic, each):
+    """Of 100 Gb/s at eta 0.95 that are 76 Gb/s: two NICs of 40 Gb/s, where three would be for all of the target."""
+    found = uneven_flows(fc.incast(16, rate="100Gbps", line_rate=nic, scheme=fc.HPCC(eta=0.95))).flows
+    assert [flow.multiplicity for flow in found] == [each, each]
+    assert [flow.initial_rate * each * 8e-9 for flow in found] == pytest.approx([76, 19])
+    assert [(flow.start, flow.size) for flow in found] == [(0.0, math.inf)] * 2
+
+
+def test_slow_nics_are_timed_with_as_many_as_fill_the_link():
+    """Eight flows of 25 Gb/s: eta/U holds for them too, within the 15 % of two."""
+    scenario = fc.incast(16, rate="100Gbps", line_rate="25Gbps", scheme=fc.HPCC())
+    found = fc.wai_sweep(scenario, [300], engines=["fluid"], until="1ms")
+    closed, fluid = found["fairness_time"].values[:, 0]
+    assert fluid == pytest.approx(closed, rel=0.15)
+    assert found.attrs["uneven_flows"] == 8
+    # As packets they come from eight NICs, or 25 Gb/s would be all.
+    trace = fc.simulate(uneven_flows(scenario), "100us", engine="packet")
+    assert trace.summary["flows"] == 8
+    assert trace.summary["utilisation"] > 0.9
+
+
+def test_a_class_of_flows_is_as_many_hosts():
+    one = fc.wai_sweep(fc.incast(1, multiplicity=4, rate="100Gbps", scheme=fc.HPCC()), [1000], until="1ms")
+    four = fc.wai_sweep(SCENARIO, [1000], until="1ms")
+    np.testing.assert_allclose(one["queue_mean"], four["queue_mean"])
+    np.testing.assert_allclose(one["fairness_time"], four["fairness_time"])
+
+
+def test_rate_ai_gives_way_to_w_ai():
+    given = with_increase(fc.incast(2, rate="100Gbps", scheme=fc.HPCC(rate_ai="1Gbps")), 80.0)
+    assert (
+        solve_equilibrium(given).boundary == solve_equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC())).boundary
+    )
+    assert (
+        solve_equilibrium(given).utilisation
+        == solve_equilibrium(fc.incast(2, rate="100Gbps", scheme=fc.HPCC(w_ai=80))).utilisation
+    )
+
+
+def test_a_crossing_is_read_between_samples():
+    time = np.arange(11.0)
+    window = np.stack([100 + np.exp(-0.3 * time), np.full(11, 100.0)], axis=1)
+    assert wai._equal_after(time, window, 0.1) == pytest.approx(math.log(10) / 0.3)
+    assert math.isnan(wai._equal_after(time[:5], window[:5], 0.1))
+
+
+def test_it_draws(found, tmp_path):
+    picture = found.plot()
+    assert [axis.get_xlabel() for axis in picture.axes] == ["$W_{AI}$ [B]"] * 3
+    assert picture.axes[0].get_ylabel() == "queue [KB]"
+    assert "653.7B" in picture.axes[0].get_legend().get_texts()[-1].get_text()
+    assert found.plot(title="ours").get_suptitle() == "ours"
+    assert picture.write(tmp_path / "wai.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"w_ai": []}, "w_ai"),
+        ({"w_ai": "80B"}, "w_ai"),
+        ({"w_ai": 80}, "w_ai"),
+        ({"w_ai": [80, 0]}, r"w_ai\[1\]"),
+        ({"w_ai": [-1]}, "w_ai"),
+        ({"w_ai": [math.nan]}, "w_ai"),
+        ({"w_ai": ["80us"]}, "w_ai"),
+        ({"engines": "fluid"}, "engines"),
+        ({"engines": ["ns3"]}, "engines"),
+        ({"left": 1.0}, "left"),
+        ({"left": math.nan}, "left"),
+        ({"until": "0s"}, "until"),
+        ({"scenario": fc.incast(2)}, "closed form"),
+        ({"scenario": fc.parking_lot(3, scheme=fc.HPCC())}, "closed form"),
+        ({"scenario": fc.incast(2, scheme=fc.HPCC(), size="1MB")}, "size"),
+        ({"scenario": None}, "scenario"),
+    ],
+)
+def test_bad_input_is_refused(change, message):
+    given = {"scenario": SCENARIO, "w_ai": [80]} | change
+    with pytest.raises(fc.InputError, match=message):
+        fc.wai_sweep(given.pop("scenario"), given.pop("w_ai"), **given)

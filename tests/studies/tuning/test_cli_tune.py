@@ -1,0 +1,134 @@
+"""``fluidcc tune``: keys as promised, and one line for what makes no sense."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fluidcc.studies.tuning
+from fluidcc.cli.app import run
+from fluidcc.errors import InputError
+
+FAST = ["--until", "5ms", "--evaluations", "10", "--seeds", "2", "--sensitivity", "0"]
+RANGES = ["--over", "kmin=2KB:100KB", "--over", "pmax=1%:50%"]
+EXAMPLES = Path(__file__).parents[3] / "examples"
+LEAF = EXAMPLES / "leaf-100g"
+
+SWITCH = ["--from", str(LEAF / "config_db.json")]
+FABRIC = ["--from", str(EXAMPLES / "fabric-400g" / "config_db.json")]
+
+
+def test_its_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    arguments = ["tune", "dcqcn", "--flows", "2:8", *RANGES, *FAST, "--packets", "2", "--subject-to", "jain>=0.2"]
+    assert run([*arguments, "--write", str(out), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {"start", "best", "evaluations", "pareto", "sensitivity", "packets", "confirmed", "files"} <= found.keys()
+    assert found["start"]["kmin"] == 5e3
+    assert found["start"]["pmax"] == 0.01
+    assert 2e3 <= found["best"]["kmin"] <= 1e5
+    assert found["best"]["metrics"]["queue_bytes.p99"] >= 0
+    assert set(found["packets"]) == {"start", "best"}
+    assert found["packets"]["best"]["pfc_pauses"] == 0
+    assert isinstance(found["confirmed"], bool)
+    assert {Path(file).name for file in found["files"]} == {"tuning.json", "front.png", "packets.png"}
+    assert json.loads((out / "tuning.json").read_text())["best"] == found["best"]
+
+
+def test_a_switchs_own_buffers_and_pauses_are_in_what_packets_see(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["tune", "dcqcn", "--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt")]
+    fast = ["--until", "8ms", "--evaluations", "4", "--seeds", "1", "--sensitivity", "0", "--packets", "1"]
+    assert run([*arguments, "--flows", "8", "--over", "kmin=1KB:100KB", *fast, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["packets"]["start"]["pfc_pauses"] > 0  # its thresholds of megabytes fill the buffer
+    assert found["start"]["kmin"] == 1048576
+
+
+@pytest.mark.parametrize(
+    ("more", "until", "case"),
+    [
+        ([], 0.02, 0.16),  # the search begins at the share, and 32 senders at line rate run four times as long
+        (["--engine", "fluid"], 0.04, 0.16),  # whose flows begin at line rate
+        (["--no-defaults"], 0.04, None),
+        (["--until", "5ms"], "5ms", None),
+    ],
+)
+def test_a_run_is_as_long_as_its_start_needs(
+    more: list[str], until: object, case: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def tune(*_: Any, **options: Any) -> None:
+        asked.update(options)
+        raise InputError("enough")
+
+    monkeypatch.setattr(fluidcc.studies.tuning, "tune", tune)
+    assert run(["tune", "dcqcn", "--rate", "400Gbps", *RANGES, *more]) == 2
+    assert asked["until"] == until
+    assert max((each.get("until", 0.0) for each in asked["packet_cases"] or []), default=0.0) == (case or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--over", "kmin=1KB"], "NAME=LO:HI"),
+        (["--over", "kmin=1KB:2KB:3"], "NAME=LO:HI"),
+        (["--over", "kmim=1KB:2KB"], "did you mean kmin"),
+        (["--over", "flows=2:8"], "nothing to search"),
+        (["--over", "kmin=1KB:20KB", "--over", "kmin=1KB:30KB"], "twice"),
+        ([*RANGES, "--across", "delay"], "--across"),
+        ([*RANGES, "--across", "kmin=1KB,2KB"], "twice"),
+        ([*RANGES, "--objective", "speed"], "no metric"),
+        ([*RANGES, "--subject-to", "utilisation=1"], "no bound"),
+        ([*RANGES, "--flows", "none"], "--flows"),
+        ([*RANGES, "--engine", "packet"], "packets prove"),
+        (["--over", "kmin=-5KB:100KB"], "over kmin: -5KB is nothing that it can be; it takes 0B or more"),
+        (["--over", "pmax=1%:200%"], "over pmax: 2 is nothing that it can be; it takes 0 to 1"),
+        ([*RANGES, "--subject-to", "utilisation>=2"], "from 0 to 1"),
+        ([*RANGES, "--subject-to", "jain<=-1"], "from 0 to 1"),
+        ([*RANGES, "--window", "4ms:2ms"], "window: 4ms:2ms does not end after it begins"),
+        ([*RANGES, "--window", "2ms:6ms"], "does not lie inside the run of 5ms"),
+        ([*RANGES, "--write", ""], "no folder is named"),
+        ([*RANGES, "--write", str(LEAF / "nic.txt" / "out")], "--write"),
+        ([*RANGES, *SWITCH, *SWITCH], "one of 2 switches"),
+        ([*RANGES, *SWITCH, "--port", "Eth1,Ethernet999"], "has no 'Ethernet999'"),
+        (["--over", "kmin=1KB:99KB", *FABRIC, "--port", "Ethernet0,Ethernet124"], "differs from Ethernet0"),
+    ],
+)
+def test_one_line_for_what_makes_no_sense(arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tune", "dcqcn", *arguments, *FAST]) == 2
+    said = capsys.readouterr()
+    assert word in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
+
+
+def test_what_packets_refuse_is_not_typed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fluidcc.studies.tuning.choice.contradictions", lambda *_: ["the queue is far longer"])
+    files = ["--from", str(LEAF / "config_db.json"), "--from", str(LEAF / "nic.txt"), "--write", str(tmp_path)]
+    arguments = ["--flows", "2", "--over", "kmin=4KB:400KB", *FAST, "--packets", "1", "--subject-to", "jain>=0.1"]
+    assert run(["tune", "dcqcn", *files, *arguments, "--no-defaults"]) == 0
+    said = capsys.readouterr()
+    assert "the queue is far longer" in " ".join(said.out.split())
+    assert "nothing to type" in said.out
+    assert "packets of 4096 B" in said.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["front.png", "packets.png", "tuning.json"]
+
+
+def test_what_is_typed_is_for_the_ports_that_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """By name or alias; what an earlier run has left is pointed at, and what has no device."""
+    (tmp_path / "nic-undo.sh").write_text("of yesterday")
+    arguments = [*SWITCH, "--port", "Eth1,Ethernet4", "--over", "kmin=4KB:400KB", "--over", "g=1/1024:1/4", *FAST]
+    assert run(["tune", "dcqcn", "--flows", "2", *arguments, "--packets", "0", "--write", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert "nic-undo.sh is of an earlier run, not of this setting" in said.err
+    assert "nothing to type for g: give a NIC's settings by --from too" in " ".join(said.out.split())
+    assert "changes 2 ports" in (tmp_path / "README.txt").read_text()
+    added = [each for each in json.loads((tmp_path / "patch.json").read_text()) if "QUEUE" in each["path"]]
+    assert added
+    assert all("Ethernet0|" in each["path"] or "Ethernet4|" in each["path"] for each in added)

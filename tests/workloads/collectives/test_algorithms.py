@@ -1,0 +1,129 @@
+"""What collectives are for: at the end each rank has something of all whose data it needs, and no more was sent."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fluidcc.workloads.collectives import Job
+from fluidcc.workloads.collectives.jobs import Work, work_of
+
+CASES = [
+    ("all-reduce", {}),
+    ("all-reduce", {"chunks": 3}),
+    ("all-reduce", {"algorithm": "tree"}),
+    ("all-reduce", {"algorithm": "tree", "chunks": 3}),
+    ("all-gather", {}),
+    ("reduce-scatter", {"chunks": 2}),
+    ("all-to-all", {"skew": 1}),
+    ("pipeline", {"chunks": 3, "compute": "1us"}),
+]
+
+
+def origins(work: Work) -> list[int]:
+    """For each operation the ranks whose first begin is before it, as bits."""
+    found: list[int] = []
+    first = {place: rank for rank, place in enumerate(work.begins[0][0])}
+    for i, before in enumerate(map(work.graph.before, range(len(work.graph)))):
+        mine = 1 << first[i] if i in first else 0
+        for k in before:
+            assert k < i
+            mine |= found[k]
+        found.append(mine)
+    return found
+
+
+def built(kind: str, ranks: int, **options: object) -> Work:
+    job = Job(kind, "1MB", ranks=ranks, **options)  # pyright: ignore[reportArgumentType]
+    return work_of([job], [list(range(ranks))])
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind} {options}" for kind, options in CASES])
+@pytest.mark.parametrize("ranks", [2, 3, 5, 8, 13, 16])
+def test_everybody_has_heard_of_everybody(kind: str, options: dict[str, object], ranks: int) -> None:
+    work = built(kind, ranks, **options)
+    found = origins(work)
+    assert {found[end] for end in work.ends[0][-1]} == {(1 << ranks) - 1}
+
+
+@pytest.mark.parametrize("kind", ["all-reduce", "all-gather", "reduce-scatter"])
+@pytest.mark.parametrize("algorithm", ["ring", "tree"])
+@pytest.mark.parametrize("server", [2, 4, 8])
+def test_servers_have_too(kind: str, algorithm: str, server: int) -> None:
+    if algorithm == "tree" and kind != "all-reduce":
+        return
+    work = built(kind, 8, server=server, server_rate="100GB/s", algorithm=algorithm, steps=2)
+    found = origins(work)
+    assert {found[end] for end in work.ends[0][-1]} == {255}
+    rounds = 2 if kind == "all-reduce" else 1
+    assert sum(work.graph.size) / 1e6 == pytest.approx(2 * rounds * (8 // server - 1), rel=1e-4)  # done twice
+
+
+def test_a_broadcast_is_from_the_first() -> None:
+    work = built("broadcast", 7, chunks=3)
+    found = origins(work)
+    assert all(found[end] & 1 for end in work.ends[0][-1])
+    graph = work.graph
+    first = [
+        int(step)
+        for step, source, sends in zip(graph.step, graph.source, graph.sends, strict=True)
+        if sends and source == 0
+    ]
+    assert first == [0, 1, 2]  # chunk after chunk
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 8, 13])
+@pytest.mark.parametrize(
+    ("kind", "options", "times"),
+    [
+        ("all-reduce", {}, lambda n: 2 * (n - 1)),
+        ("all-reduce", {"algorithm": "tree", "chunks": 4}, lambda n: 2 * (n - 1)),
+        ("all-gather", {"chunks": 2}, lambda n: n - 1),
+        ("reduce-scatter", {}, lambda n: n - 1),
+        ("all-to-all", {}, lambda n: n - 1),
+        ("broadcast", {"chunks": 5}, lambda n: n - 1),
+    ],
+)
+def test_no_more_is_sent_than_need_be(kind: str, options: dict[str, object], times: object, ranks: int) -> None:
+    """Bytes over all links in all, in units of the collective's; each chunk is rounded to bytes."""
+    graph = built(kind, ranks, **options).graph
+    assert sum(graph.size) / 1e6 == pytest.approx(times(ranks), rel=1e-4)  # pyright: ignore[reportCallIssue]
+
+
+def test_half_of_a_tree_is_in_each() -> None:
+    """No rank sends more than twice the data, up and down in both trees, and no transfer is to itself."""
+    for ranks in range(2, 33):
+        graph = built("all-reduce", ranks, algorithm="tree").graph
+        sent = np.bincount(graph.source, graph.size, ranks) / 1e6
+        assert sent.max() <= 2.0 + 1e-6
+        assert all(a != b for a, b, size in zip(graph.source, graph.target, graph.size, strict=True) if size)
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{kind} {options}" for kind, options in CASES])
+@pytest.mark.parametrize("ranks", [2, 3, 8, 13])
+def test_steps_grow_along_all_that_waits(kind: str, options: dict[str, object], ranks: int) -> None:
+    """Mistakes in a step's label: each is beyond all it waits for, and so beyond the last of its connection."""
+    graph = built(kind, ranks, **options).graph
+    latest: list[int] = []  # step of an operation; of one that is no transfer, the latest it waits for
+    for i, step in enumerate(graph.step.tolist()):
+        before = max((latest[k] for k in graph.before(i)), default=-1)
+        assert step < 0 or step > before
+        latest.append(max(step, before))
+    rows = zip(graph.source, graph.target, graph.channel, graph.step, strict=True)
+    labels = [tuple(map(int, row)) for row in rows if row[3] >= 0]
+    assert len(set(labels)) == len(labels)  # none twice on a connection
+    assert min(label[3] for label in labels) == 0
+
+
+def test_steps_of_a_tree_by_hand() -> None:
+    """Three ranks: 1 under 2 under 0, and moved on by one 2 under 0 under 1. Up in two steps, down in two."""
+    graph = built("all-reduce", 3, algorithm="tree", chunks=2).graph
+    found = {
+        (int(a), int(b), int(c)): graph.step[(graph.source == a) & (graph.target == b) & (graph.channel == c)].tolist()
+        for a, b, c, step in zip(graph.source, graph.target, graph.channel, graph.step, strict=True)
+        if step >= 0
+    }
+    first = {(1, 2): 0, (2, 0): 1, (0, 2): 2, (2, 1): 3}
+    second = {((a + 1) % 3, (b + 1) % 3): step for (a, b), step in first.items()}
+    trees = enumerate([first, second])
+    assert found == {(a, b, c): [step, step + 1] for c, tree in trees for (a, b), step in tree.items()}

@@ -1,0 +1,109 @@
+"""htsim's topologies: switches that follow from counts of ports, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import fluidcc as fc
+from fluidcc.workloads.fabrics import named_topology
+
+# After leaf_spine_tiny.topo of Broadcom/csg-htsim, with counts of ours.
+TWO = """# two tiers: 4 leaves of 4 hosts, 2 spines
+Nodes 16
+Tiers 2
+Podsize 16
+
+Tier 0
+Downlink_speed_Gbps 100
+Radix_Down 4
+Radix_Up 2
+Downlink_Latency_ns 1000
+Switch_Latency_ns 300
+Oversubscribed 2
+
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 4
+Downlink_Latency_ns 2000
+Switch_Latency_ns 500
+"""
+# Three tiers, and cores by bundles of three cables, as of zrs.topo.
+THREE = """nodes 36
+tiers 3
+podsize 18
+tier 0
+downlink_speed_gbps 100
+radix_down 6
+radix_up 6
+downlink_latency_ns 1000
+tier 1
+downlink_speed_gbps 100
+radix_down 3
+radix_up 3
+downlink_latency_ns 1000
+tier 2
+downlink_speed_gbps 100
+radix_down 6
+bundle 3
+downlink_latency_ns 600000
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "a.topo"
+    path.write_text(text)
+    return path
+
+
+def test_leaves_and_spines(tmp_path: Path) -> None:
+    found = named_topology(written(tmp_path, TWO))
+    assert (len(found.hosts), Counter(found.tiers.values()), found.words) == (16, {1: 4, 2: 2}, ())
+    assert len(found.cables) == 16 + 4 * 2
+    assert {float(cable.rate) for cable in found.cables} == {12.5e9}
+    # A way from leaf to leaf: two hosts' cables, two to a spine, and each switch once.
+    way = 2 * found.cables[0].delay + 2 * found.cables[-1].delay
+    assert way == pytest.approx((2 * 1000 + 2 * 2000 + 2 * 300 + 500) * 1e-9)
+
+
+def test_bundles_to_the_cores(tmp_path: Path) -> None:
+    found = named_topology(written(tmp_path, THREE))
+    assert Counter(found.tiers.values()) == {1: 6, 2: 12, 3: 6}
+    between = Counter(cable.ends for cable in found.cables)
+    cores = [node for node, tier in found.tiers.items() if tier == 3]
+    assert {count for ends, count in between.items() if ends[1] in cores} == {3}
+    assert {sum(count for ends, count in between.items() if core in ends) for core in cores} == {6}
+    assert len(found.scenario([(0, 35)], scheme="none").flows[0].path) == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("Podsize 16\n", "", "has no Podsize"),
+        ("Tiers 2\n", "Tiers 4\n", "has 4 tiers"),
+        ("Tiers 2\n", "Tiers 3\n", "has no Tier 2"),
+        ("Nodes 16", "Nodes x", "line 2: Nodes 'x'"),
+        ("Nodes 16", "Nodes", "line 2: 'Nodes' has no number"),
+        ("Nodes 16", "Nodes 24", "Nodes over Podsize: 24 is not a multiple of 16"),
+        ("Radix_Down 4\nRadix_Up 2", "Radix_Down 3\nRadix_Up 2", "16 is not a multiple of 3"),
+        ("Radix_Up 2\n", "", "Tier 0 has no radix_up"),
+        ("Oversubscribed 2", "Bundle 2", "Tier 0 has a Bundle of 2"),
+        ("Oversubscribed 2", "Radix_Up 2", "line 12: Radix_Up is there twice"),
+        ("Tier 1", "Tier 0", "line 14: tier 0 is there twice"),
+        ("Tier 1", "Tier 3", "line 14: a tier '3' is more than 2"),
+    ],
+)
+def test_what_is_no_topology_of_htsim(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert TWO.count(old) == 1
+    with pytest.raises(fc.InputError, match=words):
+        named_topology(written(tmp_path, TWO.replace(old, new)))
+
+
+def test_what_is_not_as_in_the_file_is_said(tmp_path: Path) -> None:
+    found = named_topology(written(tmp_path, TWO.replace("Radix_Up 2", "Radix_Up 4\nQueue_Down 1001")))
+    assert [line.partition("topo")[2] for line in found.words] == [
+        ", line 10: Queue_Down is not used",
+        ": ToRs have 2 cables up, as follows from speeds, Oversubscribed and Radix_Down, and not Radix_Up 4",
+    ]
