@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import fluidcc as fc
-from fluidcc.threads import cores
+from fluidcc.compiling.threads import cores
 from fluidcc.workloads.fabrics.study import interval
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from fluidcc.compiling.loop_flag import set_flag
 from fluidcc.surface import lazily
+from fluidcc.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 if TYPE_CHECKING:
     from fluidcc import dde

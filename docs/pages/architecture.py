@@ -45,7 +45,7 @@ GROUPS = {
         5.0, 2.3, 3.6, 1.2, 3, "engines", ("fluid", "hybrid", "packet", "flow_level", "common", "dde", "compiling")
     ),
     "results": Group(8.65, 2.3, 2.1, 1.2, 3, "Trace", ("results",), "what is answered"),
-    "base": Group(5.0, 0.6, 9.4, 0.55, 3, "", ("units", "errors", "files", "progress", "threads", "surface")),
+    "base": Group(5.0, 0.6, 9.4, 0.55, 3, "", ("units", "errors", "files", "progress", "version", "surface")),
 }
 # Who imports whom; what follows from several arrows is left out.
 IMPORTS = (

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 from typer.completion import shell_complete
 
-import fluidcc
 from fluidcc.cli import (
     audit,
     collective,
@@ -32,6 +31,7 @@ from fluidcc.cli import (
 from fluidcc.cli.working import working
 from fluidcc.errors import InputError
 from fluidcc.files import rescuing
+from fluidcc.version import VERSION
 
 # Typer brings its own copy of click, or uses the installed one, depending on its version; its public
 # exceptions lead to the right classes in both.
@@ -69,7 +69,7 @@ for command in COMMANDS:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        sys.stdout.write(f"fluidcc {fluidcc.__version__}\n")
+        sys.stdout.write(f"fluidcc {VERSION}\n")
         raise typer.Exit
 
 

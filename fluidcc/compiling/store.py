@@ -25,10 +25,10 @@ import jax
 import numpy as np
 from jax.experimental import serialize_executable
 
-import fluidcc
 from fluidcc.compiling import folder
 from fluidcc.compiling.identity import digest_of
 from fluidcc.compiling.loop_flag import ours
+from fluidcc.version import VERSION
 
 _CHECK = 32  # bytes of a file that tell whether the rest is whole
 _HIT = "/jax/compilation_cache/cache_hits"  # event of JAX's own cache
@@ -71,7 +71,7 @@ def _version() -> str:
     """Digest of all that no key of a function holds: versions and the processor. Its sources are in the key."""
     versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "scipy")]
     parts = (
-        fluidcc.__version__,
+        VERSION,
         *versions,
         platform.python_version(),
         *folder.processor(),
@@ -83,7 +83,7 @@ def _version() -> str:
 @functools.cache
 def sources() -> str:
     """Digest of all of fluidcc's sources."""
-    base = Path(fluidcc.__file__).parent
+    base = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(base.rglob("*.py")):
         text = path.read_bytes()

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fluidcc.compiling.threads import cores, parallel
 from fluidcc.dde.delay_system import Array, DelaySystem
 from fluidcc.dde.spectral import generator, history_columns, nodes_needed
 from fluidcc.errors import InputError
 from fluidcc.surface import public
-from fluidcc.threads import cores, parallel
 
 _LARGEST = 800  # order of the largest matrix: a second
 _BEGIN = 40  # nodes at most to begin with: the first roots found tell how many are needed

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fluidcc.compiling.threads import one_blas_thread
 from fluidcc.errors import InputError
-from fluidcc.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from bokeh.server.server import Server

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.builders import incast
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.run import simulate
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.capacity import shown
@@ -19,7 +20,6 @@ from fluidcc.operators.frames import framed
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import PFC, RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
-from fluidcc.threads import cores
 from fluidcc.units import SIZE, TIME, parse, show
 
 OPENS, CLOSES = "50ms", "100ms"

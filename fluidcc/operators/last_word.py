@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.compiling.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.operators.behaviour import CLOSES, FEW, OPENS, PAUSED, SEARCH, TIMES
 from fluidcc.operators.finding import Finding
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.threads import cores
 from fluidcc.units import SIZE, show
 
 MOST_FLOWS = 64  # beyond, packets take longer than one would wait

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-import fluidcc
 from fluidcc.builders import toml_file
 from fluidcc.results.metrics import PERCENTILES, most_loaded
 from fluidcc.scenario.model import Scenario
+from fluidcc.version import VERSION
 
 FLUID, HYBRID, PACKET = "fluid", "hybrid", "packet"
 ENGINES = (FLUID, HYBRID, PACKET)
@@ -281,7 +281,7 @@ def dataset(
     coordinates = {name: (COORDINATES[name].dims, values, COORDINATES[name].attrs) for name, values in given.items()}
     said = {
         "title": f"{summary['scheme']}, {summary['flows']} flows, {engine} engine",
-        "source": f"fluidcc {fluidcc.__version__}",
+        "source": f"fluidcc {VERSION}",
         "engine": engine,
         "scenario": toml_file.to_toml(scenario),
         "summary": json.dumps(summary),

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-import fluidcc
 from fluidcc.builders import clos_unit
 from fluidcc.builders.workloads import poisson_flows
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.packet.buffer_cycle import buffer_cycle
 from fluidcc.engines.run import simulate
 from fluidcc.files import write_atomically
@@ -31,7 +31,7 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.runs import WIDTH, save, variable
 from fluidcc.proofs.verdict.figure import Check, Figure, Result, reproduces
 from fluidcc.scenario.model import Scenario
-from fluidcc.threads import cores
+from fluidcc.version import VERSION
 
 HOSTS, LOAD = 32, 0.6
 SEEDS, UNTIL = 50, 100e-3  # section 6.3
@@ -98,7 +98,7 @@ def make_table2(figure: Figure, folder: Path, quick: bool) -> Result:
 
 def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | None]]:
     """Counts of every run, by scheme and seed; kept as they are made."""
-    key = f"fluidcc {fluidcc.__version__}, {until:g} s"
+    key = f"fluidcc {VERSION}, {until:g} s"
     found: dict[str, Any] = {}
     if kept.exists():
         found = json.loads(kept.read_text()).get(key, {})

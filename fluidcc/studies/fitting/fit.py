@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.hybrid.build import check as check_hybrid
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
@@ -21,7 +22,6 @@ from fluidcc.studies.fitting.result import Estimate, Fit
 from fluidcc.studies.fitting.scenarios import Make, draws_chance, fluid_run, link_of, maker_of, random_run
 from fluidcc.studies.fitting.space import Space, space_of
 from fluidcc.surface import public
-from fluidcc.threads import cores
 from fluidcc.units import TIME, interval, show, whole
 
 ENGINES = ("hybrid", "fluid", "packet")

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-import fluidcc
 from fluidcc.builders.toml_file import to_toml
 from fluidcc.compiling.folder import processor
 from fluidcc.compiling.identity import digest_of
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.common.outcome import Outcome, metrics_of
 from fluidcc.engines.hybrid.build import check as check_hybrid
 from fluidcc.engines.packet import jit
@@ -37,8 +37,8 @@ from fluidcc.studies.sweeps.execution import on_dask, on_threads
 from fluidcc.studies.sweeps.grid import check_takes
 from fluidcc.studies.sweeps.layout import COUNTS, FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
 from fluidcc.studies.sweeps.store import Store, unfinished
-from fluidcc.threads import cores
 from fluidcc.units import TIME, Rate, interval, quantity, whole
+from fluidcc.version import VERSION
 
 _LEAST = 4  # seeds before their spread is believed
 _CHUNK = {"hybrid": 16, "packet": 1}  # points; a minute at most, on a slow machine
@@ -339,6 +339,6 @@ def _signature(points: Points, draws: Draws, grid: Grid) -> dict[str, str]:
         "engine, seeds, precision, horizon and window": repr(draws),
         "metrics": digest_of(*METRICS)[:_DIGITS],
         "equations": sources[:_DIGITS],
-        "versions": ", ".join([f"fluidcc {fluidcc.__version__}", *versions]),
+        "versions": ", ".join([f"fluidcc {VERSION}", *versions]),
         "processor": digest_of(*processor())[:_DIGITS],
     }

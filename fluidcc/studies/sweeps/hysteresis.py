@@ -14,6 +14,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.fluid.engine import Continued, with_room
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import Plan, plan_of
@@ -28,7 +29,6 @@ from fluidcc.studies.sweeps.grid import grid_of
 from fluidcc.surface import public
 from fluidcc.theory.control.equilibrium import equilibrium
 from fluidcc.theory.control.settling import AGREE, kinds
-from fluidcc.threads import cores
 from fluidcc.units import TIME, quantity, show
 
 _PARTS = 4  # windows in a dwell; the last three say what it is

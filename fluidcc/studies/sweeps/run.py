@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError
 from fluidcc.errors import InputError
@@ -40,7 +41,6 @@ from fluidcc.studies.sweeps.result import SweepResult
 from fluidcc.studies.sweeps.signature import signature_of
 from fluidcc.studies.sweeps.store import Store, check_store, unfinished
 from fluidcc.surface import public
-from fluidcc.threads import cores
 from fluidcc.units import horizon
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds

@@ -8,7 +8,6 @@ import importlib.metadata
 import jax
 import numpy as np
 
-import fluidcc
 from fluidcc.compiling.folder import processor
 from fluidcc.compiling.identity import code_of, digest_of
 from fluidcc.compiling.store import sources
@@ -16,6 +15,7 @@ from fluidcc.engines.fluid.plan import Plan
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.studies.sweeps.batch import Batch
+from fluidcc.version import VERSION
 
 _DIGITS = 16
 
@@ -34,6 +34,6 @@ def signature_of(batch: Batch, plan: Plan, grid: Grid) -> dict[str, str]:
         "horizon, window, step, method and precision": digest_of(repr(plan))[:_DIGITS],
         "metrics": digest_of(*METRICS)[:_DIGITS],
         "equations": digest_of(sources(), code_of((), schemes))[:_DIGITS],
-        "versions": ", ".join([f"fluidcc {fluidcc.__version__}", *versions]),
+        "versions": ", ".join([f"fluidcc {VERSION}", *versions]),
         "processor": f"{jax.default_backend()} {digest_of(*processor())[:_DIGITS]}",
     }

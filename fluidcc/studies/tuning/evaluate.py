@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.compiling.threads import cores
 from fluidcc.engines.common.outcome import Outcome, metrics_of
 from fluidcc.engines.packet.run import horizon_and_window
 from fluidcc.errors import InputError
@@ -26,7 +27,6 @@ from fluidcc.studies.sweeps.execution import on_threads
 from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.studies.tuning.space import Point
-from fluidcc.threads import cores
 
 _LEAST_BATCH = 32  # points of the fluid that run together
 SAMPLES = 400  # instants from which a settling time is read

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.compiling.threads import cores
 from fluidcc.progress import Bar
 from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
@@ -21,7 +22,6 @@ from fluidcc.studies.sweeps.constraints import Constraint
 from fluidcc.studies.sweeps.execution import on_threads
 from fluidcc.studies.tuning.evaluate import SAMPLES, settled
 from fluidcc.studies.tuning.goal import SETTLING, Goal
-from fluidcc.threads import cores
 from fluidcc.units import show
 
 _SURE = 2.0  # standard errors beyond which a difference counts

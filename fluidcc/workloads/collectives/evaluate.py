@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from fluidcc.builders.common import NETWORK
+from fluidcc.compiling.threads import cores
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.surface import keywords, public
-from fluidcc.threads import cores
 from fluidcc.units import TIME, quantity, whole
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import engine_of

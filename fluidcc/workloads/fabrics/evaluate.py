@@ -15,12 +15,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from fluidcc.builders.common import NETWORK
+from fluidcc.compiling.threads import cores
 from fluidcc.contract.preset import Preset
 from fluidcc.contract.presets import preset as preset_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.surface import keywords, public
-from fluidcc.threads import cores
 from fluidcc.units import TIME, quantity, show, whole
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, check_hosts
 from fluidcc.workloads.fabrics.kept import code, folder_of, kept_or_made, signature
