@@ -20,7 +20,7 @@ import numpy as np
 import fluidcc as fc
 from benchmarks.flow_level import fabric
 from fluidcc.workloads.collectives import Job
-from fluidcc.workloads.collectives.laying import laid_out
+from fluidcc.workloads.collectives.mapping import laid_out
 from fluidcc.workloads.collectives.run import Case, run
 from fluidcc.workloads.collectives.validity import beyond_target
 from fluidcc.workloads.fabrics import Topology

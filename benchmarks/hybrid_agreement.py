@@ -30,7 +30,7 @@ import numpy as np
 import fluidcc as fc
 from fluidcc.engines.common.outcome import metrics_of
 from fluidcc.scenario.model import resolve
-from fluidcc.studies.sweeps.drawn import Draws, outcomes, runner_of
+from fluidcc.studies.sweeps.replications import Draws, outcomes, runner_of
 from fluidcc.units import Rate
 
 SEEDS = 8

@@ -23,7 +23,7 @@ import numpy as np
 
 import fluidcc as fc
 from fluidcc.engines.common.outcome import metrics_of
-from fluidcc.studies.sweeps.drawn import Draws, outcomes
+from fluidcc.studies.sweeps.replications import Draws, outcomes
 from fluidcc.units import Rate
 
 SEEDS = 32

@@ -248,7 +248,7 @@ def _is_step(scenario: Scenario) -> bool:
 
 def _yardsticks(scenario: Scenario, scheme: str, start: dict[str, float] | None) -> dict[str, dict[str, float]]:
     """What others set the thresholds to, where these are tuned; what else is tuned as it is."""
-    from fluidcc.operators.yardsticks import yardsticks
+    from fluidcc.operators.reference_thresholds import yardsticks
 
     names = ("kmin", "kmax", "pmax")
     if scheme != "dcqcn" or start is None or not {"kmin", "kmax"} <= start.keys():

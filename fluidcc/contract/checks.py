@@ -1,6 +1,6 @@
 """What a scheme's side must hold, as tables: what is missing, misspelt or of another shape is refused.
 
-Sides are checked as they are first used (`fluidcc.contract.sides`), parameters as they are registered.
+Sides are checked as they are first used (`fluidcc.contract.models`), parameters as they are registered.
 """
 
 from __future__ import annotations

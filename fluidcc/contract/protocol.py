@@ -2,7 +2,7 @@
 
 A scheme is a package with ``parameters`` and, beside it, the sides that it has: ``fluid``, ``packet``, ``equilibrium``,
 ``crosscheck``. Each side is a module, and each protocol here says what such a module holds; what a side need not have
-stands in a protocol of its own, and `fluidcc.contract.sides` fills in what is left out. `examples/own_scheme` is a
+stands in a protocol of its own, and `fluidcc.contract.models` fills in what is left out. `examples/own_scheme` is a
 small scheme that keeps all of it.
 """
 

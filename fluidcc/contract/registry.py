@@ -21,7 +21,7 @@ from fluidcc.surface import nearest, public
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from fluidcc.contract.sides import Equilibrium, Fluid, Hybrid, Packet, Scheme
+    from fluidcc.contract.models import Equilibrium, Fluid, Hybrid, Packet, Scheme
 
 DEFAULT = "dcqcn"  # where no scheme is given
 ENTRY_POINTS = "fluidcc.schemes"
@@ -183,7 +183,7 @@ def register(scheme: _T) -> _T:
 
 
 def _made(given: Any) -> Scheme:
-    from fluidcc.contract.sides import Scheme
+    from fluidcc.contract.models import Scheme
 
     if isinstance(given, Scheme):
         made = given
@@ -254,7 +254,7 @@ def _has(made: Scheme, side: str) -> bool:
 
 @cache
 def _built_in(name: str) -> Scheme:
-    from fluidcc.contract.sides import Scheme
+    from fluidcc.contract.models import Scheme
 
     package = importlib.import_module(f"{_HERE}.{name.replace('-', '_')}")
     return Scheme(package.Parameters, package.PRESETS, package.__name__)

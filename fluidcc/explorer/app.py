@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 
 from fluidcc.errors import InputError
 from fluidcc.explorer.answers import Answer, answers, chart_of, is_compiled
-from fluidcc.explorer.beside import Beside
 from fluidcc.explorer.board import ASK_FOR_CHART, NO_CHART_YET, Board
 from fluidcc.explorer.chart import Chart
 from fluidcc.explorer.controls import Controls
@@ -22,6 +21,7 @@ from fluidcc.explorer.pieces import error, numbers_table, quiet, status, verdict
 from fluidcc.explorer.places import Cell, Page
 from fluidcc.explorer.python_text import python_of
 from fluidcc.explorer.settings import Setting
+from fluidcc.explorer.side_by_side import Beside
 
 _REST = 0.15  # s without a move, after which the chart is worked out
 _WATCH = 2.0  # s after which a page says what it still waits for

@@ -15,10 +15,10 @@ from fluidcc.operators.capacity import PACKETS, advice, least_kmin, shown, thres
 from fluidcc.operators.capacity import most as most_bytes
 from fluidcc.operators.config_db import ConfigDB
 from fluidcc.operators.finding import Finding, set_fields, set_registers
+from fluidcc.operators.reference_thresholds import guide, yardsticks
 from fluidcc.operators.registers import BITS
 from fluidcc.operators.roce_queue import choose_queue
 from fluidcc.operators.sonic import describe
-from fluidcc.operators.yardsticks import guide, yardsticks
 from fluidcc.scenario.model import RED, Scenario
 from fluidcc.schemes.dcqcn import DCQCN
 from fluidcc.units import RATE, SIZE, TIME, show

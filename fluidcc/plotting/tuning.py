@@ -16,7 +16,7 @@ from fluidcc.studies.tuning.goal import TUNED
 
 if TYPE_CHECKING:
     from fluidcc.results.trace import Trace
-    from fluidcc.studies.tuning.proof import Packets
+    from fluidcc.studies.tuning.packet_check import Packets
     from fluidcc.studies.tuning.result import Candidate, Tuning
 
 # Okabe and Ito's colours, which those who confuse red and green tell apart too.

@@ -11,8 +11,8 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.builders import toml_file as scenario_file
+from fluidcc.contract.models import Crosscheck
 from fluidcc.contract.registry import scheme_of
-from fluidcc.contract.sides import Crosscheck
 from fluidcc.contract.tolerance import Tolerance
 from fluidcc.errors import InputError
 from fluidcc.results.dataset import DatasetResult, Row

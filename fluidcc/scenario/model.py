@@ -13,7 +13,7 @@ import numbers
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario import display, order
+from fluidcc.scenario import dependencies, display
 from fluidcc.scenario.parameters import converted, parameter, register
 from fluidcc.scenario.parameters import resolve as resolve_fields
 from fluidcc.scenario.switches import PFC, RED, Failure, Storm, TrafficClass, resolve_marking
@@ -110,7 +110,7 @@ class Flow:
     source: str = ""
     target: str = ""
     after: tuple[int, ...] = ()
-    after_what: str = order.KNOWN
+    after_what: str = dependencies.KNOWN
 
 
 @register()
@@ -345,7 +345,7 @@ def resolve(scenario: Scenario) -> Scenario:
     known: dict[Any, Any] = {}
     flows = tuple(_resolve_flow(f, f"flow {i} ", len(links), schemes, known) for i, f in enumerate(scenario.flows))
     if any(flow.after for flow in flows):
-        order.in_order(flows)
+        dependencies.in_order(flows)
     scenario = resolve_fields(dataclasses.replace(scenario, links=links, flows=flows))
     scenario = _resolve_switches(scenario, names)
     object.__setattr__(scenario, _RESOLVED, True)  # what is made of it by `dataclasses.replace` is not
@@ -428,8 +428,8 @@ def _resolve_flow(flow: Flow, where: str, links: int, schemes: dict[int, Any], k
         raise InputError(
             f"{where}initial_rate: {show(start, RATE)} exceeds the line rate; give at most {show(line, RATE)}"
         )
-    if flow.after != () or flow.after_what != order.KNOWN:
-        plain["after"] = order.resolve_order(flow.after, flow.after_what, where)
+    if flow.after != () or flow.after_what != dependencies.KNOWN:
+        plain["after"] = dependencies.resolve_order(flow.after, flow.after_what, where)
     return dataclasses.replace(flow, path=tuple(map(int, path)), scheme=scheme, **plain)
 
 

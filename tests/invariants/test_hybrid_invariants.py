@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fluidcc.studies.sweeps.drawn import Draws, outcomes
+from fluidcc.studies.sweeps.replications import Draws, outcomes
 from tests.invariants.checked import differing, negative, numbers, overfull, run
 from tests.invariants.drawn import Case, drawn, in_units, permuted
 

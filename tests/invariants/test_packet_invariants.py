@@ -19,7 +19,7 @@ from fluidcc.engines.packet.build import prepare
 from fluidcc.engines.packet.layout import DATA
 from fluidcc.engines.packet.run import execute, times_of
 from fluidcc.scenario.model import resolve
-from fluidcc.studies.sweeps.drawn import Draws, outcomes
+from fluidcc.studies.sweeps.replications import Draws, outcomes
 from tests.invariants.checked import differing, negative, numbers, overfull, run
 from tests.invariants.drawn import Case, drawn, in_units, permuted
 

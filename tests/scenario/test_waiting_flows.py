@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.order import ANSWER, KNOWN, RECEIPT, SENT, end_of, in_order, resolve_order
+from fluidcc.scenario.dependencies import ANSWER, KNOWN, RECEIPT, SENT, end_of, in_order, resolve_order
 
 
 def flows(*after: tuple[int, ...], size: float = 1e3) -> list[Any]:

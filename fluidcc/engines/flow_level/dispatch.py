@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
-from fluidcc.contract.sides import FlowLevel, Hybrid
+from fluidcc.contract.models import FlowLevel, Hybrid
 from fluidcc.engines.common.chains import Chain, field, made
 from fluidcc.engines.flow_level.memory import records
 from fluidcc.engines.packet import jit

@@ -17,10 +17,10 @@ from fluidcc.compiling.settings import our_settings
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import fluid_of, scheme_of
 from fluidcc.contract.signals import Progress, Signals, Telemetry
+from fluidcc.engines.flow_level.feedback import FIXED, signals
 from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, STATUS, USED, records
 from fluidcc.engines.flow_level.step import one_step
-from fluidcc.engines.flow_level.told import FIXED, signals
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fluidcc.contract.bind import binder
-from fluidcc.contract.sides import FlowLevel
+from fluidcc.contract.models import FlowLevel
 from fluidcc.engines.flow_level import dispatch, memory
+from fluidcc.engines.flow_level.feedback import DELAY, MARKS, TELEMETRY, look
 from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
 from fluidcc.engines.flow_level.step import advance
-from fluidcc.engines.flow_level.told import DELAY, MARKS, TELEMETRY, look
-from fluidcc.engines.hybrid.chance import exponential, hazard
+from fluidcc.engines.hybrid.random_marks import exponential, hazard
 from fluidcc.engines.packet.jit import entry, kernel
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
@@ -35,7 +35,7 @@ class Senders(NamedTuple):
     raw: Any  # (slots, words) of the states that are used
     first: Any  # (kinds,) FLOW as it starts
     raw_first: Any  # (kinds, words)
-    needs: Any  # (3,) of `fluidcc.engines.flow_level.told`
+    needs: Any  # (3,) of `fluidcc.engines.flow_level.feedback`
     by_cnp: Any  # (1,) whether CNPs tell it
     seed: Any  # (1,)
 

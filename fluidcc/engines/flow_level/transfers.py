@@ -13,7 +13,7 @@ import numpy as np
 
 from fluidcc.engines.flow_level.calendar import ANSWER, DEPARTURE, RECEIPT
 from fluidcc.errors import InputError
-from fluidcc.scenario import order
+from fluidcc.scenario import dependencies
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.surface import constructor
 
@@ -53,7 +53,7 @@ class Transfers:
     start: Any = 0.0
     after: Any = ()
     after_at: Any = None
-    after_what: Any = order.KNOWN
+    after_what: Any = dependencies.KNOWN
 
     def __post_init__(self) -> None:
         """Plain arrays, checked."""
@@ -77,7 +77,7 @@ class Transfers:
             raise InputError(f"transfers after: names none of the {count}; they are counted from 0")
         what = self.after_what
         if isinstance(what, str):
-            order.resolve_order((), what, "transfers ")
+            dependencies.resolve_order((), what, "transfers ")
         else:
             words = "one word, or for each wait 0 (answer), 1 (receipt) or 2 (departure)"
             columns["after_what"] = what = _whole(what, "after_what", words)
@@ -185,16 +185,16 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
     what = transfers.after_what
     if not isinstance(what, str):
         ends = np.asarray(what, np.int64)
-    elif what in (order.KNOWN, order.SENT):
+    elif what in (dependencies.KNOWN, dependencies.SENT):
         sources, targets = _hosts(scenario)
         own, theirs = transfers.flow[follower], transfers.flow[transfers.after]
         mine = np.where(own >= 0, sources[own], -1)  # a wait is of no host
-        if what == order.SENT:
+        if what == dependencies.SENT:
             ends = np.where(mine == sources[theirs], DEPARTURE, RECEIPT)
         else:
             ends = np.where(mine == targets[theirs], RECEIPT, ANSWER)
     else:
-        ends = np.full(len(follower), RECEIPT if what == order.RECEIPT else ANSWER)
+        ends = np.full(len(follower), RECEIPT if what == dependencies.RECEIPT else ANSWER)
     by_end = np.argsort(transfers.after, kind="stable")
     at = np.concatenate([[0], np.cumsum(np.bincount(transfers.after, minlength=count))])
     return Waits(
@@ -207,7 +207,9 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
 
 def _what(follower: Flow, before: Flow) -> np.int64:
     """Which of the ends of `fluidcc.engines.flow_level.calendar` a flow waits for."""
-    return {order.SENT: DEPARTURE, order.RECEIPT: RECEIPT, order.ANSWER: ANSWER}[order.end_of(follower, before)]
+    return {dependencies.SENT: DEPARTURE, dependencies.RECEIPT: RECEIPT, dependencies.ANSWER: ANSWER}[
+        dependencies.end_of(follower, before)
+    ]
 
 
 def _hosts(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:

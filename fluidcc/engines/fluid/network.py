@@ -20,9 +20,9 @@ from jax.core import Tracer
 
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import fluid_of, scheme_of
+from fluidcc.engines.fluid.dependencies import Order, order_of
 from fluidcc.engines.fluid.ingress import Ingress, ingress_of
 from fluidcc.engines.fluid.lags import identity, lags_of, needs, view_key
-from fluidcc.engines.fluid.order import Order, order_of
 from fluidcc.engines.fluid.rows import column, same
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses

@@ -12,15 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from fluidcc.contract.models import Fluid
 from fluidcc.contract.registry import fluid_of
-from fluidcc.contract.sides import Fluid
 from fluidcc.contract.signals import Signals
 from fluidcc.dde.history import History
 from fluidcc.dde.stepping import Clock, Read
 from fluidcc.engines.fluid.completion import rest, sent_by, waits
+from fluidcc.engines.fluid.dependencies import at_rest, begun, share, told
 from fluidcc.engines.fluid.marking import along_path, red
 from fluidcc.engines.fluid.network import Network
-from fluidcc.engines.fluid.order import at_rest, begun, share, told
 from fluidcc.engines.fluid.rows import rows_of
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.waits import Earlier

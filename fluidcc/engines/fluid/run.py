@@ -9,10 +9,10 @@ import numpy as np
 import xarray as xr
 
 from fluidcc.contract.registry import fluid_of
+from fluidcc.engines.fluid.dependencies import answer_delay
 from fluidcc.engines.fluid.engine import Outcome, execute, longest_wait
 from fluidcc.engines.fluid.metrics import metrics_of, queue_statistics
 from fluidcc.engines.fluid.network import Network, network_of
-from fluidcc.engines.fluid.order import answer_delay
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, discretisation_error, tolerance_error
 from fluidcc.errors import InputError

@@ -12,7 +12,7 @@ from functools import cached_property
 import jax.numpy as jnp
 from jax import Array
 
-from fluidcc.contract.sides import Fluid
+from fluidcc.contract.models import Fluid
 from fluidcc.contract.signals import Waits
 from fluidcc.dde.stepping import Read
 from fluidcc.engines.fluid.lags import needs

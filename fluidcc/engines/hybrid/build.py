@@ -12,7 +12,7 @@ from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import hybrid_of
 from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.bounds import MOST_EVENTS, MOST_FLOWS, check_events, check_periods
-from fluidcc.engines.hybrid.followers import followers_of, refuse_sharing
+from fluidcc.engines.hybrid.dependents import followers_of, refuse_sharing
 from fluidcc.engines.hybrid.layout import NEVER, RING, Sim, records
 from fluidcc.engines.hybrid.tree import leaves
 from fluidcc.engines.packet.bounds import check_bounds, check_packet_size

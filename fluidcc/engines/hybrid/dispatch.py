@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
-from fluidcc.contract.sides import Hybrid
+from fluidcc.contract.models import Hybrid
 from fluidcc.engines.common.chains import Chain, field, made
 from fluidcc.engines.hybrid.layout import records
 from fluidcc.engines.packet import jit

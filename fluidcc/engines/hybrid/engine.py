@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid import dispatch, followers, links, receiver, seats
+from fluidcc.engines.hybrid import dependents, dispatch, hops, links, receiver
 from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.chance import antiderivative, hazard
 from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, REQUEST, RUNNING, START, TIMER
+from fluidcc.engines.hybrid.random_marks import antiderivative, hazard
 from fluidcc.engines.hybrid.statistics import bin_of
 from fluidcc.engines.hybrid.tree import least, put_least
 from fluidcc.engines.packet.jit import entry, inlined
@@ -38,7 +38,7 @@ def run(sim: Any, most: Any) -> Any:
         while core.ended > 0:
             ended = core.ended - 1
             core.ended = sim.flows[ended].next_ended
-            followers.tell(sim, ended, False)
+            dependents.tell(sim, ended, False)
         if core.status != RUNNING:
             return core.status
     return RUNNING
@@ -86,7 +86,7 @@ def act(sim: Any, f: Any) -> None:
         flow.sent = flow.total
         flow.state = 2
         flow.rate = 0.0
-        followers.tell(sim, f, True)
+        dependents.tell(sim, f, True)
     elif todo == CNP:
         flow.head = flow.head + 1 if flow.head + 1 < sim.cnps.shape[1] else 0
         flow.waiting -= 1
@@ -99,8 +99,8 @@ def act(sim: Any, f: Any) -> None:
         seat = sim.seats[flow.first]
         link = sim.links[seat.link]
         links.settle(sim, link, core.now)
-        seats.pace(link, seat, flow.rate)
-        seats.arrive(core, flow, seat, sim.trees, sim.sums, link, flow.first, flow.rate)
+        hops.pace(link, seat, flow.rate)
+        hops.arrive(core, flow, seat, sim.trees, sim.sums, link, flow.first, flow.rate)
         links.changed(sim, link)
     schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
 
@@ -116,7 +116,7 @@ def begin(sim: Any, f: Any) -> None:
         link = sim.links[seat.link]
         if link.top > 0:
             links.settle(sim, link, sim.core[0].now)
-            seats.listen(sim.core[0], flow, seat, sim.trees, link, s)
+            hops.listen(sim.core[0], flow, seat, sim.trees, link, s)
 
 
 @inlined

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid import seats
-from fluidcc.engines.hybrid.chance import wait_for
+from fluidcc.engines.hybrid import hops
 from fluidcc.engines.hybrid.layout import (
     CROSSING,
     EMPTY,
@@ -23,6 +22,7 @@ from fluidcc.engines.hybrid.layout import (
     WAKES,
 )
 from fluidcc.engines.hybrid.queue import advance, busy, cross, departure, per_byte, steer, until_crossing
+from fluidcc.engines.hybrid.random_marks import wait_for
 from fluidcc.engines.hybrid.tree import least, put_least
 from fluidcc.engines.packet.jit import inlined, kernel
 
@@ -157,18 +157,18 @@ def happen(sim: Any, link: Any) -> None:
         steer(link)
         if link.slope != before and link.reading:  # it has run empty
             write_output(sim, link)
-        seats.rezone(sim, link, was)
+        hops.rezone(sim, link, was)
     elif link.todo == MARK:
         s = sim.seats_at[link.first + least(sim.trees[HAZARDS], link.tree, link.leaves)]
         link.hazard = max(link.hazard, sim.trees[HAZARDS, link.tree + 1])
-        seats.ripen(sim, link, s)
+        hops.ripen(sim, link, s)
     elif link.todo == PACKET:
         s = sim.seats_at[link.first + least(sim.trees[PACKETS], link.tree, link.leaves)]
-        seats.packet(sim, link, s)
+        hops.packet(sim, link, s)
     elif link.todo == WAKE:
         s = sim.seats_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
         seat = sim.seats[s]
-        seats.listen(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s)
+        hops.listen(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s)
     elif link.todo == LEAVE:
         leave(sim, link)
     elif link.todo == JOIN:
@@ -185,7 +185,7 @@ def leave(sim: Any, link: Any) -> None:
     for i in range(link.seats):
         s, rate = sim.seats_at[link.first + i], sim.output_rates[link.number, at, i]
         seat = sim.seats[s]
-        seats.candidates(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s, rate)
+        hops.candidates(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s, rate)
     link.left += 1
     if not link.onward:
         forget(sim, link)
@@ -210,7 +210,7 @@ def join(sim: Any, link: Any) -> None:
             onward = sim.links[seat.link]
             settle(sim, onward, sim.core[0].now)
             rate = sim.output_rates[link.number, at, i]
-            seats.arrive(sim.core[0], sim.flows[seat.flow], seat, sim.trees, sim.sums, onward, s + 1, rate)
+            hops.arrive(sim.core[0], sim.flows[seat.flow], seat, sim.trees, sim.sums, onward, s + 1, rate)
     forget(sim, link)
     for i in range(link.seats):  # once each
         s = sim.seats_at[link.first + i]
@@ -242,9 +242,9 @@ def carry_on(sim: Any, link: Any) -> None:
     leaves = time - link.after if here else departure(following, time)
     if here or (seat.last and not following.on_departure):
         flow = sim.flows[seat.flow]
-        seats.received(core, flow, seat, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, following, leaves)
+        hops.received(core, flow, seat, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, following, leaves)
     else:  # marks that are set as packets leave their last queue come in between
         after = s if seat.last else s + 1
-        seats.send_on(core, sim.transit_times, sim.transit_seats, following, after, leaves)
+        hops.send_on(core, sim.transit_times, sim.transit_seats, following, after, leaves)
     if not here:
         plan(core, following, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.hybrid.chance import gained, hazard
 from fluidcc.engines.hybrid.layout import EMPTY, FIRST, LOADS, NEVER
+from fluidcc.engines.hybrid.random_marks import gained, hazard
 from fluidcc.engines.hybrid.statistics import account
 from fluidcc.engines.packet.jit import kernel
 

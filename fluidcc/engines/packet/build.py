@@ -17,7 +17,7 @@ from fluidcc.engines.packet import dispatch, layout, loop
 from fluidcc.engines.packet.bounds import check_bounds, check_packet_size
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
-from fluidcc.engines.packet.followers import followers_of
+from fluidcc.engines.packet.dependents import followers_of
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
 from fluidcc.engines.packet.network import Topology, single_flows, topology_of

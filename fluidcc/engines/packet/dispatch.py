@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
-from fluidcc.contract.sides import Packet
+from fluidcc.contract.models import Packet
 from fluidcc.engines.common.chains import Chain, field, made
 from fluidcc.engines.packet import jit
 from fluidcc.engines.packet.layout import records

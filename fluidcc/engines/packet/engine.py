@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, followers, host, pool, recovery, switch, trimming
+from fluidcc.engines.packet import dependents, dispatch, host, pool, recovery, switch, trimming
 from fluidcc.engines.packet.calendar import BESIDE, SHIFT, next_sequence, open_slot, pop, push, schedule
 from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -273,7 +273,7 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
             schedule(core, sim.calendar, sim.flows[following].start, START, following)
         return host.begin(sim, i)
     elif kind == TELL:
-        followers.tell(core, sim.calendar, sim.flows, sim.lists, i)
+        dependents.tell(core, sim.calendar, sim.flows, sim.lists, i)
     elif kind == FOLLOW:
         return host.begin(sim, i)
     elif kind == SAMPLE:

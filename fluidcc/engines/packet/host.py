@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet import dispatch, followers, pool, recovery, spraying, trimming
+from fluidcc.engines.packet import dependents, dispatch, pool, recovery, spraying, trimming
 from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
@@ -104,7 +104,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
         packet.end = flow.sent
         packet.wire_end = flow.sent_wire
         if flow.sent >= flow.total:
-            followers.ended(core, sim.calendar, flow, f, followers.LEFT)
+            dependents.ended(core, sim.calendar, flow, f, dependents.LEFT)
     if core.spraying:
         spraying.choose(core, sim.uniforms, sim.lists, flow)
     dispatch.sent(sim, f, size)  # a rate that the byte counter raises paces this packet already
@@ -194,7 +194,7 @@ def deliver(sim: Any, k: Any) -> Any:
     done = before < flow.total <= flow.received
     if done:
         sim.ports[nic].incoming -= 1
-        followers.ended(core, sim.calendar, flow, f, followers.RECEIPT)
+        dependents.ended(core, sim.calendar, flow, f, dependents.RECEIPT)
     if flow.notifies:
         due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
         if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
@@ -386,7 +386,7 @@ def finish(sim: Any, f: Any) -> None:
     port = sim.ports[flow.nic]
     flow.state = 2
     flow.finish = core.now
-    followers.ended(core, sim.calendar, flow, f, followers.ANSWER)
+    dependents.ended(core, sim.calendar, flow, f, dependents.ANSWER)
     found = 0
     for slot in range(port.active):
         if found:

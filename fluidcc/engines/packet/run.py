@@ -15,8 +15,8 @@ from fluidcc.engines.packet import dispatch, layout
 from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.calendar import grown_calendar
+from fluidcc.engines.packet.dependents import began
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
-from fluidcc.engines.packet.followers import began
 from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
 from fluidcc.errors import InputError

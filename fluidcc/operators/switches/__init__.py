@@ -5,11 +5,11 @@ A reader is a module with ``WORDS``, ``recognises`` and ``read`` (`description.R
 
 from __future__ import annotations
 
-from fluidcc.operators.switches import eos, junos, nvue, nxos, sonic_show, unread
+from fluidcc.operators.switches import dell_os10, eos, junos, nvue, nxos, sonic_show
 from fluidcc.operators.switches.description import Reader, Words
 
 SONIC = Words("SONiC")
-READERS: tuple[Reader, ...] = (unread, sonic_show, nvue, junos, nxos, eos)
+READERS: tuple[Reader, ...] = (dell_os10, sonic_show, nvue, junos, nxos, eos)
 
 
 def reader_of(text: str) -> Reader | None:

@@ -135,7 +135,7 @@ def sweep(
     if engine != "fluid":
         if dt is not None or rtol is not None or method != "heun" or dtype != "float64" or memory is not None:
             raise InputError(f"dt, rtol, method, dtype, memory: are the fluid's; leave them out with engine={engine!r}")
-        from fluidcc.studies.sweeps.drawn import draws_of, sweep_drawn
+        from fluidcc.studies.sweeps.replications import draws_of, sweep_drawn
 
         draws = draws_of(engine, seeds, precision, until, window)
         given = {"store": store, "resume": resume, "dask": dask, "workers": workers}

@@ -20,7 +20,7 @@ from fluidcc.studies.sweeps.grid import format_value
 from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
-from fluidcc.studies.tuning.proof import Packets, contradictions, packets, worse_than_present
+from fluidcc.studies.tuning.packet_check import Packets, contradictions, packets, worse_than_present
 from fluidcc.studies.tuning.result import Candidate
 from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, Space

@@ -22,8 +22,8 @@ from fluidcc.results.metrics import most_loaded
 from fluidcc.results.schema import METRICS, link_names
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.studies.sweeps.batch import StoppedError
-from fluidcc.studies.sweeps.drawn import Draws, draws_of, runner_of
 from fluidcc.studies.sweeps.execution import on_threads
+from fluidcc.studies.sweeps.replications import Draws, draws_of, runner_of
 from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.goal import SETTLING, TUNED, Metrics
 from fluidcc.studies.tuning.space import Point

@@ -12,7 +12,7 @@ from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.tuning.goal import Goal
-from fluidcc.studies.tuning.proof import Packets
+from fluidcc.studies.tuning.packet_check import Packets
 from fluidcc.studies.tuning.sensitivity import Sensitivity
 from fluidcc.studies.tuning.space import Point, Space
 from fluidcc.surface import constructor, public

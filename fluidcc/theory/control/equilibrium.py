@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from fluidcc.contract.models import Equilibrium as Side
 from fluidcc.contract.registry import equilibrium_of
-from fluidcc.contract.sides import Equilibrium as Side
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario, resolve

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import root_scalar
 
 from fluidcc.contract.bind import binder
+from fluidcc.contract.models import Equilibrium
 from fluidcc.contract.protocol import FixedPoint
-from fluidcc.contract.sides import Equilibrium
 from fluidcc.errors import InputError, NoClosedFormError
 from fluidcc.scenario.model import Link, Scenario
 from fluidcc.theory.control.merging import merged

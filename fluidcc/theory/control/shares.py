@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar, root_scalar
 
-from fluidcc.contract.sides import Equilibrium
+from fluidcc.contract.models import Equilibrium
 from fluidcc.dde.delay_system import Array
 from fluidcc.units import RATE, show
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from fluidcc.contract.models import Equilibrium
 from fluidcc.contract.registry import equilibrium_of, scheme_of
-from fluidcc.contract.sides import Equilibrium
 from fluidcc.engines.fluid.network import Network
 from fluidcc.engines.fluid.queues import QueueNetwork
 from fluidcc.engines.fluid.state import Lagged, Memory, State

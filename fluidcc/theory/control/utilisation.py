@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.contract.models import Equilibrium
 from fluidcc.contract.one_link import settled
-from fluidcc.contract.sides import Equilibrium
 from fluidcc.dde.delay_system import Array
 from fluidcc.errors import NoClosedFormError
 from fluidcc.scenario.model import Scenario

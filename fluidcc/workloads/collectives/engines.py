@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives.laying import Laid
+from fluidcc.workloads.collectives.mapping import Laid
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +82,8 @@ def packets(
 ) -> Outcome:
     """Packet by packet."""
     from fluidcc.engines.packet.build import Times, prepare
+    from fluidcc.engines.packet.dependents import LEFT, RECEIPT, began
     from fluidcc.engines.packet.flow_control import paused_for
-    from fluidcc.engines.packet.followers import LEFT, RECEIPT, began
     from fluidcc.engines.packet.layout import NEVER, PS
     from fluidcc.engines.packet.run import execute, warm_up
 

@@ -25,7 +25,7 @@ from fluidcc.workloads.collectives.jobs_file import jobs_and_lines
 from fluidcc.workloads.collectives.run import Case, CollectiveRun, read_collective, run
 from fluidcc.workloads.collectives.study import CollectiveStudy
 from fluidcc.workloads.fabrics.evaluate import contenders, seeds_of
-from fluidcc.workloads.fabrics.kept import code, folder_of, kept_or_made, signature
+from fluidcc.workloads.fabrics.run_cache import code, folder_of, kept_or_made, signature
 from fluidcc.workloads.fabrics.shapes import named_topology
 from fluidcc.workloads.fabrics.topology import Topology
 

@@ -17,7 +17,7 @@ from fluidcc.errors import InputError
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.building import Building
 from fluidcc.workloads.collectives.jobs import MOST_RANKS
-from fluidcc.workloads.collectives.laying import MOST_FLOWS
+from fluidcc.workloads.collectives.mapping import MOST_FLOWS
 from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines
 
 _EXPECTED = "a GOAL schedule: num_ranks 2, then for each rank: rank 0 {, lines like l1: send 8b to 1 tag 5, and }"

@@ -13,7 +13,7 @@ from fluidcc.results.metrics import jain
 from fluidcc.workloads.collectives.engines import Outcome
 from fluidcc.workloads.collectives.graph import Graph
 from fluidcc.workloads.collectives.jobs import Job, Work
-from fluidcc.workloads.collectives.laying import Laid
+from fluidcc.workloads.collectives.mapping import Laid
 from fluidcc.workloads.fabrics.topology import Topology
 
 

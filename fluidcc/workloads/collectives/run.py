@@ -22,7 +22,7 @@ from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import engine_of
 from fluidcc.workloads.collectives.goal import Schedule
 from fluidcc.workloads.collectives.jobs import Job, Work, work_of
-from fluidcc.workloads.collectives.laying import Laid, laid_out
+from fluidcc.workloads.collectives.mapping import Laid, laid_out
 from fluidcc.workloads.collectives.measures import chain_of, load_of, numbers_of, pauses_of, transfers_of
 from fluidcc.workloads.collectives.placement import NoRoomError, placed
 from fluidcc.workloads.collectives.validity import checked

@@ -13,7 +13,7 @@ from fluidcc.results.identity import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.surface import constructor, public
 from fluidcc.workloads.collectives.run import CollectiveRun
-from fluidcc.workloads.fabrics.kept import folder_of
+from fluidcc.workloads.fabrics.run_cache import folder_of
 from fluidcc.workloads.fabrics.study import interval
 from fluidcc.workloads.fabrics.topology import Topology
 

@@ -16,7 +16,7 @@ from fluidcc.errors import InputError
 from fluidcc.scenario.round_trips import base_rtt_with_serialisation, likeness
 from fluidcc.units import SIZE, show
 from fluidcc.workloads.collectives.jobs import Job
-from fluidcc.workloads.collectives.laying import MOST_FLOWS, Laid
+from fluidcc.workloads.collectives.mapping import MOST_FLOWS, Laid
 
 SHARE = 0.9
 PATTERNS = ("ring", "tree", "all-to-all", "chain")

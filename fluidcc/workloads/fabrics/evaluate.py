@@ -23,8 +23,8 @@ from fluidcc.progress import Bar
 from fluidcc.surface import keywords, public
 from fluidcc.units import TIME, quantity, show, whole
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, check_hosts
-from fluidcc.workloads.fabrics.kept import code, folder_of, kept_or_made, signature
 from fluidcc.workloads.fabrics.run import FabricRun, begun, read_run, run
+from fluidcc.workloads.fabrics.run_cache import code, folder_of, kept_or_made, signature
 from fluidcc.workloads.fabrics.shapes import named_topology
 from fluidcc.workloads.fabrics.study import FabricStudy
 from fluidcc.workloads.fabrics.topology import Topology

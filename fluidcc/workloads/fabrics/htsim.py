@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from fluidcc.errors import InputError
-from fluidcc.scenario.order import ANSWER, RECEIPT
+from fluidcc.scenario.dependencies import ANSWER, RECEIPT
 from fluidcc.surface import public
 from fluidcc.workloads.fabrics.hpcc_topology import LARGEST_NODE
 from fluidcc.workloads.fabrics.lines import LARGEST_LIST, Lines

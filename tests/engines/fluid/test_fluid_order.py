@@ -20,8 +20,8 @@ from benchmarks.order import ring
 from fluidcc.engines.fluid.classes import system_of
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.errors import InputError
+from fluidcc.scenario.dependencies import end_of
 from fluidcc.scenario.model import Flow, Scenario, TrafficClass, resolve
-from fluidcc.scenario.order import end_of
 from fluidcc.workloads.fabrics import named_topology
 from tests.engines.rings import chain, closed_form, ends
 

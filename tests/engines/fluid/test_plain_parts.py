@@ -13,7 +13,7 @@ import fluidcc as fc
 from fluidcc.dde import history
 from fluidcc.dde.methods import METHODS, method_named
 from fluidcc.dde.stepping import Clock
-from fluidcc.engines.fluid import completion, lags, marking, order, rows, running_statistics, search, step_error
+from fluidcc.engines.fluid import completion, dependencies, lags, marking, rows, running_statistics, search, step_error
 from fluidcc.engines.fluid.marking import TernaryState
 from fluidcc.engines.fluid.state import Memory, State
 from fluidcc.scenario.model import resolve
@@ -190,27 +190,29 @@ def test_what_is_served_step_by_step() -> None:
 def test_begun_and_share_at_the_grid() -> None:
     """The step from 20 to 22; what begins at its very end, but for a thousandth, is the next one's."""
     clock = Clock(np.int32(10), np.float64(20.0), DT)
-    assert flat(order.begun(clock, column(19.0, 20.0, 21.99, 21.999))) == [True, True, True, False]
-    np.testing.assert_allclose(flat(order.share(clock, column(19.0, 20.0, 20.5, 22.0, 30.0))), [1, 1, 0.75, 0, 0])
+    assert flat(dependencies.begun(clock, column(19.0, 20.0, 21.99, 21.999))) == [True, True, True, False]
+    np.testing.assert_allclose(
+        flat(dependencies.share(clock, column(19.0, 20.0, 20.5, 22.0, 30.0))), [1, 1, 0.75, 0, 0]
+    )
 
 
 def test_who_waits_is_told_of_the_latest_end_and_its_way() -> None:
     """Flow 2 waits for what 0 and 1 sent to be received, flow 3 for 0 to have sent; a step from 18 to 20."""
-    ends = order.Order(column(1.0, 2.5, 0.0), (0, 1, 0), (True, True, False), ((), (), (0, 1), (2,)))
+    ends = dependencies.Order(column(1.0, 2.5, 0.0), (0, 1, 0), (True, True, False), ((), (), (0, 1), (2,)))
     clock = Clock(np.int32(10), np.float64(20.0), DT)
-    free = order.at_rest(ends, column(0.0, 1.0, 0.5, 4.0), memory(), (4, 1))
+    free = dependencies.at_rest(ends, column(0.0, 1.0, 0.5, 4.0), memory(), (4, 1))
     assert flat(free.began) == [0.0, 1.0, np.inf, np.inf]
     assert flat(free.stretch) == [1.0] * 4
     z = free._replace(finish=column(15.0, 16.0, np.inf, np.inf), drain=column(0.5, 0.25, 0.0, np.nan, np.nan))
-    found = order.told(ends, column(0.0, 1.0, 0.5, 4.0), (0, 0, 1, 2, 3), clock, z)
+    found = dependencies.told(ends, column(0.0, 1.0, 0.5, 4.0), (0, 0, 1, 2, 3), clock, z)
     # 15 + 0.75 + 1 and 16 + 0 + 2.5, and half a second; 15 and 4 s.
     assert flat(found.began)[2:] == [19.0, 19.0]
     assert flat(found.stretch) == [1.0, 1.0, 1.5, 1.5]  # from 19 on, and the next step ends at 22
-    later = order.told(
+    later = dependencies.told(
         ends, column(0.0, 1.0, 0.5, 4.0), (0, 0, 1, 2, 3), clock._replace(step=np.int32(11), time=22.0), found
     )
     assert flat(later.stretch) == [1.0] * 4  # that was before
-    waiting = order.told(
+    waiting = dependencies.told(
         ends,
         column(0.0, 1.0, 0.5, 4.0),
         (0, 0, 1, 2, 3),
@@ -239,13 +241,13 @@ def test_ways_of_ends_by_hand(size: str, part: float) -> None:
     scenario = ordered("sent", size)
     flow = scenario.flows[0]
     there = 11e-6 + part * 1100 * 8 * (1 / 10e9 + 1 / 20e9)
-    assert float(order.receipt_delay(scenario, flow)) == pytest.approx(there, rel=1e-12)
-    answer = float(order.answer_delay(scenario, flow))
+    assert float(dependencies.receipt_delay(scenario, flow)) == pytest.approx(there, rel=1e-12)
+    answer = float(dependencies.answer_delay(scenario, flow))
     assert 0 < answer - there - 11e-6 == pytest.approx(50 * 8 * (1 / 10e9 + 1 / 20e9 + 1 / 40e9), rel=1e-9)
-    made = order.order_of(scenario)
+    made = dependencies.order_of(scenario)
     assert made is not None
     assert (made.before, made.queues, made.waits, flat(made.way)) == ((0,), (False,), ((), (0,)), [0.0])
-    assert order.order_of(resolve(fc.incast(2, size="1KB"))) is None
+    assert dependencies.order_of(resolve(fc.incast(2, size="1KB"))) is None
 
 
 # -- searches, rows, places ------------------------------------------------------------------------------------------

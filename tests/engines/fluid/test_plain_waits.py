@@ -12,7 +12,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.completion import sent_by
-from fluidcc.engines.fluid.order import answer_delay, order_of, receipt_delay
+from fluidcc.engines.fluid.dependencies import answer_delay, order_of, receipt_delay
 from fluidcc.engines.fluid.state import Lagged, Memory, State
 from fluidcc.engines.fluid.windows import WindowNetwork
 from fluidcc.scenario.model import resolve

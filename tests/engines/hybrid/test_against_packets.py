@@ -10,7 +10,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.engines.common.outcome import metrics_of
-from fluidcc.studies.sweeps.drawn import Draws, outcomes
+from fluidcc.studies.sweeps.replications import Draws, outcomes
 
 SEEDS = 6
 # Packets of 250 B: with 1000 B, a flow has some five in a CNP interval, and 0.7 % more of the link is used than here.

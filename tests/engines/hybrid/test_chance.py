@@ -11,24 +11,26 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy import integrate, optimize, stats
 
-from fluidcc.engines.hybrid import chance
+from fluidcc.engines.hybrid import random_marks
 
 PROBABILITIES = st.floats(0.0, 0.99)
 
 
 @njit
 def gained(p, q, span):
-    return chance.gained(p, chance.hazard(p), q, chance.hazard(q), span)
+    return random_marks.gained(p, random_marks.hazard(p), q, random_marks.hazard(q), span)
 
 
 @njit
 def wait_for(p, pace, wanted, most):
-    return chance.wait_for(p, chance.hazard(p), pace, wanted, most, chance.antiderivative(most, chance.hazard(most)))
+    return random_marks.wait_for(
+        p, random_marks.hazard(p), pace, wanted, most, random_marks.antiderivative(most, random_marks.hazard(most))
+    )
 
 
 @njit
 def uniforms(seed, seat, count):
-    return np.array([chance.uniform(seed, seat, i) for i in range(count)])
+    return np.array([random_marks.uniform(seed, seat, i) for i in range(count)])
 
 
 def integral(p: float, pace: float, span: float) -> float:

@@ -12,7 +12,7 @@ from fluidcc.engines.hybrid.packet_scale import meetings
 from fluidcc.engines.hybrid.region import meeting_share, outside
 from fluidcc.scenario.model import resolve
 from fluidcc.schemes.dcqcn.equilibrium import marking_at
-from fluidcc.studies.sweeps.drawn import draws_of, runner_of
+from fluidcc.studies.sweeps.replications import draws_of, runner_of
 
 SENDER = fc.DCQCN(timer="300us", byte_counter="1GB", rate_ai="5Mbps", cnp_interval="4us")
 

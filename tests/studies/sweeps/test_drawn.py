@@ -11,7 +11,7 @@ import xarray as xr
 
 import fluidcc as fc
 from fluidcc.results.schema import METRICS
-from fluidcc.studies.sweeps import drawn
+from fluidcc.studies.sweeps import replications
 
 OVER = {"kmin": ["5KB", "20KB"], "g": [1 / 256, 1 / 64, 1 / 16]}
 SEEDS = 3
@@ -58,14 +58,14 @@ def test_numbers_depend_on_nothing_around_a_point(result: Any) -> None:
 
 
 def test_a_store_can_be_gone_on_with(result: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(drawn._CHUNK, "hybrid", 2)
+    monkeypatch.setitem(replications._CHUNK, "hybrid", 2)
     store = tmp_path / "s.zarr"
     swept(store=store)
     with xr.open_zarr(store) as kept:
         assert kept["queue_bytes.mean_by_seed"].shape == (2, 3, SEEDS)
         assert np.array_equal(kept["queue_bytes.mean"].values, result["queue_bytes.mean"].values)
-    monkeypatch.setattr(drawn, "run_points", lambda *_: pytest.fail("all is done"))
-    monkeypatch.setattr(drawn, "_warm_up", lambda *_: None)
+    monkeypatch.setattr(replications, "run_points", lambda *_: pytest.fail("all is done"))
+    monkeypatch.setattr(replications, "_warm_up", lambda *_: None)
     again = swept(store=store, resume=True)
     assert np.array_equal(again["utilisation"].values, result["utilisation"].values)
     with pytest.raises(fc.InputError, match="another sweep"):

@@ -10,7 +10,7 @@ import fluidcc as fc
 from fluidcc.results.trace import Trace
 from fluidcc.studies.tuning.cases import changed, length, packet_cases, packet_guards
 from fluidcc.studies.tuning.evaluate import Evaluator, engine_draws
-from fluidcc.studies.tuning.proof import packets
+from fluidcc.studies.tuning.packet_check import packets
 
 
 def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:

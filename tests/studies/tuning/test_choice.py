@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidcc.studies.sweeps.drawn import Draws
+from fluidcc.studies.sweeps.replications import Draws
 from fluidcc.studies.tuning import choice
 from fluidcc.studies.tuning.choice import Proof, candidate_of
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured
 from fluidcc.studies.tuning.goal import Goal, Objective, goal_of
-from fluidcc.studies.tuning.proof import Packets
+from fluidcc.studies.tuning.packet_check import Packets
 from fluidcc.studies.tuning.smoothing import smoothed
 from fluidcc.studies.tuning.space import Point, space_of
 from fluidcc.studies.tuning.tune import _front

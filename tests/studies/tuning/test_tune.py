@@ -20,7 +20,7 @@ from fluidcc.operators.ports import alike, read_ports
 from fluidcc.progress import Bar
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, engine_draws
 from fluidcc.studies.tuning.goal import SETTLING, goal_of
-from fluidcc.studies.tuning.proof import Packets, contradictions
+from fluidcc.studies.tuning.packet_check import Packets, contradictions
 
 OVER = {"kmin": ("2KB", "100KB"), "kmax": ("20KB", "800KB")}
 START = {"kmin": "5KB", "kmax": "200KB"}

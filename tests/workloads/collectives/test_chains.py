@@ -12,7 +12,7 @@ import fluidcc as fc
 from fluidcc.contract.presets import preset
 from fluidcc.workloads.collectives.engines import packets
 from fluidcc.workloads.collectives.jobs import Job, work_of
-from fluidcc.workloads.collectives.laying import laid_out
+from fluidcc.workloads.collectives.mapping import laid_out
 from fluidcc.workloads.fabrics import named_topology
 
 STAR = "leaf-spine:1x1x8"

@@ -9,7 +9,7 @@ import pytest
 
 import fluidcc as fc
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import Job, engines, laying, validity
+from fluidcc.workloads.collectives import Job, engines, mapping, validity
 from fluidcc.workloads.collectives.validity import Measured
 
 SHORT = {"oversubscription": 2, "placement": "round-robin"}
@@ -110,7 +110,7 @@ def test_what_packets_do_not_reach_is_said(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_packets_say_what_they_cannot_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(laying, "MOST_FLOWS", 100)
+    monkeypatch.setattr(mapping, "MOST_FLOWS", 100)
     with pytest.raises(InputError, match=r"has 128 transfers and waits.*engine='fluid'"):
         run("packet", collectives="all-reduce")
     assert run("fluid", collectives="all-reduce").numbers["unfinished"] == 0

@@ -117,7 +117,7 @@ def test_a_ring_keeps_its_paths() -> None:
     assert run.numbers["transfers"] == 8 * 6 * 4
     from fluidcc.contract.presets import preset
     from fluidcc.workloads.collectives.jobs import work_of
-    from fluidcc.workloads.collectives.laying import laid_out
+    from fluidcc.workloads.collectives.mapping import laid_out
 
     work = work_of([Job("all-reduce", "40KB", ranks=4, chunks=8)], [[0, 2, 1, 3]])
     laid = laid_out(work.graph, wide, work.hosts, 1, preset("none", "hpcc-eval").options())

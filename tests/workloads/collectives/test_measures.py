@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from fluidcc.errors import InputError
-from fluidcc.workloads.collectives import Job, laying
+from fluidcc.workloads.collectives import Job, mapping
 from fluidcc.workloads.collectives import measures as told
 from fluidcc.workloads.collectives.algorithms import KINDS
 from fluidcc.workloads.collectives.engines import Outcome
 from fluidcc.workloads.collectives.jobs import Work, _weights, work_of
-from fluidcc.workloads.collectives.laying import Laid, laid_out
+from fluidcc.workloads.collectives.mapping import Laid, laid_out
 from fluidcc.workloads.fabrics import named_topology
 
 TOPOLOGY = named_topology("leaf-spine:2x1x2")  # hosts 0 and 1 under 4, 2 and 3 under 5, both under 6
@@ -139,14 +139,14 @@ def test_as_many_as_packets_follow_are_laid_out(monkeypatch: pytest.MonkeyPatch)
     assert len(laid.graph) > len(laid.connections.flows) == 3
     assert laid.connection[laid.graph.sends].tolist() == [0, 1, 2, 0, 1, 2]
     assert (laid.connection[~laid.graph.sends] == -1).all()
-    monkeypatch.setattr(laying, "MOST_FLOWS", len(laid.graph))
+    monkeypatch.setattr(mapping, "MOST_FLOWS", len(laid.graph))
     assert len(laid.scenario.flows) == len(laid.graph)
-    monkeypatch.setattr(laying, "MOST_FLOWS", len(laid.graph) - 1)
+    monkeypatch.setattr(mapping, "MOST_FLOWS", len(laid.graph) - 1)
     with pytest.raises(InputError, match=f"has {len(laid.graph)} transfers and waits"):
         assert dataclasses.replace(laid).scenario
-    monkeypatch.setattr(laying, "MOST_FLOWS", 3)
+    monkeypatch.setattr(mapping, "MOST_FLOWS", 3)
     made(Job("all-gather", "3MB", ranks=3))
-    monkeypatch.setattr(laying, "MOST_FLOWS", 2)
+    monkeypatch.setattr(mapping, "MOST_FLOWS", 2)
     with pytest.raises(InputError, match="has 3 connections, of 2 at most"):
         made(Job("all-gather", "3MB", ranks=3))
 

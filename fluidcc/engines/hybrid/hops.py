@@ -13,7 +13,6 @@ from typing import Any
 
 from fluidcc.engines.hybrid import receiver
 from fluidcc.engines.hybrid.calendar import schedule
-from fluidcc.engines.hybrid.chance import exponential, uniform
 from fluidcc.engines.hybrid.layout import (
     DEAF,
     GROW_TRANSIT,
@@ -27,6 +26,7 @@ from fluidcc.engines.hybrid.layout import (
     WAKES,
 )
 from fluidcc.engines.hybrid.queue import departure
+from fluidcc.engines.hybrid.random_marks import exponential, uniform
 from fluidcc.engines.hybrid.tree import put_least, put_sum
 from fluidcc.engines.packet.jit import inlined, kernel
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc.errors import InputError
+from fluidcc.scenario.dependencies import SENT
 from fluidcc.scenario.model import Scenario
-from fluidcc.scenario.order import SENT
 from fluidcc.units import Rate
 from fluidcc.workloads.collectives.graph import Graph
 from fluidcc.workloads.fabrics.topology import Cable, Topology

@@ -11,12 +11,12 @@ from fluidcc.engines.hybrid.calendar import schedule
 from fluidcc.engines.hybrid.layout import NEVER
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.errors import InputError
-from fluidcc.scenario import order
+from fluidcc.scenario import dependencies
 from fluidcc.scenario.model import Scenario
 
 # What of a flow counts: its last byte leaves, arrives, or is acknowledged.
 LEFT, RECEIPT, ANSWER = map(np.int64, range(3))
-_ENDS = {order.SENT: LEFT, order.RECEIPT: RECEIPT, order.ANSWER: ANSWER}
+_ENDS = {dependencies.SENT: LEFT, dependencies.RECEIPT: RECEIPT, dependencies.ANSWER: ANSWER}
 
 
 @kernel
@@ -47,7 +47,7 @@ def followers_of(scenario: Scenario, members: list[int], flows: Any) -> tuple[An
     told: list[list[tuple[int, Any]]] = [[] for _ in members]
     for m, flow in enumerate(scenario.flows):
         for place in flow.after:
-            what = _ENDS[order.end_of(flow, scenario.flows[place])]
+            what = _ENDS[dependencies.end_of(flow, scenario.flows[place])]
             for before in range(at[place], at[place + 1]):
                 told[before] += [(f, what) for f in range(at[m], at[m + 1])]
         if flow.after:

@@ -17,8 +17,8 @@ from jax import Array
 from fluidcc.dde.stepping import Clock
 from fluidcc.engines.fluid.rows import column, rows_of
 from fluidcc.engines.fluid.state import Memory
+from fluidcc.scenario.dependencies import ANSWER, RECEIPT, SENT, end_of
 from fluidcc.scenario.model import Flow, Scenario, base_rtt
-from fluidcc.scenario.order import ANSWER, RECEIPT, SENT, end_of
 from fluidcc.scenario.parameters import register
 from fluidcc.scenario.round_trips import ack_delay, serialisation_delays, smaller
 

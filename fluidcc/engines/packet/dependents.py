@@ -10,7 +10,7 @@ from fluidcc.engines.packet.calendar import schedule
 from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import FOLLOW, NEVER, TELL, Sim
 from fluidcc.engines.packet.network import Topology
-from fluidcc.scenario import order
+from fluidcc.scenario import dependencies
 from fluidcc.scenario.model import Scenario
 
 WAYS = 3  # of a flow's end: its last byte
@@ -78,9 +78,13 @@ def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np
 
 def _what(after_what: str, mine: str, source: str, target: str) -> int:
     """What of a flow from source to target counts for one that starts at a host."""
-    if after_what == order.SENT:
+    if after_what == dependencies.SENT:
         return LEFT if source == mine else RECEIPT
-    return RECEIPT if after_what == order.RECEIPT or (after_what == order.KNOWN and mine == target) else ANSWER
+    return (
+        RECEIPT
+        if after_what == dependencies.RECEIPT or (after_what == dependencies.KNOWN and mine == target)
+        else ANSWER
+    )
 
 
 def began(sim: Sim) -> np.ndarray:
