@@ -23,14 +23,14 @@ LARGEST = 64 * 2**20  # bytes that are read at most
 _OF_A_DEVICE = 2**20
 PATIENCE = 20.0  # s in which a pipe must have given all that it holds
 _LARGEST_RATIO = 2000  # of the numbers in a dataset to its file: deflate makes a thousandth at best
-_TEMPORARY = ".fluidcc-"  # beside a file of any length of name
+_TEMPORARY = ".fluidcc-"  # next to a file of any length of name
 
-# What to do with a line that says where something was saved in place of where it should be.
+# What to do with a line that says where something was saved instead of where it should be.
 _tell: ContextVar[Callable[[str], None] | None] = ContextVar("tell", default=None)
 
 
 def write_atomically(path: str | Path, content: bytes) -> Path:
-    """Write a file through a temporary one beside it, so that it appears whole or not at all.
+    """Write a file through a temporary one next to it, so that it appears whole or not at all.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def check_writable(path: str | Path, option: str, endings: Sequence[str] = ()) -
 
 
 def is_special(path: str | os.PathLike[str]) -> bool:
-    """Whether a path leads to a device, a pipe or a socket, which is written into as it stands."""
+    """Check whether a path leads to a device, a pipe or a socket, which is written into as it is."""
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -165,7 +165,7 @@ def read_bounded(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
     ValueError
         If its name has a null byte.
     """
-    # Opening a pipe that nobody writes to waits for ever otherwise.
+    # Opening a pipe that nobody writes to waits forever otherwise.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with open(handle, "rb", buffering=0) as file:
         mode = os.fstat(handle).st_mode
@@ -236,12 +236,12 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Where a file really is, or is to be: at the end of the links.
+    """Return the real path of a file, present or not: the end of its links.
 
     Raises
     ------
     OSError
-        If the links go round in circles, or a name is too long.
+        If the links form a loop, or a name is too long.
     """
     with contextlib.suppress(FileNotFoundError):
         os.stat(path)

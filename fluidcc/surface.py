@@ -86,7 +86,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> No
 
 
 def keywords(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The keywords that a function takes, also those that `public` was told of."""
+    """The keywords that a function takes, with those that were given to `public`."""
     parameters = inspect.signature(function).parameters.values()
     own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"]
     return tuple(dict.fromkeys([*own, *getattr(function, "_passes_on", ())]))

@@ -105,7 +105,7 @@ class Rate(float):
 
 
 def _rate(operate: Any, rate: Rate, other: Any) -> Any:
-    """A float's operation, its result marked; what is of an array goes on by the rules of arrays."""
+    """Apply a float's operation and mark its result as a rate; leave arrays to the rules of arrays."""
     if hasattr(other, "dtype"):
         if not isinstance(other, numbers.Real):
             return NotImplemented
@@ -115,7 +115,7 @@ def _rate(operate: Any, rate: Rate, other: Any) -> Any:
 
 
 def _per_rate(operate: Any, rate: Rate, other: Any) -> Any:
-    """As `_rate`, but by another rate the result is none."""
+    """Apply an operation as `_rate` does; by another rate the result is a plain number."""
     return operate(rate, float(other)) if isinstance(other, Rate) else _rate(operate, rate, other)
 
 
@@ -173,7 +173,7 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
 
 
 def _bare_rate(value: float, shown: str, name: str) -> InputError:
-    """What to say of a rate without a unit: both that it may be; small numbers are neither."""
+    """Build the error for a rate without a unit: bits and bytes are both possible, but not for small numbers."""
     if abs(value) < LEAST_RATE or not math.isfinite(value):
         return InputError(f"{name}: {shown} has no unit (bits or bytes?); write for example {_EXAMPLE[RATE]} or 5GB/s")
     bits, both, exact = show(value * _BIT, RATE, 12), show(value, RATE, 12), f"{value:.12g}".replace("e+", "e")
@@ -364,7 +364,7 @@ def whole(value: Any, least: int, most: float, name: str, hint: str = "") -> int
 
 
 def is_concrete(value: Any) -> bool:
-    """Whether a value is a plain number, which can be compared and checked (a traced one cannot)."""
+    """Check whether a value is a plain number, which can be compared and checked (a traced one cannot)."""
     return type(value) in _PLAIN or isinstance(value, numbers.Real)
 
 

@@ -168,7 +168,7 @@ def _standing(ends: list[tuple[str, str]], failed: Sequence[str]) -> list[tuple[
 
 
 def _goes_up_and_down(links: Sequence[Link], path: tuple[int, ...]) -> bool:
-    """Whether a path never goes up again once it went down; a switch's tier is its first letter."""
+    """Check whether a path, once it goes down, never goes up again; a switch's tier is its first letter."""
     ups = ["TLS".index(links[i].source[0]) < "TLS".index(links[i].target[0]) for i in path]
     return ups == sorted(ups, reverse=True)
 

@@ -1,4 +1,4 @@
-"""Closed-loop traffic: pairs of hosts whose next transfer waits for the last, and a disk's rebuild beside them."""
+"""Closed-loop traffic: pairs of hosts whose next transfer waits for the last, and a disk's rebuild during them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the builders share: values per flow, and the scheme, the marking and the network of a scenario."""
+"""Parts that the builders share: values per flow, and the scheme, the marking and the network of a scenario."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
 from fluidcc.units import refuse_bare_rate, whole
 
 MAX_FLOW_CLASSES = 4096
-ROW = ("start", "size", "after", "after_what")  # what of a flow a row has behind its hosts
+ROW = ("start", "size", "after", "after_what")  # fields of a flow in a row, after its hosts
 # Fields of a scenario that builders take and pass on, and one of all of its links.
 NETWORK = (*(field.name for field in dataclasses.fields(Scenario) if field.name not in ("links", "flows")), "loss")
 CHAIN_PFC = PFC("512KB")  # ACC 3.1: "The PFC threshold is 512KB"
@@ -82,7 +82,7 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
 
 
 def _told(host: Any) -> str:
-    """What was given for a host, also where it is one of NumPy's."""
+    """Format the host that was given, for a message; NumPy's numbers print as plain ones."""
     return f"{host:g}" if isinstance(host, (int, float, np.number)) else repr(host)[:20]
 
 

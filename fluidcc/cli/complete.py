@@ -1,4 +1,4 @@
-"""What the Tab key offers: names as they are typed so far, found without computing anything.
+"""Completions for the Tab key: names that fit the command line so far, found without computing anything.
 
 Figures and claims are read off the sources: to import them all takes seconds.
 """
@@ -34,7 +34,7 @@ def presets(ctx: Any, incomplete: str) -> list[str]:
 
 
 def parameters(ctx: Any, incomplete: str) -> list[str]:
-    """What --set and --over take for the scheme that is typed already."""
+    """Return what --set and --over take for the scheme that is typed already."""
     from fluidcc.cli.names import known_names
 
     return [f"{name}=" for name in _of_scheme(ctx, known_names)]
@@ -48,12 +48,12 @@ def topologies(ctx: Any, incomplete: str) -> list[str]:
 
 
 def figures(ctx: Any, incomplete: str) -> list[str]:
-    """What `reproduce` takes."""
+    """Return what `reproduce` takes."""
     return ["list", *_homes("reproduces")]
 
 
 def claims(ctx: Any, incomplete: str) -> list[str]:
-    """What `verify` takes."""
+    """Return what `verify` takes."""
     return _homes("claim")
 
 

@@ -23,7 +23,7 @@ def command(
     save_scenario: o.Save = None,
     json: o.Json = False,
 ) -> None:
-    """Where it settles: the fixed point, or where there is none how a run oscillates."""
+    """Find where a scenario settles: the fixed point, or where there is none how a run oscillates."""
     scenario = scenario_of(request)
     output.save_scenario(scenario, save_scenario)
     from fluidcc.theory.control.equilibrium import equilibrium

@@ -24,7 +24,7 @@ def say() -> None:
 
 
 def received() -> bool:
-    """Whether SIGINT came, so that any error may be its doing."""
+    """Check whether SIGINT came, so that any error may result from it."""
     return _received.is_set()
 
 

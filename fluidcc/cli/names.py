@@ -42,7 +42,7 @@ def known_names(scheme: str) -> dict[str, tuple[str, str]]:
 
 
 def takes_whole_numbers(scheme: str, name: str) -> bool:
-    """Whether a parameter, known by `check_name`, takes whole numbers alone."""
+    """Check whether a parameter, known by `check_name`, takes whole numbers only."""
     from fluidcc.contract.registry import scheme as scheme_named
     from fluidcc.scenario.model import PFC, RED, Scenario
     from fluidcc.scenario.parameters import specs

@@ -1,4 +1,4 @@
-"""What commands print and write."""
+"""Output of commands: printed text and written files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the command line says of a scenario, and the scenario it means."""
+"""Scenario options of the command line, and the scenario that they describe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """What the command line says of a scenario, before anything is computed."""
+    """Scenario options of the command line, before anything is computed."""
 
     scheme: str
     preset: str | None = None
@@ -366,7 +366,7 @@ def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
 
 
 def _is_topology(path: str) -> bool:
-    """Whether a file begins as a topology.txt does: three counts, then as many switches as the second says."""
+    """Check whether a file begins as a topology.txt: three counts, then as many switches as the second says."""
     try:
         lines = read_bounded(path).decode().splitlines()
         counts = [int(word) for word in lines[0].split()]

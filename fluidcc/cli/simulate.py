@@ -115,7 +115,7 @@ def _print(request: Request, summary: dict[str, Any], step: float | None, rtol: 
 
 
 def _flow_control(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """Who was paused, how far that spread, and whether it lasts for ever."""
+    """Return rows on flow control: who was paused, how far pauses spread, and whether there is a deadlock."""
     received = [f"{node} {count:,}" for node, count in found["pauses_received"].items() if count]
     if not received:
         return []

@@ -42,7 +42,7 @@ def command(
     ] = 0,
     json: o.Json = False,
 ) -> None:
-    """Whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
+    """Compute whether the fixed point is stable: characteristic roots, margins and critical delay, exact."""
     counts = [None] if flows is None else counts_of(flows)
     if any(text.partition("=")[0].strip() == "flows" for text in request.sets or []):
         raise InputError("--set: flows are given by --flows here; write for example --flows 2:20")

@@ -13,11 +13,11 @@ from fluidcc.compiling.loop_flag import SOURCE
 
 
 def prepare() -> bool:
-    """Whether there is an output to answer to; without standard error nothing is said.
+    """Prepare the streams; return whether there is a standard output. Without standard error nothing is reported.
 
-    Descriptors that are closed are opened on nothing, so that no file gets their numbers, and with them what C code
-    prints. Characters that the locale's encoding lacks are written as escapes. Warnings of our own are a line, as what
-    goes wrong is.
+    Closed descriptors are opened on the null device, so that no file gets their numbers, and with them what C code
+    prints. Characters that the locale's encoding lacks are written as escapes. Warnings of our own are one line, as
+    errors are.
     """
     warnings.formatwarning = _formatted
     while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:

@@ -1,7 +1,7 @@
-"""The one folder of machine code, Numba's and XLA's: whose it is, whether it can be trusted, what is thrown out of it.
+"""The one folder of machine code, Numba's and XLA's: its owner, whether it can be trusted, what is deleted from it.
 
 Loading machine code, or the pickles around it, runs whatever is in them. So nothing is read from a folder that somebody
-else owns or may write to; what is refused is said in one line, and everything is compiled as if there were no folder.
+else owns or may write to; a refused folder is reported in one line, and everything is compiled as if there were none.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def folder(kind: str, digest: str) -> Path | None:
 
 
 def processor() -> tuple[str, ...]:
-    """What a compiler sees of the processor."""
+    """Describe the processor as a compiler sees it: system, machine, model and features."""
     found = [platform.system(), platform.machine()]
     with contextlib.suppress(OSError):
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]

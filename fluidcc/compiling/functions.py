@@ -1,7 +1,7 @@
 """Functions that are compiled once for each shape of their arguments, by all threads and, through files, all processes.
 
 A compiled function maps a hundred pieces of memory or more, of which a process may have 65 530 on Linux. So a process
-holds the `MOST` that it used last, of all functions together. Each has a wrapper of its own, which alone frees it when
+holds the `MOST` that it used last, of all functions together. Each has its own wrapper, which alone frees it when
 it is let go; `jax.clear_caches` would throw away what the user compiled.
 """
 
@@ -30,7 +30,7 @@ _lock = threading.Lock()
 _held: OrderedDict[Any, Any] = OrderedDict()  # the last used is the last
 _making: dict[Any, threading.Event] = {}
 made = 0  # compiled or loaded by this process so far
-watchers: list[Callable[[str, Any], None]] = []  # told name and key of each that is asked for
+watchers: list[Callable[[str, Any], None]] = []  # called with name and key of each function that is requested
 
 
 class PerShape:
@@ -69,7 +69,7 @@ class PerShape:
         return f"{self.function.__module__}.{self.function.__name__}"
 
     def __call__(self, *arguments: Any, **switches: Any) -> Any:
-        """What the function gives."""
+        """Call the function: compiled for the shapes of its arguments, or as it is while JAX traces."""
         if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(arguments)):
             return self.function(*arguments, **switches)
         return self.ready(*arguments, **switches)[0](*arguments)
@@ -154,5 +154,5 @@ def _hold(key: Any, found: Any) -> None:
 
 
 def held() -> int:
-    """How many compiled functions this process holds."""
+    """Count the compiled functions that this process holds."""
     return len(_held)

@@ -1,9 +1,9 @@
-"""What a compiled function depends on, as one digest: its code as it is now, and the shapes of its arguments.
+"""Digest of all that a compiled function depends on: its code as it is now, and the shapes of its arguments.
 
-A hash of the sources would not do: who replaces a function or a constant of fluidcc in a running process must neither
-be given what the sources say, nor leave behind what others would then be given; and an edit in a room that a function
-does not use must leave its file valid. So the digest is of the objects themselves: the bytecode of the function and of
-all that it names, and the constants there. Of a module that is imported within a function it is the source.
+A hash of the sources would not do. A user who replaces a function or a constant of fluidcc in a running process must
+not get code compiled from the sources, nor leave code that others would then get. And an edit in a package that a
+function does not use must leave its file valid. So the digest is of the objects themselves: the bytecode of the
+function and of all that it names, and the constants there. For a module imported within a function it is the source.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _outside(module: str | None) -> bool:
 
 
 def shape_of(leaf: Any) -> tuple[Any, ...]:
-    """What a compilation sees of a value: not the number."""
+    """Return the part of a value that a compilation sees: shape and type, not the number."""
     return np.shape(leaf), _text(getattr(leaf, "dtype", type(leaf).__name__)), bool(getattr(leaf, "weak_type", False))
 
 

@@ -23,7 +23,7 @@ _late = False  # until it is said
 
 
 def ours() -> bool:
-    """Whether fluidcc may set up JAX and keep its machine code: not with ``FLUIDCC_JAX=off``."""
+    """Check whether fluidcc may set up JAX and keep its machine code: not with ``FLUIDCC_JAX=off``."""
     return os.environ.get("FLUIDCC_JAX", "").strip().lower() != "off"
 
 

@@ -24,7 +24,7 @@ _CHECK = 32  # bytes of a file that tell whether the rest is whole
 
 
 class _WholeFiles(IndexDataCacheFile):
-    """Index and data with a checksum before each; what is damaged is made anew."""
+    """Index and data with a checksum before each; a damaged file is made again."""
 
     def load(self, key: Any) -> Any:
         try:

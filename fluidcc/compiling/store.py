@@ -164,7 +164,7 @@ def save(name: str, digest: str, made: Any) -> None:
         return
     try:
         called = set(_CALLED.findall(made.as_text()))
-        if not all(name.startswith("lapack_") for name in called):  # who prepares the others is not known
+        if not all(name.startswith("lapack_") for name in called):  # what prepares the others is not known
             return
         payload, _, out_tree = serialize_executable.serialize(made)
     except Exception:  # one that cannot be kept: it calls back into Python

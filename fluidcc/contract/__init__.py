@@ -1,1 +1,1 @@
-"""What a congestion-control scheme is to the engines: parameters, models, signals, presets, and the registry."""
+"""Interface between schemes and engines: parameters, models, signals, presets, and the registry."""

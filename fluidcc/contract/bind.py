@@ -19,7 +19,7 @@ from fluidcc.scenario.round_trips import (
 
 
 class _Shared:
-    """What all flows of a scenario share, worked out once and only if some scheme asks."""
+    """Quantities that all flows of a scenario share, each computed once and only if a scheme needs it."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -38,14 +38,14 @@ class _Shared:
 
 
 class PathInformation:
-    """What a scheme's sender knows of its network, each number worked out when it is asked for; values may be traced.
+    """A sender's knowledge of its network, each number computed when it is read; values may be traced.
 
     Parameters
     ----------
     flow : Flow
         Resolved, of the scenario.
     shared : object
-        What it has in common with the scenario's other flows.
+        Quantities that it shares with the scenario's other flows.
     """
 
     def __init__(self, flow: Flow, shared: _Shared) -> None:
@@ -69,7 +69,7 @@ class PathInformation:
 
     @property
     def base_rtt(self) -> Any:
-        """Round trip of the empty path with serialisation [s]; a feedback delay takes the place of its propagation."""
+        """Round trip of the empty path with serialisation [s]; a feedback delay replaces its propagation."""
         return base_rtt_with_serialisation(self.scenario, self.flow)
 
     @property
@@ -109,12 +109,12 @@ class PathInformation:
 
     @property
     def trims(self) -> bool:
-        """Whether switches trim packets for which they have no room."""
+        """Check whether switches trim packets for which they have no room."""
         return self.scenario.loss_recovery == "trimming"
 
     @property
     def share(self) -> Any:
-        """Of a link, what the flow's traffic class is guaranteed among those of its priority."""
+        """Share of a link that the flow's traffic class is guaranteed among those of its priority."""
         classes = self.scenario.classes
         mine = classes[round(self.flow.traffic_class)]
         return mine.weight / sum(each.weight for each in classes if each.priority == mine.priority)

@@ -1,6 +1,6 @@
-"""What a scheme's side must hold, as tables: what is missing, misspelt or of another shape is refused.
+"""Requirements on a scheme's sides, as tables: a name that is missing, misspelt or of another shape is refused.
 
-Sides are checked as they are first used (`fluidcc.contract.models`), parameters as they are registered.
+Sides are checked when first used (`fluidcc.contract.models`), parameters when they are registered.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _ALIKE = 0.8  # of difflib: what is nearer to a name of the contract is that nam
 
 
 def taken(side: str, name: str) -> list[inspect.Parameter] | None:
-    """What a function of a side takes; None for what is no function of the contract."""
+    """Return the parameters of a side's function; None if the name is no function of the contract."""
     for contract in CONTRACTS[side]:
         found = vars(contract).get(name) or getattr(contract, name, None)
         if inspect.isfunction(found):
@@ -87,7 +87,7 @@ def written(side: str, name: str) -> str:
 
 
 def problem(side: str, module: Any, known: Iterable[str], shown: bool) -> str | None:
-    """What is wrong with what a module gives, with what to write; None if nothing is.
+    """Describe what is wrong with a module's names, and what to write instead; None if nothing is.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def problem(side: str, module: Any, known: Iterable[str], shown: bool) -> str | 
     known : iterable of str
         Names of the contract.
     shown : bool
-        Whether it writes what it observes itself.
+        Whether the module writes its observables itself.
     """
     known = tuple(known)
     for name in known:

@@ -18,7 +18,7 @@ from fluidcc.errors import InputError
 if TYPE_CHECKING:
     from fluidcc.contract.tolerance import Tolerance
 
-# The compiled engines' rules, and what each may name beside what all may.
+# The compiled engines' rules, and what each may name in addition to what all may.
 PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "begin": (),
@@ -79,7 +79,7 @@ class Packet:
     rules: Mapping[str, Callable[..., Any]] = dataclasses.field(default_factory=dict)
 
     def columns(self, parameters: Any) -> int:
-        """How many observables a flow shows."""
+        """Count the observables that a flow shows."""
         return len(self.OBSERVABLES) if self.shown is None else self.shown(parameters)
 
 
@@ -137,7 +137,7 @@ _FLUID_FIELDS = tuple(field.name for field in dataclasses.fields(Fluid))
 _fluids: dict[str, tuple[Any, tuple[Any, ...], Fluid]] = {}  # by scheme: its module, what was in it, and the side
 
 
-# What must stand beside a part that is given, lest it be found missing in the middle of a run.
+# Parts that a given part requires, checked in advance so that none is found missing in the middle of a run.
 _TOGETHER = {
     "window": ("jump", "largest_window"),
     "sending": ("jump",),
@@ -167,12 +167,12 @@ class Scheme:
 
     @property
     def name(self) -> str:
-        """As on the command line."""
+        """Name of the scheme, as on the command line."""
         return self.Parameters.name
 
     @property
     def fluid(self) -> Fluid | None:
-        """Its fluid side, as the module has it now: who replaces a function there gets the other one."""
+        """Its fluid side, as the module is now: a function that is replaced there takes effect."""
         module = self.module("fluid")
         if module is None:
             return None
@@ -235,7 +235,7 @@ class Scheme:
         return Crosscheck() if module is None else self._made(Crosscheck, module, "crosscheck")
 
     def file(self, side: str) -> str:
-        """Where a side is, or would be, to be told to users."""
+        """Return the path of a side's file, present or not, for messages to users."""
         return f"{self.package.rpartition('.')[2]}/{side}.py"
 
     def module(self, side: str) -> Any:

@@ -37,24 +37,24 @@ class Settled(NamedTuple):
 
 
 def settled(scenario: Scenario, balance: Any, capacity: float) -> Settled:
-    """Where windows settle whose flows all go through one link.
+    """Compute the equilibrium of windows whose flows all go through one link.
 
-    A window is sent at W/T or, if that is less, once in the round trip as it is, D + q/C. Where a queue stands U is
-    1 + q/(C T), which gives W = W_AI/(1 - target/U), and the sum of min(W/T, W/(D_i + q/C)) = C gives q.
+    A window is sent at W/T or, if that is less, once in the actual round trip D + q/C. With a queue, U is 1 + q/(C T),
+    which gives W = W_AI/(1 - target/U), and the sum of min(W/T, W/(D_i + q/C)) = C gives q.
 
     Parameters
     ----------
     scenario : Scenario
         Resolved, of plain numbers.
     balance : fluidcc.schemes.hpcc.equilibrium.Balance
-        Of all its flows.
+        Shared by all its flows.
     capacity : float
         C [bytes/s].
 
     Raises
     ------
     NoClosedFormError
-        If windows are less than a packet and nothing waits.
+        If windows are less than a packet and there is no queue.
     """
     b, C, T = balance, capacity, balance.base_rtt
     w_ai = b.increase * T
@@ -68,7 +68,7 @@ def settled(scenario: Scenario, balance: Any, capacity: float) -> Settled:
         W = window(1 + queue / (C * T))
         return np.minimum(W / T, max(W, b.least_inflight) * b.wire / (D + queue / C))
 
-    free = np.minimum(1.0 / T, b.wire / D)  # what is sent of each byte of a window while nothing waits
+    free = np.minimum(1.0 / T, b.wire / D)  # rate of each byte of a window while there is no queue
     flow = float(counts @ free)
     boundary = (1 - b.target) * C / flow
     U = max(b.target + w_ai * flow / C, b.least_window * flow / C)

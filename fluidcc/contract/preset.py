@@ -1,4 +1,4 @@
-"""What a preset sets: the scheme, the marking that goes with it, and the network around it."""
+"""Presets: the scheme, the marking that goes with it, and the network around it."""
 
 from __future__ import annotations
 

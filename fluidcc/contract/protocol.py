@@ -1,9 +1,9 @@
-"""What a scheme is made of: the contract that its parts keep, and all that engines and theory know of it.
+"""The contract that the parts of a scheme satisfy: all that engines and theory know of it.
 
-A scheme is a package with ``parameters`` and, beside it, the sides that it has: ``fluid``, ``packet``, ``equilibrium``,
-``crosscheck``. Each side is a module, and each protocol here says what such a module holds; what a side need not have
-stands in a protocol of its own, and `fluidcc.contract.models` fills in what is left out. `examples/own_scheme` is a
-small scheme that keeps all of it.
+A scheme is a package with ``parameters`` and, next to it, the sides that it has: ``fluid``, ``packet``,
+``equilibrium``, ``crosscheck``. Each side is a module, and each protocol here says what such a module holds. Optional
+parts are in separate protocols, and `fluidcc.contract.models` fills in what is left out. `examples/own_scheme` is a
+small scheme that satisfies all of it.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Parameters(Protocol):
 
     @property
     def feedback_delay(self) -> Any:
-        """Control-loop delay of the fluid in place of the path's [s]; None: that of the path."""
+        """Control-loop delay of the fluid, instead of the path's [s]; None: that of the path."""
         ...
 
     @property
     def feedback_pause(self) -> Any:
-        """Time for which feedback waits at the receiver, beside the path's delays [s]."""
+        """Time for which feedback waits at the receiver, in addition to the path's delays [s]."""
         ...
 
     def bind(self, path: PathInformation, /) -> Any:
@@ -74,7 +74,7 @@ class Modest(Parameters, Protocol):
 
 
 class SchemePackage(Protocol):
-    """What a scheme's package itself holds; its sides are imported when first used."""
+    """Contents of a scheme's package itself; its sides are imported when first used."""
 
     @property
     def Parameters(self) -> type[Any]:
@@ -91,15 +91,15 @@ class SchemePackage(Protocol):
 
 
 class FluidSide(Protocol[P_contra, S, F]):
-    """Equations of the flows that run a scheme: arrays are (flows, points), `Signals` what flows are told.
+    """Equations of the flows that run a scheme: arrays are (flows, points), `Signals` what flows observe.
 
-    ``NEEDS`` names what the network must follow for the scheme beside marks (`fluidcc.contract.signals`), and ``ONLY``
-    the one value of each switch that the fluid models, where packets have more; both may be left out.
+    ``NEEDS`` names what the network must follow for the scheme in addition to marks (`fluidcc.contract.signals`), and
+    ``ONLY`` the one value of each switch that the fluid models, where packets have more; both may be left out.
     """
 
     @property
     def OBSERVABLES(self) -> Observables:
-        """What a trace shows beside queue and rate."""
+        """Observables that a trace shows in addition to queue and rate."""
         ...
 
     def start(self, parameters: P_contra, initial_rate: Array, shape: tuple[int, int], hops: int, /) -> S:
@@ -119,7 +119,7 @@ class FluidSide(Protocol[P_contra, S, F]):
         ...
 
     def observables(self, state: S, /) -> dict[str, Array]:
-        """What a trace shows, by the names of ``OBSERVABLES``; of a mechanism that is off, nothing."""
+        """Return the observables by the names of ``OBSERVABLES``, without those of a mechanism that is off."""
         ...
 
     def time_scale(self, parameters: P_contra, line_rate: Any, /) -> Any:
@@ -208,7 +208,7 @@ class PacketSide(Protocol[P_contra]):
 
     @property
     def OBSERVABLES(self) -> Observables:
-        """What a trace shows beside queue and rate."""
+        """Observables that a trace shows in addition to queue and rate."""
         ...
 
     def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
@@ -220,7 +220,7 @@ class Shown(PacketSide[P_contra], Protocol):
     """A packet side that shows some of its ``OBSERVABLES`` with some parameters only."""
 
     def shown(self, parameters: P_contra, /) -> int:
-        """How many of the first."""
+        """Return how many of the ``OBSERVABLES`` it shows, from the first on."""
         ...
 
 
@@ -252,7 +252,7 @@ class HybridSide(Protocol[P_contra]):
 
     @property
     def OBSERVABLES(self) -> Observables:
-        """What a trace shows beside queue and rate."""
+        """Observables that a trace shows in addition to queue and rate."""
         ...
 
     def fill(self, parameters: P_contra, flow: Any, me: Any, /) -> None:
@@ -264,7 +264,7 @@ class HybridSide(Protocol[P_contra]):
 
 
 class FlowLevelSide(Protocol[P_contra]):
-    """A sender of the flow-level engine, which is told once in each step of all ACKs that came in it.
+    """A sender of the flow-level engine, which observes once in each step all ACKs that came in it.
 
     A scheme without one runs there on its hybrid side, if it has one, or on its fluid side, which takes longer. The
     rule, decorated with ``kernel`` of `fluidcc.engines.packet.jit`, takes what it names of ``flow`` (a record of
@@ -273,8 +273,9 @@ class FlowLevelSide(Protocol[P_contra]):
 
     - ``told``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
 
-    ``fill`` sets the first window, too. ``NEEDS`` names what it looks at beside marks and bytes: ``"telemetry"`` (the
-    path's ports, in ``flow``'s arrays) or ``"delay"`` (``flow.rtt``); ``ONLY`` is that of a fluid side.
+    ``fill`` sets the first window, too. ``NEEDS`` names what the rule uses in addition to marks and bytes:
+    ``"telemetry"`` (the path's ports, in ``flow``'s arrays) or ``"delay"`` (``flow.rtt``); ``ONLY`` is that of a fluid
+    side.
     """
 
     @property
@@ -299,15 +300,15 @@ class FixedPoint(Protocol):
         ...
 
     def observables(self) -> dict[str, float]:
-        """What `fluidcc equilibrium` shows of it, by keys that end in their unit."""
+        """Return what `fluidcc equilibrium` shows of the fixed point, by keys that end in their unit."""
         ...
 
 
 class EquilibriumSide(Protocol[P_contra]):
-    """What of the fluid side moves near a fixed point, so that it can be searched for and linearised.
+    """The part of the fluid side that moves near a fixed point, so that it can be searched for and linearised.
 
-    ``late(state)`` may make a state that has seen ACKs of one at the start, and ``SMOOTH_INSTEAD`` say which parameters
-    are smooth where these are not.
+    The optional ``late(state)`` makes a state that has seen ACKs of one at the start, and ``SMOOTH_INSTEAD`` says which
+    parameters are smooth if these are not.
     """
 
     @property
@@ -316,7 +317,7 @@ class EquilibriumSide(Protocol[P_contra]):
         ...
 
     def smooth(self, parameters: P_contra, /) -> bool:
-        """Whether they do so without jumps."""
+        """Check whether these fields move without jumps."""
         ...
 
 
@@ -358,17 +359,17 @@ class SolvedByUtilisation(EquilibriumSide[P_contra], Protocol):
         ...
 
     def observables(self, window: float, utilisation: float, /) -> dict[str, float]:
-        """What `fluidcc equilibrium` shows of a flow, by keys that end in their unit."""
+        """Return what `fluidcc equilibrium` shows of a flow, by keys that end in their unit."""
         ...
 
 
 class Noise(Protocol):
-    """What chance adds to a flow's moving states, as a stationary process."""
+    """Random perturbation of a flow's moving states, as a stationary process."""
 
     def __call__(self, frequency: np.ndarray[Any, Any], /) -> np.ndarray[Any, Any]:
-        """Its spectral density at w > 0 [rad/s], (frequencies, m, m) for the m ``MOVES``; two-sided.
+        """Compute the spectral density at w > 0 [rad/s], (frequencies, m, m) for the m ``MOVES``; two-sided.
 
-        Of the process n in x' = A x + n, for a flow alone: the integral of the density over all w, by 2 pi, is the
+        It is that of the process n in x' = A x + n, for a flow alone: its integral over all w, divided by 2 pi, is the
         variance of n.
         """
         ...
@@ -394,13 +395,13 @@ class Random(EquilibriumSide[P_contra], Protocol):
 
 
 class CrosscheckSide(Protocol):
-    """How far the fluid side may be from packets, and why."""
+    """Tolerances of the fluid side against packets, with their reasons."""
 
     @property
     def UNTIL(self) -> str:
-        """How long to run both."""
+        """Time for which both are run."""
         ...
 
     def tolerances(self, scenario: Scenario, /) -> dict[str, Tolerance]:
-        """By the keys of `Comparison.difference`; none where nothing is claimed."""
+        """Return tolerances by the keys of `Comparison.difference`; none where nothing is claimed."""
         ...

@@ -128,7 +128,7 @@ def hybrid_of(parameters: Any) -> Hybrid:
 
 
 def _side(parameters: Any, side: str, other: str) -> Any:
-    """A side that an engine asks for; where there is none, who asks is told of another engine."""
+    """Return the side that an engine needs; if there is none, raise, naming an engine that has one."""
     known = scheme_of(parameters)
     found = getattr(known, side)
     if found is None:
@@ -150,8 +150,8 @@ def register(scheme: _T) -> _T:
     Parameters
     ----------
     scheme : package, or class of parameters in it
-        See CONTRIBUTING.md; a package has ``Parameters``, and if it likes ``PRESETS``. Its sides, ``fluid``,
-        ``packet``, ``equilibrium`` and ``crosscheck``, are modules beside, imported when first used.
+        See CONTRIBUTING.md; a package has ``Parameters``, and optionally ``PRESETS``. Its sides, ``fluid``,
+        ``packet``, ``equilibrium`` and ``crosscheck``, are modules next to it, imported when first used.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""What a scheme's fluid model is told by the network, and what it may ask for.
+"""Signals that the network gives to a scheme's fluid model, and those that the model may ask for.
 
-A scheme's ``fluid`` module names in ``NEEDS`` what costs extra; without it, it is told of marks and is rate-based:
+A scheme's ``fluid`` module names in ``NEEDS`` what costs extra. Without it, it observes marks and is rate-based:
 
 - ``"telemetry"``: `Signals.telemetry`, what the links of the path report;
 - ``"delay"``: `Signals.waits`, what packets waited in queues. The module is then `protocol.Comparing`;
@@ -19,9 +19,9 @@ from jax import Array
 
 
 class Telemetry(NamedTuple):
-    """What links report of the moment at which the packets left them whose ACKs arrive now.
+    """State of the links at the moment when the packets left them whose ACKs arrive now.
 
-    Each is (hops, flows, points), or (hops, 1, points) if all flows see the same; paths that are shorter than the
+    Each field is (hops, flows, points), or (hops, 1, points) if all flows see the same; paths that are shorter than the
     longest repeat their last hop.
     """
 
@@ -31,7 +31,7 @@ class Telemetry(NamedTuple):
     capacity: Array  # [bytes/s]
     class_queue: Array  # of the flow's own traffic class [bytes]
     class_output: Array  # [bytes/s]
-    share: Array  # (flows, points) or less: of a link that the class is guaranteed, by its weight
+    share: Array  # (flows, points) or less: part of a link that the class is guaranteed, by its weight
 
 
 class Progress(NamedTuple):

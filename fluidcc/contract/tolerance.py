@@ -1,4 +1,4 @@
-"""How far the fluid model of a scheme may be from the packets, and why."""
+"""Tolerances of a scheme's fluid model against packets, with their reasons."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Adaptable(System, Protocol):
 
     @property
     def lags_move(self) -> bool:
-        """Whether lags follow the state, through the memory."""
+        """Check whether lags follow the state, through the memory."""
         ...
 
     def bounded(self, y: State) -> State:
@@ -53,7 +53,7 @@ class Adaptable(System, Protocol):
         ...
 
     def paced(self, z: Memory, ratio: Array) -> Memory:
-        """The memory of a step that is so many times as long as the last."""
+        """The memory of a step that is ``ratio`` times as long as the last."""
         ...
 
     def settle(self, clock: Clock, z: Memory, stopped: State, feedback: Lagged) -> Memory:
@@ -77,14 +77,14 @@ class Steps(NamedTuple):
     cursors: tuple[Array, ...]  # (lags, points) of each read
     last: Interval
     taken: Array  # (points,) steps
-    failed: Array  # (points,) attempts beside them
+    failed: Array  # (points,) attempts in addition to them
     lost: Array  # (points,) whether its history was too short
 
 
 class Step(NamedTuple):
-    """What a point did in an attempt."""
+    """One attempted step of each point."""
 
-    took: Array  # (points,) whether a step
+    took: Array  # (points,) whether the step was accepted
     time: Array  # (points,) its start [s]
     width: Array  # (points,) [s]
     y: State  # at its start
@@ -94,7 +94,7 @@ class Step(NamedTuple):
 
 
 class _Stage(NamedTuple):
-    """What one stage hands to the next: no more than that, as XLA copies it each time."""
+    """Values that one stage hands to the next: as few as possible, as XLA copies them each time."""
 
     slope: State  # its own, within limits
     total: State  # weighed sums of slopes: within limits,
@@ -243,7 +243,7 @@ class Adaptive:
         return steps, Step(took & ~dead, s.time, h, s.y, s.z, right, end)
 
     def _forgotten(self, s: Steps, knots: Knots) -> Array:
-        """Whether a lag reaches back beyond the history, (points,)."""
+        """Check whether a lag reaches back beyond the history, (points,)."""
         found = [
             jnp.any(knots.forgotten(s.turn, cursor) & (s.time > lag), axis=0)
             for cursor, lag in zip(s.cursors, self.system.lags(s.y, s.z, 0.0), strict=True)

@@ -1,4 +1,4 @@
-"""What `solve` was given: values of a parameter, the past, and how far back lags reach."""
+"""Arguments of `solve`: values of a parameter, the past, and how far back lags reach."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def lags_of(equation: Equation, vectors: Array, begin: Array) -> Array:
 
 
 def bound_of(equation: Equation, lags: Array, longest: Any) -> float:
-    """What no lag is longer than."""
+    """Return an upper bound of all lags."""
     if equation.state_dependent:
         if longest is None:
             raise InputError("longest_lag: needed, as lags depend on the state; give a bound")

@@ -1,4 +1,4 @@
-"""Whether an equation is autonomous: whether its right-hand side is the same at all times."""
+"""Autonomy of an equation: its right-hand side is the same at all times."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from fluidcc.errors import InputError
 def check_autonomous(equation: Equation) -> None:
     """Refuse an equation whose right-hand side uses the time.
 
-    What was traced of it is looked through from its results back (sub-programs included), so that no time or value
-    decides: cos t, whose slope is 0 at t = 0, uses it, and so do a step that comes later and a term whose factor
+    The traced program is searched from its results back (sub-programs included), so that no particular time or value
+    decides: cos t, whose slope is 0 at t = 0, uses the time, and so do a step that comes later and a term whose factor
     happens to be 0.
 
     Raises
     ------
     InputError
-        If it does.
+        If it uses the time.
     """
     if equation.kernels.timed:
         raise InputError(

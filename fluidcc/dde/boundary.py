@@ -1,8 +1,8 @@
-"""Where a function of two parameters is zero: curves followed from point to point, not read off a grid.
+"""Curves on which a function of two parameters is zero: followed from point to point, not read off a grid.
 
 A grid gives the starts, one on each of its edges whose ends differ in sign. From all of them at once the curve is
 followed by tangent and correction (predictor and corrector of numerical continuation), the positive side on the left,
-until each meets the next start, or ends at the rim of the grid or of where the function is defined. Lengths are in
+until each meets the next start, or ends at the rim of the grid or of the function's domain. Lengths are in
 cells of the grid, so that any spacing of its values will do.
 """
 

@@ -1,6 +1,6 @@
 """The cycles that are born at a Hopf point, followed along its parameter to where they are wanted.
 
-A step goes on in the direction of the last one, and then at right angles to it (pseudo-arclength): so a branch is
+A step continues in the direction of the last one, and then at right angles to it (pseudo-arclength): so a branch is
 followed where it turns back in the parameter, as one that begins on the other side may do.
 """
 
@@ -29,7 +29,7 @@ _BENT = 0.3  # of a step: how far from its end the solution may be
 _SHORT = 0.125  # of the last step; a shorter one begins as the last one ended, which may have bent:
 _TURNED = 1.0  # of such a step
 _AWAY = 30.0  # of the way to go, beyond the value's own size: so far off a branch is given up
-_NEAREST = 1e-7  # of the parameter: less, and a cycle is not told from rounding
+_NEAREST = 1e-7  # of the parameter: nearer, a cycle cannot be distinguished from rounding
 _ON_AXIS = 1e-6  # of the equation's gains: less, and a root is there
 
 
@@ -60,7 +60,7 @@ def from_hopf(equation: Equation, near: Any) -> tuple[Profile, float]:
 
 
 def _mode(equation: Equation, near: Any) -> Array:
-    """How the states oscillate there, complex (n,); checks that they do."""
+    """Return the mode in which the states oscillate at a Hopf point, complex (n,); check that they do."""
     if not isinstance(near, Crossing) or near.kind != "hopf":
         raise InputError(f"near: {repr(near)[:40]}; give a crossing of kind 'hopf' from crossings(), or a cycle")
     if near.parameter not in equation.parameters or np.shape(near.state) != (len(equation.states),):
@@ -138,7 +138,7 @@ class _Branch:
         return self._solved(guess, old.value, Direction(guess.x - self.near.state, 0.0, 0.0, self.column, self.span))
 
     def _next(self, old: _Point, new: _Point, share: float) -> tuple[_Point, float] | None:
-        """The point so many of the last steps further, and how far it is from straight on, of the step."""
+        """Find the point ``share`` of the last step further, and how far off straight on it is, of the step."""
         if tail(new.profile).max() > _TAIL:
             self.count = min(2 * self.count, _MOST_INTERVALS)
         mesh = refined(new.profile, self.count)

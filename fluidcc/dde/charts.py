@@ -165,9 +165,9 @@ def _points(
     zeros: int | None,
     report: Callable[[float], None] | None = None,
 ) -> tuple[int, Array, Array, Array, Array]:
-    """How many roots stay at 0, the next one's real and imaginary part (points,), the state in words, equilibria.
+    """Compute the number of roots at 0, the next root's real and imaginary part (points,), the state, equilibria.
 
-    How many, ``zeros``, is found out if it is not known.
+    The number of roots at 0, ``zeros``, is determined if it is None.
     """
     count = len(next(iter(columns.values())))
     vectors = np.tile(equation.vector, (count, 1))

@@ -1,4 +1,4 @@
-"""What a user gave, as numbers; or an `InputError` that says what to write in its place."""
+"""Checks that turn a user's input into numbers, or raise an `InputError` that says what to write instead."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _GAUSS = _GAUSS + 0.5
 
 
 class Direction(NamedTuple):
-    """Which way a branch goes: of states at the nodes (M, n), the period and a parameter, with its column and scale."""
+    """Direction of a branch: of states at the nodes (M, n), the period and a parameter, with its column and scale."""
 
     x: Array
     period: float
@@ -42,9 +42,9 @@ class Direction(NamedTuple):
 
 
 def residual(equation: Equation, profile: Profile) -> float:
-    """How far it is from satisfying the equation halfway between the places where it does; the largest over states.
+    """Compute the residual halfway between the places where the equation is satisfied; the largest over states.
 
-    Of a state's largest derivative, or of its modulus over the period if it stands still.
+    It is relative to a state's largest derivative, or to its modulus over the period if it stands still.
     """
     between = np.concatenate([[0.0], (_GAUSS[:-1] + _GAUSS[1:]) / 2])
     theta = (profile.mesh[:-1, None] + np.diff(profile.mesh)[:, None] * between).ravel()
@@ -150,7 +150,7 @@ def _collocated(mesh: Array) -> Array:
 
 
 def _phase(guess: Profile) -> Array:
-    """What keeps a solution in step with the guess, as a row over the nodes (M * n,)."""
+    """Return the phase condition that keeps a solution in step with the guess, as a row over the nodes (M * n,)."""
     theta = _collocated(guess.mesh)
     where = places(guess.mesh, theta)
     along = moves(where, guess.x) / guess.size**2 * (np.diff(guess.mesh)[:, None] * _WEIGHTS).ravel()[:, None]
@@ -211,7 +211,7 @@ def solved(
 
 
 def _newton_step(at: _Linear, columns: list[Array], rows: list[Array], right: Array, scale: Array) -> Array | None:
-    """Solve the linear equations with columns and rows beside those of the nodes; unknowns and equations to scale."""
+    """Solve the linear equations with columns and rows next to those of the nodes; unknowns and equations to scale."""
     size, more = len(at.residual), len(columns)
     entries, row, column = [at.entries], [at.rows], [at.columns]
     for k, each in enumerate(columns):

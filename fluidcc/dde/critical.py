@@ -18,14 +18,14 @@ _RESTS = 1e-11  # of log |mu|, towards frequency 0: less is rounding, of a curve
 
 
 class CriticalDelay(NamedTuple):
-    """Where stability is lost.
+    """Delay at which stability is lost.
 
     Parameters
     ----------
     delay : float
-        [s]; inf where no value of the delay does it, ``start`` where it is lost there already.
+        [s]; inf where stability is lost at no delay, ``start`` where it is lost there already.
     frequency : float or None
-        Of the root on the axis [rad/s].
+        Frequency of the root on the axis [rad/s].
     residual : float
         Relative backward error of that root, as in `fluidcc.dde.characteristic.Roots`; 0 without one.
     state : str

@@ -51,7 +51,7 @@ class Cycle(DatasetResult):
         Each state over one period, ``time``, closer where it moves fast.
     period : float
     error : float
-        The larger of two: what is left of the equation between the nodes, of each state's largest derivative; and the
+        The larger of two: the equation's residual between the nodes, of each state's largest derivative; and the
         difference to the solution on half as many intervals, of the period and of each state's peak to peak.
     intervals : int
         In each of which the solution is a polynomial of degree 8.
@@ -75,7 +75,7 @@ class Cycle(DatasetResult):
 
     @property
     def attracts(self) -> bool:
-        """Whether all small disturbances die out: each multiplier but that of a shift in time is less than 1."""
+        """Check whether all small disturbances die out: each multiplier but that of a shift in time is less than 1."""
         return bool((np.abs(self.multipliers) < 1 - _NEUTRAL).all())
 
     def __repr__(self) -> str:
@@ -207,14 +207,14 @@ def _from_run(equation: Equation, past: Any, until: float | None, longest_lag: f
 
 
 def _compared(equation: Equation, course: Course, period: float) -> tuple[_Found, bool]:
-    """What a course leads to, and whether it is that."""
+    """Find the cycle that a course leads to, and check that the course follows it."""
     found = _resolved(equation, course, period)
     shape, time = _away(found.profile, course, period)
     return found, shape <= _SHOWN and time <= _SAME_PERIOD
 
 
 def _away(profile: Profile, course: Course, period: float) -> tuple[float, float]:
-    """How far a course is from a profile in one or more of its periods: of peak to peak, and of the period."""
+    """Measure how far a course is from one or more periods of a profile: of peak to peak, and of the period."""
     parts = max(round(period / profile.period), 1)
     shapes = [apart(profile, lambda share, j=j: course((j + share) / parts)) for j in range(parts)]
     return max(shapes), abs(parts * profile.period / period - 1)

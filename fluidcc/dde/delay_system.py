@@ -73,7 +73,7 @@ class DelaySystem:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the batch; () for a single system."""
+        """Shape of the batch; () for a single system."""
         return self.A0.shape[:-2]
 
     @property
@@ -275,7 +275,7 @@ def perron(matrices: Array) -> Array:
 
 
 def _mutual(acts: Array) -> Array:
-    """Whether states i and j act on each other, directly or through others, (batch, n, n); from who acts on whom."""
+    """Mark pairs of states that act on each other, directly or through others, (batch, n, n), from direct actions."""
     n = acts.shape[-1]
     reach = acts | np.eye(n, dtype=bool)
     for _ in range(max(n - 1, 1).bit_length()):

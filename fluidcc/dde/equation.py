@@ -106,7 +106,7 @@ class Equation:
         return Equation, (self.function, self.lags, self.parameters, self.states, self.time_unit)
 
     def at(self, values: Mapping[str, float] | None = None, /, **parameters: float) -> Equation:
-        """The same equation with other values of some parameters; nothing is compiled anew.
+        """The same equation with other values of some parameters; nothing is compiled again.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Equation:
 
     @property
     def state_dependent(self) -> bool:
-        """Whether some lag may depend on the state."""
+        """Check whether some lag may depend on the state."""
         return any(callable(lag) for lag in self.lags)
 
     @public()

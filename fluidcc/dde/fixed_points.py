@@ -1,4 +1,4 @@
-"""Where an equation can stand still: Newton's method from many starts."""
+"""Equilibria of an equation: Newton's method from many starts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fluidcc.surface import public, refuse_unknown
 _MOST = 2**20  # starts
 _SAME = 1e-7  # relative to each state: nearer than that two are one
 _CLOSE = 1e-6  # of a box: where rounding may have made two of one
-_TINY = 1e-280  # what falls towards 0 ends below that
+_TINY = 1e-280  # a state that falls towards 0 ends below that
 _STARTS = (0.1, -0.1, 1.0, -1.0, 10.0, -10.0, 100.0, -100.0, 0.0)  # for all states
-_APART = 24  # and so many starts whose states differ, in sign and from 0.1 to 100
+_APART = 24  # further starts whose states differ, in sign and from 0.1 to 100
 _CONTINUUM = "equilibria lie next to each other (a symmetry, or a sum that the equation keeps)"
 
 
@@ -120,7 +120,7 @@ def _starts(n: int) -> list[Array]:
 
 
 def _alike(equation: Equation, found: Found, i: int, others: Any, scale: Array) -> Array:
-    """Whether a start has led to the equilibrium of others (count,): each state in its own units, or by the slope."""
+    """Check whether a start led to the equilibrium of others (count,): each state in its own units, or by the slope."""
     x, y = found.x[i], found.x[others]
     away = np.abs(x - y)
     room = _SAME * np.maximum(np.abs(x), np.abs(y)) + found.blur[i] + found.blur[others] + _TINY

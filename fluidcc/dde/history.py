@@ -1,4 +1,4 @@
-"""What a delay equation remembers: a ring of records, one per step, and how to read between them.
+"""History of a delay equation: a ring of records, one per step, and how to read between them.
 
 Shapes: a record has a row per signal; the last axis is the point of a batch. In a ``values`` ring, a record
 is the signals at one grid instant, enough when every lag is a whole number of steps. In a ``cubic`` ring, a
@@ -20,7 +20,7 @@ from jax import Array, lax
 @partial(jax.tree_util.register_dataclass, data_fields=["offset", "theta"], meta_fields=[])
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where on the grid a lagged time lies, relative to the present step n.
+    """Place of a lagged time on the grid, relative to the present step n.
 
     Parameters
     ----------

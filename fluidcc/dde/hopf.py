@@ -26,7 +26,7 @@ _CHUNK = 256  # systems between two reports
 _ROUNDING = 4 * np.finfo(float).eps
 _REAL = 1e-11  # |Im s| over |A0| + sum |A_k|: less is a real root
 _AT_AN_END = 1e-7  # the same of |Re s|: less may have been counted on the wrong side
-_BESIDE = 0.01  # of a state: how far off the line between two equilibria the next may be, beside their distance
+_BESIDE = 0.01  # of a state: how far off the line between two equilibria the next may be, relative to their distance
 LOOSE = "others lie next to it (a symmetry, or a sum that is kept), and which it is elsewhere cannot be told"
 
 
@@ -155,7 +155,7 @@ def crossings(
 
 
 def _zero(real: Callable[[float], float], low: float, high: float, small: float) -> float:
-    """Where a real part changes its sign; an end, if rounding has taken it for another one there."""
+    """Find where a real part changes its sign; return an end of the range if rounding hides the change there."""
     ends = real(low), real(high)
     if ends[0] * ends[1] < 0:
         found = root_scalar(real, bracket=(low, high), xtol=_ROUNDING * (high - low), rtol=_ROUNDING)
@@ -168,10 +168,10 @@ def _zero(real: Callable[[float], float], low: float, high: float, small: float)
 
 
 def _unstable(batch: DelaySystem, zeros: int, report: Callable[[float], None]) -> tuple[Array, int]:
-    """How many roots of each lie right of the axis, those left out that are 0, and how many roots that took."""
+    """Count the roots of each system right of the axis, without those that are 0; and the roots computed for that."""
     total = batch.shape[0]
     count = _COUNT
-    for some in (np.unique([0, total // 2, total - 1]), np.arange(total)):  # the ends tell soon if there are too many
+    for some in (np.unique([0, total // 2, total - 1]), np.arange(total)):  # the ends show early if there are too many
         while True:
             rights: list[Array] = []
             for part in np.array_split(some, -(-len(some) // _CHUNK)):

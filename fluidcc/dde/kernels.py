@@ -1,4 +1,4 @@
-"""What is computed of an equation: traceable functions of state and parameters, and what was compiled of them."""
+"""Functions that are computed from an equation: traceable in state and parameters, and their compiled forms."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Named(types.SimpleNamespace):
 
 
 class Kernels:
-    """What is computed of an equation, of parameters (m,) as a vector; traceable.
+    """Traceable functions of an equation, with parameters as a vector (m,).
 
-    One belongs to an equation and to all that are the same at other parameters.
+    One object serves an equation and its copies with other parameters.
     """
 
     def __init__(self, function: Any, lags: tuple[Any, ...], names: tuple[str, ...], order: int) -> None:
@@ -61,7 +61,7 @@ class Kernels:
         return jnp.stack([jnp.asarray(lag, x.dtype) for lag in found])
 
     def still(self, x: Any, vector: Any) -> Any:
-        """dx/dt of a state that has stood still for ever, (n,)."""
+        """Compute dx/dt of a state that has stood still for all time, (n,)."""
         return self.rate(0.0, x, (x,) * len(self._lags), vector)
 
     def jacobians(self, x: Any, vector: Any) -> tuple[Any, Any, Any]:
@@ -76,7 +76,7 @@ class Kernels:
 
     @functools.cached_property
     def timed(self) -> bool:
-        """Whether the right-hand side uses the time, at whatever times and values: looked up in what was traced."""
+        """Check whether the right-hand side uses the time, at any time and value, by the program that JAX traces."""
         with our_settings():
             x = jnp.zeros(self.order)
             vector = jnp.zeros(len(self._names))
@@ -85,7 +85,7 @@ class Kernels:
         return bool(used[0])
 
     def uses(self, name: str) -> bool:
-        """Whether the right-hand side, or a lag that is a function, uses a parameter."""
+        """Check whether the right-hand side, or a lag that is a function, uses a parameter."""
 
         def all_of_it(x: Any, *values: Any) -> Any:
             p = Named(**dict(zip(self._names, values, strict=True)))

@@ -1,4 +1,4 @@
-"""What points that each choose their own steps remember: a ring of intervals, and how lagged times are found in it.
+"""History of points that each choose their own steps: a ring of intervals, and how lagged times are found in it.
 
 The loop is the clock of the ring: every attempted step writes one record, contiguous over the points. A point whose
 attempt failed, or that has come to its end, writes its last interval again, of which only the first is ever found.
@@ -59,7 +59,7 @@ class Knots(NamedTuple):
         return lax.while_loop(lambda state: jnp.any(state[1]), on, (cursor, jnp.full(cursor.shape, True)))[0]
 
     def forgotten(self, turn: Array, cursor: Array) -> Array:
-        """Whether intervals that cursors point to have been overwritten, or are the next to be; as ``cursor``."""
+        """Check whether the intervals at the cursors are overwritten, or the next to be; shaped as ``cursor``."""
         return turn - cursor > self.depth - 3
 
     def read(self, cursor: Array, time: Array, rows: tuple[int, ...], slopes: bool) -> Array:

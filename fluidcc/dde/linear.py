@@ -256,7 +256,7 @@ def _lags(equation: Equation | DelaySystem, lag: Any) -> list[int]:
 
 
 def _no_lag(equation: Equation | DelaySystem, lag: Any, count: int) -> str:
-    """Why it is none, and which there are."""
+    """Explain why a value names no lag, and list the lags that there are."""
     if not isinstance(equation, Equation):
         return f"lag: {shown(lag)}; write a place in the system's tau, {f'0 to {count - 1}' if count > 1 else 0}"
     what = [

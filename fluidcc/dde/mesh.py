@@ -30,7 +30,7 @@ Course = Callable[[Array], Array]  # states (count, n) at shares of the period (
 
 
 class Places(NamedTuple):
-    """What takes values at the nodes to those elsewhere: (count, DEGREE + 1) each."""
+    """Weights that interpolate from values at the nodes to other places: (count, DEGREE + 1) each."""
 
     nodes: Array
     back: Array  # periods before the one that begins at 0
@@ -70,12 +70,12 @@ class Profile:
 
     @property
     def moves(self) -> bool:
-        """Whether it is no equilibrium."""
+        """Check whether the profile is no equilibrium."""
         return bool((np.ptp(self.x, axis=0) > _FLAT * np.maximum(np.abs(self.x).max(axis=0), 1e-300)).any())
 
 
 def places(mesh: Array, theta: Array) -> Places:
-    """Of shares of the period (count,), any numbers."""
+    """Compute the `Places` of shares of the period (count,), any numbers."""
     count = len(mesh) - 1
     turns = np.floor(theta)
     share = theta - turns
@@ -95,13 +95,13 @@ def values(where: Places, x: Array) -> Array:
 
 
 def moves(where: Places, x: Array) -> Array:
-    """Derivatives (count, n); what all nodes share is left out, lest it is rounded."""
+    """Derivatives (count, n); what all nodes share is left out, so that it causes no rounding."""
     at = x[where.nodes]
     return np.einsum("ji,jia->ja", where.slopes, at - at[:, :1])
 
 
 def everywhere(mesh: Array, count: int) -> Array:
-    """Shares of the period, so many evenly and 16 in each interval."""
+    """Shares of the period, some spread evenly and 16 in each interval."""
     inner = mesh[:-1, None] + np.diff(mesh)[:, None] * np.arange(2 * DEGREE) / (2 * DEGREE)
     return np.unique(np.concatenate([np.linspace(0.0, 1.0, count), inner.ravel()]))
 
@@ -113,7 +113,7 @@ def _size(x: Array) -> Array:
 
 
 def local(x: Array) -> Array:
-    """What a state's changes are measured by, (count, n): itself if it never changes sign, else its peak to peak."""
+    """Return the scale of a state's changes, (count, n): itself if it never changes sign, else its peak to peak."""
     least = np.maximum(np.abs(x), _LOCAL * np.abs(x).max(axis=0))
     return np.where(x.min(axis=0) * x.max(axis=0) > 0, least, _size(x))
 

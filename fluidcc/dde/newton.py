@@ -1,4 +1,4 @@
-"""Newton's method for where an equation stands still: every state is judged in its own units.
+"""Newton's method for equilibria of an equation: every state is judged in its own units.
 
 The slope's rows and columns are scaled until the largest of each is 1 (Ruiz, RAL-TR-2001-034), so that neither a large
 nor a small state hides another.
@@ -26,7 +26,7 @@ _SHARP, _SHARP_AT_0 = 1e-3, 1e-8  # of a state, or of its scale: what rounding m
 _OTHERS = 1e-4  # of other states, in units that make them comparable
 _RANK = 1e-12  # of the scaled slope's largest singular value: what is below does not steer
 _SCALINGS = 8
-_TINY = 1e-290  # what falls towards 0 ends below that
+_TINY = 1e-290  # a state that falls towards 0 ends below that
 _STEADY = 0.1  # relative change of the slope over a step
 _HELPS = 0.3  # of the residual: where the slope is steady, a step leaves less
 _SHORT = 1e-12  # of what a state began with: a step that rounding may be all of
@@ -36,12 +36,12 @@ _FIRST, _LEAST = 0.125, 2.0**-20  # steps on the way from one set of parameters 
 _ABRUPT = 2.0**-17  # a step within which the slope may change as it likes: a kink of the function
 _ATTEMPTS = 10_000
 _ALONG = np.array([0.25, 0.5, 0.75, 1.0])  # of a step: where the slope is looked at
-_CORRECTIONS = np.array([0.0, 1.0, 2.0])  # and so many corrections off the tangent
+_CORRECTIONS = np.array([0.0, 1.0, 2.0])  # multiples of the correction off the tangent
 _BACK = 1e-6  # relative: how near to where it came from the way back must lead
 
 
 class Found(NamedTuple):
-    """Where Newton's method ended.
+    """Result of Newton's method.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Found(NamedTuple):
     blur : ndarray
         (batch, n): how far rounding alone moves each state.
     singular : ndarray of bool
-        (batch,): whether other equilibria may be next to it: the slope does not tell where it is.
+        (batch,): whether other equilibria may be next to it: the slope does not determine it.
     """
 
     x: Array
@@ -82,7 +82,7 @@ def _with_zeros(kernels: Kernels, x: Any, vector: Any, scale: Any) -> Any:
 
 
 def same(equation: Equation, x: Array, others: Array) -> Array:
-    """Whether others (batch, n) are the equilibrium x (n,), and rounding alone lies between.
+    """Check whether others (batch, n) are the same equilibrium as x (n,), with only rounding between them.
 
     Along the way from one equilibrium to another the slope, applied to the way, averages to 0; so if it hardly changes,
     there is no other.
@@ -124,7 +124,7 @@ def followed(equation: Equation, x: Array, vectors: Array) -> tuple[Array, Array
 
 
 class _Way(NamedTuple):
-    """How far one has got."""
+    """Progress along the way."""
 
     attempts: Any
     share: Any  # of the way
@@ -148,7 +148,7 @@ def _followed(kernels: Kernels, x: Any, end: Any, begin: Any) -> tuple[Any, Any,
         return jnp.where(crossed, before, tangent)
 
     def is_steady(now: _Way, step: Any, inverse: Any) -> tuple[Any, Any]:
-        """Whether the slope is, along the tangent and about it; and how long a correction is at its end, in units."""
+        """Check whether the slope is steady along and about the tangent; return also its end's correction, in units."""
         vectors = begin + (now.share + _ALONG * step)[:, None] * direction
         ahead = now.x + (_ALONG * step)[:, None] * now.tangent
         off = -jax.vmap(kernels.still)(ahead, vectors) @ inverse.T
@@ -231,7 +231,7 @@ def _nearby(one: Any, other: Any, share: float, blur: Any) -> Any:
 
 
 def _batched(solve: Any, *columns: Array) -> list[Array]:
-    """What a compiled function of batches gives for these columns."""
+    """Apply a compiled function of batches to these columns, a fixed number of rows at a time."""
     count = len(columns[0])
     rows = np.arange(-(-count // _AT_ONCE) * _AT_ONCE).clip(max=count - 1).reshape(-1, _AT_ONCE)
     with our_settings():

@@ -1,4 +1,4 @@
-"""Where a run from a past ends up: one period of it, if the last periods repeat."""
+"""End state of a run from a past: one period of it, if the last periods repeat."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _period(
 
 
 def _crossings(equation: Equation, times: Array, x: Array, flat: float) -> Array:
-    """When the state that moves most, of its own size, passes its later mean upwards."""
+    """Find when the state that moves most, relative to its size, passes its later mean upwards."""
     late = times >= times[-1] / 2
     moving = np.ptp(x[late], axis=0) / np.maximum(np.abs(x).max(axis=0), 1e-300)
     lead = int(np.argmax(moving))
@@ -139,7 +139,7 @@ def _repeating(times: Array, x: Array, ups: Array) -> tuple[Course, float] | Non
 
 
 def _resolved(times: Array, x: Array, period: float) -> bool:
-    """Whether samples tell what lies between them: every second one does of the others."""
+    """Check whether samples resolve what lies between them: every second one predicts the others."""
     some = times >= times[-1] - 1.5 * period
     t, late = times[some], x[some]
     missed = np.abs(PchipInterpolator(t[::2], late[::2])(t[1:-1:2]) - late[1:-1:2]).max(axis=0)

@@ -134,7 +134,7 @@ def solve(
     Notes
     -----
     Runge-Kutta's classical method with cubic Hermite polynomials for the past, of fourth order where the solution is
-    smooth. It is not at multiples of the lags after 0 if the past does not end as the equation goes on; steps are not
+    smooth. It is not at multiples of the lags after 0 if the past does not end as the equation continues; steps are not
     placed there, so that the error falls more slowly at first. A pulse that is shorter than all steps that were tried
     may fall between them, in the past and in the right-hand side: it is missed, and the error does not tell. Give a
     ``dt`` that is shorter than it. Lags that depend on the state are looked at at the samples, and at 256 times at

@@ -1,6 +1,6 @@
 """The integrator of delay-differential equations: signals in, derivatives out.
 
-It knows nothing of queues or congestion control. A `System` says what of its state is remembered, which lags
+It knows nothing of queues or congestion control. A `System` says which of its signals are remembered, which lags
 it reads, and how feedback and derivatives follow from that; `Loop` advances it by fixed steps. Everything
 has the points of a batch on its last axis, contiguous, so that each operation runs over them as one loop.
 """
@@ -32,16 +32,16 @@ class Clock(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What is read at one lag.
+    """Signals that are read at one lag.
 
     Parameters
     ----------
     rows : tuple of int
-        Of the remembered signals.
+        Rows of the remembered signals.
     slopes : bool
-        Whether their slopes [1/s] too.
+        Whether to read their slopes [1/s] too.
     linear : bool
-        Whether to join records by lines, in place of cubics: for signals that are constant or linear within a step, or
+        Whether to join records by lines, instead of cubics: for signals that are constant or linear within a step, or
         that a jump holds (the cubic through an empty queue, whose slopes are negative, is not 0).
     """
 
@@ -60,12 +60,12 @@ class System(Protocol):
 
     @property
     def reads(self) -> tuple[Read, ...]:
-        """What is read at each lag."""
+        """Signals that are read at each lag."""
         ...
 
     @property
     def state_dependent_lags(self) -> bool:
-        """Whether `lags` depends on ``y``, so that each stage has its own."""
+        """Check whether `lags` depends on ``y``, so that each stage has its own."""
         ...
 
     def remembered(self, y: State) -> Array:
@@ -77,11 +77,11 @@ class System(Protocol):
         ...
 
     def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
-        """What of the memory the history decides, before step n from ``y``."""
+        """Set the part of the memory that the history decides, before step n from ``y``."""
         ...
 
     def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
-        """What derivative and jump need of the lagged signals: one array per read, slopes below values."""
+        """Reduce the lagged signals to what derivative and jump need: one array per read, slopes below values."""
         ...
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:

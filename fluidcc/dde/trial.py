@@ -39,7 +39,7 @@ def numbers(count: int) -> Any:
 
 
 def stacked(given: Any, count: int, dtype: Any) -> Any:
-    """What a user's function gave, (count,): a list or an array of so many real numbers.
+    """Convert what a user's function returned to an array (count,): a list or an array of ``count`` real numbers.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def refusing(what: str) -> Iterator[None]:
 
 
 class _ReturnedError(TypeError):
-    """What a user's function gave is not what is wanted."""
+    """A user's function returned a value of the wrong kind."""
 
 
 def _kind(given: Any) -> str:

@@ -1,4 +1,4 @@
-"""How many characteristic roots lie right of a line, by the argument principle: what collocation is checked against."""
+"""Number of characteristic roots right of a line, by the argument principle: a check on collocation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fluidcc.surface import public
 
 _MOST = 2_000_000  # points on the line
 _TURN = 0.8  # of half a turn: the most that the determinant's argument can change between neighbours
-_BEYOND = 1.5  # the line is followed up to so many times what bounds the frequency of its roots
+_BEYOND = 1.5  # the line is followed up to this many times the bound on its roots' frequency
 
 
 @public()

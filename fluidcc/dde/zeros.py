@@ -1,7 +1,7 @@
 """Roots that stay at 0 whatever the parameter is: sums that an equation keeps, and its symmetries.
 
-They are no crossings, and do not decide on stability among the states that the sum allows: what else lies near the
-axis does.
+They are no crossings, and do not decide on stability among the states that the sum allows: the other roots near the
+axis do.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def size(batch: DelaySystem) -> Array:
 
 
 def structural(batch: DelaySystem) -> int:
-    """How many roots are 0, as often as they count, in all systems (batch,).
+    """Count the roots that are 0, with multiplicity, in all systems (batch,).
 
-    As many as there are chains v_0, v_1, ... with D(s) (v_0 + v_1 s + ...) = O(s^k), D the characteristic matrix: found
-    by rank, so that a slow root beside fast ones is not taken for 0.
+    There are as many as chains v_0, v_1, ... with D(s) (v_0 + v_1 s + ...) = O(s^k), D the characteristic matrix: found
+    by rank, so that a slow root next to fast ones is not taken for 0.
     """
     (count,) = batch.shape
     if not count or not _singular(batch.A0 + batch.A.sum(axis=-3)).any(axis=-1).all():  # where s = 0 is a root
         return 0
     some = batch[np.unique(np.linspace(0, count - 1, min(count, _SAMPLES)).astype(int))]
-    unit = np.maximum(size(some), 1e-300)[:, None, None]  # of s, so that 1 is neither large nor small beside the rest
+    unit = np.maximum(size(some), 1e-300)[:, None, None]  # of s, so that 1 is neither large nor small next to the rest
     tau = some.tau[..., None, None]
     n = some.order
     terms = [-(some.A0 + some.A.sum(axis=-3)) / unit]  # of D by powers of s, over the unit
@@ -57,7 +57,7 @@ def structural(batch: DelaySystem) -> int:
 
 
 def _singular(matrices: Array) -> Any:
-    """Which singular values (batch, n) of matrices are 0, rows and columns scaled: a slow state is not a dead one."""
+    """Find which singular values (batch, n) are 0, with rows and columns scaled: a slow state is not a dead one."""
     scaled = np.array(matrices)
     for _ in range(_SCALINGS):
         for axis in (-1, -2):
@@ -74,7 +74,7 @@ def without(s: Array, zeros: int, sizes: Array) -> Array:
     modulus = np.where(np.isfinite(s), np.abs(s), np.inf)
     order = np.argsort(modulus, axis=-1, kind="stable")[:, :zeros]
     rows = np.arange(len(s))[:, None]
-    near = max(_ZERO, 10 * float(np.finfo(float).eps) ** (1 / zeros))  # what rounding makes of so many at one place
+    near = max(_ZERO, 10 * float(np.finfo(float).eps) ** (1 / zeros))  # how far rounding moves roots at one place
     gone = np.zeros(s.shape, bool)
     gone[rows, order] = modulus[rows, order] <= near * np.maximum(sizes, 1e-300)[:, None]
     kept = np.where(gone, complex(np.nan, np.nan), s)

@@ -1,4 +1,4 @@
-"""What a setting comes to: first what runs over time, then its roots, then its chart."""
+"""Answers for a setting: first its runs over time, then its roots, then its chart."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ def chart_of(setting: Setting, axes: tuple[str, ...]) -> Chart:
 
 
 def is_compiled(setting: Setting) -> bool:
-    """Whether one of its kind has been answered, so that this one is likely to take no compiling."""
+    """Check whether a setting of the same kind has been answered, so that this one likely needs no compiling."""
     return _kind(setting) in _seen
 
 
 def _kind(setting: Setting) -> Any:
-    """What selects compiled code: names, and values that are no plain numbers."""
+    """Return the part of a setting that selects compiled code: names, and values that are not plain numbers."""
     knobs = setting.knobs
     fixed = tuple((name, text) for name, text in setting.values if not knobs[name].stops)
     shape = tuple(setting.value(name) == 0 for name in ("late",) if name in knobs)

@@ -241,7 +241,7 @@ class Explorer:
     # -- the chart -------------------------------------------------------------------------------------------------
 
     def _chart_by_itself(self) -> None:
-        """Of what is shown now, where nobody waits for it."""
+        """Draw the chart of the shown setting if the place draws charts by itself; else clear it."""
         if self._place.draws_charts:
             self._ask_chart()
         else:

@@ -1,4 +1,4 @@
-"""What the explorer's page consists of, and where it stands; it does nothing by itself."""
+"""Widgets and figures of the explorer's page, and their layout; no behaviour."""
 
 from __future__ import annotations
 

@@ -127,6 +127,6 @@ class Charts:
 
 
 def _traced(knob: Knob, value: Any) -> bool:
-    """Whether a value is a number that is moved: others may choose equations."""
+    """Check whether a value is a number that a chart can move: other values may choose equations."""
     shapes = knob.home == TRAFFIC and knob.name in _NO_AXES
     return not shapes and bool(knob.stops) and isinstance(value, float)

@@ -51,7 +51,7 @@ class Controls:
 
     @contextmanager
     def _follows(self) -> Iterator[None]:
-        """What widgets report meanwhile is no hand's doing."""
+        """Mark changes of widgets as made by the program, not by a person."""
         self._following = True
         try:
             yield

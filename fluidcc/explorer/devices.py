@@ -118,7 +118,7 @@ def _without(folder: str, words: str) -> str:
 
 
 def _findings(switch: str | None, nic: str | None, port: str | None, setting: Setting) -> str:
-    """What the audit says, without packets, the worst first."""
+    """Render the audit's findings, without packets, the worst first."""
     if switch is None:
         return '<div class="quiet" id="findings">without a switch there is nothing to audit</div>'
     from fluidcc.operators.audit import audit

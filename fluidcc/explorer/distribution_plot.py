@@ -10,7 +10,7 @@ from fluidcc.explorer.views import Run, bin_edges
 
 
 class DistributionPlot:
-    """How long the queue is for which share of the second half."""
+    """Distribution of the queue's length over the second half."""
 
     def __init__(self, height: int) -> None:
         self.plot = plain("Queue's distribution, second half", "queue [KB]", "share of time [%]", height)

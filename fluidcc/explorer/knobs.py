@@ -1,4 +1,4 @@
-"""What of a scenario can be moved by hand, and how far: read off the specifications of the parameters themselves."""
+"""Values of a scenario that can be moved by hand, with their ranges, from the specifications of the parameters."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Knob:
         return convert(math.inf if unlimited else text.strip(), self.spec, self.name)
 
     def stop_text(self, place: int) -> str:
-        """What the slider sets at one of its stops."""
+        """Return the value at one of the slider's stops, with its unit."""
         return units.show(self.stops[place], self.spec.dimension, 6)
 
     def nearest_stop(self, value: Any) -> int:
@@ -119,7 +119,7 @@ TOPOLOGIES = ("incast", "parking-lot")
 
 
 def _stops(name: str, spec: Spec, default: Any) -> tuple[float, ...]:
-    """Where a slider stops: by factors about the default, or evenly through a narrow range."""
+    """Return the stops of a slider: by factors about the default, or evenly through a narrow range."""
     if spec.static or default is None or isinstance(default, str) or not 0 < default < math.inf:
         return ()
     if spec.integer:

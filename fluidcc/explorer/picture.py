@@ -1,4 +1,4 @@
-"""What the explorer's figures have in common: a style, data sent only if they change, lines thinned to pixels."""
+"""Common parts of the explorer's figures: a style, data sent only if they change, lines thinned to pixels."""
 
 from __future__ import annotations
 

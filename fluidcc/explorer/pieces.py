@@ -77,7 +77,7 @@ def _row(name: str, run: Run) -> str:
 
 
 def status(words: str, serial: int, seconds: float | None = None, *, whole: bool = False) -> str:
-    """What the page is doing; tests and people read how long an answer took, and whether the roots are in it."""
+    """Render what the page is doing; tests read how long an answer took, and whether the roots are in it."""
     took = "" if seconds is None else f' data-ms="{1e3 * seconds:.1f}"'
     took += f' data-whole="{serial}"' if whole else ""
     return f'<span id="status" class="quiet" data-serial="{serial}"{took}>{html.escape(words)}</span>'
@@ -90,12 +90,12 @@ def quiet(words: str, name: str = "", serial: int = 0) -> str:
 
 
 def words_of(failed: Exception | None) -> str:
-    """What to say of an error; one that is not ours is named."""
+    """Return the text for an error; one that is not ours is named."""
     return str(failed) if isinstance(failed, InputError) else f"{type(failed).__name__}: {failed}"
 
 
 def error(message: str) -> str:
-    """Why a value was refused, in the words of the library."""
+    """Render why a value was refused, in the words of the library."""
     return f'<div class="error" id="error">{html.escape(message)}</div>' if message else '<div id="error"></div>'
 
 

@@ -1,4 +1,4 @@
-"""Where an explorer lives: on a page, which threads answer, or in a notebook, which waits."""
+"""Places of an explorer: a page, which threads answer, or a notebook, which waits."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _BACK = 'window.addEventListener("popstate", () => window.location.reload())'
 
 
 class Place(Protocol):
-    """What an explorer asks of where it lives."""
+    """Interface that an explorer needs of its place."""
 
-    # Whether a chart is drawn by itself: where all else waits for it, one asks for it.
+    # Whether a chart is drawn by itself: where all else waits for it, a person asks for it.
     draws_charts: bool
 
     def begin(self, act: Callable[[], None]) -> None:
@@ -103,7 +103,7 @@ class Page:
 
 
 class Cell:
-    """A notebook's cell, where nothing goes on beside.
+    """A notebook's cell, where nothing runs in the background.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def python_of(setting: Setting, chart: Chart | None = None, *, hybrid: bool = Fa
     chart : Chart
         Drawn too, if it has points.
     hybrid : bool
-        Whether the hybrid runs beside the fluid.
+        Whether the hybrid runs in addition to the fluid.
     """
     scenario = _given(setting) if setting.given is not None else _built(setting)
     until = setting.text("until")
@@ -101,7 +101,7 @@ def _built(setting: Setting) -> list[str]:
 
 
 def _marks(setting: Setting) -> bool:
-    """Whether marking is given: what a builder adds for a scheme that needs some, it adds here too."""
+    """Check whether marking is given: a builder adds marking for a scheme that needs it, and so does this text."""
     return setting.knobs["kmin"].default is not None or "kmin" in dict(setting.values)
 
 

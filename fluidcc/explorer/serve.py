@@ -149,7 +149,7 @@ def _refuse_forged(made: Server) -> None:
 
 
 def _is_token(text: str) -> bool:
-    """Whether a text is a token of Bokeh's that has not expired."""
+    """Check whether a text is a token of Bokeh's that has not expired."""
     from bokeh.util.token import get_session_id, get_token_payload
 
     try:  # it may be anything at all
@@ -176,7 +176,7 @@ def _stay_here(made: Server, port: int) -> None:
 
 
 def _is_no_visitor_leaving(record: logging.LogRecord) -> bool:
-    """Whether a log record is something else than that an answer found its page closed, which is as it should be."""
+    """Check that a log record is not of an answer that found its page closed, which is normal."""
     from tornado.websocket import WebSocketClosedError
 
     return not (record.exc_info and isinstance(record.exc_info[1], WebSocketClosedError))

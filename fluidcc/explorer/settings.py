@@ -70,7 +70,7 @@ def _refuse_unknown_scheme(scheme: str) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What the explorer shows.
+    """Setting that the explorer shows.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Setting:
         return setting
 
     def title(self) -> str:
-        """What it is, in a line."""
+        """Describe the setting in a line."""
         moved = ", ".join(f"{name} {text}" for name, text in self.values)
         where = f"{self.scheme} {self.preset}, {self.topology}" if self.given is None else f"{self.scheme}, as given"
         return f"{where}: {moved or 'as in the preset'}"

@@ -1,4 +1,4 @@
-"""A second setting, kept beside the one that is moved."""
+"""A second setting, shown next to the one that is moved."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SHOWN = ("mean", "p99", "max")  # of the queue, in the table
 
 
 class Run(NamedTuple):
-    """What one engine says of a setting.
+    """Result of one engine for a setting.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class RootMap(NamedTuple):
 
 
 def no_equilibrium(scenario: Scenario) -> str:
-    """Why a scheme has nothing to linearise, whatever its values; else an empty text."""
+    """Return why a scheme has nothing to linearise, whatever its values; else an empty text."""
     for flow in scenario.flows:
         if equilibrium_of(flow.scheme) is None:
             return f"no roots: there is no analysis of an equilibrium for {flow.scheme.name}"

@@ -49,7 +49,7 @@ _ORDER = ("bad", "warn", "ok")
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False)
 class Audit(Comparable):
-    """What a configuration amounts to.
+    """Outcome of an audit.
 
     Parameters
     ----------
@@ -64,10 +64,10 @@ class Audit(Comparable):
         Fixed point of ``flows`` flows into the port; None if the port cannot mark.
     flows : int
     reach : Reach or None
-        Whether it is stable, and reached from a start at line rate.
+        Whether the fixed point is stable, and reached from a start at line rate.
     behaviour : dict or None
-        What the flows do late after a start at line rate (`fluidcc.operators.behaviour.measured`), and under
-        ``packets`` what packets say of it (`fluidcc.operators.last_word.packets`).
+        Metrics late after a start at line rate (`fluidcc.operators.behaviour.measured`), and under ``packets`` those
+        of the packet engine (`fluidcc.operators.last_word.packets`).
     names : tuple of str
         Ports that are set like this one.
     others : tuple of Audit
@@ -79,9 +79,9 @@ class Audit(Comparable):
     rtt : float
         Round trip of an empty network [s].
     payloads : tuple of float
-        Sizes of packets that were run [bytes]; the findings are of the first, which fares worst.
+        Sizes of packets that were run [bytes]; the findings are those of the first, which does worst.
     frames : str
-        The same in words, and where they are from.
+        Description of these sizes and their source.
     """
 
     switch: SwitchPort
@@ -113,7 +113,7 @@ class Audit(Comparable):
 
     @public()
     def count(self, severity: str) -> int:
-        """How many findings are of one severity.
+        """Count the findings of one severity.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Audit(Comparable):
 
     @public()
     def commands(self, changes: Mapping[str, Any]) -> Commands:
-        """What to type on the switch and the NIC for other settings, and to take them back.
+        """Return what to type on the switch and the NIC for other settings, and to undo them.
 
         Parameters
         ----------
@@ -412,7 +412,7 @@ def _listed_alone(config: ConfigDB, finding: Finding) -> Finding:
 
 @dataclasses.dataclass(frozen=True)
 class _Runs:
-    """What flows into a port come to."""
+    """Results of runs of flows into a port."""
 
     scenario: Scenario
     equilibrium: Equilibrium
@@ -424,7 +424,7 @@ class _Runs:
 
 
 def _worst(runs: Sequence[_Runs]) -> _Runs:
-    """Of several sizes of packets the one that loses packets, else that which uses the link least."""
+    """Return the run, of several packet sizes, with most drops; of equal ones that which uses the link least."""
 
     def rank(run: _Runs) -> tuple[float, float]:
         found = run.behaviour["packets"] or {}

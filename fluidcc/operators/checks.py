@@ -1,4 +1,4 @@
-"""What an audit checks, one function per subject; each yields findings."""
+"""Checks of an audit, one function per subject; each yields findings."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def speed(port: SwitchPort) -> Iterator[Finding]:
 
 
 def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
-    """Whether the NIC runs DCQCN at all."""
+    """Check whether the NIC runs DCQCN at all."""
     if nic is None:
         yield Finding(
             "warn",
@@ -330,7 +330,7 @@ def algorithm(nic: NicSettings | None) -> Iterator[Finding]:
 
 
 def next_boot(nic: NicSettings | None) -> Iterator[Finding]:
-    """Whether the NIC will be another after its next reset."""
+    """Check whether the NIC's settings change at its next reset."""
     if nic is None or not nic.pending:
         return
     told = ", ".join(f"{name} {now:.15g} -> {then:.15g}" for name, (now, then) in nic.pending.items())
@@ -417,7 +417,7 @@ def _field_widths(nic: NicSettings) -> Iterator[Finding]:
 
 
 def least_rates(port: SwitchPort, scheme: DCQCN, flows: int, share: float = 1.0) -> Iterator[Finding]:
-    """Whether the flows overload the port, or the share of it that packets have, when all are as slow as can be."""
+    """Check whether the flows overload the port, or the packets' share of it, with all at their least rate."""
     room = _ROOM * share * port.rate
     if flows * float(scheme.min_rate) < room:
         return
@@ -437,7 +437,7 @@ def least_rates(port: SwitchPort, scheme: DCQCN, flows: int, share: float = 1.0)
 def fixed_point(
     port: SwitchPort, red: RED, fixed_point: Equilibrium, scenario: Scenario, flows: int, reached: str = ""
 ) -> Iterator[Finding]:
-    """Whether the flows have a fixed point on the RED ramp, and in words whether they reach it."""
+    """Check whether the flows have a fixed point on the RED ramp; ``reached`` says in words whether they reach it."""
     found, limit = fixed_point.as_dict(), None if port is None else most_bytes(port)
     p, queue = found["marking_probability"], found["queue_bytes"]
     if p is None:

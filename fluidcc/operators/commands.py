@@ -1,4 +1,4 @@
-"""What to type: a setting as a patch of the switch's configuration and as commands for the NIC, with the way back.
+"""Commands for a setting: a patch of the switch's configuration and lines for the NIC, with the undo.
 
 Nothing is applied here. The switch's part is a JSON patch (RFC 6902) for SONiC's ``config apply-patch``, and, where a
 profile is changed in place, the ``ecnconfig`` line that does the same; the NIC's is ``mlxconfig`` lines with raw
@@ -44,7 +44,7 @@ _RECEIVER = ("min_time_between_cnps",)  # of the notification point; all others 
 @constructor()
 @dataclasses.dataclass(frozen=True)
 class Commands:
-    """What to type for a setting, and to take it back.
+    """Commands for a setting, and their undo.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Commands:
     registers : dict of int
         Raw values of the NIC's settings that change.
     before : dict of int
-        What they are now: as the NIC's file says, or NVIDIA's defaults.
+        Their present values: from the NIC's file, or NVIDIA's defaults.
     files : dict of str
         Texts by file name, as `write` writes them.
     notes : tuple of str
@@ -99,16 +99,16 @@ def commands_of(
     nic: NicSettings | None,
     changes: Mapping[str, float],
 ) -> Commands:
-    """What to type for some changes.
+    """Return the commands for some changes.
 
     Parameters
     ----------
     sonic : path or None
         The switch's ``config_db.json``; None changes nothing there.
     groups : sequence of PortGroup
-        Ports and queues that are meant, all with the profile of the first.
+        Ports and queues to change, all with the profile of the first.
     nic : NicSettings or None
-        What the NIC is set to; None: NVIDIA's defaults.
+        The NIC's present settings; None: NVIDIA's defaults.
     changes : mapping
         Values in SI of the model's parameters: ``kmin``, ``kmax``, ``pmax``, and those of `REGISTERS`.
 
@@ -119,7 +119,7 @@ def commands_of(
     Raises
     ------
     InputError
-        If a name is neither, a register does not reach so far, or the queue has no profile to change.
+        If a name is unknown, a register's range is too small, or the queue has no profile to change.
     """
     unknown = [name for name in changes if name not in (*THRESHOLDS, *REGISTERS)]
     if unknown:
@@ -248,7 +248,7 @@ def _changed(profile: str, meant: set[tuple[str, int]]) -> str:
 
 
 def _text(name: str, value: float, notes: list[str]) -> str:
-    """As the switch's configuration has it: whole bytes, whole percents, in quotes."""
+    """Format a value as the switch's configuration does: whole bytes, whole percents, as text."""
     exact = 100 * value if name == "pmax" else value
     return str(whole_of(name, exact, notes, "percent" if name == "pmax" else "bytes"))
 

@@ -25,14 +25,14 @@ _QUEUES = re.compile(r"(\d{1,3})(?:-(\d{1,3}))?", re.ASCII)
 
 
 class Assumed(NamedTuple):
-    """What to take where a file is silent.
+    """Values to assume where a file gives none.
 
     Attributes
     ----------
     rate : float
-        Of a port, which texts of other systems often leave out [bytes/s].
+        Rate of a port, which texts of other systems often leave out [bytes/s].
     buffer : float or None
-        What a queue may fill, of which Junos gives shares [bytes].
+        Buffer that a queue may fill, of which Junos gives shares [bytes].
     """
 
     rate: float = Rate(100e9 / 8)
@@ -227,7 +227,7 @@ class ConfigDB:
 
     @property
     def is_sonic(self) -> bool:
-        """Whether the file is SONiC's own configuration, whose words and values can be changed as they stand."""
+        """True if the file is SONiC's own configuration, whose words and values can be changed as they are."""
         return self.system is SONIC
 
     @cached_property
@@ -247,7 +247,7 @@ class ConfigDB:
 
     @cached_property
     def localhost(self) -> Fields:
-        """What DEVICE_METADATA says of the switch itself."""
+        """Entry of the switch itself in DEVICE_METADATA; empty if there is none."""
         devices = self.table("DEVICE_METADATA", needed=False)
         return self.entry("DEVICE_METADATA", "localhost") if "localhost" in devices else {}
 

@@ -1,4 +1,4 @@
-"""What an audit says."""
+"""Findings of an audit, and the changes that cure them."""
 
 from __future__ import annotations
 

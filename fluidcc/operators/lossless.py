@@ -1,4 +1,4 @@
-"""What an audit checks of a lossless priority: who is in it, headroom for its cable, a watchdog over its PAUSEs."""
+"""Checks of a lossless priority: the traffic in it, headroom for its cable, a watchdog over its PAUSEs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _USUAL = 200  # ms until a queue that stands paused is dealt with, and until it 
 
 
 def traffic(port: SwitchPort, nic: NicSettings | None) -> Iterator[Finding]:
-    """Whether the port's maps lead packets to the queue, PFC watches where they are counted, and CNPs go elsewhere."""
+    """Check that the port's maps lead packets to the queue, PFC watches their group, and CNPs go elsewhere."""
     found = port.traffic
     if found is not None and found.lacking:
         maps = ", ".join(f"{table}|{name}" for table, name in found.lacking)
@@ -82,7 +82,7 @@ def _numbers(values: tuple[int, ...]) -> str:
 
 
 def headroom(port: SwitchPort) -> Iterator[Finding]:
-    """Whether what still arrives after a PAUSE has room."""
+    """Check whether what still arrives after a PAUSE has room."""
     if not port.lossless:
         return
     if port.headroom is None:

@@ -175,7 +175,7 @@ def dcqcn_of(nic: NicSettings) -> tuple[DCQCN, list[MappedSetting]]:
 
 @dataclasses.dataclass
 class _Found:
-    """Settings met so far, and what was met beside them."""
+    """Settings found so far, and what else was found."""
 
     file: str
     port: int

@@ -85,7 +85,7 @@ def base_name(key: str) -> str:
 
 
 def dump_column(lines: list[str]) -> str | None:
-    """Which column of a ``mlxconfig`` dump to use, empty if it has no header; None if it is no dump."""
+    """Return the column of a ``mlxconfig`` dump to use, empty if it has no header; None if the text is no dump."""
     for line in lines:
         if line.strip().startswith("Configurations:"):
             columns = _COLUMNS.findall(line)

@@ -1,4 +1,4 @@
-"""NICs of other vendors, told by the names of their settings: nothing here reads them."""
+"""NICs of other vendors, recognised by the names of their settings, which nothing here reads."""
 
 from __future__ import annotations
 

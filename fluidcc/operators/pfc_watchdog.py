@@ -18,20 +18,20 @@ _DEFAULT_ACTION = "drop"
 @constructor()
 @dataclasses.dataclass(frozen=True)
 class Watchdog:
-    """What PFC_WD says of a port, as it stands.
+    """Settings that PFC_WD gives for a port, unchanged.
 
     Attributes
     ----------
     action : str
-        What is done with a queue that stands paused: drop, forward (without heeding PAUSEs) or alert.
+        Action on a queue that stays paused: drop, forward (ignoring PAUSEs) or alert.
     detection_time, restoration_time : str
-        How long it stands paused until then, and how long it is well until it is as before [ms]; empty if not given.
+        Time that a queue stays paused until the action, and time without PAUSE until its end [ms]; empty if not given.
     poll_interval : str
         How often the switch looks [ms]; empty if not given.
     sonic : bool
-        Whether times have SONiC's ranges; other systems have times of their own.
+        Whether times have SONiC's ranges; other systems have other ranges.
     big_red : bool
-        Whether ``BIG_RED_SWITCH`` has every lossless queue treated as one that stands paused.
+        Whether ``BIG_RED_SWITCH`` treats every lossless queue as one that stays paused.
     """
 
     action: str = _DEFAULT_ACTION
@@ -48,7 +48,7 @@ class Watchdog:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What a switch does not take, in words."""
+        """Settings that a switch refuses, in words."""
         found = []
         if self.action not in ACTIONS:
             found.append(f"action {clip(self.action)} is none of {', '.join(ACTIONS)}")

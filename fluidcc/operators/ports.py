@@ -96,7 +96,7 @@ def shown(asic: str, port: str) -> str:
 
 
 def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
-    """Of some groups those with the speed and the WRED profile of a port: what a change of its thresholds means."""
+    """Return the groups that have a port's speed and WRED profile: those that a change of its thresholds affects."""
     return [each for each in groups if (each.switch.rate, each.switch.profile) == (switch.rate, switch.profile)]
 
 

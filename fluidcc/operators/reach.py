@@ -1,4 +1,4 @@
-"""Whether a fixed point is stable, and whether flows that start at line rate come to rest there."""
+"""Stability of a fixed point, and whether flows that start at line rate settle there."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from fluidcc.theory.control.equilibrium import Equilibrium
     from fluidcc.theory.control.stability import Stability
 
-_NEAR = 0.01  # of the queue at the fixed point: as near counts as there
+_NEAR = 0.01  # of the queue at the fixed point: a queue this near counts as there
 _FAR = 0.1  # of it: oscillations of which this is left will not have died out
 UNTIL = "500ms"  # when to give up
 
 
 @dataclasses.dataclass(frozen=True)
 class Reach:
-    """What becomes of a fixed point.
+    """Stability of a fixed point, and whether a start at line rate reaches it.
 
     Parameters
     ----------
     stability : Stability
     from_line_rate : bool or None
-        Whether a start at line rate reaches it; None if there is none, or that did not show in time.
+        Whether a start at line rate reaches it; None if there is no fixed point, or the run was too short to decide.
     words : str
-        Both, for a person.
+        Both in words.
     """
 
     stability: Stability

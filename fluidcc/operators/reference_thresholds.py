@@ -1,4 +1,4 @@
-"""What others set their thresholds to, by port speed, each with its source: to compare with, not to copy."""
+"""Thresholds that others use, by port speed, each with its source: to compare with, not to copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a SONiC port's queues carries RoCE: the file does not say, but PFC and WRED tell."""
+"""Choice of the queue that carries RoCE on a SONiC port: the file does not name it, but PFC and WRED show it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Choice:
 
 
 def choose_queue(config: ConfigDB, port: str) -> Choice:
-    """Of a port's queues, the first among those that look most like RoCE's."""
+    """Return the queue of a port that looks most like RoCE's, the first of equals."""
     return max(queues_of(config, port), key=lambda choice: choice.rank, default=Choice(port, 0, 0, {}, {}))
 
 

@@ -195,7 +195,7 @@ class SwitchPort:
 
     @property
     def unwatched(self) -> bool:
-        """Whether the port's own list of priorities that the watchdog watches leaves this one out."""
+        """True if the port's own list of priorities that the watchdog watches leaves this one out."""
         return self.watched_priorities is not None and self.priority not in self.watched_priorities
 
     @property
@@ -259,7 +259,7 @@ def _best(config: ConfigDB, port: str | None) -> Choice:
 
 
 def describe(config: ConfigDB, choice: Choice, up: int) -> SwitchPort:
-    """A queue of a port, on a switch with so many ports that are up.
+    """Describe a queue of a port, on a switch with ``up`` ports that are up.
 
     Raises
     ------
@@ -472,7 +472,7 @@ def _pausing(config: ConfigDB, port: str) -> Fields:
 
 
 def _cabling(config: ConfigDB, port: str) -> Fields:
-    """What says how much headroom a port needs, and whether PAUSEs are watched."""
+    """Return the fields that set a port's headroom, and the watchdog over its PAUSEs."""
     lengths = []
     for table in config.table("CABLE_LENGTH", needed=False):
         given = config.entry("CABLE_LENGTH", table).get(port)

@@ -1,4 +1,4 @@
-"""Which traffic a SONiC port's queue carries: from DSCP to traffic class, queue and priority group."""
+"""Traffic that a SONiC port's queue carries: from DSCP to traffic class, queue and priority group."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES_READ = frozenset(table for table, _, _ in _TABLES.values())
 @constructor()
 @dataclasses.dataclass(frozen=True)
 class TrafficClass:
-    """What a port's maps lead to a queue. A map that the file does not give leads number i to i.
+    """Traffic that a port's maps lead to a queue. A map that the file does not give leads number i to i.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class TrafficClass:
     dscps : tuple of int or None
         DSCPs that are put into one of these; None without a map.
     groups : tuple of int
-        Priority groups whose buffers count them; none where the file does not know of any.
+        Priority groups whose buffers count this traffic; none where the file has none.
     wanted_group : int
         The one that PFC of the queue's priority watches.
     queues_of_dscp : tuple of (int, int)

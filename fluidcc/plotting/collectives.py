@@ -49,7 +49,7 @@ def plot_steps(study: CollectiveStudy, case: str) -> Picture:
 
 
 def _end(run: CollectiveRun) -> float:
-    """When all was done, or the run was over [s]."""
+    """Return when all was done, or when the run ended if some was not [s]."""
     total = run.numbers["total_s"]
     return float(run.numbers["until_s"] if total is None else total)
 

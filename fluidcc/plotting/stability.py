@@ -64,7 +64,7 @@ def plot_stability(points: Sequence[Stability], *, title: str | None = None) -> 
 
 
 def _reasons(points: Sequence[Stability]) -> str:
-    """Why there are no numbers, in short lines."""
+    """Return why there are no numbers, in short lines."""
     return "\n".join(fill(text, 44) for text in dict.fromkeys(point.state for point in points))
 
 

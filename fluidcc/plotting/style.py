@@ -27,7 +27,7 @@ class Picture(Figure):
     """A figure that notebooks show by themselves and that saves whole or not at all, in the colours of `SERIES`."""
 
     def savefig(self, *arguments: Any, **options: Any) -> None:
-        """As Matplotlib's; C0, C1, ... are `SERIES`, whatever the user's own pictures have."""
+        """Save as Matplotlib does; C0, C1, ... are `SERIES`, whatever colours the user's own pictures have."""
         _in_series(self)
         with _series():
             super().savefig(*arguments, **options)

@@ -175,7 +175,7 @@ def _edges(values: np.ndarray) -> np.ndarray:
 
 
 def logarithmic(values: np.ndarray) -> bool:
-    """Whether positive values spread more evenly in the logarithm."""
+    """Check whether positive values are spaced more evenly in the logarithm."""
     if len(values) < 3 or (values <= 0).any():
         return False
     ratios, steps = np.diff(np.log(values)), np.diff(values)

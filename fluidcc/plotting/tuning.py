@@ -81,7 +81,7 @@ def plot_front(tuning: Tuning) -> Picture:
 
 
 def plot_sensitivity(tuning: Tuning) -> Picture:
-    """How far each variable moves the objective through the best setting, and Sobol's indices over the whole range.
+    """Draw how far each variable moves the objective through the best setting, and Sobol's indices over the range.
 
     Raises
     ------

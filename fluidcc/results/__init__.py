@@ -1,1 +1,1 @@
-"""What engines and analyses return: labelled datasets with metrics."""
+"""Results of engines and analyses: labelled datasets with metrics."""

@@ -65,7 +65,7 @@ class Comparison(DatasetResult):
     tolerance: dict[str, Tolerance]
 
     def __repr__(self) -> str:
-        """What differs by how much, what of it was judged, and the worst of what was not."""
+        """Show each difference, which of them were judged, and the worst of the others."""
         told = ", ".join(f"{k} {v:.3g}" for k, v in self.difference.items() if v is not None)
         by = f", by {', '.join(self.judged)}" if self.judged else ""
         return f"<Comparison, {_VERDICTS[self.within]}{by}{self._not_judged()}: {told}>"
@@ -123,7 +123,7 @@ class Comparison(DatasetResult):
 
     @property
     def within(self) -> bool | None:
-        """Whether no difference that has a tolerance exceeds it; None if there is no such difference."""
+        """Check whether no difference that has a tolerance exceeds it; None if there is no such difference."""
         off = {key: self.difference[key] for key in self.judged}
         within = [value <= self.tolerance[key].value for key, value in off.items() if value is not None]
         return all(within) if within else None
@@ -255,7 +255,7 @@ def _mean_summary(summaries: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _crosscheck(scenario: Scenario) -> Crosscheck:
-    """What the scenario's scheme says of comparing: nothing, if flows run several schemes."""
+    """Return the crosscheck side of the scenario's scheme; an empty one if flows run several schemes."""
     if len({flow.scheme.name for flow in scenario.flows}) > 1:
         return Crosscheck()
     return scheme_of(scenario.flows[0].scheme).crosscheck
@@ -302,7 +302,7 @@ def chance_tolerances(
 
 
 def horizon(scenario: Scenario) -> str:
-    """How long to run the scenario for a comparison."""
+    """Return how long to run the scenario for a comparison."""
     return _crosscheck(scenario).UNTIL
 
 

@@ -34,7 +34,7 @@ class DatasetResult(Comparable):
     dataset: xr.Dataset
 
     def __post_init__(self) -> None:
-        """What is no dataset has no variables to look up."""
+        """Refuse what is no dataset: it has no variables to look up."""
         if not isinstance(self.dataset, xr.Dataset):
             given = repr(self.dataset)[:40]
             raise InputError(
@@ -49,7 +49,7 @@ class DatasetResult(Comparable):
         return self.dataset[name]
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a variable or coordinate of that name."""
+        """Check whether there is a variable or coordinate of that name."""
         return name in self.dataset
 
     def __getattr__(self, name: str) -> Any:
@@ -82,7 +82,7 @@ class DatasetResult(Comparable):
         return self._part(self.dataset.isel(**self._arguments(indexers, options)))
 
     def _arguments(self, indexers: Mapping[Any, Any] | None, options: Mapping[str, Any]) -> dict[str, Any]:
-        """What to hand to xarray: one entry of a dimension that is kept becomes a list of one."""
+        """Build the arguments of xarray: one entry of a dimension in ``KEPT`` becomes a list of one."""
         chosen = {name: value for name, value in options.items() if name not in _OPTIONS} | dict(indexers or {})
         listed = {
             name: [value] if name in self.KEPT and not isinstance(value, slice) and np.ndim(value) == 0 else value

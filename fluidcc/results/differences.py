@@ -1,4 +1,4 @@
-"""What is compared of a fluid and a packet run, and by how much it differs."""
+"""Quantities compared between a fluid and a packet run, and their differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Measured = dict[str, Any]
 def measured(
     scenario: Scenario, dataset: xr.Dataset, summary: dict[str, Any], traces: Sequence[Trace], side: str, width: float
 ) -> Measured:
-    """What is compared of one side, of a comparison's ``dataset`` and its summary.
+    """Collect the compared quantities of one side, from a comparison's ``dataset`` and its summary.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ def measured(
     dataset : Dataset
         As in `fluidcc.results.comparison.Comparison`.
     summary : dict
-        Of the side, over the seeds.
+        Summary of the side, over the seeds.
     traces : sequence of Trace
-        The side's.
+        Traces of the side.
     side : str
-        As in the dataset's names.
+        Name of the side, as in the dataset's names.
     width : float
         Interval over which rates are averaged for the settling time [s].
     """

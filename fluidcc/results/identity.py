@@ -1,4 +1,4 @@
-"""Whether two results are the same, in content: what ``==`` does not say of arrays."""
+"""Identity of two results in content, which ``==`` does not check for arrays."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Comparable:
     """A frozen dataclass of arrays: ``==`` and ``hash`` go by identity, `identical` by content."""
 
     def identical(self, other: Any) -> bool:
-        """Whether another result is of the same class and the same in all that was computed, exactly.
+        """Check whether another result is of the same class and the same in all that was computed, exactly.
 
         Datasets are compared as `xarray.Dataset.identical` does, values, coordinates, names and attributes, and their
-        dtypes; NaN equals NaN. Left out is what the machine's clock says (``compile_s``, ``wall_s``,
+        dtypes; NaN equals NaN. Times of the machine's clock are left out (``compile_s``, ``wall_s``,
         ``setup_s``, ``analysis_s``, ``points_per_s``), so that two runs of one scenario with one seed are identical.
         """
         return same(self, other)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are of one type and exactly alike, whatever they are made of."""
+    """Check whether two values are of one type and exactly alike, including what they contain."""
     if type(a) is not type(b):
         return False
     if isinstance(a, xr.Dataset):

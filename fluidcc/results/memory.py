@@ -1,4 +1,4 @@
-"""How much memory runs may take, checked before it is taken; the user can set the limit."""
+"""Limit on the memory that runs may take, checked before it is taken; the user can set it."""
 
 from __future__ import annotations
 

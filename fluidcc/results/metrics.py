@@ -30,7 +30,7 @@ DRAINED = 0.05  # share of its peak at which a queue counts as drained
 
 @dataclasses.dataclass(frozen=True)
 class Oscillation:
-    """How a signal moves about its mean: half its peak-to-peak range, and its period [s] (NaN if it has none)."""
+    """Motion of a signal about its mean: half its peak-to-peak range, and its period [s] (NaN if it has none)."""
 
     amplitude: float
     period: float
@@ -198,7 +198,7 @@ def drain_time(queue: xr.DataArray, *, between: bool = True) -> float | None:
 
 
 def _crossing(times: Array, values: Array, first: int, level: float) -> float:
-    """Where the line from the sample before falls to a level."""
+    """Compute when the line from the sample before falls to a level."""
     share = (values[first - 1] - level) / (values[first - 1] - values[first])
     return float(times[first - 1] + share * (times[first] - times[first - 1]))
 
@@ -240,14 +240,14 @@ def completion_times(taken: Iterable[float | None]) -> Array:
 
 
 def finish_times(starts: Sequence[float], sizes: Sequence[float], taken: Iterable[float | None]) -> Array:
-    """When each flow ended, (flows,) [s]; infinite if it has not.
+    """Compute when each flow ended, (flows,) [s]; infinite if it has not.
 
     Parameters
     ----------
     starts, sizes : sequence of float
-        Of all flows [s, bytes]; a long-lived one has an infinite size.
+        Starts and sizes of all flows [s, bytes]; a long-lived one has an infinite size.
     taken : iterable of float or None
-        A summary's ``fct_s``: of the finite flows alone.
+        A summary's ``fct_s``: times of the finite flows alone.
     """
     ends = np.full(len(starts), np.inf)
     finite = np.isfinite(np.asarray(sizes, dtype=float))

@@ -1,6 +1,6 @@
-"""Whether a dataset that was read from a file is a result: what it holds is as `fluidcc.results.schema` declares it.
+"""Checks that a dataset from a file is a result: that its content is as `fluidcc.results.schema` declares it.
 
-What a version before did not write yet may be missing.
+What an earlier version did not write yet may be missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OF_BEST = ("queue_bytes.mean", "utilisation", "jain")  # what any sweep's best 
 
 
 def problem_of_trace(data: xr.Dataset) -> str | None:
-    """Why a dataset is no run; None if it is one."""
+    """Explain why a dataset is no run; None if it is one."""
     if "queue" not in data or "time" not in data.coords:
         return "no queue over time"
     for name, declared in (COORDINATES | VARIABLES).items():
@@ -34,7 +34,7 @@ def problem_of_trace(data: xr.Dataset) -> str | None:
 
 
 def problem_of_sweep(data: xr.Dataset) -> str | None:
-    """Why a dataset is no sweep; None if it is one."""
+    """Explain why a dataset is no sweep; None if it is one."""
     if "reason" not in data:
         return "no reasons of failed points"
     over = data["reason"].dims

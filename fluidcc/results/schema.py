@@ -1,8 +1,8 @@
-"""What every engine returns, declared once: the keys of a summary, and the variables of a trace's dataset.
+"""Declarations of what every engine returns: the keys of a summary, and the variables of a trace's dataset.
 
 An engine fills both through `summary` and `dataset`, which refuse a key that is missing or unknown: so keys, names,
-dimensions, units and their order are the same whatever ran. What only one engine has (``engines``) is absent from the
-others' summaries and datasets; a number that is undefined is None, never NaN.
+dimensions, units and their order are the same whatever ran. Entries of one engine only (``engines``) are absent from
+the others' summaries and datasets; a number that is undefined is None, never NaN.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class Variable:
 
     @property
     def attrs(self) -> dict[str, str]:
-        """What the dataset says of it."""
+        """Attributes of the variable in a dataset."""
         return ({"units": self.unit} if self.unit else {}) | {"long_name": self.text}
 
 
@@ -299,7 +299,7 @@ def _same_names(what: str, found: Mapping[str, Any], must: Sequence[str], may: S
 
 
 def plain(value: Any) -> Any:
-    """What JSON knows, of nested dicts, lists and numbers of any library; None for what is not finite."""
+    """Convert nested dicts, lists and numbers of any library to JSON's types; None for what is not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -1,4 +1,4 @@
-"""What every engine returns: a labelled, unit-carrying dataset, and the metrics on it."""
+"""Traces, which every engine returns: a labelled, unit-carrying dataset, and the metrics on it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Trace(DatasetResult):
         return f"<Trace {', '.join(what)}: {sizes}>"
 
     def _span(self) -> list[str]:
-        """What ran, and from when to when."""
+        """Show what ran, and from when to when."""
         found, time = json.loads(self.dataset.attrs.get("summary", "{}")), self.dataset.time.values
         ends = [show(float(time[at]), TIME) for at in (0, -1)] if len(time) else []
         return [*([f"{found['scheme']}"] if "scheme" in found else []), *([" to ".join(ends)] if ends else [])]

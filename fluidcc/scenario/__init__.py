@@ -1,1 +1,1 @@
-"""What is simulated: links, flows, marking and flow control, and what follows from them alone."""
+"""Scenarios: links, flows, marking and flow control, and what follows from them alone."""

@@ -80,7 +80,7 @@ def _cycle(flows: Sequence[Any], left: Sequence[int]) -> str:
 
 
 def end_of(flow: Any, before: Any) -> str:
-    """What of a flow counts as its end for one that waits for it: `SENT`, `RECEIPT` or `ANSWER`."""
+    """Return which end of a flow counts for one that waits for it: `SENT`, `RECEIPT` or `ANSWER`."""
     if flow.after_what == SENT:
         return SENT if flow.source and flow.source == before.source else RECEIPT
     at_once = flow.after_what == KNOWN and flow.source and flow.source == before.target

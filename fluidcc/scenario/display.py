@@ -29,7 +29,7 @@ def html_of(scenario: Any) -> str:
 
 
 def rows_of(scenario: Any, most: int) -> list[tuple[str, str]]:
-    """What stands in which line: links, flows, and settings that are not the default."""
+    """List the lines of the display: links, flows, and settings that are not the default."""
     links = _grouped(enumerate(scenario.links), lambda at: _link_text(at[1]))
     rows = [(_named(group, "link"), text) for text, group in links.items()]
     schemes = {id(flow.scheme): flow.scheme for flow in scenario.flows}
@@ -121,7 +121,7 @@ def _flow_kind(flow: Any) -> str:
 
 
 def _flows_text(kind: str, group: list[tuple[int, Any]]) -> str:
-    """What flows of a kind have in common, and ranges of what they do not."""
+    """Describe what flows of a kind have in common, and the ranges of what differs."""
     flows = [flow for _, flow in group]
     starts, sizes, rates = ([getattr(flow, name) for flow in flows] for name in ("start", "size", "initial_rate"))
     of, parts = specs(flows[0]), [kind]

@@ -1,4 +1,4 @@
-"""What of a scenario loses packets, for engines that have none."""
+"""Refusal of losses in a scenario, for engines that have none."""
 
 from __future__ import annotations
 

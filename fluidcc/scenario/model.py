@@ -1,4 +1,4 @@
-"""What is simulated: links with their marking, flows with their paths, and the scheme each flow runs.
+"""Scenarios: links with their marking, flows with their paths, and the scheme each flow runs.
 
 A `Scenario` is written once and read by every engine. All its parts are frozen dataclasses and JAX
 pytrees; values may be given as text with units (``"40Gbps"``) until `resolve` makes SI floats of them.
@@ -353,7 +353,7 @@ def resolve(scenario: Scenario) -> Scenario:
 
 
 def _check_members(given: Any, kind: type, name: str) -> None:
-    """Refuse what is no tuple or list of some kind, such as the class in place of one of it."""
+    """Refuse what is no tuple or list of some kind, such as the class instead of one of its objects."""
     if isinstance(given, (tuple, list)):
         given = next((each for each in given if not isinstance(each, kind)), None)
         if given is None:

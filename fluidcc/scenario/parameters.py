@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """What is known of one parameter besides its value.
+    """Declaration of one parameter, without its value.
 
     ``none_word`` is what to write for None where that has a meaning of its own (``"path"``, ``"line"``).
     ``check(value, name)`` reads a value that is no number and returns it as text.
@@ -47,7 +47,7 @@ class Spec:
 
     @property
     def static(self) -> bool:
-        """Whether the parameter is a switch that selects equations, rather than a number in them."""
+        """Check whether the parameter is a switch that selects equations, rather than a number in them."""
         return bool(self.choices) or self.check is not None
 
 
@@ -110,7 +110,7 @@ def register(
 
 
 def _rates_have_units(cls: type) -> Callable[[Any], None]:
-    """What a constructor checks: rates, those within text or lists (``Spec.check``) too."""
+    """Build a constructor's check of rates, those within text or lists (``Spec.check``) too."""
     rates = [name for name, spec in specs(cls).items() if spec.dimension == units.RATE]
     read = [(name, spec) for name, spec in specs(cls).items() if spec.check is not None]
 

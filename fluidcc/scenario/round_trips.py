@@ -86,7 +86,7 @@ def base_rtt_with_serialisation(scenario: Scenario, flow: Flow) -> Any:
 
 
 def serialisation_rtt(scenario: Scenario, flow: Flow) -> Any:
-    """Of a round trip, the time [s] for which a data packet and its ACK are put onto their links."""
+    """Compute the part of a round trip [s] in which a data packet and its ACK are put onto their links."""
     return sum(serialisation_delays(scenario, flow)) + ack_delay(scenario, flow)
 
 

@@ -1,4 +1,4 @@
-"""What a scenario says of its switches: marking, flow control, traffic classes, and what fails."""
+"""Switches of a scenario: marking, flow control, traffic classes, and failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RED:
     Below ``kmin`` nothing is marked, between the thresholds a share that rises to ``pmax``, and everything
     above ``kmax``. ``kmin == kmax`` is DCTCP's step marking. With ``max_on`` this is one part of ternary congestion
     detection (TCD, Zhang et al., SIGCOMM 2021): a port that flow control has stopped within that time is undetermined,
-    and marks UE in place of CE; packets are then marked as they leave (`fluidcc.engines.packet.marking`).
+    and marks UE instead of CE; packets are then marked as they leave (`fluidcc.engines.packet.marking`).
     """
 
     kmin: Any = parameter(SIZE, "queue where marking starts", symbol="Kmin", source="DCQCN Fig. 5", low=0)
@@ -154,7 +154,7 @@ class Failure:
 
 @register(meta=("link",))
 class Storm:
-    """A port that is paused for good or for a time, whatever it is told: its neighbour sends PAUSE without end.
+    """A port that is paused for good or for a time, whatever else it receives: its neighbour sends PAUSE without end.
 
     Li et al. (SIGCOMM 2019, section 1, Case-1) saw a switch that did (packet engine).
 

@@ -1,4 +1,4 @@
-"""How long a flow takes in an idle network: packets stored and forwarded, the last one behind a train of full ones."""
+"""Duration of a flow in an idle network: packets stored and forwarded, the last one behind a train of full ones."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def train(scenario: Scenario, flow: Flow, sizes: np.ndarray) -> tuple[np.ndarray
     Returns
     -------
     received, answered : ndarray
-        [s], without what a feedback delay of the scheme has in place of the path's.
+        [s], with the path's delays, not a feedback delay of the scheme.
     """
     rates = np.array(hop_rates(scenario, flow), float)
     payload, packet = float(scenario.packet_size), float(scenario.wire_packet_of(flow))

@@ -1,4 +1,4 @@
-"""Theory beside the engines: control theory, the papers' recursions, fairness, queueing.
+"""Theory in addition to the engines: control theory, the papers' recursions, fairness, queueing.
 
 What belongs to one paper is public here: ``fc.theory.pareto``. Loaded when first used. Plain delay systems are in
 ``fc.delay``.

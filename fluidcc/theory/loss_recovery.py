@@ -1,4 +1,4 @@
-"""What go-back-N leaves of a link that loses packets at random."""
+"""Goodput that go-back-N leaves on a link that loses packets at random."""
 
 from __future__ import annotations
 

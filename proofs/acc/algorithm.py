@@ -51,7 +51,7 @@ function SOURCEHALT(R, dS, dA)
 
 
 def assigned(name: str) -> list[str]:
-    """What the printed lines give a variable."""
+    """Return the expressions that the printed lines assign to a variable."""
     return re.findall(rf"^ +{name} (?:=|<-) (.*);$", ALGORITHM_1, re.MULTILINE)
 
 
@@ -75,7 +75,7 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def resumed(link: Link, after: int) -> tuple[Fraction, Fraction]:
-    """When the senders next send, after a time at which they halt, and the queue then."""
+    """Find when the senders next send after a time at which they halt [periods], and the queue then."""
     n = next(n for n in range(round(after / link.tick), len(link.sent)) if any(link.sent[n]))
     return n * link.tick, link.queue[n - 1]
 
@@ -201,7 +201,7 @@ def extends() -> Finding:
 
 @claim("acc-42-same-rate", ACC, "4.2, Fig. 7", "T_i sends at the same rate as T_{i-1}")
 def same_rate() -> Finding:
-    """When T_{i-1} ends, all ACKs in hand are of packets from before it: the flow is uncongested, its rate rises."""
+    """Check T_{i-1}'s end: all ACKs are of earlier packets, so the flow is uncongested and raises its rate."""
     from fluidcc.schemes.acc.period_map import acc_map
 
     r = F(1, 2)

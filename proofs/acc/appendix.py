@@ -258,7 +258,7 @@ def recovery(r: Fraction = Fraction(4, 100), period: Fraction = Fraction(20, 10*
         return count
 
     def share(seconds: float) -> float:
-        """Of the line, after so long."""
+        """Return the flow's share of the line after a time [s]."""
         return 1 - 0.5 * (1 - float(r)) ** (seconds / float(period))
 
     fulls = (0.95, 0.98, 0.99, 0.997)

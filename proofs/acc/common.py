@@ -1,4 +1,4 @@
-"""What the ACC figures share: the schemes as section 6.1 sets them, Fig. 1(a) with its burst, and a flow's log."""
+"""Parts that the ACC figures share: section 6.1's schemes, Fig. 1(a) with its burst, and a flow's log."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def section_3_dcqcn() -> Any:
 
 
 class FlowLog:
-    """What became of one flow's data, from the log of a run; bytes at times [s]."""
+    """History of one flow's data, from the log of a run: bytes over time [s]."""
 
     def __init__(self, trace: Trace, flow: int) -> None:
         log = trace.dataset
@@ -98,7 +98,7 @@ class FlowLog:
         return self.time[rows], self.end[rows]
 
     def count(self, times: np.ndarray, what: str, port: str | None = None) -> np.ndarray:
-        """How far the flow's data has come by so many times [bytes]; packets stay in order."""
+        """Return how far the flow's data has come at each of some times [bytes]; packets stay in order."""
         when, ends = self.ends(what, port)
         return np.append(0, ends)[np.searchsorted(when, times, side="right")].astype(float)
 

@@ -1,4 +1,4 @@
-"""What ACC's large-scale figures share: section 6.1's tree, schemes and workloads, runs, and classes of flows.
+"""Parts that ACC's large-scale figures share: section 6.1's tree, schemes and workloads, runs, and classes of flows.
 
 Cache Follower, of Figs. 13(b), 14(a) and 15(b), has no published table, and is left out.
 """
@@ -59,7 +59,7 @@ def contenders(names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 
 
 def study(traffic: str, names: tuple[str, ...], folder: Path, quick: bool, **options: Any) -> FabricStudy:
-    """Runs of ACC and others under one traffic, kept beside the pictures that share them.
+    """Run ACC and others under one traffic; runs are stored next to the pictures that share them.
 
     Slowdowns are over ACC's time alone.
     """
@@ -110,7 +110,7 @@ def claim(
 
 
 def notes_of(traffic: str, found: FabricStudy, quick: bool) -> list[str]:
-    """How the paper was read, and what a quick run leaves out."""
+    """Describe how the paper was read, and what a quick run leaves out."""
     of = TRAFFIC[traffic]
     notes = [
         f"flows arrive for {1e3 * found.runs[0].numbers['window_s'][1]:g} ms from an empty network, and all are "
@@ -141,5 +141,5 @@ def bars(axis: Any, names: tuple[str, ...], numbers: list[np.ndarray], groups: l
 
 
 def sample(found: FabricStudy) -> str:
-    """Of a picture's title."""
+    """Return the part of a picture's title that names hosts and seeds."""
     return f"{len(found.topology.hosts)} hosts, {len(found.seeds)} seeds (bands and bars: 95 %)"

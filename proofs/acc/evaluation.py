@@ -25,7 +25,7 @@ WEB_SEARCH = "web-search"
 
 @claim("acc-33-stop", ACC, "3.3, Fig. 3", "an ideal stopping time of F1 is 180 us, at N = 20")
 def stop(hosts: int = HOSTS, printed: str = "180") -> Finding:
-    """What F1, at half the line, has sent beyond its pipe in the round trip until it observes congestion, drained."""
+    """Compute the time to drain what F1 sends at half the line, beyond its share, in the RTT until it sees marks."""
     pace = share(hosts)
     law, of_bursts = (
         1e6 * float((LINE / 2 - rate) * 2 * LINKS * LINK_DELAY / rate) for rate in (pace, pace * (hosts + 1) / hosts)
@@ -66,7 +66,7 @@ def backlog(hosts: int) -> float:
 
 
 def cost(packets: float, what: str) -> str:
-    """Why a claim is not tested, if it takes more packets than a check may; else empty."""
+    """Return why a claim is not tested if it takes more packets than a check may, else empty text."""
     if packets <= WORK:
         return ""
     return f"{packets:.2g} packets, {packets / WORK:.2g} times what a check may take: {what}"
@@ -80,7 +80,7 @@ def cost(packets: float, what: str) -> str:
     "and HPCC, in 3 with DCQCN, in 37 with TIMELY",
 )
 def table_2(runs: int = 50, milliseconds: int = 100, rarest: Fraction = Fraction(3, 50)) -> Finding:
-    """How many runs tell none from DCQCN's share, and what they cost."""
+    """Compute how many runs distinguish no deadlock from DCQCN's share of them, and what they cost in packets."""
     from fluidcc.builders.workloads import poisson_flows
     from fluidcc.proofs.acc.table2 import HOSTS, LOAD
 

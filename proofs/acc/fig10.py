@@ -68,7 +68,7 @@ def make_fig10(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _first_halts(trace: Trace) -> np.ndarray:
-    """How long each flow first halts [s]."""
+    """Return the first halt time of each flow [s]."""
     halts = trace["halt_time"].values[: round(FIRST_HALT / SAMPLED)]
     return halts[np.argmax(halts > 0, axis=0), np.arange(FLOWS)]
 

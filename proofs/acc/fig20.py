@@ -98,7 +98,7 @@ def make_fig20(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def scenario_of(name: str, hosts: int, start: float) -> Scenario:
-    """The chain with so many bursting hosts from a time on [s]."""
+    """Return the chain with ``hosts`` bursting hosts from a time on [s]."""
     if name == "dcqcn_sim":
         return bursty_chain("dcqcn", hosts, burst_start=start, scheme=_SIMULATOR)
     return bursty_chain(name, hosts, burst_start=start, scheme=settled(name))

@@ -72,7 +72,7 @@ def ratios(less: tuple[float, float] = (29, 40), dcqcn: tuple[float, float] = (3
     "acc-63-deadlocks", ACC, "6.3, Table 2", "of 50 runs 3 of DCQCN and 37 of TIMELY end in deadlock: ACC is resilient"
 )
 def deadlocks(runs: int = 50, counts: tuple[int, int, int] = (0, 3, 37)) -> Finding:
-    """Whether that many of 50 can be chance: Fisher's exact test against ACC's none, and what none leaves open."""
+    """Test the counts of 50 runs against ACC's none by Fisher's exact test, and bound ACC's true share."""
     from scipy import stats
 
     exact: Any = stats.fisher_exact

@@ -123,7 +123,7 @@ class Link(NamedTuple):
 
 
 def share(senders: list[Sender], periods: int, ticks: int = 20) -> Link:
-    """Let the senders share a link for so many periods, each of so many ticks."""
+    """Let the senders share a link for a number of periods, each of a number of ticks."""
     tick = Fraction(1, ticks)
     fifo: deque[list[Fraction]] = deque()
     acks: list[tuple[list[Fraction], bool]] = []

@@ -1,6 +1,6 @@
-"""DCQCN section 6.2's benchmark, which Figures 15 to 18 share: pairs that send back to back beside a disk's rebuild.
+"""DCQCN section 6.2's benchmark, which Figures 15 to 18 share: pairs that send back to back during a disk's rebuild.
 
-Runs are made once for all four figures, and kept beside them.
+Runs are made once for all four figures, and stored next to them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ STATISTICS = {
 
 
 class Size(NamedTuple):
-    """How long a run is, from when on transfers and goodput count [s], and how many draws of hosts and paths."""
+    """Length of a run, time from which transfers and goodput count [s], and number of draws of hosts and paths."""
 
     until: float
     since: float
@@ -132,7 +132,7 @@ def _pair_of(rows: Any) -> np.ndarray:
 
 
 def _numbers(run: FabricRun, pair_of: np.ndarray, size: Size) -> dict[str, float]:
-    """Of one run, whose flows are named by their places."""
+    """Compute the metrics of one run, whose flows are named by their indices."""
     pair = pair_of[[int(name.removeprefix("flow ")) for name in run.slowdown["flow"].values]]
     users, rebuild = np.flatnonzero(pair >= 0), pair < 0
     flow = {name: run.slowdown[name].values for name in ("size", "start", "completion", "goodput")}
@@ -156,7 +156,7 @@ def _numbers(run: FabricRun, pair_of: np.ndarray, size: Size) -> dict[str, float
 
 
 def sample_of(data: xr.Dataset, quick: bool) -> str:
-    """What was drawn: hosts, paths and transfers."""
+    """Describe what was drawn: hosts, paths and transfers."""
     size = QUICK if quick else FULL
     return (
         f"{size.draws} draws of hosts, sizes and paths, seeds 1 to {size.draws}, the same for each setup, over "
@@ -167,7 +167,7 @@ def sample_of(data: xr.Dataset, quick: bool) -> str:
 
 
 def notes(data: xr.Dataset, quick: bool) -> list[str]:
-    """How section 6.2 was read, how many transfers there are, and what a quick run leaves out."""
+    """Describe how section 6.2 was read, the number of transfers, and what a quick run leaves out."""
     size = QUICK if quick else FULL
     lines = [
         f"{data.sizes['draw']} draws of pairs, hosts of the rebuild and paths, the same for every setup, and of each "
@@ -213,7 +213,7 @@ def at(data: xr.Dataset, setup: str, name: str, **point: int) -> np.ndarray:
 
 
 def surplus(a: np.ndarray, b: np.ndarray) -> Compared:
-    """How much more one has than the other [Gb/s], draw by draw; ratios would leave out draws in which one has none."""
+    """Return the difference of two setups [Gb/s] over draws; ratios would leave out draws in which one of them is 0."""
     return difference(a / GBPS, b / GBPS)
 
 

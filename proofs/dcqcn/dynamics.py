@@ -63,7 +63,7 @@ def fluid(step: float = STEP) -> tuple[np.ndarray, dict[str, np.ndarray], dict[s
 
 
 def _amplitude(name: str, step: float = STEP) -> float:
-    """How much the queue rises and falls again after the first burst [bytes]."""
+    """Return how far in total the queue rises and falls again after the first burst [bytes]."""
     time, queues, _ = fluid(step)
     later = queues[name][time >= SETTLED]
     return float((np.abs(np.diff(later)).sum() - abs(later[-1] - later[0])) / 2)
@@ -235,7 +235,7 @@ def packets() -> dict[int, dict[str, float]]:
 
 
 def incasts() -> str:
-    """What `packets` draws."""
+    """Describe what `packets` draws."""
     return (
         f"{len(SENDERS)} incasts of {min(SENDERS)} to {max(SENDERS)} senders in packets, seeds 1 to {len(SENDERS)}, "
         f"which draw {sample.MARKS}: one each, so no interval; over {1e3 * PACKETS_SINCE:g} to "

@@ -20,7 +20,7 @@ NODES = 24  # of the delay, in `rightmost`
 
 
 def _odds(keep: Any, packets: Any) -> Any:
-    """Odds that so many packets in a row are unmarked: 1/(keep^-n - 1), which does not overflow in this form."""
+    """Odds that n packets in a row are unmarked: 1/(keep^-n - 1), which does not overflow in this form."""
     none = keep**packets
     return none / (1 - none)
 

@@ -187,7 +187,7 @@ _LAST_GAP = {"units": "bytes/s", "long_name": "difference of the mean rates of t
 
 
 def _coarse_lines(panel: Panel, count: int, trace: Trace) -> dict[str, xr.DataArray]:
-    """As `_line`, for all readings, at the values that were run already."""
+    """Compute `_line`'s differences for all readings, at the values that have already run."""
     means = np.array(trace.summary["rate_bytes_per_s"])[: 2 * count * len(panel.readings)].reshape(-1, count, 2)
     gaps = np.abs(means[..., 0] - means[..., 1])
     axis = {panel.name: panel.values(count)}

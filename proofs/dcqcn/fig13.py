@@ -114,7 +114,7 @@ def _fluids(span: Span) -> list[Trace]:
 
 
 def _gap(trace: Trace, span: Span) -> float:
-    """Of the two flows' mean rates [bytes/s]."""
+    """Return the absolute difference of the two flows' mean rates [bytes/s]."""
     one, other = trace.between(span.since, span.until)["rate"].values.mean(axis=0)
     return abs(float(one - other))
 

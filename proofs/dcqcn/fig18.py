@@ -1,4 +1,4 @@
-"""DCQCN Figure 18: the need for PFC and for right thresholds, 10th percentiles beside an 8:1 incast (section 6.2).
+"""DCQCN Figure 18: the need for PFC and for right thresholds, 10th percentiles during an 8:1 incast (section 6.2).
 
 Without PFC "packet losses are common", and the rebuild's 10th percentile "is zero". Misconfigured, "the tail throughput
 of both user and incast traffic is better than what it would be without DCQCN, but worse than what it would be with".

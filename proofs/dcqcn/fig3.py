@@ -81,7 +81,7 @@ def transfer_rates(trace: Trace, flow: int, since: float) -> np.ndarray:
 
 
 def _one_port_for_all(scenario: Scenario) -> bool:
-    """Whether ECMP leads H1, H2 and H3 to T4 by the same port."""
+    """Check whether ECMP leads H1, H2 and H3 to T4 by the same port."""
     return len({flow.path[-2] for flow in scenario.flows[:3]}) == 1
 
 

@@ -1,4 +1,4 @@
-"""DCQCN Figures 4 and 9: a victim flow beside an incast, with PFC alone and with DCQCN (sections 2.2, 3.2).
+"""DCQCN Figures 4 and 9: a victim flow next to an incast, with PFC alone and with DCQCN (sections 2.2, 3.2).
 
 H11 to H14 and VS are under T1. The former send to R under T4, VS to VR. With PFC alone, T4's PAUSEs spread back to
 T1's uplinks, which VS shares; senders H31 and H32 under T3 make them longer.
@@ -87,7 +87,7 @@ def make_fig4(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _flows_beside(scenario: Any) -> int:
-    """How many of H11 to H14 share the uplink of VS."""
+    """Count the flows of H11 to H14 that share the uplink of VS."""
     uplinks = [flow.path[0] for flow in scenario.flows]
     return uplinks[:VICTIM].count(uplinks[VICTIM])
 

@@ -79,12 +79,12 @@ def _gap(p: Any, rate: Any, counter: float = B, timer: float = T) -> Any:
 
 
 def crossings(flows: int) -> int:
-    """How often the two sides cross, on a fine grid of p."""
+    """Count how often the two sides of the equation for p cross, on a fine grid of p."""
     return int(np.count_nonzero(np.diff(np.sign(_gap(np.geomspace(1e-9, 0.99, 4000), C / flows)))))
 
 
 def rises(counter: float = B, timer: float = T) -> bool:
-    """Whether the p that holds a flow rises with its rate anywhere, so that two rates have one p: C/1000 to C."""
+    """Check whether the p that holds a rate ever rises with it between C/1000 and C, so that two rates have one p."""
     rate = np.geomspace(C / 1000, C, 600)[:, None]
     p = np.geomspace(1e-9, 0.999999, 4000)
     first = np.argmax(_gap(p, rate, counter, timer) > 0, axis=1)
@@ -138,7 +138,7 @@ def _same(flows: tuple[int, ...]) -> list[Way]:
 
 @claim("dcqcn-51-unique", DCQCN, "5.1, (10)", "the fluid model has a unique fixed point, with equal rates C/N")
 def unique() -> Finding:
-    """Of equal rates, which is what (10) says; and what there is with unequal ones, with the stability of each."""
+    """Check that equal rates have one fixed point, as (10) implies; solve for unequal ones, with their stability."""
     from fluidcc import DCQCN as SCHEME
     from fluidcc import RED, equilibrium, incast, stability
 
@@ -149,7 +149,7 @@ def unique() -> Finding:
     rate = C / 2
     keep = 1 - marking(2)
     alpha = 1 - keep ** (TAU_PRIME * rate)
-    # Flows that are marked alike may have two rates where the p that holds a rate rises with it.
+    # Flows with the same p may have two rates where the p that holds a rate rises with it.
     p, low = unequal()
     equal = marking(2, counter=SMALL_B, timer=SLOW_T)
     fast = {"pmax": HIGH_PMAX, "counter": SMALL_B, "timer": SLOW_T}
@@ -209,7 +209,7 @@ def _judged(root: complex) -> str:
 
 
 def _last(packet: float) -> list[Way]:
-    """Whether the last number of flows with a fixed point, and the next, have one."""
+    """Compare with the engine whether the largest number of flows with a fixed point, and the next, have one."""
     most, _ = most_flows(packet)
     return [
         Way(

@@ -68,7 +68,7 @@ def printed() -> dict[str, Any]:
 
 
 def coefficients(of: Jacobians) -> dict[str, Any]:
-    """What takes their places in a characteristic equation with these derivatives."""
+    """Return the note's coefficients as a characteristic equation with these derivatives has them."""
     now, rate, marks = of
     S = now[2, 1]
     return {

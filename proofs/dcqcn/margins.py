@@ -92,7 +92,7 @@ def _number(value: float | None) -> float:
 
 
 def _settles(flows: int, delay: float) -> bool:
-    """Whether the queue of a line-rate start has settled after a second."""
+    """Check whether the queue of a line-rate start has settled after a second."""
     run = simulate(
         incast(flows, scheme=DCQCN(feedback_delay=delay)), RUN, window=(RUN - LATE, RUN), estimate_error=False
     )

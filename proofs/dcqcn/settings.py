@@ -92,12 +92,12 @@ def fluid(step: float = STEP) -> dict[str, dict[str, float]]:
 
 
 def cells(runs: int, *, since: float = LAST) -> str:
-    """What so many of `fluid`'s cases are a sample of."""
+    """Describe the sample that a number of `fluid`'s cases is."""
     return sample.fluid(UNTIL, runs, since=since)
 
 
 def incasts(runs: int = 1, drawn: str = sample.MARKS) -> str:
-    """What `packets` draws in so many runs."""
+    """Describe what `packets` draws in a number of runs."""
     return sample.packets(PACKETS_UNTIL, runs, since=PACKETS_SINCE, seeds=SEED, drawn=drawn)
 
 

@@ -1,6 +1,6 @@
-"""Where DCQCN's fixed point is stable: over flows, delay, g, Kmax and R_AI, with how far runs oscillate.
+"""Stability of DCQCN's fixed point over flows, delay, g, Kmax and R_AI, and how far runs oscillate.
 
-Table 14's settings; on each axis one of them moves. No figure of a paper: CoNEXT 2016 has margins along lines of it.
+Table 14's settings; each axis varies one of them. No paper has this figure: CoNEXT 2016 has margins along lines of it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def make_stability(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _runs_agree(oscillations: SweepResult) -> tuple[bool, int]:
-    """Whether runs settle where roots say so, and oscillate where they say so; and how many were asked."""
+    """Check that runs settle or oscillate as the roots predict, and count the points that were checked."""
     data = oscillations.dataset
     chart = stability_chart(over_flows, {name: data[name].values for name in ("n", "tau")}).dataset
     far = (data["queue_bytes.max"] - data["queue_bytes.min"]).transpose("n", "tau").values

@@ -19,7 +19,7 @@ UNTIL = 2e-3  # s, a run of packets, of which the second half is measured
 
 
 def shared() -> Fraction:
-    """What the headroom of 8 priorities leaves of the buffer [bytes]."""
+    """Return the buffer that the headroom of 8 priorities leaves [bytes]."""
     return BUFFER - 8 * PORTS * HEADROOM
 
 

@@ -1,7 +1,8 @@
-"""Where patched TIMELY's fixed point is stable, and how TIMELY oscillates, which has none.
+"""Stability of patched TIMELY's fixed point, and the oscillation of TIMELY, which has none.
 
-ECN or Delay (CoNEXT 2016) repairs TIMELY, whose equations have no fixed point as printed, and gives the repair's; this
-says for how many flows, delays and values of beta it is stable, and looks at runs of fluid and packets.
+ECN or Delay (CoNEXT 2016) repairs TIMELY, whose equations have no fixed point as printed, and gives the fixed point of
+the repair. This module finds the numbers of flows, delays and values of beta for which it is stable, and compares runs
+of fluid and packets.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def make_timely_stability(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _cycles(count: np.ndarray, until: str) -> dict[str, np.ndarray]:
-    """How far TIMELY's queue oscillates, in the fluid and in packets [bytes]."""
+    """Compute how far TIMELY's queue oscillates, in the fluid and in packets [bytes]."""
     scheme = PRESETS["fluid"].scheme
     found: dict[str, list[float]] = {"fluid": [], "packets": []}
     with Bar("running TIMELY", len(count), "runs") as bar:

@@ -1,1 +1,1 @@
-"""Where the schemes settle, derived by sympy, and the same by numbers."""
+"""Equilibria of the schemes, derived by sympy and compared with numbers."""

@@ -1,4 +1,4 @@
-"""Where Swift, TIMELY, patched TIMELY and DCTCP rest, or do not: derived by sympy against their right-hand sides.
+"""Equilibria of Swift, TIMELY, patched TIMELY and DCTCP, or proofs of none: sympy against their right-hand sides.
 
 DCTCP's sawtooth is compared with fluidcc's fluid.
 """
@@ -291,7 +291,7 @@ def sawtooth() -> Finding:
     same = all(sympy.simplify(one / other) == 1 for one, other in zip(printed, derived, strict=True))
 
     def lasting(n: float, at: dict[str, float]) -> float:
-        """What is left of n windows in a cycle once alpha is the one of n windows."""
+        """Return the windows that a cycle lasts with the alpha that n windows lead to, less n."""
         alpha = value(found["dctcp.hold.alpha"].rhs, **at, n=n)
         return value(found["dctcp.hold.windows"].rhs, **at, alpha=alpha) - n
 

@@ -1,4 +1,4 @@
-"""Where the schemes' equations settle, derived by sympy from their right-hand sides.
+"""Equilibria of the schemes' equations, derived by sympy from their right-hand sides.
 
 Each function takes the equations of one scheme, solves them, and returns what it found as equations by name. `formulas`
 has all of them; docs/theory/equilibria.md prints them.
@@ -211,7 +211,7 @@ def dctcp() -> Formulas:
 
 
 def leading(expression: Any, peak: Any, lead: Any) -> Any:
-    """What is left of it for large W, where the peak is W and alpha is `lead`."""
+    """Return the leading order of an expression for large W, where the peak is W + 1 and alpha is `lead`."""
     whole = expression.subs(peak, W + 1).subs(alpha, lead)
     power = sympy.limit(W * sympy.diff(sympy.log(whole), W), W, sympy.oo)
     return sympy.limit(sympy.simplify(whole / W**power), W, sympy.oo) * W**power

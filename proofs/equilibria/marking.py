@@ -1,4 +1,4 @@
-"""Where the schemes settle: what sympy derives from their equations (`formulas`) against numbers found without it.
+"""Equilibria of the schemes: sympy's derivation from their equations (`formulas`) against numbers found without it.
 
 `formulas` returns the equations by name, as docs/theory/equilibria.md shows them.
 """
@@ -96,7 +96,7 @@ def small_marking() -> Finding:
     derived = cube.subs(total.lhs, total.rhs).subs(R, C / N)
 
     def at(flows: float, r_ai: float = PAPER["R_AI"]) -> tuple[float, float]:
-        """How much too high, and what the next order says of it."""
+        """Return the relative excess of the cube root over p*, and the excess that the next order predicts."""
         given = PAPER | {"R": PAPER["C"] / flows, "R_AI": r_ai}
         given["A"] = value(total.rhs, **given)
         lead, slope = value(cube, **given) ** (1 / 3), value(found["dcqcn.small.slope"].rhs, **given)

@@ -1,4 +1,4 @@
-"""Write the formulas in docs/theory/equilibria.md anew: after each marker ``<!-- NAME -->`` the one of that name."""
+"""Rewrite the formulas in docs/theory/equilibria.md: after each marker ``<!-- NAME -->`` the one of that name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the figures of "Fast Convergence to Fairness" share: its variants, staggered incasts, and what is read of them.
+"""Parts that the figures of "Fast Convergence to Fairness" share: variants, staggered incasts, and their metrics.
 
 Section III-D: hosts on one switch by links of 100 Gbps and 1 us; two flows of 1 MB start every 20 us.
 """
@@ -98,12 +98,12 @@ class Run:
 
     @functools.cached_property
     def finish(self) -> np.ndarray:
-        """When each flow ended [s]."""
+        """Time at which each flow ends [s]."""
         return finish_times(self.trace)
 
     @property
     def first_end(self) -> float:
-        """When the first flow ends, or the trace [s]."""
+        """Time at which the first flow ends, or the trace if no flow does [s]."""
         return float(min(self.finish.min(), self.trace["time"].values[-1]))
 
     @functools.cached_property
@@ -113,7 +113,7 @@ class Run:
 
     @property
     def reached(self) -> bool:
-        """Whether it gets fair while all flows run."""
+        """True if the run becomes fair while all flows run."""
         return math.isfinite(time_to_fairness(self.trace, LEVEL))
 
     def fair_after(self, level: float = LEVEL) -> float:
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def rank_correlation(self) -> float:
-        """Of starts and finishes: -1 if whoever starts last finishes first."""
+        """Rank correlation of starts and finishes: -1 if the flow that starts last finishes first."""
         return rank_correlation(self.starts, self.finish)
 
     def queue(self, late: bool = False) -> np.ndarray:
@@ -184,7 +184,7 @@ def named(prefix: str, values: dict[str, float | bool]) -> dict[str, float | boo
 
 
 def sample_of(until: float, found: dict[str, list[Run]]) -> str:
-    """What was drawn in runs by variant that last so long [s], and how far the drawn ones differ."""
+    """Describe what was drawn in runs by variant, each until a time [s], and how far the drawn ones differ."""
     several = {key: runs for key, runs in found.items() if len(runs) > 1}
     ones = len(found) - len(several)
     words = [sample.packets(until, ones)] if ones else []
@@ -197,7 +197,7 @@ def sample_of(until: float, found: dict[str, list[Run]]) -> str:
 
 
 def seeds_note(seeds: int) -> str:
-    """How often what draws at random was run."""
+    """Describe how many seeds probabilistic variants ran with."""
     return f"probabilistic: medians of {seeds} seed{'s' * (seeds > 1)}, the first is drawn"
 
 

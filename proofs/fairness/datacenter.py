@@ -54,7 +54,7 @@ def contenders() -> dict[str, dict[str, Any]]:
 
 
 def study(name: str, folder: Path, quick: bool, **options: Any) -> FabricStudy:
-    """The runs of a benchmark, kept beside the pictures that share them; slowdowns are over Swift's time alone."""
+    """Run a benchmark, stored next to the pictures that share its runs; slowdowns are over Swift's time alone."""
     traffic = TRAFFIC[name]
     found = fabric(
         contenders(),

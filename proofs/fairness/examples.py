@@ -90,7 +90,7 @@ def third_flow(target: Fraction = Fraction(19, 20)) -> Finding:
     "Swift's decrease: mdf = max(1 - beta (Delay - Target)/Delay, max_mdf), with beta 0.8 and max_mdf 0.5 (III-D)",
 )
 def swift(beta: Fraction = Fraction(4, 5), max_mdf: Fraction = Fraction(1, 2)) -> Finding:
-    """As a factor on the window, where (1) says so: at most halved, and beta decides below some delay."""
+    """Check (1) as a factor on the window: at most halved, and set by beta below some delay."""
     target = Fraction(1)
     delays = [target * Fraction(n, 40) for n in range(40, 400)]
 

@@ -110,7 +110,7 @@ def _measure(runs: dict[int, dict[str, list[Run]]], scheme: str) -> dict[str, fl
 
 
 def _verdicts(scheme: str, name: str, read: dict[str, float]) -> dict[str, float | bool]:
-    """What section VI-B says of one quantity of the variants."""
+    """Check section VI-B's statements on one quantity of the variants."""
     ours = read["vai_sf"]
     if name == "fair_after_s":
         return {
@@ -166,7 +166,7 @@ def _without_ends(scheme: str) -> dict[str, float | bool]:
 
 
 def _explain(scheme: str, values: dict[str, float | bool]) -> list[str]:
-    """What the numbers say where they are not what section VI-B says."""
+    """Explain with numbers where results differ from section VI-B."""
 
     def us(name: str) -> str:
         return f"{float(values[f'N96_{name}']) * 1e6:.0f} us"

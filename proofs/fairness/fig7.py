@@ -75,7 +75,7 @@ def _counts(topology: Topology, tier: dict[int, int]) -> dict[str, float | bool]
 
 
 def _pods(topology: Topology, tier: dict[int, int]) -> int:
-    """How many groups of ToRs and Aggs are linked without spines; 0 if they are not all of 4 and 4."""
+    """Count the groups of ToRs and Aggs that are connected without spines; 0 unless each has 4 of both."""
     group = {node: node for node in tier if tier[node] in (1, 2)}
 
     def root(node: int) -> int:

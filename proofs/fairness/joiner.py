@@ -79,7 +79,7 @@ def make_joiner(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _joins(case: Case) -> float:
-    """When the joiner starts [s]."""
+    """Return the start of the joiner [s]."""
     met, waited = case
     return (met // 2 - 1) * STAGGER + waited
 
@@ -102,7 +102,7 @@ def _scenario(scheme: str, key: str, starts: list[float], **changes: Any) -> Sce
 
 
 def _lead(trace: Trace, since: float, until: float) -> float:
-    """What is delivered of the joiner in an interval [s] over the mean of the others."""
+    """Return the joiner's delivered bytes in an interval [s], over the mean of the others."""
     at = trace["delivered"].sel(time=[since, until], method="nearest").values
     got = at[1] - at[0]
     return float(got[-1] / got[:-1].mean())

@@ -75,7 +75,7 @@ def make_start_finish(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _readings(values: dict[str, float | bool]) -> list[str]:
-    """What is found of the two ways to ignore feedback, in words that follow from the numbers."""
+    """Describe what the numbers show of the two ways to ignore feedback."""
     notes = []
     for key, costs in (("probabilistic", "its ACK"), ("probabilistic_period", "its round trip")):
         mean, within = (float(values[f"{key}_rank_correlation_mean{end}"]) for end in ("", "_within"))

@@ -89,7 +89,7 @@ def histories(count: int, length: int, seed: int) -> Iterator[list[tuple[Fractio
 
 
 def overwritten(function: Callable[..., Any], name: str) -> bool:
-    """Whether the first value that a function gives to a local name is never read, by its syntax tree."""
+    """Check by the syntax tree whether the first value that a function assigns to a local name is never read."""
     body: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     statements: list[Any] = [node for node in body.body if not isinstance(node, ast.Expr)]
     first = next(

@@ -86,7 +86,7 @@ def mean_work(sources: int, period: float) -> float:
 
 
 def phases_drawn(mean: float, error: float) -> str:
-    """What `simulated` draws, and the interval of its mean."""
+    """Describe what `simulated` draws, with the interval of its mean."""
     return (
         f"the verdict is exact; beside it {RUNS} draws of all sources' phases, seed {SEED}: mean waiting {mean:.3f}, "
         f"95 % interval {mean - 1.96 * error:.3f} to {mean + 1.96 * error:.3f}"

@@ -73,7 +73,7 @@ def share_failing(count: int = DRAWN, seed: int = DRAWN_SEED) -> float:
 
 
 def searched() -> tuple[dict[str, Any], list[Way], bool]:
-    """What z3 finds of (iii): evidence, ways, and whether (iii) holds for all small matrices, as far as is known."""
+    """Search exceptions to (iii) with z3: return evidence, ways, and whether it found none."""
     found = smt.exceptions(*smt.SMALLER[0])
     if found is None:
         return {"z3": "not installed, not used"}, [], True
@@ -82,7 +82,7 @@ def searched() -> tuple[dict[str, Any], list[Way], bool]:
     for (links, paths), one in failing.items():
         run = pareto(*arrays(Network(paths, one.capacities, one.start)), steps=links + 1, exact=True)
         moving += bool((run.rates[links] != run.rates[links + 1]).any() and run.settled_after is None)
-    # Merged, all that is left of a matrix which never fails is links with a path each.
+    # After merging, a matrix that never fails consists of links with one path each.
     mixed = sum(max(map(len, (core := smt.merged(*matrix)[0]))) > 1 or len(set(core)) < len(core) for matrix in found)
     (_, paths), least = min(failing.items(), key=lambda item: (item[0][0] + len(item[0][1]), item[0]))
     evidence = {
@@ -198,7 +198,7 @@ def settled() -> Settled:
 
 
 def bounds_hold() -> tuple[bool, float]:
-    """Whether 1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1), exactly, on all small networks; and how close it gets."""
+    """Check 1 - m_j(n) <= (1 - m_j(1)) (1 - rho_j)^(n-1) exactly on all small networks; find the largest ratio."""
     hold, closest = True, Fraction(0)
     for network, run in family():
         rho = [

@@ -31,7 +31,7 @@ CAPACITIES = np.array([1.0, 1.4, 2.2])
 
 
 def iterate(a: float, steps: int, crossed: np.ndarray = CROSSED, capacities: np.ndarray = CAPACITIES) -> np.ndarray:
-    """Rates after so many round trips of the paper's update, all flows at once."""
+    """Compute the rates after n round trips of the paper's update, all flows at once."""
     rates = np.full(crossed.shape[1], capacities.min() / crossed.shape[1])
     for _ in range(steps):
         used = crossed @ rates / capacities
@@ -247,7 +247,7 @@ def fluctuations(noise: float = 0.005, steps: int = 60_000) -> Finding:
         return float(seen.std() / seen.mean())
 
     def half_width(a: float) -> float:
-        """Of the 95 % interval of a measured deviation, relatively: N - 1 differences that forget with lambda."""
+        """Compute the relative half width of a deviation's 95 % interval: N - 1 modes that decay with lambda."""
         lam = TARGET / (TARGET + N * a)
         independent = (N - 1) * (steps - steps // 20) * (1 - lam**2) / (1 + lam**2)
         return float(1.96 / np.sqrt(2 * independent))

@@ -1,4 +1,4 @@
-"""What the HPCC figures share: incast scenarios of a preset, readings of queues, traces side by side."""
+"""Parts that the HPCC figures share: incast scenarios of a preset, metrics of queues, traces side by side."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def first_since(time: np.ndarray, holds: np.ndarray, start: float) -> float:
 
 
 def rebounds(queue: np.ndarray, share: float) -> int:
-    """How often a queue that fell rises again, both by at least a share of its peak."""
+    """Count how often a queue that fell rises again, both by at least a share of its peak."""
     least = share * float(queue.max())
     count, rising, low, high = 0, True, 0.0, 0.0
     for value in queue:
@@ -55,7 +55,7 @@ def rebounds(queue: np.ndarray, share: float) -> int:
 
 
 def slope(sums: np.ndarray, spacing: float, every: int) -> np.ndarray:
-    """Rates from sums sampled at a spacing [s], over intervals of so many samples; the first axis is time."""
+    """Compute rates from sums sampled at a spacing [s], over intervals of n samples; the first axis is time."""
     return np.diff(sums[::every], axis=0) / (spacing * every)
 
 

@@ -69,7 +69,7 @@ def share_up_to(studies: Mapping[str, FabricStudy], size: float, besides: float 
 
 
 def lossless() -> Check:
-    """Of ``drops`` where there is PFC."""
+    """Return the check on ``drops`` where there is PFC."""
     return Check(0.0, 0.0, "PFC keeps the network lossless")
 
 

@@ -71,7 +71,7 @@ def make_fig1(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _reaching(data: xr.Dataset) -> list[str]:
-    """Of how many events PAUSEs go as far as the hosts, by scheme, with Wilson's interval."""
+    """Return, by scheme, the share of events whose PAUSEs reach the hosts, with Wilson's interval."""
     far = (data["pauses"].sel(hops=slice(FAR, None)) > 0).any("hops")
     return [f"{name} {sample.share(int(far.sel(scheme=name).sum()), far.sizes['event'])}" for name in PRESETS]
 

@@ -37,7 +37,7 @@ ABOUT = 0.1  # "about" is read as 10 %
 
 
 class Seen(NamedTuple):
-    """What packets did, each of shape (draws,) or (draws, lengths)."""
+    """Measurements of packet runs, each of shape (draws,) or (draws, lengths)."""
 
     waiting: np.ndarray
     longer: np.ndarray  # share of the time in which more than `LENGTHS` packets wait
@@ -103,7 +103,7 @@ def make_a1(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def packets(sources: int, load: float, draws: int, seed: int) -> Seen:
-    """Queues of periodic sources with so many sets of random phases, a link for each set."""
+    """Simulate queues of periodic sources with ``draws`` sets of random phases, a link for each set."""
     generator = np.random.default_rng(seed)
     period = sources * PACKET / (load * LINE)
     waiting: list[float] = []

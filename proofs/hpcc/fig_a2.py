@@ -33,7 +33,7 @@ ROUNDING = 1e-12
 
 
 class Course(NamedTuple):
-    """What many random networks of a size do, step by step from n = 1 on."""
+    """Results of many random networks of one size, step by step from n = 1 on."""
 
     gap: np.ndarray  # (steps, networks): room 1 - m_j of the most loaded link of a path, largest over the paths
     bound: np.ndarray  # (steps, networks): the bound on it

@@ -147,7 +147,7 @@ def _packets(kind: str) -> xr.Dataset:
 
 
 def _drained(run: xr.Dataset) -> float:
-    """When the queue is first below one bandwidth-delay product after its peak [base RTTs]."""
+    """Find when the queue is first below one bandwidth-delay product after its peak [base RTTs]; inf if never."""
     after = run.isel(time=slice(int(run.queue.values.argmax()), None))
     low = np.flatnonzero(after.queue.values < 1)
     return float(after.time[low[0]]) if low.size else math.inf

@@ -33,7 +33,7 @@ class Network(NamedTuple):
         return [load / capacity for load, capacity in zip(loads, self.capacities, strict=True)]
 
     def highest(self, rates: Sequence[Fraction]) -> list[Fraction]:
-        """Of each path, the utilisation of its most loaded link."""
+        """Return the utilisation of the most loaded link of each path."""
         used = self.utilisations(rates)
         return [max(used[link] for link in path) for path in self.paths]
 
@@ -91,7 +91,7 @@ def batch(seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sample_of(count: int = BATCH) -> str:
-    """What was checked, in words: the small networks are all there are, the larger ones are drawn."""
+    """Describe the networks that were checked: all small ones, and random larger ones."""
     return (
         f"all {len(family())} small networks, exactly; and {count} random ones of {LARGE[0]} links and {LARGE[1]} "
         f"paths, seed {SEED}"

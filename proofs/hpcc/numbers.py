@@ -81,7 +81,7 @@ def inequality(eps: Fraction = Fraction(1, 100)) -> Finding:
 @claim("hpcc-43-table-size", HPCC, "4.3", "about 10 KB represent 1/n for n up to 2^22")
 def table_size() -> Finding:
     def needed(entry: int) -> float:
-        """Bisect for the eps at which entries of so many bytes take 10 KB."""
+        """Bisect for the eps at which entries of n bytes take 10 KB."""
         low, high = 1e-4, 0.5
         for _ in range(50):
             middle = math.sqrt(low * high)

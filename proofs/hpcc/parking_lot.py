@@ -124,7 +124,7 @@ def _lot(registers: str, w_ai: float) -> Scenario:
 
 
 def _goodput(registers: str) -> tuple[float, float]:
-    """Of the long and a short flow, as the authors' simulator does it [Gb/s]."""
+    """Simulate the goodput of the long flow and of a short flow, as the authors' simulator does [Gb/s]."""
     preset = PRESETS["hpcc-sim"]
     scheme = dataclasses.replace(preset.scheme, registers=registers)
     lot = parking_lot(3, rate="100Gbps", scheme=scheme, **preset.network)

@@ -59,7 +59,7 @@ def follows(paths: Paths, capacities: Any, before: Sequence[Any], after: Any, pa
 
 
 def impossible(questions: Sequence[Sequence[Any]]) -> bool:
-    """Whether z3 finds that none of these lists of constraints can be met; False also where it gives up."""
+    """Check whether z3 finds each of these lists of constraints unsatisfiable; False also where it gives up."""
     import z3
 
     for question in questions:
@@ -137,7 +137,7 @@ def _step(links: int, paths: Paths) -> tuple[list[Any], list[Any], list[Any], li
 
 
 class Proved(NamedTuple):
-    """How many matrices there are of the sizes, and for how many z3 found no exception."""
+    """Number of matrices up to a size, and number of those for which z3 proved that there is no exception."""
 
     matrices: int
     proved: int
@@ -243,7 +243,7 @@ def unsettled(links: int, paths: Paths) -> Counterexample | None:
 
 @functools.cache
 def exceptions(most_links: int, most_paths: int) -> dict[tuple[int, Paths], Counterexample | None] | None:
-    """Of each matrix up to this size, an exception to Lemma (iii), or None if z3 proves that there is none."""
+    """Return an exception to Lemma (iii) for each matrix up to this size, or None where z3 proves there is none."""
     if not INSTALLED:
         return None
     smallest: dict[Paths, Counterexample | None] = {}

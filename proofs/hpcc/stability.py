@@ -1,8 +1,8 @@
-"""Where HPCC's rates (appendix A.3) are stable: with txRate and rxRate, with and without U's queue term, two delays.
+"""Stability of HPCC's rates (appendix A.3): with txRate and rxRate, with and without U's queue term, two delays.
 
-A.3 shows that its rates settle where no queue stands, with all delays equal to T. This says what holds for other
-delays, and beyond the headroom that eta leaves, where the increase makes a queue stand. Windows are another matter:
-they count what is in flight, and rest beyond the headroom too.
+A.3 shows that the rates settle without a standing queue if all delays equal T. This module covers other delays, and
+increases beyond the headroom that eta leaves, which make a standing queue. Windows behave differently: they count
+bytes in flight, and settle beyond the headroom too.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def run_all(make: Callable[[str], Scenario], until: float, seeds: int, **options
 
 
 def quick_note(seeds: int) -> str:
-    """What a quick run leaves out."""
+    """Describe what a quick run leaves out."""
     return f"quick: {seeds} seeds in place of {SEEDS}"
 
 
@@ -77,7 +77,7 @@ def sample_of(
     scale: float = 1.0,
     more: str = "",
 ) -> str:
-    """What was drawn, and the interval of one median of each contender that draws; ``found`` as of `medians`."""
+    """Describe what was drawn, with the interval of each drawing contender's median; ``found`` as of `medians`."""
     runs = sample.packets(until, seeds, seeds=range(1, seeds + 1), drawn=sample.MARKS)
     ranges = [
         sample.median(f"{name.removesuffix('_s').removesuffix('_bytes').replace('_', ' ')} with {NAMES[contender]}",

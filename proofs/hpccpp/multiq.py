@@ -88,7 +88,7 @@ def packets(rule: str, ai: float | None, classes: int = CLASSES, start: str | No
 
 
 def runs(count: int) -> str:
-    """What so many of `packets` are: other classes' marks are at a step, and nothing is drawn."""
+    """Describe a number of `packets` runs: other classes' marks are at a step, and nothing is drawn."""
     return sample.packets(UNTIL, count, since=UNTIL / 2)
 
 

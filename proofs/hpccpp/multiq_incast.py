@@ -116,7 +116,7 @@ def _scenario(rule: str, classes: int, rate_ai: float, start: float | None = Non
 def _beside(
     name: str, trace: Trace, T: float, scenario: Scenario, values: dict[str, Any], expected: dict[str, Check]
 ) -> None:
-    """Rate, queue and U of HPCC's class beside the others, over the second half, and what they should be."""
+    """Add rate, queue and U of HPCC's class next to the others, over the second half, and their expected values."""
     rule, increase = name.split()
     key, half = f"{rule}_{increase}", trace.dataset.isel(time=slice(trace.dataset.sizes["time"] // 2, None))
     values[f"{key}_hpcc_share"] = served = float(_rates(trace)[len(half.time) // SMOOTHED :, 0].mean()) / LINE
@@ -138,7 +138,7 @@ def _beside(
 
 
 def _rates(trace: Trace) -> np.ndarray:
-    """What the link sends of each class [bytes/s]."""
+    """Compute the rate at which the link sends each class [bytes/s]."""
     return slope(trace["class_sent"].values[:, 0], SAMPLED, SMOOTHED)
 
 

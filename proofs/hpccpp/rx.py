@@ -138,7 +138,7 @@ def _sizes(starts: np.ndarray, until: float) -> np.ndarray:
 
 
 def _read(trace: Trace) -> dict[str, float]:
-    """What is compared, over the whole run."""
+    """Compute the metrics that are compared, over the whole run."""
     queue = trace["queue"].sel(link=RECEIVER).values
     port = next(link for link in trace.summary["links"] if link["name"] == RECEIVER)
     rates = _rates(trace)

@@ -1,4 +1,4 @@
-"""What every run of a lossless fabric must satisfy, and how precise its slowdowns are."""
+"""Conditions that every run of a lossless fabric must satisfy, and the precision of its slowdowns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def half_width(values: np.ndarray) -> float:
 
 
 def precision_notes(studies: Mapping[str, FabricStudy], values: Mapping[str, float | bool]) -> list[str]:
-    """How many flows and seeds there are, how wide each scheme's p95 is, and who did not finish."""
+    """Describe the number of flows and seeds, the width of each scheme's p95, and the flows that did not finish."""
     first = next(iter(studies.values()))
     widths = [
         f"{scheme}{f' ({traffic})' * (len(studies) > 1)} ±{half_width(by_seed(study, scheme, 'p95')):.1%}"
@@ -74,7 +74,7 @@ def level(values: np.ndarray) -> Compared:
 
 
 def between(found: Compared, low: float, high: float) -> bool | None:
-    """Whether a number is in a range: yes if its whole interval is, no if none of it is, else None."""
+    """Check whether a number is in a range: True if its whole interval is, False if none of it is, else None."""
     if found.low >= low and found.high <= high:
         return True
     return False if found.high < low or found.low > high else None

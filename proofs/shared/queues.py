@@ -1,4 +1,4 @@
-"""How long bytes wait behind others, packet by packet: the second way of claims about queueing delay."""
+"""Delay of bytes behind others, packet by packet: the second way of claims about queueing delay."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ BEHIND = "two runs of packets, of one message and of two; nothing in them is ran
 
 
 def delay_behind(queue: float, rate: float, **network: Any) -> float:
-    """How much later a message arrives because one of the same size from another sender came to its link with it.
+    """Return the extra delay of a message if another sender's message of the same size comes to the link with it.
 
     Parameters
     ----------
     queue : float
-        Size of each [bytes].
+        Size of each message [bytes].
     rate : float
-        Of all links [bytes/s].
+        Rate of all links [bytes/s].
     **network
         As in `fluidcc.incast`.
 

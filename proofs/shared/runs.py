@@ -1,4 +1,4 @@
-"""What the DCQCN figures share: scenarios side by side in one run, packet runs, the testbed's switch, files."""
+"""Parts that the DCQCN figures share: scenarios side by side in one run, packet runs, the testbed's switch, files."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def metric(dims: Sequence[str], values: np.ndarray, name: str) -> tuple[Any, ...
 
 
 class EcmpRun(NamedTuple):
-    """How long to run, and from when on to count [s]; outcomes of ECMP, plain and quick."""
+    """Length of a run and time from which it counts [s]; outcomes of ECMP, full and quick."""
 
     scheme: Any
     until: float

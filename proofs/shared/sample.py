@@ -1,4 +1,4 @@
-"""What was drawn for a finding, in words: how many runs and seeds, over which window, and 95 % intervals."""
+"""Descriptions of what was drawn for a finding: numbers of runs and seeds, windows, and 95 % intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the papers' figures of whole fabrics share: runs that are kept, schemes compared seed by seed, data."""
+"""Parts that the papers' figures of whole fabrics share: stored runs, schemes compared seed by seed, data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _QUEUES = ("mean", "p50", "p95", "p99", "p999", "max")
 def kept_fabric(
     figure: Figure, folder: Path, schemes: str | Mapping[str, Any], topology: Any, **options: Any
 ) -> FabricStudy:
-    """Runs of a figure, kept in a folder beside its picture: what an interrupted call has run is not run again.
+    """Run a figure's fabric, with runs stored in a folder next to its picture: an interrupted call continues there.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def named(preset: Preset, **network: Any) -> dict[str, Any]:
 
 
 class Compared(NamedTuple):
-    """A number of one scheme beside another's, paired by seed: mean and the ends of its 95 % interval.
+    """Comparison of two schemes' numbers, paired by seed: mean and the ends of its 95 % interval.
 
-    Ratios are geometric means, with the interval of the mean logarithm; differences are what they are.
+    Ratios are geometric means, with the interval of the mean logarithm; differences are arithmetic means.
     """
 
     value: float
@@ -55,28 +55,28 @@ class Compared(NamedTuple):
     seeds: int = 0
 
     def below(self, bound: float) -> bool | None:
-        """Whether it is below: yes or no if the whole interval is on one side, else None."""
+        """Check whether the number is below a bound: True or False if the whole interval is on one side, else None."""
         return True if self.high < bound else False if self.low >= bound else None
 
     def above(self, bound: float) -> bool | None:
-        """Whether it is above."""
+        """Check whether the number is above a bound: True or False if the whole interval is on one side, else None."""
         return True if self.low > bound else False if self.high <= bound else None
 
     def within(self, bound: float) -> bool | None:
-        """Whether a ratio is 1 but for a factor of ``bound``: yes if the whole interval is, no if none of it is."""
+        """Check whether a ratio is 1 to a factor of ``bound``: True if all its interval is, False if none of it is."""
         if self.low > 1 / bound and self.high < bound:
             return True
         return False if self.high < 1 / bound or self.low > bound else None
 
 
 def one_more(found: Compared, *, logarithmic: bool) -> Compared:
-    """Where one more run would be in 95 % of cases: what a number is held against that a paper has of one run.
+    """Return the interval that holds one more run in 95 % of cases, to compare with a paper's number of one run.
 
     Parameters
     ----------
     found : Compared
     logarithmic : bool
-        Whether it is a ratio, whose interval is that of the mean logarithm.
+        Whether ``found`` is a ratio, whose interval is that of the mean logarithm.
     """
     wider = math.sqrt(found.seeds + 1)
     if logarithmic:
@@ -136,7 +136,7 @@ def paused(study: FabricStudy, scheme: str) -> np.ndarray:
 
 
 def ratio(a: np.ndarray, b: np.ndarray) -> Compared:
-    """Of two schemes' numbers, seed by seed; NaN, which decides nothing, if one of them is 0 or missing."""
+    """Compare two schemes by ratios, seed by seed; NaN, which decides nothing, if one of them is 0 or missing."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(a / b)
     value, low, high = np.exp(_of_all(logs)).tolist()
@@ -144,12 +144,12 @@ def ratio(a: np.ndarray, b: np.ndarray) -> Compared:
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> Compared:
-    """Of two schemes' numbers that may be 0, seed by seed."""
+    """Compare two schemes by differences, seed by seed; numbers may be 0."""
     return Compared(*_of_all(a - b), len(a))
 
 
 def mean(a: np.ndarray) -> Compared:
-    """Of one scheme's numbers."""
+    """Return the mean of one scheme's numbers over seeds, with its interval."""
     return Compared(*_of_all(a), len(a))
 
 
@@ -160,7 +160,7 @@ def _of_all(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def verdict(answer: bool | None) -> str:
-    """In words."""
+    """Return an answer in words."""
     return "not decided" if answer is None else "holds" if answer else "fails"
 
 
@@ -237,7 +237,7 @@ def _lengths_at(study: FabricStudy, scheme: str, shares: np.ndarray) -> np.ndarr
 
 
 def sample_of(studies: Mapping[str, FabricStudy]) -> str:
-    """What was drawn: seeds, hosts, time of arrivals and flows of one scheme, by traffic; and which intervals."""
+    """Describe what was drawn: seeds, hosts, time of arrivals and flows of one scheme by traffic; and the intervals."""
     first = next(iter(studies.values()))
     counts = []
     for traffic, study in studies.items():

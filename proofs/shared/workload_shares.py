@@ -1,4 +1,4 @@
-"""What papers say of flow sizes in published workloads, against the tables that `fluidcc.poisson_flows` draws from."""
+"""Statements of papers on flow sizes in published workloads, against the tables of `fluidcc.poisson_flows`."""
 
 from __future__ import annotations
 

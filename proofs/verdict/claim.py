@@ -1,4 +1,4 @@
-"""What a claim of a paper is, and how its verdict follows from what was found.
+"""Claims of papers, and how a claim's verdict follows from what was found.
 
 A proof is a function under `claim` that returns a `Finding`: what came out under each way to read the claim, quantities
 computed in two ways, and numbers. The verdict follows from these (`Finding.verdict`); nowhere is one written down.
@@ -37,7 +37,7 @@ class Way:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two are the same within the tolerance; never for NaN."""
+        """True if the two numbers are the same within the tolerance; never for NaN."""
         scale = max(abs(self.first), abs(self.second)) if self.first and self.second else 1.0
         return bool(abs(self.first - self.second) <= self.tolerance * scale)
 
@@ -49,7 +49,7 @@ class Way:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Finding:
-    """What a proof found out.
+    """Outcome of a proof.
 
     Parameters
     ----------
@@ -64,16 +64,15 @@ class Finding:
     conditions : str
         What must be added, or which reading is meant; empty if nothing.
     correction : str
-        The statement to put in its place, and
+        A correct statement instead of the claim.
     corrected : bool
-        whether that passed its own check.
+        Whether the correction passed its own check.
     missing : str
-        What a check of the claim would take and does not have here, from its numbers; then there is no reading.
+        What a check of the claim needs and does not have here, from its numbers; then there is no reading.
     sample : str
-        What chance has to do with it: how many seeds, networks or draws, over which window, and the interval; empty if
-        nothing is drawn.
+        What was drawn at random: seeds, networks or draws, the window, and the interval; empty if nothing is drawn.
     error : str
-        Why the check came to no end; then nothing else is known.
+        Why the check raised; then nothing else is known.
     """
 
     readings: Mapping[str, bool]
@@ -89,7 +88,7 @@ class Finding:
 
     @property
     def reason(self) -> str:
-        """Why there is no verdict: the check raised, read the claim in no way, or its two ways disagree; else empty."""
+        """Reason for no verdict: the check raised, tested no reading, or its two ways disagree; else empty."""
         if self.error:
             return self.error
         if not self.readings and not self.missing:
@@ -116,7 +115,7 @@ class Finding:
 
     @property
     def agrees(self) -> bool:
-        """Whether there is a verdict, and correction and conditions passed their checks."""
+        """True if there is a verdict, and correction and conditions passed their checks."""
         return not self.reason and self.corrected and self.restricted is not False
 
 
@@ -143,7 +142,7 @@ class Claim:
     slow: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """What is known without running it."""
+        """Return what is known without running the claim."""
         return {"name": self.name, "paper": self.paper, "section": self.section, "claim": self.text}
 
 
@@ -195,7 +194,7 @@ def claim(
 
 
 def plain(value: Any, *, exact: bool = False) -> Any:
-    """What JSON can hold: numbers of any library as Python's, whatever else as text.
+    """Convert a value to what JSON can hold: numbers of any library as Python's, anything else as text.
 
     Parameters
     ----------
@@ -224,14 +223,14 @@ def plain(value: Any, *, exact: bool = False) -> Any:
 
 
 def _beside(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What of these values is not the same number in JSON, under ``exact``; nothing if all is."""
+    """Return the values that JSON changes, exactly, under ``exact``; an empty dict if it changes none."""
     both = {str(key): (plain(value), plain(value, exact=True)) for key, value in values.items()}
     found = {key: exact for key, (near, exact) in both.items() if near != exact}
     return {"exact": found} if found else {}
 
 
 def rounds_to(value: float, printed: str) -> bool:
-    """Whether a value is a printed number within half of the last digit printed.
+    """Check whether a value is a printed number within half of the last digit printed.
 
     Parameters
     ----------
@@ -246,6 +245,6 @@ def rounds_to(value: float, printed: str) -> bool:
 
 
 def cut_to(value: float, printed: str) -> bool:
-    """Whether a printed number is the value with its further digits cut off, as a bound from below is printed."""
+    """Check whether a printed number is the value with its further digits cut off, as a lower bound is printed."""
     decimals = len(printed.partition(".")[2])
     return math.floor(value * 10**decimals * (1 + 1e-12)) == round(float(printed) * 10**decimals)

@@ -54,7 +54,7 @@ def reproduces(name: str, paper: str, figure: str) -> Callable[[Maker], Maker]:
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """What a value should be.
+    """Expected value of a quantity, with its tolerance.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Check:
     why: str
 
     def holds(self, found: Any) -> bool:
-        """Whether a found value is within the tolerance."""
+        """Check whether a found value is within the tolerance."""
         if isinstance(self.value, bool):
             return found is self.value
         return abs(found - self.value) <= self.tolerance  # False for NaN
@@ -105,7 +105,7 @@ class Result:
 
     @property
     def agrees(self) -> bool:
-        """Whether every expectation holds."""
+        """True if every expectation holds."""
         return all(check.holds(self.values[name]) for name, check in self.expected.items())
 
     def as_dict(self) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def printed(value: float, digit: float, step_error: float, why: str) -> Check:
 
 
 def status(document: Mapping[str, Any]) -> str:
-    """Of a figure's result as `Result.as_dict` and ``docs/results`` have it.
+    """Return the status of a figure's result, which `Result.as_dict` and ``docs/results`` hold.
 
     Parameters
     ----------
@@ -151,8 +151,8 @@ def status(document: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        ``not decided`` if all that is not as expected are comparisons whose interval has both answers in it, or that
-        lack a number.
+        ``not decided`` if every value that differs is a comparison whose interval holds both answers, or that lacks a
+        number.
     """
     if document["agrees"]:
         return AGREES
@@ -162,12 +162,12 @@ def status(document: Mapping[str, Any]) -> str:
 
 
 def undecided(values: Mapping[str, Any], name: str) -> bool:
-    """Whether a value is the yes of a comparison (`slowdowns.judged`) that came out neither yes nor no.
+    """Check whether a value is the yes of a comparison (`slowdowns.judged`) that came out neither yes nor no.
 
     Parameters
     ----------
     values : mapping
-        Of the figure.
+        The figure's values.
     name : str
     """
     base = name.removesuffix("_holds")

@@ -1,4 +1,4 @@
-"""Write the table of claims in docs/verify.md anew: run every proof and replace what stands between the markers."""
+"""Rewrite the table of claims in docs/verify.md: run every proof and replace the text between the markers."""
 
 from __future__ import annotations
 

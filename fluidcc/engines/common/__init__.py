@@ -1,1 +1,1 @@
-"""What packets and the hybrid have in common as compiled engines: dispatch to schemes, and what a run leaves."""
+"""Code shared by packets and the hybrid as compiled engines: dispatch to schemes, and the results of a run."""

@@ -1,7 +1,7 @@
-"""Which scheme's rule applies to a flow: plain chains on the scheme's number, so that a compiled loop can be cached.
+"""Dispatch to the rule of a flow's scheme: plain chains on the scheme's number, so that a compiled loop can be cached.
 
 The chains are generated, as text, from the sides of all schemes that are known (`fluidcc.contract.protocol`). Passing
-functions would be shorter, and defeats the cache of machine code.
+functions would be shorter, but would defeat the cache of machine code.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the 
 
 
 class Chain(NamedTuple):
-    """One rule: how it is compiled, what it is given, and what it says of a flow whose scheme has none."""
+    """One rule: how it is compiled, its arguments, its result for a flow whose scheme has none, and its docstring."""
 
     how: str
     given: str

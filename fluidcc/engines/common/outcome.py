@@ -1,4 +1,4 @@
-"""What a run by chance leaves behind, whichever engine ran: exact moments of its queues, and the bytes of its flows.
+"""Results of a stochastic run, whichever engine ran: exact moments of its queues, and the bytes of its flows.
 
 Both engines count the time that a queue spends in bins. Runs with several seeds are pooled by adding up these times, so
 that a percentile is one of all of them.

@@ -1,4 +1,4 @@
-"""When operations begin that wait for each other, each for a known time."""
+"""Start times of operations that wait for each other, each for a known time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from fluidcc.engines.packet.jit import entry
 
 @entry
 def begin_after(after: Any, after_at: Any, behind: Any, delay: Any, left: Any, arrived: Any, begins: Any) -> None:
-    """Fill in ``begins``: ``delay`` after the last of those before, as they have left or arrived.
+    """Fill in ``begins``: ``delay`` after the last operation that is waited for has left or arrived.
 
-    Those before operation i are ``after[after_at[i] : after_at[i + 1]]``, all of them before i; ``behind`` says of each
+    Operation i waits for ``after[after_at[i] : after_at[i + 1]]``, all of them before i; ``behind`` says of each
     whether its departure is waited for.
     """
     for i in range(len(begins)):

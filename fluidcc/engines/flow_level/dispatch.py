@@ -1,4 +1,4 @@
-"""Which scheme's rule applies to a transfer: see `fluidcc.engines.common.chains`.
+"""Dispatch to the rule of a transfer's scheme: see `fluidcc.engines.common.chains`.
 
 A scheme runs on its flow-level side, or, if it has none, on its hybrid side, whose CNPs come by chance.
 """
@@ -61,5 +61,5 @@ Senders.__module__ = __name__  # where the cache of machine code looks for it
 
 
 def tables(scheme: str, rows: int) -> Any:
-    """Empty tables, of which one scheme's has so many rows."""
+    """Make empty tables, with ``rows`` rows for one scheme and one row for the others."""
     return Senders(*(records(side.STATE, rows if name == scheme else 1) for name, side in SIDES.items()))

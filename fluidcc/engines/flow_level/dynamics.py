@@ -24,7 +24,7 @@ from fluidcc.scenario.model import Scenario
 from fluidcc.units import SIZE, TIME, show
 
 _SLOTS = 64  # to begin with, at least
-_WAITS = 4.0  # times the longest round trip, that what senders are told may be late
+_WAITS = 4.0  # times the longest round trip, by which feedback to senders may be late
 _STEPS = 256  # between reports
 _FOUND = 4  # steps by which ends may be found late
 
@@ -135,7 +135,7 @@ def _refuse_overflow(scenario: Scenario, topology: Topology, m: memory.Steps, dt
 
 
 def net_of(scenario: Scenario, topology: Topology, ports: Ports, paths: Paths) -> memory.Net:
-    """What of the network does not change."""
+    """Collect the data of the network that does not change."""
     switches = {name: i for i, name in enumerate(topology.nodes) if name not in topology.hosts}
     never = (math.inf, math.inf, 1.0)
     marking = [never if p.marking is None else (p.marking.kmin, p.marking.kmax, p.marking.pmax) for p in topology.ports]

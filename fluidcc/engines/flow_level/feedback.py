@@ -1,4 +1,4 @@
-"""What senders are told at the end of a step: marks, round trips and telemetry of the packets whose ACKs come in it."""
+"""Feedback to senders at the end of a step: marks, round trips and telemetry of the packets whose ACKs come in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIXED = 12  # rows of `signals` before those of the path's ports
 
 @kernel
 def look(m: Any, s: Any, flow: Any, needs: Any, dt: Any, pause: Any) -> None:
-    """Write into a transfer's record what its sender is told; ``pause`` is how long that waits at the receiver [s]."""
+    """Write a sender's feedback into its transfer's record; ``pause`` is how long that waits at the receiver [s]."""
     slots, net, ports = m.slots, m.net, m.ports
     n, f, records = m.now[STEP] - 1, slots.flow[s], len(ports.seen)
     last = net.hops[f] - 1

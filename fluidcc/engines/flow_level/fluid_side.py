@@ -114,7 +114,7 @@ class Fluid:
         return seconds
 
     def go(self, m: Any, dt: float, steps: int, given: Any) -> int:
-        """Take so many steps, or fewer."""
+        """Take ``steps`` steps, or fewer."""
         with our_settings():
             for k in range(steps):
                 one_step(m, dt, 1, given)

@@ -1,4 +1,4 @@
-"""What hosts do in a step: they learn of ACKs, and put onto their NICs what pace and window allow."""
+"""Hosts in a step: they learn of ACKs, and put onto their NICs what pace and window allow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PASSES = 4  # of a NIC's sharing
 
 @kernel
 def acknowledge(m: Any, dt: Any) -> None:
-    """What ACKs have told senders by the end of the step."""
+    """Count the bytes that senders know to be acknowledged by the end of the step."""
     slots, net, ports, n = m.slots, m.net, m.ports, m.now[STEP]
     records = slots.delivered_at.shape[1]
     for i in range(m.now[USED]):
@@ -34,7 +34,7 @@ def acknowledge(m: Any, dt: Any) -> None:
 
 @entry
 def answering(m: Any) -> Any:
-    """Whether ACKs are on their way."""
+    """Check whether ACKs are on their way."""
     for k in range(len(m.net.used)):
         p = m.net.used[k]
         if m.ports.acks[p] + m.ports.waiting_acks[p] > 0.0:
@@ -77,7 +77,7 @@ def send(m: Any, dt: Any, time: Any, begins: Any) -> None:
         if ports.want[p] > _room(net, ports, p, dt) and m.level[p] > 1e200:
             over = True
             m.level[p] = _room(net, ports, p, dt) / ports.count[p]
-    for _ in range(_PASSES if over else 0):  # whoever wants less than its share leaves the rest to the others
+    for _ in range(_PASSES if over else 0):  # a flow that wants less than its share leaves the rest to the others
         for i in range(now[USED]):
             p = net.there[slots.flow[m.used[i]], 0]
             ports.want[p] = ports.count[p] = 0

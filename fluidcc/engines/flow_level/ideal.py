@@ -1,6 +1,6 @@
 """An ideal scheme: max-min fair rates from one event to the next, and what of a transfer's time no rate explains.
 
-Rates are worked out anew where something starts or ends. Ends and starts that lie less than ``apart`` from the first
+Rates are computed again where something starts or ends. Ends and starts that lie less than ``apart`` from the first
 share the work: each has its own exact time, and only the others' rates change up to that much late. With 0 none do.
 """
 
@@ -14,7 +14,7 @@ from fluidcc.engines.flow_level.max_min import solve
 from fluidcc.engines.packet.jit import entry
 
 DONE, STOPPED = 0, 1
-NOW, HELD, ACTIVE, LEFT = range(4)  # of what goes on between calls
+NOW, HELD, ACTIVE, LEFT = range(4)  # of the state between calls
 _NEVER = 1e300
 _CRUMB = 1e-6  # bytes: rounding
 
@@ -26,7 +26,7 @@ def run(
     Any, to_send: Any, rate: Any, acks: Any, room: Any, crossing: Any, share: Any, tight: Any,
     port_rate: Any, load: Any,
 ) -> Any:  # fmt: skip
-    """Go on until all have ended, or ``until``, or after so many events.
+    """Continue until all have ended, or ``until``, or for a number of events.
 
     ``tail`` is what comes behind the last byte's sending at the slowest port, until it is received, and until its ACK
     is; ``ends`` becomes these two times, and when it had left. What is ``free`` counts to ports' loads as it is sent.

@@ -40,7 +40,7 @@ class Paths(NamedTuple):
 
 
 class Alone(NamedTuple):
-    """What each transfer needs, and what of its time no rate explains."""
+    """Bytes of each transfer, and its times in an idle network."""
 
     wire: np.ndarray  # bytes on the wire
     received: np.ndarray  # from the start until its last byte has arrived, in an idle network [s]
@@ -92,7 +92,7 @@ def layout_of(scenario: Scenario) -> tuple[Topology, Ports, Paths]:
 
 
 def alone_of(scenario: Scenario, paths: Paths, transfers: Transfers) -> Alone:
-    """What each transfer takes in an idle network; paths that are alike share the work."""
+    """Compute the bytes of each transfer, and its times in an idle network; paths that are alike share the work."""
     sizes, kind = transfers.size, paths.kind[transfers.flow]
     received, answered = np.empty_like(sizes), np.empty_like(sizes)
     for k, first in enumerate(paths.first):

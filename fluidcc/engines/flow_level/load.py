@@ -14,7 +14,7 @@ _CRUMB = 1e-9  # of what a port sends in an interval: rounding
 
 
 class Load(NamedTuple):
-    """What ports have carried."""
+    """Bytes that ports have carried."""
 
     carried: np.ndarray  # (intervals, ports) [bytes]
     width: np.ndarray  # (1,) of an interval [s]

@@ -1,4 +1,4 @@
-"""Max-min fair rates: all rise together, and whoever meets a full port stays (Bertsekas and Gallager, 6.5.2).
+"""Max-min fair rates: all rise together, and a flow that meets a full port stays (Bertsekas and Gallager, 6.5.2).
 
 ACKs take their share of the ports on their way back, whatever else wants these: they follow from the rates, and the
 rates from what they leave, in a few rounds.
@@ -80,7 +80,7 @@ def solve(
     there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, active: Any, count: Any, acks: Any, room:
     Any, crossing: Any, share: Any, tight: Any, rate: Any,
 ) -> None:  # fmt: skip
-    """Rates of the active transfers beside the ACKs that they cause; ``acks`` is a guess, and then their load."""
+    """Rates of the active transfers next to the ACKs that they cause; ``acks`` is a guess, and then their load."""
     hops = there.shape[1]
     for _ in range(_ROUNDS):
         for p in range(len(room)):

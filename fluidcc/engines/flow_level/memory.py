@@ -34,7 +34,7 @@ FLOW = np.dtype(
         ("output", _F, (HOPS,)),  # [bytes/s]
         ("arriving", _F, (HOPS,)),
         ("capacity", _F, (HOPS,)),
-        # of schemes that are told by CNPs
+        # of schemes that get feedback by CNPs
         ("timer", _F),  # what the scheme waits for: a time [s],
         ("counter", _F),  # and a number of bytes sent
         ("cnp_interval", _F),  # 0: none are sent
@@ -50,7 +50,7 @@ FLOW = np.dtype(
 
 
 class Net(NamedTuple):
-    """What does not change."""
+    """Constant data of the network."""
 
     there: Any  # (flows, hops) ports; the NIC first
     back: Any  # (flows, hops)
@@ -66,17 +66,17 @@ class Net(NamedTuple):
     joining: Any  # (ports,) whether packets are marked as they join the queue, not as they leave it
     source: Any  # (ports,) node that sends, among switches; -1: a host
     target: Any  # (ports,) likewise
-    xoff: Any  # (ports,) fixed threshold of what came in by it; negative: a share of what is free
+    xoff: Any  # (ports,) fixed threshold of what came in by it [bytes]; negative: a share of the free buffer
     shared: Any  # (nodes,) buffer that ports share [bytes]
     alpha: Any  # (1,) that share
-    gap: Any  # (1,) how far below it goes on
+    gap: Any  # (1,) how far below the threshold a port resumes [bytes]
     pausing: Any  # (1,) whether there is flow control
     dropping: Any  # (1,) without it, share of the free buffer that one port may fill
     used: Any  # numbers of the ports that some path crosses
 
 
 class Ports(NamedTuple):
-    """What ports hold and do, each (ports,), or (records, ports) of the last steps."""
+    """State of the ports, each (ports,), or (records, ports) of the last steps."""
 
     backlog: Any  # that waits, ACKs among it [bytes]
     served: Any  # since the run began [bytes]

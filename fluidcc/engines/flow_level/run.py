@@ -28,14 +28,14 @@ _AT_ONCE = 1 << 10  # events between reports
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FlowTimes:
-    """When transfers began and ended, and what ports carried meanwhile.
+    """Start and end times of transfers, and the load of ports meanwhile.
 
     Parameters
     ----------
     start, received, answered : ndarray, shape (transfers,)
-        Start, arrival of the last byte, and of its ACK at the sender [s]; NaN of those that did not begin or end.
+        Start, arrival of the last byte, and of its ACK at the sender [s]; NaN for those that did not begin or end.
     left : ndarray, shape (transfers,)
-        When the last byte had left its host [s].
+        Time at which the last byte had left its host [s].
     alone : ndarray, shape (transfers,)
         Time from the start to the last ACK in an idle network [s].
     ports : list of str
@@ -60,16 +60,16 @@ class FlowTimes:
 
     @property
     def completion(self) -> np.ndarray:
-        """From the start to the last ACK [s], (transfers,); NaN of those that did not end."""
+        """Time from the start to the last ACK [s], (transfers,); NaN for those that did not end."""
         return self.answered - self.start
 
     @property
     def makespan(self) -> float:
-        """When the last byte of all arrived [s]; NaN if one did not."""
+        """Time at which the last byte of all arrived [s]; NaN if one did not."""
         return float(np.max(self.received))
 
     def __repr__(self) -> str:
-        """How many ended, and when the last did."""
+        """Show how many transfers ended, and when the last did."""
         ended = int(np.isfinite(self.received).sum())
         last = f", the last at {np.nanmax(self.received):.6g} s" if ended else ""
         return f"<FlowTimes of {len(self.start)} transfers ({self.numbers['model']}): {ended} ended{last}>"
@@ -87,7 +87,7 @@ def flow_times(
     seed: int = 0,
     report: Callable[[float], None] | None = None,
 ) -> FlowTimes:
-    """When flows end, by rates instead of packets.
+    """Compute when flows end, by rates instead of packets.
 
     Parameters
     ----------
@@ -99,17 +99,17 @@ def flow_times(
         Max-min fair rates at each moment, those of an ideal scheme; the flows' own scheme, step by step, over ports
         with queues and flow control; or the same by the scheme's fluid side, which takes a hundred times as long.
     until : quantity, optional
-        When the run is over [s]; when all have ended, by default.
+        Time at which the run ends [s]; by default, when all transfers have ended.
     apart : quantity, optional
         Events that are less than this apart share the work [s] (ideal): an eighth of the shortest round trip by
         default. 0: none do.
     dt : quantity, optional
-        Step [s] (dynamics): an eighth of the longest round trip by default, or so much less that no path has more ports
+        Step [s] (dynamics): an eighth of the longest round trip by default, or less, so that no path has more ports
         than its way there has steps.
     seed : int
-        Of the marks that make CNPs (dynamics).
+        Seed of the marks that make CNPs (dynamics).
     report : callable, optional
-        Told the share of transfers that have ended.
+        Called with the share of transfers that have ended.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Compiled senders: a record and a state for each slot, and what a step's end makes of them.
 
-CNPs, where the scheme is told by these, come by chance: a transfer's packets of a step are marked with the probability
+CNPs, where they are a scheme's feedback, are random: a transfer's packets of a step are marked with the probability
 of their path, and its receiver sends a CNP for the first mark, and one more for all that come in an interval.
 """
 
@@ -36,13 +36,13 @@ class Senders(NamedTuple):
     first: Any  # (kinds,) FLOW as it starts
     raw_first: Any  # (kinds, words)
     needs: Any  # (3,) of `fluidcc.engines.flow_level.feedback`
-    by_cnp: Any  # (1,) whether CNPs tell it
+    by_cnp: Any  # (1,) whether it gets feedback by CNPs
     seed: Any  # (1,)
 
 
 @entry
 def run(m: Any, law: Any, dt: Any, steps: Any, given: Any) -> Any:
-    """Take so many steps, or fewer if no slot is free or nothing goes on; how many were taken."""
+    """Take ``steps`` steps, or fewer if no slot is free or nothing happens; return how many were taken."""
     wire, tail, delay, waits, begins, ends, heap, load = given
     for k in range(steps):
         advance(m, dt, wire, tail, delay, waits, begins, ends, heap, load)
@@ -179,7 +179,7 @@ class Compiled:
         return time.perf_counter() - began
 
     def go(self, m: Any, dt: float, steps: int, given: Any) -> int:
-        """Take so many steps, or fewer."""
+        """Take ``steps`` steps, or fewer."""
         return run(m, self.all, dt, steps, given)
 
     def grow(self) -> None:

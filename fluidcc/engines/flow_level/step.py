@@ -1,9 +1,9 @@
 """One step of the network: NICs send, ports pass on and hold back, last bytes arrive.
 
-A port serves all that waits before it in proportion, so that bytes are kept; when a transfer's last byte has left is
-told by the bytes that stood before it as it came (first in, first out). From port to port takes a step; what of the
-round trip that leaves out lies on the way back. Who waits for an end is told when steps have found it, and so starts
-late; by as much its own ends are said to be earlier, so that steps do not add up along a chain.
+A port serves all that waits before it in proportion, so that bytes are conserved; when a transfer's last byte has left
+follows from the bytes that stood before it as it came (first in, first out). From port to port takes a step; the rest
+of the round trip lies on the way back. A transfer that waits for an end is notified when steps have found it, and so
+starts late; its own ends are reported earlier by as much, so that steps do not add up along a chain.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def one_step(m: Any, dt: Any, steps: Any, given: Any) -> None:
 def advance(
     m: Any, dt: Any, wire: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any, load: Any,
 ) -> None:  # fmt: skip
-    """Take a step, or say why not: no slot is free, or nothing goes on until the next start."""
+    """Take a step, or say why not: no slot is free, or nothing happens until the next start."""
     slots, now = m.slots, m.now
     waits_at, listed, what, awaits = waits
     n = now[STEP]
@@ -98,7 +98,7 @@ def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
 
 @kernel
 def _depart(m: Any, waits: Any, delay: Any, begins: Any, ends: Any, heap: Any) -> None:
-    """Who waits for a last byte to leave its host is told as it has."""
+    """Notify transfers that wait for a last byte to leave its host, once it has left."""
     slots, now = m.slots, m.now
     waits_at, listed, what, awaits = waits
     for i in range(now[USED]):
@@ -113,7 +113,7 @@ def _depart(m: Any, waits: Any, delay: Any, begins: Any, ends: Any, heap: Any) -
 
 @kernel
 def _pass_on(m: Any, dt: Any, load: Any) -> None:
-    """What came in the step before joins the queues, and ports serve them."""
+    """Add to the queues what came in the step before, and let ports serve them."""
     slots, net, ports, now = m.slots, m.net, m.ports, m.now
     n, count = now[STEP], now[USED]
     record = n % len(ports.seen)
@@ -161,7 +161,7 @@ def _pass_on(m: Any, dt: Any, load: Any) -> None:
 
 @kernel
 def _count(m: Any, dt: Any, load: Any) -> None:
-    """What ports did in the step."""
+    """Record what ports did in the step."""
     net, ports, n = m.net, m.ports, m.now[STEP]
     record = n % len(ports.seen)
     m.node_used[:] = 0.0
@@ -233,7 +233,7 @@ def _pause(m: Any, dt: Any) -> None:
 
 @kernel
 def _arrive(m: Any, dt: Any, tail: Any, delay: Any, waits: Any, begins: Any, ends: Any, heap: Any) -> None:
-    """Last bytes go from port to port; behind the last, who waits for them is told. Slots that are empty are free."""
+    """Move last bytes from port to port; after the last, notify who waits for them. Slots that are empty are free."""
     slots, net, ports, now = m.slots, m.net, m.ports, m.now
     waits_at, listed, what, awaits = waits
     n, i = now[STEP], 0

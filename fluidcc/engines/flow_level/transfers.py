@@ -1,4 +1,4 @@
-"""What is sent: transfers in arrays, each on a path that a flow of the scenario has, and which wait for which.
+"""Transfers in arrays, each on the path of one of the scenario's flows, and which of them wait for which.
 
 A job of a thousand hosts has millions of transfers on a thousand connections. A `Flow` for each would take longer to
 make than to simulate; so a scenario's flows may serve as connections, on which a table says what is sent.
@@ -23,24 +23,24 @@ _MOST = 1 << 28  # transfers; their numbers are 32 bits wide
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Transfers:
-    """What is sent on a scenario's flows, as columns of equal length.
+    """Transfers on a scenario's flows, as columns of equal length.
 
     Parameters
     ----------
     flow : ndarray of int, shape (transfers,)
-        Place, in the scenario, of the flow whose path, hosts and scheme each has; -1 of a wait, which sends nothing and
-        ends as it begins. It is of no host, which ``after_what`` may go by.
+        Place, in the scenario, of the flow whose path, hosts and scheme each has; -1 for a wait, which sends nothing
+        and ends as it begins. It has no host that ``after_what`` could depend on.
     size : ndarray, shape (transfers,)
         Payload [bytes].
     start : ndarray, shape (transfers,)
-        When it starts [s]; if it waits for others, how long after the last of them has ended.
+        Start [s]; if it waits for others, time after the last of them has ended.
     after : ndarray of int, shape (waits,), or sequence of sequences
         Places of the transfers that each waits for, one after the other.
     after_at : ndarray of int, shape (transfers + 1,), or None
-        From where to where in ``after`` those of a transfer are; None if ``after`` is a sequence for each.
+        Bounds in ``after`` of the waits of each transfer; None if ``after`` is a sequence for each.
     after_what : str or ndarray of int, shape (waits,)
-        When these have ended, as of `Flow`, of all; or for each wait 0 for the answer, 1 for the receipt, and 2 for the
-        last byte's leaving its host.
+        Which of their ends is waited for, as in `Flow`, for all; or for each wait 0 for the answer, 1 for the receipt,
+        and 2 for the last byte's leaving its host.
 
     Raises
     ------
@@ -105,11 +105,11 @@ class Transfers:
         return _whole([place for each in listed for place in each], "after", hint), at.astype(np.int64)
 
     def __len__(self) -> int:
-        """How many."""
+        """Count the transfers."""
         return len(self.flow)
 
     def __repr__(self) -> str:
-        """How many, and how many waits."""
+        """Show the number of transfers and of waits."""
         return f"<{len(self)} Transfers, {len(self.after)} waits>"
 
 
@@ -142,7 +142,7 @@ def _column(values: Any, count: int, name: str, unit: str) -> np.ndarray:
 
 
 class Waits(NamedTuple):
-    """Who is told of a transfer's end: places ``listed[at[i] : at[i + 1]]``, and of which of its ends."""
+    """Transfers to notify of a transfer's end: places ``listed[at[i] : at[i + 1]]``, and of which of its ends."""
 
     at: np.ndarray
     listed: np.ndarray
@@ -179,7 +179,7 @@ def transfers_of(scenario: Scenario) -> Transfers:
 
 
 def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
-    """Turn round who waits for whom."""
+    """Invert who waits for whom."""
     count = len(transfers)
     follower = np.repeat(np.arange(count), np.diff(transfers.after_at))
     what = transfers.after_what
@@ -206,7 +206,7 @@ def waits_of(scenario: Scenario, transfers: Transfers) -> Waits:
 
 
 def _what(follower: Flow, before: Flow) -> np.int64:
-    """Which of the ends of `fluidcc.engines.flow_level.calendar` a flow waits for."""
+    """Return which of the ends of `fluidcc.engines.flow_level.calendar` a flow waits for."""
     return {dependencies.SENT: DEPARTURE, dependencies.RECEIPT: RECEIPT, dependencies.ANSWER: ANSWER}[
         dependencies.end_of(follower, before)
     ]

@@ -73,7 +73,7 @@ class AdaptiveOutcome(NamedTuple):
     summary: Summary
     samples: dict[str, Any]  # (samples, rows, points) each
     taken: Any  # (points,) steps
-    failed: Any  # (points,) attempts beside them
+    failed: Any  # (points,) attempts in addition to them
     lost: Any  # (points,) whether the history was too short
 
 
@@ -114,7 +114,7 @@ def proceed(
     room: int,
     full: bool,
 ) -> tuple[Progress, AdaptiveOutcome]:
-    """Make attempts until all points are at the horizon, or so many; pure and traceable."""
+    """Make attempts until all points are at the horizon, or a number of them; pure and traceable."""
     system, stepper = _stepper(network, numbers, points)
     stops = _stops(network, numbers, points)
     last = progress.steps.turn + attempts
@@ -220,7 +220,7 @@ def _extremes(start: Array, right: Array, end: Array, left: Array) -> tuple[Arra
 
 
 def _shown(system: QueueNetwork, clock: Clock, y: State, z: Memory, full: bool) -> dict[str, Array]:
-    """What is sampled, (rows, points) each."""
+    """Return the signals that are sampled, (rows, points) each."""
     queue = {"queue": system.network.by_link(y.queue)}
     if not full:
         return queue

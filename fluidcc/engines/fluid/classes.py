@@ -1,8 +1,8 @@
 """The fluid network where links serve several traffic classes: strict by priority, by weight among equal ones.
 
-Each class of a link is a queue with a service rate of its own, constant within a step: what it can use of the link
-beside the others (generalised processor sharing, the fluid that weighted round robin approximates). A byte that
-arrived at s leaves when as many bytes have left as had come by s; both counts are remembered.
+Each class of a link is a queue with its own service rate, constant within a step: what it can use of the link while the
+others are served (generalised processor sharing, the fluid that weighted round robin approximates). A byte that arrived
+at s leaves when as many bytes have left as had come by s; both counts are remembered.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ClassNetwork(WindowNetwork):
     # -- what is remembered and read ---------------------------------------------------------------------
 
     def remembered(self, y: State) -> Array:
-        """As in the base; then bytes that left and that came to each queue, and each link's telemetry."""
+        """Append to the base's rows the bytes that left and that came to each queue, and each link's telemetry."""
         assert y.came is not None
         assert y.traffic is not None
         by_link = self.network.by_link
@@ -58,7 +58,7 @@ class ClassNetwork(WindowNetwork):
         return len(self.network.priorities)
 
     def _share(self, views: tuple[int, ...]) -> Array:
-        """Of a link that the views' classes are guaranteed among those of their priority, (views, points)."""
+        """Compute the share of a link that the views' classes are guaranteed in their priority, (views, points)."""
         net = self.network
         shares = []
         for view in views:
@@ -68,7 +68,7 @@ class ClassNetwork(WindowNetwork):
         return jnp.stack([jnp.broadcast_to(share, shares[0].shape) for share in shares])
 
     def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
-        """As in the base, and how the links share themselves in the step."""
+        """Look back as the base does, and compute how the classes share each link in the step."""
         z = super().look_back(history, n, dt, y, z)
         clock = Clock(n, n * dt, dt)
         arriving = self._arrivals(clock, self.sending(clock, y, z), z, Lagged((), None, None))
@@ -107,7 +107,7 @@ class ClassNetwork(WindowNetwork):
     def _arrived(
         self, history: History, n: Array, dt: Array, queues: tuple[int, ...], left: Array, begin: Array
     ) -> Array:
-        """As in the base, by bytes: as many had come by then as had left at ``left``."""
+        """Find arrivals as the base does, but by bytes: as many had come by then as had left at ``left``."""
         gone = tuple(self._gone_row + queue for queue in queues)
         came = tuple(self._gone_row + self._count[0] + queue for queue in queues)
         target = history.read(n, place((1.0 - left) * dt, dt, 1.0, False), gone, linear=True)
@@ -117,14 +117,14 @@ class ClassNetwork(WindowNetwork):
     # -- how it moves --------------------------------------------------------------------------------------
 
     def start(self, dtype: Any) -> tuple[State, Memory]:
-        """As in the base; nothing came."""
+        """Start as the base does, before any byte has come."""
         y, z = super().start(dtype)
         nothing = jnp.zeros_like(y.queue)
         ahead = None if z.drain is None else jnp.full_like(z.drain, jnp.inf)
         return y._replace(came=nothing), z._replace(idle=self.network.by_link(nothing), service=nothing, ahead=ahead)
 
     def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
-        """As in the base, by what classes were served meanwhile."""
+        """Compute the waits of last bytes as the base does, by what classes were served meanwhile."""
         return waits_served(self.network, self._hops, clock, z, queue, self.service(z))
 
     def shown(self, y: State, z: Memory) -> dict[str, Array]:
@@ -137,11 +137,11 @@ class ClassNetwork(WindowNetwork):
         return z.service
 
     def output(self, y: State, z: Memory, arriving: Array) -> Array:
-        """What is served is sent: no queue is served more than it has."""
+        """Return the service as the rate of sending: no queue is served more than it has."""
         return self.service(z)
 
     def unused(self, clock: Clock, z: Memory, short: Array) -> Array:
-        """What the link has beyond what its classes were served in the step."""
+        """Compute the bytes that each link could have sent beyond what its classes were served in the step."""
         return (self.network.link_capacity - self.network.by_link(self.service(z))) * clock.dt
 
 

@@ -1,4 +1,4 @@
-"""When finite flows end: the last byte sent, and what it waits in each queue on its way."""
+"""End times of finite flows: when the last byte is sent, and its wait in each queue on its way."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def sent_by(clock: Clock, size: Array, y: State, z: Memory, pace: Array) -> Arra
     """Time (flows, points) at which flows sent their last byte [s]; infinite if they have not.
 
     In a flow's last step its bytes are spread over the whole; they end where its own pace would have ended them. A step
-    that sends for longer (`fluid.order`) reaches back as far.
+    that sends for longer (`fluid.dependencies`) reaches back as far.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def sent_by(clock: Clock, size: Array, y: State, z: Memory, pace: Array) -> Arra
 
 
 def found(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array) -> tuple[Array, Array, Array]:
-    """What the last byte of every flow found in each queue.
+    """Find the queue that the last byte of every flow met at each hop.
 
-    In the step after its arrival nothing comes any more of flows that ended with it: from how the queue then moves
-    follows how long it was when the byte came.
+    In the step after its arrival nothing more comes of flows that ended with it: the queue's change in that step gives
+    its length when the byte came.
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ def found(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array) -
     Returns
     -------
     there : Array, shape (hops, points)
-        Whether it came before the step began.
+        Whether the byte came before the step began.
     since : Array, shape (hops, points)
         How long before [s].
     queued : Array, shape (hops, points)
-        What stood before it then [bytes]; of the step after its arrival only.
+        Bytes ahead of it then; valid in the step after its arrival only [bytes].
     """
     assert z.finish is not None
     assert z.queue is not None
@@ -96,12 +96,12 @@ def found(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array) -
 
 
 def waits(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, service: Array) -> Memory:
-    """What last bytes waited in each queue, as the memory has it; NaN until the step after their arrival there.
+    """Fill in the waits of last bytes in each queue; NaN until the step after their arrival there.
 
     Parameters
     ----------
     network, hops, clock, z, queue
-        As of `found`.
+        As for `found`.
     service : Array, shape (queues, points)
         Constant [bytes/s].
     """
@@ -112,7 +112,7 @@ def waits(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, s
 
 
 def waits_served(network: Network, hops: Hops, clock: Clock, z: Memory, queue: Array, service: Array) -> Memory:
-    """As `waits`, where service changes from step to step: NaN until all that stood before a byte has been served."""
+    """Do as `waits` does, where service changes from step to step: NaN until all bytes ahead have been served."""
     assert z.drain is not None
     assert z.ahead is not None
     there, since, queued = found(network, hops, clock, z, queue)

@@ -27,7 +27,7 @@ _ON_GRID = 1e-3  # of a step: what a flow may seem to begin before an instant of
 
 @register(meta=("before", "queues", "waits"))
 class Order:
-    """Ends that are waited for, and who waits for them.
+    """Ends that are waited for, and the flows that wait for them.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def receipt_delay(scenario: Scenario, flow: Flow) -> Any:
 
 
 def answer_delay(scenario: Scenario, flow: Flow) -> Any:
-    """As `receipt_delay`, until its ACK is back."""
+    """Compute the time of `receipt_delay`, and until the ACK is back at the sender [s]."""
     return receipt_delay(scenario, flow) + base_rtt(scenario, flow) / 2 + ack_delay(scenario, flow)
 
 
@@ -93,23 +93,23 @@ def _rows(values: Array, rows: Sequence[Sequence[int]]) -> Array:
 
 
 def begun(clock: Clock, began: Array) -> Array:
-    """Whether flows send in a step, (flows, points)."""
+    """Check whether flows send in a step, (flows, points)."""
     return (clock.step + (1.0 - _ON_GRID)) * clock.dt > began
 
 
 def share(clock: Clock, since: Array) -> Array:
-    """Of a step, what of it lies after a time."""
+    """Compute the part of a step after a given time, as a share of the step."""
     return jnp.clip(clock.step + 1.0 - since / clock.dt, 0.0, 1.0)
 
 
 def told(order: Order, start: Array, flow_of: tuple[int, ...], clock: Clock, z: Memory) -> Memory:
-    """When flows begin, as far as that is known at a step's end, and how long the next step is for them.
+    """Update when flows begin, as far as that is known at a step's end, and how long the next step is for them.
 
     Parameters
     ----------
     order : Order
     start : Array, shape (flows, points) or (1, points)
-        Of a flow that waits, from the last end on [s].
+        Delay of a flow that waits, after the last end [s].
     flow_of : tuple of int
         Flow of each hop.
     clock : Clock

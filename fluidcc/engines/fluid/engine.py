@@ -228,7 +228,7 @@ _BLOCK = 4096  # steps kept at once by `Continued.follow`
 
 
 class Continued:
-    """A run that goes on from window to window, its numbers changed in between if one likes.
+    """A run that continues from window to window, whose numbers may be changed in between.
 
     State, memory and history are carried on, so that a number changes for a running network as it would for a real
     one. Networks of equal shapes go into the same compiled loop.

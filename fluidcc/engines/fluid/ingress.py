@@ -1,4 +1,4 @@
-"""Flow control as the fluid network knows it: what is counted where, who is paused for it, and how late.
+"""Flow control as the fluid network knows it: what is counted where, which sender is paused for it, and how late.
 
 A switch counts its contents by the link they came by, from another switch or from a host; above ``xoff`` the port at
 the far end of that link is stopped, a link's delay later, until the count is ``xon_gap`` lower.
@@ -23,7 +23,7 @@ class Ingress:
     xoff, xon : Array
         Contents of an ingress above which it stops its sender, and up to which it lets it go on [bytes].
     delay : Array
-        Until its PAUSE is heeded, per ingress [s].
+        Time until its PAUSE is obeyed, per ingress [s].
     share : Array
         Of a class's contents that one ingress holds, per hop: each flow of a class has a host of its own.
     hop_lag : Array
@@ -63,8 +63,8 @@ class Ingress:
 def ingress_of(scenario: Scenario, lags: list[Lags]) -> Ingress | None:
     """Flow control of a resolved scenario; None where the fluid leaves it out.
 
-    It is modelled where a scheme is told of it (``"undetermined"``, `fluid.signals`), the threshold is fixed, delays
-    are the path's, there is one traffic class, and no scheme needs what the lossless fluid has not.
+    It is modelled where a scheme observes it (``"undetermined"``, `fluidcc.contract.signals`), the threshold is fixed,
+    delays are the path's, there is one traffic class, and no scheme needs what the lossless fluid has not.
     """
     pfc = scenario.pfc
     told = [needs(flow.scheme) for flow in scenario.flows]

@@ -1,4 +1,4 @@
-"""How late each flow observes each queue on its path, without the time spent in queues."""
+"""Lags with which each flow observes each queue on its path, without the time spent in queues."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def identity(value: Any) -> Any:
 
 
 def needs(scheme: Any) -> frozenset[str]:
-    """What the network must keep track of for a scheme (`fluid.signals`)."""
+    """Return what the network must keep track of for a scheme (`fluidcc.contract.signals`)."""
     return fluid_of(scheme).NEEDS

@@ -36,7 +36,7 @@ def _never(record: Array) -> Array:
 
 @dataclasses.dataclass(frozen=True)
 class LosslessNetwork(WindowNetwork):
-    """A `WindowNetwork` with flow control (`fluid.ingress`), told to the schemes as `Signals.undetermined`."""
+    """A `WindowNetwork` with flow control (`fluid.ingress`), reported to the schemes as `Signals.undetermined`."""
 
     @property
     def _gate(self) -> Ingress:
@@ -142,7 +142,7 @@ class LosslessNetwork(WindowNetwork):
         )  # fmt: skip
 
     def _came(self, history: History, n: Array, dt: Array, now: Counts) -> Array:
-        """What has come to each hop by the end of the step: what left the one before, or the sender, a lag ago."""
+        """Count what has come to each hop by the step's end: what left the previous hop, or the sender, a lag ago."""
         gate, hops = self._gate, len(self._hops)
         sent = self._rows[2]
         rows = [sent + flow if k == 0 else 3 * hops + h - 1 for h, (flow, k, _) in enumerate(self._hops)]
@@ -157,7 +157,7 @@ class LosslessNetwork(WindowNetwork):
     def _through(
         self, history: History, n: Array, at: Array, sums: tuple[Array, Array, Array], now: Array, came: Array
     ) -> Array:
-        """What of each hop's counts had come when the queue's last byte to leave had."""
+        """Compute how much of each hop's counts had come when the queue's last byte to leave had."""
         before, target, after = sums
         rows = tuple(range(3 * len(self._hops)))
         record = jnp.minimum(jnp.floor(at), -1.0)
@@ -170,7 +170,7 @@ class LosslessNetwork(WindowNetwork):
     def _marked(
         self, port: TernaryState, now: Counts, leaving: Array, queue: Array, dt: Array
     ) -> tuple[Array, TernaryState]:
-        """What has left each hop by the end of the step, and with which marks: CE goes before UE before none."""
+        """Count what has left each hop by the end of the step, and with which marks: CE goes before UE before none."""
         net, gate = self.network, self._gate
         moved, ce, ue = jnp.split(leaving, 3)
         over = red(queue, net.kmin, net.kmax, net.pmax)
@@ -211,7 +211,7 @@ class LosslessNetwork(WindowNetwork):
         return acks, jnp.where(some > _BYTE, shares, 0.0)
 
     def _asked(self, history: History, n: Array, acks: Array, begin: Array) -> tuple[Array, Array]:
-        """When the byte was sent that is acknowledged at the step's end, and at which rate [bytes per step]."""
+        """Find when the byte was sent that is acknowledged at the step's end, and at which rate [bytes per step]."""
         flows = len(self.network.flows)
         rows = tuple(range(self._rows[2], self._rows[2] + flows))
 
@@ -225,7 +225,7 @@ class LosslessNetwork(WindowNetwork):
     # -- how it moves ------------------------------------------------------------------------------------------
 
     def start(self, dtype: Any) -> tuple[State, Memory]:
-        """As in the base; nothing has come, and nothing is paused."""
+        """Start as the base does; nothing has come, and nothing is paused."""
         y, z = super().start(dtype)
         flows, queues, hops = len(self.network.flows), y.queue, len(self._hops)
 
@@ -242,7 +242,7 @@ class LosslessNetwork(WindowNetwork):
         return y._replace(counts=counts), z
 
     def _observed(self, z: Memory) -> Lagged:
-        """What schemes make of the step's ACKs."""
+        """Compute the schemes' feedback from the step's ACKs."""
         net, flows = self.network, len(self.network.flows)
         assert z.pauses is not None
         ce, ue = z.pauses.shares[:flows], z.pauses.shares[flows:]
@@ -256,20 +256,20 @@ class LosslessNetwork(WindowNetwork):
         return Lagged(tuple(observed), None, None)
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
-        """As in the base; counts change from step to step only."""
+        """Compute the derivative as the base does; counts change from step to step only."""
         moved = super().derivative(clock, y, z, self._observed(z))
         assert y.counts is not None
         return moved._replace(counts=Counts(*(jnp.zeros_like(count) for count in y.counts)))
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
-        """As in the base, and the counts; queues are what came and has not left."""
+        """Jump as the base does, and set the counts; queues are what came and has not left."""
         assert z.pauses is not None
         counts = z.pauses.counts
         queue = jnp.maximum(self._by_queue @ (self._bytes(counts.came) - self._bytes(counts.left)), 0.0)
         return super().jump(clock, y._replace(queue=queue, counts=counts), z, self._observed(z))
 
     def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
-        """What the last bytes waited in all, told as of their first hops [s]; NaN until they are acknowledged."""
+        """Compute the whole wait of last bytes, kept at their first hops [s]; NaN until they are acknowledged."""
         net = self.network
         assert z.acked is not None
         assert z.newly is not None
@@ -289,7 +289,7 @@ class LosslessNetwork(WindowNetwork):
         return z.service
 
     def unused(self, clock: Clock, z: Memory, short: Array) -> Array:
-        """What links could have sent, paused or not, and had not."""
+        """Compute the bytes that links could have sent, paused or not, and did not."""
         return (self.network.link_capacity - self.service(z)) * clock.dt
 
     def _round_trips(self, z: Memory) -> Array:

@@ -1,4 +1,4 @@
-"""Marking of an egress queue: RED on the instantaneous length (DCQCN eq. (5)), and ternary detection beside it."""
+"""Marking of an egress queue: RED on the instantaneous length (DCQCN eq. (5)), and ternary detection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUNDING = 1e-6  # of a step
 
 
 class TernaryState(NamedTuple):
-    """What ternary detection (TCD, Zhang et al., SIGCOMM 2021) knows of a queue; each (queues, points)."""
+    """State of ternary detection (TCD, Zhang et al., SIGCOMM 2021) at a queue; each (queues, points)."""
 
     paused: Array  # time of the step for which it was paused [s]
     held: Array  # 1 if it is at the step's end

@@ -87,13 +87,13 @@ class Network:
     starts : bool
         Whether some flow starts later than at 0.
     tracked : bool
-        Whether bytes are tracked: some scheme needs telemetry or windows (`fluid.signals`), or there are classes.
+        Whether bytes are tracked: some scheme needs telemetry or windows (`contract.signals`), or there are classes.
     priorities : tuple of float
         Of each traffic class.
     departure : tuple of bool
-        Of each queue, whether packets are marked as they leave it; heeded where bytes are tracked.
+        Of each queue, whether packets are marked as they leave it; used where bytes are tracked.
     ingress : Ingress or None
-        Flow control, if some scheme is told of it; None: no link is paused.
+        Flow control, if some scheme observes it; None: no link is paused.
     order : Order or None
         Which flows wait for others; None: none does, and each begins at its start.
     """
@@ -272,7 +272,7 @@ def with_points(network: Network, dtype: Any) -> Network:
 
 
 def columns_of(network: Network, dtype: Any) -> Network:
-    """As `with_points`, but plain numbers stay NumPy's: for a compiled function that is called once."""
+    """Shape columns as `with_points` does, but keep plain numbers in NumPy: for a compiled function called once."""
 
     def whole(column: Any) -> Any:
         # Of plain numbers in NumPy: in JAX each shape would be compiled.

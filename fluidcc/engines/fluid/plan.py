@@ -35,7 +35,7 @@ MOST_STEPS = 2**31 - 2**20  # the step counter is an int32
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """How a run is discretised.
+    """Discretisation of a run.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Plan:
     depth : int
         Records of history.
     allowance : float
-        Queueing delay that it holds beside the lags [s]; inf if none is followed.
+        Queueing delay that it holds in addition to the lags [s]; inf if none is followed.
     aligned : bool
         Whether all lags are whole numbers of steps.
     method : str
@@ -117,7 +117,7 @@ class Plan:
 
     @property
     def doubles(self) -> bool:
-        """Whether the lags and the window are whole numbers of double steps."""
+        """Check whether the lags and the window are whole numbers of double steps."""
         return self.coarsens and self.first % 2 == 0 and self.last % 2 == 0
 
 
@@ -168,7 +168,7 @@ def plan_of(
     memory : quantity
         What the history of a point may take [bytes]; see `fluidcc.results.memory.limit`.
     rtol : float
-        Tolerance of a step, in place of ``dt`` (`fluid.adaptive`).
+        Tolerance of a step, instead of ``dt`` (`fluid.adaptive_run`).
 
     Raises
     ------
@@ -210,7 +210,7 @@ def plan_of(
     coarsens &= not _jumps(network, step)
     window = window or (until / 2, until)
     first, last = _window_steps(window, until, step, steps)
-    # Beside the run with half the step that with twice, which is cheaper, or else that with a quarter.
+    # In addition to the run with half the step: that with twice, which is cheaper, or else that with a quarter.
     parts = 1 if not halving else 2 if coarsens and first % 2 == last % 2 == 0 else 4
     if steps > MOST_STEPS // parts:
         raise InputError(
@@ -302,9 +302,9 @@ def remembered_rows(network: Network) -> int:
 
 
 def _jumps(network: Network, step: float) -> bool:
-    """Whether a queue may cross a link's whole ramp in a step.
+    """Check whether a queue may cross a link's whole ramp in a step.
 
-    A run may then lock to its grid: those with a step and with twice of it agree to many digits, and both are off.
+    A run may then lock to its grid: runs with a step and with twice of it agree to many digits, and both are wrong.
     """
     if any(isinstance(value, Tracer) for value in (network.kmin, network.kmax, network.capacity)):
         return False

@@ -31,7 +31,7 @@ _FASTEST_CATCH_UP = 8.0  # largest speed, in seconds per second, at which read-o
 
 @dataclasses.dataclass(frozen=True)
 class QueueNetwork:
-    """A `System` (see `fluid.kernel`) of fluid queues.
+    """A `System` (see `fluidcc.dde.stepping`) of fluid queues.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class QueueNetwork:
 
     @property
     def state_dependent_lags(self) -> bool:
-        """Whether some scheme compares delays over an interval of its state's.
+        """Check whether some scheme compares delays over an interval that its state sets.
 
         Queueing delays are memory (`_waited`), so stages can share feedback otherwise.
         """
@@ -221,7 +221,7 @@ class QueueNetwork:
         return y, rest(net, self._hops, y, z)
 
     def active(self, clock: Clock, z: Memory) -> Array | None:
-        """Whether flows are sending, (flows, points); None if all always are.
+        """Check whether flows are sending, (flows, points); return None if all always are.
 
         Decided once per step, so that a start on the grid is seen as a jump between steps.
         """
@@ -239,7 +239,7 @@ class QueueNetwork:
         return (clock.step + 0.5) * clock.dt - lag > start
 
     def observables(self, y: State) -> dict[str, Array]:
-        """What the schemes show, (flows, points) each; NaN for flows whose scheme shows none of that name."""
+        """Return the schemes' observables, (flows, points) each; NaN for flows whose scheme shows none of that name."""
         # Joined, not written in: XLA compiles no loop with a scatter in it as one function.
         found: dict[str, list[Array]] = {}
         for g, (group, fluid, state) in enumerate(zip(self.network.groups, self._fluid, y.schemes, strict=True)):
@@ -254,7 +254,7 @@ class QueueNetwork:
         return {name: self._in_order(columns) for name, columns in found.items()}
 
     def shown(self, y: State, z: Memory) -> dict[str, Array]:
-        """What else the network shows, (queues or links, points) each."""
+        """Return what else the network shows, (queues or links, points) each."""
         return {}
 
     def sending(self, clock: Clock, y: State, z: Memory) -> Array:
@@ -342,18 +342,18 @@ class QueueNetwork:
         return y, rest(net, self._hops, y, z)
 
     def _drained(self, clock: Clock, z: Memory, queue: Array) -> Memory:
-        """What the last bytes waited, of queues that may have fallen below 0."""
+        """Fill in the waits of last bytes, in queues that may have fallen below 0."""
         return waits(self.network, self._hops, clock, z, queue, self.service(z))
 
     def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
         """States of the schemes after a step."""
         return self._projected(y)
 
-    # -- steps of each point's own (`fluid.adaptive`) --------------------------------------------------------
+    # -- steps of each point's own (`fluidcc.dde.adaptive`) --------------------------------------------------
 
     @property
     def lags_move(self) -> bool:
-        """Whether lags have queueing delays in them."""
+        """Check whether lags contain queueing delays."""
         return self.network.queueing
 
     def bounded(self, y: State) -> State:

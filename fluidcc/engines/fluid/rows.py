@@ -19,7 +19,7 @@ def rows_of(column: Array, rows: tuple[int, ...]) -> Array:
 
 
 def same(values: list[Any]) -> bool:
-    """Whether all values are known to be equal: the same object, or plain numbers that compare equal."""
+    """Check whether all values are known to be equal: the same object, or plain numbers that compare equal."""
     return all(v is values[0] or (is_concrete(v) and is_concrete(values[0]) and v == values[0]) for v in values)
 
 

@@ -51,7 +51,7 @@ def simulate(
     plan = plan_of(network, **options)
     _require_trace(network, plan)
     seconds = quantity(until, TIME, "until")
-    # Beside half the step either twice or, where lags or window are no whole number of those, a quarter of it.
+    # In addition to half the step either twice or, where lags or window are no whole number of those, a quarter of it.
     work = 1.0 if not estimate_error else 3.0 if plan.rtol is not None else 3.5 if plan.doubles else 7.0
     with Bar(f"simulating {show(seconds, TIME)}", round(plan.steps * work), "steps") as bar:
         outcome, compile_s, wall_s = execute(

@@ -78,7 +78,7 @@ def _until(still: Array, now: Array, kept: Array | None) -> Array | None:
 
 
 class Summary(NamedTuple):
-    """What a tally comes to; arrays (links or flows, points), of JAX while traced and of NumPy in an outcome."""
+    """Statistics of a tally; arrays (links or flows, points), of JAX while traced and of NumPy in an outcome."""
 
     queue_mean: Any
     queue_std: Any

@@ -1,4 +1,4 @@
-"""Which byte it is that leaves a queue now: going forward through the history."""
+"""Search for the byte that leaves a queue now: forward through the history."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import Array
 
-# The search for the byte whose ACK arrives goes forward by these many records, each if it may. A longer silence is
-# crossed in several steps of the integrator.
+# The search for the byte whose ACK arrives goes forward by these numbers of records, each if it may. A longer silence
+# is crossed in several steps of the integrator.
 _STRIDES = (1024, 256, 64, 16, 8, 4, 2, 1, 1)
 # Up to 2^14 records, without gaps: where pauses make silences of any length, and bytes must not be held up by them.
 ALL_STRIDES = (*(1 << k for k in reversed(range(14))), 1)

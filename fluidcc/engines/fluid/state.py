@@ -1,4 +1,4 @@
-"""What the fluid network is at an instant: what equations move, what jumps change, and what flows observed."""
+"""State of the fluid network at an instant: what equations move, what jumps change, and what flows observed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jax import Array
 
 
 class State(NamedTuple):
-    """What differential equations move."""
+    """Variables that differential equations move."""
 
     queue: Array  # (queues, points) [bytes]
     schemes: tuple[Any, ...]  # one scheme state per group
@@ -28,14 +28,14 @@ class Counts(NamedTuple):
 
 
 class Pauses(NamedTuple):
-    """What flow control changes from step to step; positions are times in steps from the step's beginning."""
+    """Variables that flow control changes from step to step; positions are times in steps from the step's beginning."""
 
     counts: Counts  # at the end of the step
     through: Array  # (3 hops, points) what had come to the queues when the last byte to leave in the step did
     at: Array  # (queues, points) position of that
     stopping: Array  # (ingresses, points) 1 where the sender is to stop
-    told: Array  # (ingresses, points) of `Counts.paused`, what the sender has observed [s]
-    port: Any  # what ternary detection knows of each queue (`fluid.marking`)
+    told: Array  # (ingresses, points) part of `Counts.paused` that the sender has observed [s]
+    port: Any  # state of ternary detection at each queue (`fluid.marking`)
     acks: Array  # (3 flows, points) bytes acknowledged by the step's end, of each flow of a class; with CE; with UE
     shares: Array  # (2 flows, points) of the step's ACKs, with CE and with UE
     asked: Array  # (flows, points) position of the byte acknowledged last, as it was sent
@@ -45,7 +45,7 @@ class Pauses(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What only jumps change."""
+    """Variables that only jumps change."""
 
     idle: Array  # (links, points) bytes that links could have sent so far but had not
     finish: Array | None  # (flows, points) time [s] at which the last byte was sent; inf before

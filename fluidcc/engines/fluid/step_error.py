@@ -24,7 +24,7 @@ StepError = dict[str, float | None]
 
 
 def shrinks(before: float | None, after: float | None, method: str) -> bool | None:
-    """Whether two successive differences, each between a step and its half, shrink as a method's order says.
+    """Check whether two successive differences, each between a step and its half, shrink as a method's order says.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def shrinks(before: float | None, after: float | None, method: str) -> bool | No
 
 
 def both(verdicts: Sequence[bool | None]) -> bool | None:
-    """Whether all are true; None if none is false but one is unknown."""
+    """Check whether all verdicts are true; None if none is false but one is unknown."""
     return False if False in verdicts else None if None in verdicts else True
 
 
@@ -57,9 +57,9 @@ def relative(ours: np.ndarray, theirs: np.ndarray, least: float) -> float | None
 
 
 def tolerance_error(runs: Sequence[Outcome], packet: float) -> StepError:
-    """As `discretisation_error`, of runs to ten times a tolerance, to it, and to a tenth of it.
+    """Do as `discretisation_error` does, for runs to ten times a tolerance, to it, and to a tenth of it.
 
-    A tolerance bounds the error of a step, not of the run: expected is no more than that differences do not grow as it
+    A tolerance bounds the error of a step, not of the run: all that is expected is that differences do not grow as it
     falls.
     """
     found = [_differences(runs, name, least) for name, least in {"queue_mean": packet, "rate_mean": 0.0}.items()]

@@ -1,7 +1,7 @@
-"""What packets waited in queues, for schemes that compare the delays of two.
+"""Waits of packets in queues, for schemes that compare the delays of two.
 
-One is that whose ACK arrives now; the other was sent an interval of the scheme's before it, which may depend on the
-scheme's state (TIMELY: a segment at the present rate).
+One is the packet whose ACK arrives now. The other was sent before it by an interval that the scheme sets, and that may
+depend on the scheme's state (TIMELY: a segment at the present rate).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Earlier:
         return jnp.concatenate([rows_of(marking, (row,)) + intervals[flow] for flow, row in hops])
 
     def waits(self, group: Group, now: Array, before: Array | None) -> Waits | None:
-        """What packets of a group's flows waited, from the queues that they found; None if it does not observe it."""
+        """Compute how long packets of a group's flows waited in queues; None if the scheme does not observe it."""
         if before is None or not _compares(group):
             return None
         first = 0
@@ -73,7 +73,7 @@ class Earlier:
         return jnp.sum(jnp.maximum(rows_of(queues, rows), 0.0) / capacity, axis=0)
 
     def _rows(self, flow: int) -> tuple[int, ...]:
-        """Of a flow's hops among those of all views."""
+        """Return the rows of a flow's hops among those of all views."""
         view, path = self.network.flows[flow]
         first = sum(map(len, self.network.paths[:view]))
         return tuple(range(first, first + len(path)))

@@ -27,7 +27,7 @@ from fluidcc.engines.fluid.state import Lagged, Memory, State
 
 @dataclasses.dataclass(frozen=True)
 class WindowNetwork(QueueNetwork):
-    """A `QueueNetwork` that tracks what telemetry and windows need (`fluid.signals`)."""
+    """A `QueueNetwork` that tracks what telemetry and windows need (`fluidcc.contract.signals`)."""
 
     # -- what is remembered and read ---------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ class WindowNetwork(QueueNetwork):
         return jnp.concatenate([y.queue, y.traffic, y.sent])
 
     def _lags(self, y: State, z: Memory, node: float) -> list[Array]:
-        """As in the base, and telemetry's: stamped when a packet leaves, so that it has waited in later queues only."""
+        """Compute the base's lags, and telemetry's: stamped at departure, so a packet waits in later queues only."""
         marks, own = (jnp.minimum(lag, self.limit) for lag in super()._lags(y, z, node)[:2])
         wait = self._wait(z, node)
         left = marks - jnp.minimum(wait, marks)
@@ -66,7 +66,7 @@ class WindowNetwork(QueueNetwork):
         return jnp.maximum(z.wait + node * z.wait_growth, 0.0)
 
     def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
-        """What arrives in the step, what is acknowledged by its end, and the rates that windows then allow."""
+        """Compute what arrives in the step, what is acknowledged by its end, and the rates that windows then allow."""
         assert y.sent is not None
         z = self._arrive(history, n, dt, self._wait_longer(history, n, dt, z))
         rows = tuple(3 * self.network.queues + flow for flow in range(len(self.network.flows)))
@@ -77,10 +77,10 @@ class WindowNetwork(QueueNetwork):
         return z._replace(pace=pace, acked=acked, newly=jnp.maximum(acked - z.acked, 0.0))
 
     def _wait_longer(self, history: History, n: Array, dt: Array, z: Memory) -> Memory:
-        """What the bytes waited in each queue whose ACKs arrive when step n ends.
+        """Compute the waits in each queue of the bytes whose ACKs arrive when step n ends.
 
-        A byte that arrived at a queue at s left at s + q(s)/C. Of the byte that left at a given time, s is found by
-        going forward from that of the last step: while nobody sends, the departure stays and s leaps.
+        A byte that arrived at a queue at s left at s + q(s)/C. For the byte that left at a given time, s is found by
+        searching forward from that of the last step: while no flow sends, the departure stays and s leaps.
         """
         net = self.network
         now = self._wait(z, 1.0)  # the last step's growth led here
@@ -110,7 +110,7 @@ class WindowNetwork(QueueNetwork):
     def _arrived(
         self, history: History, n: Array, dt: Array, queues: tuple[int, ...], left: Array, begin: Array
     ) -> Array:
-        """When the bytes arrived that left queues at ``left``; in steps from n, (queues, points), as in `search`."""
+        """Find when the bytes arrived that left queues at ``left``; in steps from n, (queues, points), as `search`."""
         per_step = rows_of(self.network.capacity, queues) * dt
 
         def departures(record: Array) -> tuple[Array, Array]:
@@ -121,7 +121,7 @@ class WindowNetwork(QueueNetwork):
 
     @staticmethod
     def _filling(history: History, n: Array, queues: tuple[int, ...]) -> Callable[[Array], Array]:
-        """Whether queues are empty when a record begins, and no more when it ends."""
+        """Build the check whether queues are empty when a record begins, and no more when it ends."""
 
         def filling(record: Array) -> Array:
             queue, after = history.at(n, record, queues)
@@ -189,7 +189,7 @@ class WindowNetwork(QueueNetwork):
         return Telemetry(queue, output, arriving, capacity, class_queue, class_output, self._share(views))
 
     def _share(self, views: tuple[int, ...]) -> Array:
-        """Of a link that the views' class is guaranteed, (views, points) or less."""
+        """Return the share of a link that the views' class is guaranteed, (views, points) or less."""
         return jnp.ones((1, 1))
 
     def _own_hops(self, flows: tuple[int, ...]) -> Array:
@@ -215,12 +215,12 @@ class WindowNetwork(QueueNetwork):
         return z.pace
 
     def derivative(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> State:
-        """As in the base; traffic changes from step to step only."""
+        """Compute the derivative as the base does; traffic changes from step to step only."""
         assert y.traffic is not None
         return super().derivative(clock, y, z, feedback)._replace(traffic=jnp.zeros_like(y.traffic))
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
-        """As in the base, and the queues' traffic."""
+        """Jump as the base does, and set the queues' traffic."""
         y, z = super().jump(clock, y, z, feedback)
         arriving = self._arrivals(clock, self.sending(clock, y, z), z, feedback)
         return y._replace(traffic=jnp.concatenate([self.output(y, z, arriving), arriving])), z

@@ -1,4 +1,4 @@
-"""How far the hybrid counts, beside `fluidcc.engines.packet.bounds`: its least period, and a run's events."""
+"""Limits of the hybrid, in addition to `fluidcc.engines.packet.bounds`: its least period, and a run's events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST_TIME = 1e-12  # s; times within it are the same
 
 
 def check_periods(scenario: Scenario) -> None:
-    """Refuse times of schemes that no clock of the engine tells from nothing.
+    """Refuse times of schemes that the engine's clock cannot tell from 0.
 
     Raises
     ------
@@ -36,8 +36,8 @@ def check_periods(scenario: Scenario) -> None:
 def check_events(scenario: Scenario, until: float, most: float = MOST_EVENTS) -> None:
     """Refuse a run of more events than anyone waits for.
 
-    Of each flow that goes on for a period, be it a time or a number of bytes, there is an event in it: the period's
-    end, or what has it begin anew.
+    In each period of a flow, be it a time or a number of bytes, there is an event: the period's end, or what restarts
+    it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def check_events(scenario: Scenario, until: float, most: float = MOST_EVENTS) ->
     Raises
     ------
     InputError
-        With the parameter of which they come.
+        Names the parameter that causes them.
     """
     senders: defaultdict[int, float] = defaultdict(float)  # of each link
     for flow in scenario.flows:

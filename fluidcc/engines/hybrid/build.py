@@ -224,7 +224,7 @@ def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: An
 
 
 def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -> None:
-    """What the way there and back is, and how much goes it."""
+    """Fill in a flow's row: the times of its way there and back, and the bytes that go that way."""
     whole = scenario.wire_packet_of(flow)
     packets = math.ceil(flow.size / scenario.packet_size - 1e-9) if math.isfinite(flow.size) else 0
     row.total = flow.size + packets * (whole - scenario.packet_size)

@@ -1,4 +1,4 @@
-"""Flows that wait for others: as one ends, those that waited for it are told, and the last told begin."""
+"""Flows that wait for others: as one ends, its followers are notified; those that wait for nothing else begin."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def refuse_sharing(scenario: Scenario) -> None:
         return
     before = _before([flow.after for flow in flows])
     for host, sent in hosts.items():
-        in_turn = sorted(sent, key=lambda f: before[f].bit_count())  # who waits for a flow waits for more than it
+        in_turn = sorted(sent, key=lambda f: before[f].bit_count())  # a follower waits for more flows
         for first, then in itertools.pairwise(in_turn):
             if not before[then] >> first & 1:
                 first, then = sorted((first, then))

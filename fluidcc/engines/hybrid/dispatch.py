@@ -1,4 +1,4 @@
-"""Which scheme's rule applies to a flow between fluid queues: see `fluidcc.engines.common.chains`."""
+"""Dispatch to the rule of a flow's scheme between fluid queues: see `fluidcc.engines.common.chains`."""
 
 from __future__ import annotations
 

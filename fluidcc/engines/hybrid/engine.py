@@ -15,7 +15,7 @@ from fluidcc.engines.packet.jit import entry, inlined
 
 @entry
 def run(sim: Any, most: Any) -> Any:
-    """Execute events, at most so many, until the horizon or until a ring must grow; says which."""
+    """Execute events, up to a number, until the horizon or until a ring must grow; return which."""
     core = sim.core[0]
     core.status = RUNNING
     if core.begun == 0:

@@ -112,7 +112,7 @@ def hear(core: Any, link: Any, seat: Any, s: Any) -> None:
 
 @kernel
 def retime(flow: Any, seat: Any, trees: Any, link: Any) -> None:
-    """When a seat's wait is over, on each of its link's clocks."""
+    """Set when a seat's wait is over, on each of its link's clocks."""
     due, packet, wake = NEVER, NEVER, NEVER
     if seat.wait == DEAF:
         wake = flow.deaf - flow.beyond
@@ -160,7 +160,7 @@ def catch_up(link: Any, seat: Any) -> None:
 
 @inlined
 def rezone(sim: Any, link: Any, was: Any) -> None:
-    """The queue has come beyond the top, or back: who listens has every next packet marked, or by chance again."""
+    """The queue has come beyond the top, or back: seats that listen get every next packet marked, or by chance."""
     if (link.zone == link.top) == (was == link.top):
         return
     for i in range(link.seats):
@@ -207,7 +207,7 @@ def packet(sim: Any, link: Any, s: Any) -> None:
 
 @kernel
 def drawn(core: Any, link: Any, seat: Any, s: Any) -> Any:
-    """Whether chance marks a packet that comes now."""
+    """Draw whether chance marks a packet that comes now."""
     if link.zone == link.top:
         return True
     if link.chance <= 0.0:
@@ -218,7 +218,7 @@ def drawn(core: Any, link: Any, seat: Any, s: Any) -> Any:
 
 @kernel
 def send_on(core: Any, times: Any, seats: Any, link: Any, s: Any, leaves: Any) -> None:
-    """A marked packet goes on to a seat, behind all that left before it."""
+    """A marked packet moves on to a seat, behind all that left before it."""
     ring = times.shape[1]
     at = (link.transit_head + link.transit) % ring
     times[link.number, at] = leaves + link.after

@@ -51,7 +51,7 @@ CORE = np.dtype(
         ("leaves", _I),  # of the calendar, a power of two: flows, then links, then the instants
         ("status", _I),
         ("begun", _I),
-        ("ended", _I),  # 1 + the first flow of those whose followers are to be told that it has ended; 0: none
+        ("ended", _I),  # 1 + the first flow of those whose followers are to be notified that it has ended; 0: none
     ],
     align=True,
 )
@@ -73,7 +73,7 @@ FLOW = np.dtype(
         ("initial_rate", _F),
         # flows that it waits for, and those that wait for it
         ("awaits", _I),  # how many have not ended
-        ("told", _F),  # end of the last that has
+        ("told", _F),  # end of the last flow that has ended
         ("pause", _F),  # from the last end to its start
         ("followers", _I),  # the first in `Sim.followers`, and behind the last
         ("followers_end", _I),

@@ -1,4 +1,4 @@
-"""What happens at a link: its mixture changes, its queue crosses a threshold, a mark falls due, something leaves."""
+"""Events at a link: its mixture changes, its queue crosses a threshold, a mark falls due, something leaves."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def until_marked(link: Any, wanted: Any) -> Any:
 
 @kernel
 def waking(link: Any, leaves: Any) -> Any:
-    """When what joins the queue, or leaves it if marks are set there, does so as late as a time of departure."""
+    """Convert a time of departure to that of marking: when a packet joins, or leaves if marks are set on departure."""
     if link.on_departure:
         return leaves
     now = departure(link, link.at)
@@ -220,7 +220,7 @@ def join(sim: Any, link: Any) -> None:
 
 @kernel
 def first_to(sim: Any, link: Any, place: Any) -> Any:
-    """Whether a seat is its link's first that leads to some next link."""
+    """Check whether a seat is the first of its link that leads to its next link."""
     following = sim.seats[sim.seats_at[link.first + place] + 1].link
     for i in range(place):
         s = sim.seats_at[link.first + i]

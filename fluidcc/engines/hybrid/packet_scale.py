@@ -1,4 +1,4 @@
-"""Packets that meet: what waits beside the fluid's queue, and how likely an arriving packet is to be marked for it.
+"""Packets that meet: their queue in addition to the fluid's, and how likely it gets an arriving packet marked.
 
 Traffic that a link could carry as a fluid still queues as packets, since packets of several flows come at once. Over
 times as short as a packet's gap all senders pace evenly, with phases that know nothing of each other: N periodic
@@ -78,7 +78,7 @@ def meetings(flows: int, burst: int = 1, jitter: float = 0.0, spacing: float = 1
 
 
 def _waiting(sources: int, flows: int) -> Array:
-    """Distribution of the packets of so many sources that wait, where ``flows`` of them are the load."""
+    """Distribution of the waiting packets of these sources, where ``flows`` of them are the load."""
     most = max(min(sources, 10 + math.ceil(5 * math.sqrt(sources))), 1)  # P(V > n) is at most exp(-2 n^2/N)
     k, n = np.arange(1, sources + 1)[:, None], np.arange(1, most)
     ahead = np.maximum(k - n, 0)

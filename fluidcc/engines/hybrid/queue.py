@@ -16,13 +16,13 @@ from fluidcc.engines.packet.jit import kernel
 
 @kernel
 def busy(link: Any) -> Any:
-    """Whether the link has a queue, or is about to."""
+    """Check whether the link has a queue, or is about to have one."""
     return link.queue > 0.0 or link.arriving > link.rate
 
 
 @kernel
 def departure(link: Any, time: Any) -> Any:
-    """When what joins the queue at a time leaves it; the time is not before that of the link's state."""
+    """Compute when what joins the queue at a time leaves it; the time is not before that of the link's state."""
     if not busy(link):
         return time
     return time + max(link.queue + link.slope * (time - link.at), 0.0) / link.rate

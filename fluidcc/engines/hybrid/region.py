@@ -60,5 +60,5 @@ def meeting_share(scenario: Scenario) -> float:
 
 
 def outside(scenario: Scenario) -> bool:
-    """Say whether packets are to be asked in place of the hybrid; of a resolved scenario."""
+    """Check whether packets are to be used instead of the hybrid; for a resolved scenario."""
     return meeting_share(scenario) >= MOST

@@ -99,7 +99,7 @@ def execute(
     BeyondBufferError
         Soon after a queue is longer than its buffer, if it is to stay within.
     InputError
-        If it takes more than ``most`` events, or time stands still: what cannot go on must not go on for ever.
+        If it takes more than ``most`` events, or time stands still: such a run must not continue forever.
     """
     sim, wall = prepared.seeded(seed), 0.0
     last, then = -1.0, 0  # an instant, and how many events there had been as it came

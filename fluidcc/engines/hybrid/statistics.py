@@ -1,4 +1,4 @@
-"""What a queue that is made of straight lines was like over the window: exact moments, and its distribution in bins.
+"""Statistics over the window of a queue that is made of straight lines: exact moments, and its distribution in bins.
 
 A line from one length to another spends its time evenly over the lengths between; midpoints of segments would put the
 95th percentile off by a tenth. Whole bins that a line crosses share one density, kept as two steps of it.

@@ -1,7 +1,7 @@
 """Trees over a row of numbers, whose inner nodes hold the least or the sum of the two below: a change costs a walk up.
 
 A tree with ``leaves``, a power of two, takes ``2 * leaves`` places of a flat array from ``base`` on; its root is at 1.
-Sums are made anew from below at each change: differences would drift, and go negative where rates collapse.
+Sums are formed again from below at each change: differences would drift, and go negative where rates collapse.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from fluidcc.engines.packet.jit import kernel
 
 
 def leaves(count: int) -> int:
-    """The least power of two that holds so many, at least two."""
+    """Return the least power of two that holds this many, at least two."""
     return max(2, 1 << (count - 1).bit_length())
 
 

@@ -1,6 +1,6 @@
-"""How far the packet engine counts: picoseconds, bytes and numbers are int64, with room for sums.
+"""Ranges of the packet engine's numbers: picoseconds, bytes and counts are int64, with room for sums.
 
-The hybrid counts as far, in doubles: beyond, they do not tell the times of two packets apart.
+The hybrid has the same ranges, in doubles: beyond them, doubles cannot separate the times of two packets.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def check_packet_size(scenario: Scenario) -> None:
 
 
 def _within(flows: Sequence[Flow]) -> bool:
-    """Whether all flows are within bounds, told at once: there may be a million."""
+    """Check whether all flows are within bounds, field by field for all of them: there may be a million."""
     for name, spec in specs(flows[0]).items():
         most = _MOST.get(spec.dimension)
         if most is not None:

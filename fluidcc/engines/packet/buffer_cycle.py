@@ -1,7 +1,7 @@
-"""Whether buffers of a lossless network can wait for each other in a circle: the condition for a deadlock.
+"""Buffers of a lossless network that can wait for each other in a circle: the condition for a deadlock.
 
 A port's queue that flow control has stopped fills the buffer of its switch, so that the ports that feed it are stopped
-in turn. Where flows lead from port to port back to the first, all may wait for ever (ACC 2.1; Hu et al., HotNets 2016).
+in turn. Where flows lead from port to port back to the first, all may wait forever (ACC 2.1; Hu et al., HotNets 2016).
 """
 
 from __future__ import annotations

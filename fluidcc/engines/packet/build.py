@@ -172,7 +172,7 @@ def sampled_of_flows(scenario: Scenario) -> int:
 
 
 def _schemes(scenario: Scenario) -> list[Any]:
-    """What flows run, each once: of a fabric's thousands most share it."""
+    """List the schemes that flows run, each once: most flows of a fabric's thousands share one."""
     return list({id(flow.scheme): flow.scheme for flow in scenario.flows}.values())
 
 

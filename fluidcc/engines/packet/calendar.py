@@ -64,7 +64,7 @@ def grown_calendar(core: Any, calendar: Any) -> Any:
     grown = records(EVENT, 6 * rows)
     grown[: core.due] = calendar[: core.due]
     grown[2 * rows : 2 * rows + core.later] = calendar[rows : rows + core.later]
-    # Lists move as a whole; that of unused rows, which ended behind the last, goes on there.
+    # Lists move as a whole; that of unused rows, which ended behind the last, continues there.
     grown["next"][4 * rows :] = np.arange(4 * rows + 1, 6 * rows + 1)
     grown[4 * rows : 5 * rows] = calendar[2 * rows :]
     moved = grown["next"][4 * rows : 5 * rows]
@@ -229,7 +229,7 @@ def sink(calendar: Any, base: Any, n: Any) -> None:
 
 @kernel
 def earlier(one: Any, other: Any) -> Any:
-    """Whether an event comes before another."""
+    """Check whether an event comes before another."""
     return one.time < other.time or (one.time == other.time and one.order < other.order)
 
 

@@ -1,4 +1,4 @@
-"""Flows that wait for others: as one ends, those that waited for it are told, and the last told begin."""
+"""Flows that wait for others: as one ends, its followers are notified; those that wait for nothing else begin."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from fluidcc.scenario.model import Scenario
 
 WAYS = 3  # of a flow's end: its last byte
 RECEIPT, ANSWER, LEFT = range(WAYS)  # arrives, is acknowledged, leaves
-_AT_ONCE = 16  # followers told by one event, which may schedule so many others
+_AT_ONCE = 16  # followers notified by one event, which may schedule as many others
 
 
 @kernel
 def ended(core: Any, calendar: Any, flow: Any, f: Any, what: Any) -> None:
-    """A flow's last byte has arrived, been acknowledged or left: those who wait for that are told, each in its turn."""
+    """A flow's last byte has arrived, been acknowledged or left: notify the flows that wait for that, in order."""
     if flow.ended[what] < 0:  # what goes again after a loss has left before
         flow.ended[what] = core.now
     if flow.told[what] < flow.to_tell[what]:
@@ -29,7 +29,7 @@ def ended(core: Any, calendar: Any, flow: Any, f: Any, what: Any) -> None:
 
 @kernel
 def tell(core: Any, calendar: Any, flows: Any, lists: Any, i: Any) -> None:
-    """Some of a flow's followers learn that it has ended; who has waited for nothing else begins after its delay."""
+    """Notify some of a flow's followers that it has ended; one that waits for nothing else begins after its delay."""
     flow = flows[i // WAYS]
     what = i % WAYS
     at = flow.told[what]
@@ -77,7 +77,7 @@ def followers_of(scenario: Scenario, topology: Topology, flows: Any, members: np
 
 
 def _what(after_what: str, mine: str, source: str, target: str) -> int:
-    """What of a flow from source to target counts for one that starts at a host."""
+    """Return which end of a flow from source to target counts for one that starts at a host."""
     if after_what == dependencies.SENT:
         return LEFT if source == mine else RECEIPT
     return (
@@ -88,5 +88,5 @@ def _what(after_what: str, mine: str, source: str, target: str) -> int:
 
 
 def began(sim: Sim) -> np.ndarray:
-    """When each flow began [ps]; `NEVER` if it has not."""
+    """Return when each flow began [ps]; `NEVER` if it has not."""
     return np.where(sim.flows["state"] > 0, sim.flows["start"], NEVER)

@@ -1,7 +1,7 @@
-"""Which scheme's rule applies to a flow, packet by packet: see `fluidcc.engines.common.chains`.
+"""Dispatch to the rule of a flow's scheme, packet by packet: see `fluidcc.engines.common.chains`.
 
-What is built in comes first, in the order of names, then what was registered. `fluidcc.engines.packet.loop` imports
-this module anew when a scheme has come since.
+Built-in schemes come first, in the order of names, then registered ones. `fluidcc.engines.packet.loop` imports this
+module again when a scheme has been registered since.
 """
 
 from __future__ import annotations

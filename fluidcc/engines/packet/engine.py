@@ -47,7 +47,7 @@ _PACKET = (1 << (SHIFT - BESIDE)) - 1
 
 @entry
 def run(sim: Any, until: Any, most: Any) -> Any:
-    """Execute events until a time, or at most so many of them; says why it stopped.
+    """Execute events until a time, or a number of them; return why it stopped.
 
     Parameters
     ----------
@@ -191,10 +191,10 @@ def serve(sim: Any, i: Any) -> None:
 
 @kernel
 def free_again(core: Any, calendar: Any, port: Any, i: Any) -> Any:
-    """Whether a busy port's transmission is over; if not, the event of its end is in the calendar from now on.
+    """Check whether a busy port's transmission is over; if not, schedule the event of its end.
 
-    Of a port for which nothing waits that event would do nothing, and is left out. It has kept its place among those of
-    the same time, so that whatever comes is served as if it were there.
+    For a port at which nothing waits that event would do nothing, and is left out. Its place among events of the same
+    time is kept, so that whatever comes is served as if it were there.
     """
     if port.awaited:
         return False

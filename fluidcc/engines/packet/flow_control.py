@@ -1,4 +1,4 @@
-"""What flow control did in a run: who was paused, how far that spread, what it cost, and whether any is for ever."""
+"""Flow control in a run: who was paused, how far that spread, what it cost, and whether any pause is permanent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
         ``pauses_received`` of each switch, and of all hosts together; ``depths``, how many pauses were 1, 2, ... hops
         from the root of their tree (HPCC, Fig. 1a: a port paused by a node none of whose own ports is paused is 1 hop
         away); ``suppressed``, share of the rates of all ports that was paused, mean over the run and largest (Fig. 1b);
-        ``deadlock_s``, since when ports are paused for ever [s], the first that hold each other; and ``deadlock``,
+        ``deadlock_s``, since when ports are paused forever [s], the first that hold each other; and ``deadlock``,
         which of the switches'; None if none are.
     """
     core, ports = sim.core[0], sim.ports
@@ -88,14 +88,14 @@ def _endless_storms(sim: Sim) -> set[int]:
 
 
 def _resumes(sim: Sim, i: int, q: int, left: dict[tuple[int, int], int]) -> bool:
-    """Whether port ``i`` would be resumed once only ``left`` is left; the rule is that of `switch.release`."""
+    """Check whether port ``i`` would be resumed once only ``left`` is left; the rule is that of `switch.release`."""
     port = sim.ports[i]
     node = sim.nodes[port.peer]
     stays = left.get((i, q), 0)
     if not port.stopping >> q & 1:
         return True  # a RESUME is on its way, or the end of a storm
     if stays == port.queues[q].ingress + port.queues[q].headroom_used and port.wire_head < 0:
-        return False  # no packet leaves any more, so that nobody asks
+        return False  # no packet leaves any more, so that the rule is never applied
     if _beyond(port, q, stays) > 0:
         return False
     above = max(stays - int(node.reserve), 0)
@@ -109,7 +109,7 @@ def _resumes(sim: Sim, i: int, q: int, left: dict[tuple[int, int], int]) -> bool
 
 
 def _beyond(port: Any, q: int, stays: int) -> int:
-    """Bytes in the headroom when of a port's only so many are left; it empties first."""
+    """Return the bytes in the headroom when a port has only ``stays`` bytes left; the headroom empties first."""
     gone = int(port.queues[q].ingress + port.queues[q].headroom_used) - stays
     return max(int(port.queues[q].headroom_used) - gone, 0)
 

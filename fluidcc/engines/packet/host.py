@@ -1,4 +1,4 @@
-"""What a host does: its NIC sends, paces and takes turns among flows; its receivers answer."""
+"""Hosts: a NIC sends, paces and takes turns among flows; receivers answer."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
 
 @kernel
 def blocked(core: Any, flow: Any, again: Any) -> Any:
-    """Whether the window holds a flow back: a packet may go while less than the window is in flight.
+    """Check whether the window holds a flow back: a packet may go while less than the window is in flight.
 
-    Or fewer packets than an ACK answers: nobody would ever answer those.
+    A packet may also go while fewer are in flight than an ACK answers: those would never be answered.
     """
     if core.recovery == TRIMMING and trimming.too_far(flow, again):
         return True
@@ -77,7 +77,7 @@ def emit(sim: Any, i: Any) -> Any:
 
 @kernel
 def resend(core: Any, flow: Any, bitmaps: Any, payload: Any) -> None:
-    """What selective recovery makes of a data packet that goes again."""
+    """Update selective recovery as a data packet is sent again."""
     if core.recovery == TRIMMING:
         trimming.resend(core, flow, bitmaps, payload)
     else:
@@ -133,7 +133,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
 
 @kernel
 def look_after(sim: Any, f: Any, end: Any) -> None:
-    """What loss recovery makes of a data packet up to ``end`` that has left."""
+    """Update loss recovery as a data packet up to ``end`` has left."""
     core = sim.core[0]
     if core.recovery == TRIMMING:
         trimming.departed(sim, f, end)
@@ -339,7 +339,7 @@ def on_ack(sim: Any, k: Any) -> Any:
 
 @kernel
 def learn(sim: Any, f: Any, k: Any) -> None:
-    """What loss recovery makes of an ACK."""
+    """Update loss recovery by an ACK."""
     core, flow, packet = sim.core[0], sim.flows[f], sim.packets[k]
     if core.recovery == TRIMMING:
         trimming.acknowledged(core, flow, sim.bitmaps, packet)

@@ -17,13 +17,13 @@ NEVER = 1 << 62
 UNLIMITED = 1 << 60  # size of a long-lived flow
 QUEUES = 8  # of a port: 0 for control frames, above all others; 1 to 7 for traffic classes
 HOPS = 8  # switches on a path that telemetry has room for
-DEPTHS = 16  # of trees of paused ports that are told apart
+DEPTHS = 16  # of trees of paused ports that are distinguished
 BINS = 2048  # of the distribution of a queue; the last one at 306 GB
 SLOTS = 2048  # of the calendar: the near future, in short spans of time
 WORD = 64  # bits
 OBSERVED = 4  # a scheme's own variables in a trace
 
-# Constants are int64 rather than literals, for each of which Numba would compile a called function anew.
+# Constants are int64 rather than literals, for each of which Numba would compile a called function again.
 # Kinds of packets.
 # (A header is of data that was trimmed, a NACK what answers it; frames of PFC come last.)
 DATA, ACK, CNP, HEADER, NACK, PAUSE, RESUME = map(np.int64, range(7))
@@ -76,7 +76,7 @@ CORE = np.dtype(
         ("due", _I),  # of them in its first heap,
         ("later", _I),  # and in its second
         ("unused", _I),  # first row for an event in a slot that has none
-        ("shift", _I),  # a slot is so many powers of two of ps long
+        ("shift", _I),  # a slot is 2^shift ps long
         ("opened", _I),  # number, from 0 at the run's start, of the last slot whose events are in the first heap
         ("words", _I),  # bit set of words of `filled` that are not 0
         ("free", _I),  # head of the list of free packets
@@ -334,9 +334,9 @@ FLOW = lines(
         # what few runs have comes last
         ("first_path", _I),  # in `Sim.lists`, if its packets take several,
         ("paths", _I),  # and how many
-        # dependencies, see packet/followers.py
+        # dependencies, see packet/dependents.py
         ("awaits", _I),  # flows that must end before it begins
-        ("told", _I, (3,)),  # next of its followers to be told that its last byte arrives, is acknowledged, or leaves,
+        ("told", _I, (3,)),  # next of its followers to notify that its last byte arrives, is acknowledged, or leaves,
         ("to_tell", _I, (3,)),  # and ends of these lists
         ("ended", _I, (3,)),  # when each of these first was so; -1: not yet
         # recovery from trims, see packet/trimming.py

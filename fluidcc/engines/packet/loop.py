@@ -1,4 +1,4 @@
-"""The event loop for the schemes that are known: one for those built in, made anew when others have been registered."""
+"""The event loop for the schemes that are known: one for those built in, made again once others are registered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run() -> Callable[..., Any]:
     """The compiled loop, `engine.run`; numbers and tables that `dispatch` has from now on go with it."""
     with _lock:
         if registry.outside() != dispatch.KNOWN:
-            # Another type of `Sim`: what takes one is compiled anew for it, and finds the new chains.
+            # Another type of `Sim`: what takes one is compiled again for it, and finds the new chains.
             importlib.reload(dispatch)
             importlib.reload(engine)  # so that its machine code is kept apart
     return engine.run

@@ -1,4 +1,4 @@
-"""What of a scenario concerns lost packets: classes and wires that lose them, timeouts, and the room that IRN needs."""
+"""Settings for lost packets: classes and wires that lose them, timeouts, and the room that IRN needs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def check_timeouts(scenario: Scenario) -> None:
 
 
 def settle_losses(scenario: Scenario, core: Any) -> None:
-    """Which queues and wires lose packets, and what hosts do about it."""
+    """Set which queues and wires lose packets, and how hosts recover them."""
     pfc, classes = scenario.pfc is not None, scenario.classes
     lossless = sum(1 << q for q, each in enumerate(classes, 1) if pfc and each.lossless)
     core.pfc = lossless
@@ -102,7 +102,7 @@ def bitmaps_of(flows: Any) -> np.ndarray:
 
 
 def give_room(scenario: Scenario, flow: Flow, row: Any) -> None:
-    """How far a flow may go before what is lost of it has come, and how many packets there are marks of."""
+    """Set how far a flow may go before what is lost of it has come, and for how many packets it has marks."""
     row.recovery_cap, row.room = _window(scenario, flow)
 
 

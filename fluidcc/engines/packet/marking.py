@@ -1,7 +1,7 @@
-"""What a port says of the packets that leave it: RED's marks, and ternary congestion detection.
+"""Marks that a port sets on the packets that leave it: RED's, and those of ternary congestion detection.
 
-TCD (Zhang et al., SIGCOMM 2021) is what ACC (NSDI 2024, section 2.2) stands on. A port that flow control has just let
-go again may be only a branch of a tree of congestion whose root lies elsewhere: it is undetermined and marks UE. One
+TCD (Zhang et al., SIGCOMM 2021) is the basis of ACC (NSDI 2024, section 2.2). A port that flow control has just
+resumed may be only a branch of a tree of congestion whose root lies elsewhere: it is undetermined and marks UE. One
 that has been sending for ``max_on`` decides by its queue: whether that grows, and then by the threshold. This is
 evaluated as each packet leaves, for each queue of a port.
 """
@@ -24,7 +24,7 @@ _SMALL = 2.0  # packets, up to which a queue that is being checked is no sign of
 
 @kernel
 def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
-    """Whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
+    """Decide whether a packet that sees a queue [bytes] is marked: DCQCN's Fig. 5."""
     if port.counts_sending and port.busy and port.free_at > core.now:
         queue += port.sending
     if queue > port.kmax:
@@ -39,7 +39,7 @@ def marks(core: Any, uniforms: Any, port: Any, queue: Any) -> Any:
 
 @kernel
 def ternary(core: Any, uniforms: Any, port: Any, q: Any, packet: Any) -> Any:
-    """Mark of a packet of so many bytes that leaves queue ``q``, and the queue's next state."""
+    """Return the mark of a packet of ``packet`` bytes that leaves queue ``q``, and set the queue's next state."""
     queue, state = port.queues[q].bytes, port.queues[q].state
     if port.resumed[q] > 0 and core.now - port.resumed[q] <= port.max_on:
         port.queues[q].state = UNDETERMINED

@@ -1,4 +1,4 @@
-"""What holds a flow back: its pacer, and its bytes in flight."""
+"""Limits on a flow's sending: its pacer, and its bytes in flight."""
 
 from __future__ import annotations
 

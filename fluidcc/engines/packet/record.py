@@ -1,4 +1,4 @@
-"""What a run keeps: exact statistics of queues over the window, samples for the trace, and the log of events."""
+"""Records of a run: exact statistics of queues over the window, samples for the trace, and the log of events."""
 
 from __future__ import annotations
 

@@ -3,9 +3,9 @@
 Go-back-N is that of RoCE NICs (HPCC, section 2.1; DCQCN, section 7): a receiver takes packets in their turn alone, and
 reports each gap once; the sender goes back to it. An IRN receiver takes all that comes, and every ACK beyond a gap
 names the packet that caused it. What is missing below the highest such packet is sent again, once, and before anything
-new. Whatever that leaves open, or whoever lost a whole window, waits for a timeout. Schemes that have a rule for it are
-told of each packet that IRN takes for lost, and of the first of those that go-back-N sends again. What reacts to
-trimmed headers is in packet/trimming.py.
+new. Whatever that leaves open, or a flow that lost a whole window, waits for a timeout. Schemes that have a rule for it
+are notified of each packet that IRN takes for lost, and of the first of those that go-back-N sends again. The reaction
+to trimmed headers is in packet/trimming.py.
 
 All sequence numbers are payload bytes at the borders of packets, which are the same each time that they are sent.
 """
@@ -24,7 +24,7 @@ DISCARDED, IN_TURN, AT_ONCE = range(3)  # what a receiver does with data: no ans
 
 @kernel
 def lost(core: Any, uniforms: Any, port: Any, packet: Any) -> Any:
-    """Whether the wire behind a port loses a packet; never a frame of PFC, which real switches repeat."""
+    """Draw whether the wire behind a port loses a packet; never a frame of PFC, which real switches repeat."""
     if port.loss <= 0.0 or packet.kind >= PAUSE:
         return False
     draw = uniforms[core.drawn]
@@ -177,7 +177,7 @@ def seek(flow: Any, bitmaps: Any) -> None:
 
 @kernel
 def due(core: Any, flow: Any) -> Any:
-    """When a sender gives up waiting; IRN waits for less if few packets are under way, which may report no gap."""
+    """Compute when a sender's timeout expires; IRN's is shorter if few packets are under way, which may show no gap."""
     packets = (flow.sent - flow.acked + flow.payload - 1) // flow.payload
     return flow.news + (core.low_timeout if packets <= core.few else core.timeout)
 

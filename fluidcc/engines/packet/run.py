@@ -162,7 +162,7 @@ def execute(plan: PreparedRun, seed: int, *, report: Callable[[float], None] | N
     core, wall, most = sim.core[0], 0.0, limit()
 
     def require_twice(array: Any, what: str) -> None:
-        """Room for an array of twice the length beside this one."""
+        """Require memory for an array of twice the length in addition to this one."""
         require(3 * array.nbytes, most, f"{what} take", "give a shorter horizon, shorter delays or slower links")
 
     while True:

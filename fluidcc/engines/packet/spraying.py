@@ -22,7 +22,7 @@ MODES = {"flow": BY_FLOW, "packet": BY_PACKET, "flowlet": BY_FLOWLET}
 
 @kernel
 def choose(core: Any, uniforms: Any, lists: Any, flow: Any) -> None:
-    """Where a flow's next packet goes."""
+    """Choose the route of a flow's next packet."""
     if flow.paths > 1 and (core.spraying == BY_PACKET or core.now - flow.last > core.flowlet_gap):
         draw = uniforms[core.drawn]
         core.drawn += 1

@@ -1,4 +1,4 @@
-"""What a switch does with a packet: admit it to its buffer, mark it, stamp it, and pause who sends too much.
+"""Switches: they admit a packet to their buffer, mark it, stamp it, and pause a port that sends too much.
 
 Marking follows DCQCN's congestion point (Zhu et al., SIGCOMM 2015, section 3.1, Fig. 5), telemetry HPCC's
 Fig. 7 (Li et al., SIGCOMM 2019), and the accounting of PFC that of shared-buffer switches: each ingress port and
@@ -172,14 +172,14 @@ def forward(sim: Any, i: Any, k: Any) -> None:
 
 @kernel
 def too_long(core: Any, port: Any, packet: Any) -> Any:
-    """Whether a packet is to be trimmed because its queue is as long as it may become; an empty one takes any."""
+    """Check whether a packet is to be trimmed because its queue is as long as it may become; an empty one takes any."""
     q, waiting = packet.queue, port.queues[packet.queue].bytes
     return packet.kind == DATA and core.trims >> q & 1 and waiting > 0 and waiting + packet.wire > port.trim_above
 
 
 @kernel
 def refuse(sim: Any, i: Any, k: Any) -> None:
-    """A packet cannot join the queue of port ``i``: data that may be trimmed goes on as its header, others are lost.
+    """Refuse a packet at the queue of port ``i``: forward data that may be trimmed as its header, drop others.
 
     What is cut off is the payload but for 64 bytes, as much as a frame has at least. Headers have a queue of their own.
     """
@@ -256,7 +256,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
 
 @kernel
 def on_pfc_frame(sim: Any, k: Any, i: Any) -> None:
-    """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards who sent it."""
+    """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards its sender."""
     packet = sim.packets[k]
     back = sim.ports[i].reverse
     if len(sim.log) > 0:

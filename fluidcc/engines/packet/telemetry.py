@@ -1,4 +1,4 @@
-"""What in-band telemetry can carry: the fields of INT headers, and what a sender makes of two stamps of one port.
+"""In-band telemetry: the fields of INT headers, and what a sender computes from two stamps of one port.
 
 Stamps in memory hold whole counters. Here they are cut to a header's fields and subtracted as a sender does, modulo the
 fields: that is right as long as less than a field's range lies between the two. A port's speed is an enum in both
@@ -59,7 +59,7 @@ def queue_read(form: Any, multi: Any, queue: Any) -> Any:
 
 @kernel
 def same_path(form: Any, hops: Any, stamps: Any, path: Any, packet: Any) -> Any:
-    """Whether a packet's telemetry is of the path of recorded stamps.
+    """Check whether a packet's telemetry is of the path of recorded stamps.
 
     HPCC's header has a count of hops and the XOR of the switches' ids (section 4.1: pathID). IFA has deviceID and
     egressPort of each hop, which together are the port.

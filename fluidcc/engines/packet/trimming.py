@@ -1,11 +1,11 @@
 """Trimming at hosts: a receiver answers a header by a NACK, and the sender sends again exactly what that names.
 
 Switches that have no room for data send its header on (`switch.refuse`; Ultra Ethernet Specification 1.0, 4.1). So loss
-is told and not inferred: packets may come in any order, and a gap is no sign. A sender keeps of each packet whether it
-has been acknowledged, must go again, or neither is known; what is known to be lost is no longer in flight. A packet of
-which nothing is known for `retransmission_timeout` is lost with its header (UE 3.5.12).
+is reported and not inferred: packets may come in any order, and a gap is no sign. For each packet a sender knows that
+it has been acknowledged, that it must go again, or neither; what is known to be lost is no longer in flight. A packet
+of which nothing is known for `retransmission_timeout` is lost with its header (UE 3.5.12).
 
-An ACK tells what came in order and the packet that it answers, as IRN's does. `Flow.acked` is how much has been
+An ACK reports what came in order and the packet that it answers, as IRN's does. `Flow.acked` is how much has been
 acknowledged in whatever order, and `Flow.una` from where on something has not.
 """
 
@@ -54,7 +54,7 @@ def answer(sim: Any, k: Any) -> Any:
 
 @kernel
 def place(flow: Any, n: Any) -> Any:
-    """Where the sender's mark of its packet ``n`` is."""
+    """Return the place of the sender's mark of its packet ``n``."""
     return flow.bits + flow.room + n % flow.room
 
 
@@ -67,7 +67,7 @@ def size_of(core: Any, flow: Any, n: Any) -> Any:
 
 @kernel
 def too_far(flow: Any, again: Any) -> Any:
-    """Whether there are no marks for a new packet: the first one that is missing lies too far back."""
+    """Check whether there are no marks for a new packet: the first one that is missing lies too far back."""
     return not again and flow.sent - flow.una >= flow.recovery_cap
 
 

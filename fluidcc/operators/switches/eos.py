@@ -97,7 +97,7 @@ def read(text: str) -> Description:
 
 
 def _usual_class(dscp: int) -> int:
-    """Return the traffic class of a DSCP on a switch that is told nothing: by eights, the first two exchanged."""
+    """Return the default traffic class of a DSCP on a switch: by eights, the first two exchanged."""
     return {0: 1, 1: 0}.get(dscp // 8, dscp // 8)
 
 

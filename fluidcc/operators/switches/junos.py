@@ -31,7 +31,7 @@ def recognises(text: str) -> bool:
 
 @dataclasses.dataclass
 class _Classes:
-    """What ``class-of-service`` says, by the names that it gives."""
+    """Settings of ``class-of-service``, by the names that it gives."""
 
     levels: dict[str, list[float]] = dataclasses.field(default_factory=dict)  # of drop profiles [%]
     odds: dict[str, list[float]] = dataclasses.field(default_factory=dict)

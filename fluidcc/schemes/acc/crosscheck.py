@@ -1,4 +1,4 @@
-"""How far ACC's fluid model may be from packets."""
+"""Tolerances of ACC's fluid model against packets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """ACC's fluid model: Algorithm 1 of Zhang et al., NSDI 2024, per flow class, as a hybrid system.
 
 A flow is before its first ACK, running (its clock counts a period T), or halted: silent while ``halt`` counts down, and
-then until the first ACK of what it sends next, which starts the clock anew. Clocks start, periods end and halts end
+then until the first ACK of what it sends next, which restarts the clock. Clocks start, periods end and halts end
 inside steps: a step's bytes are divided there, and what it sent after a decision, at the rate before it, delays the
 next packets. `fluidcc.schemes.acc.packet` says what the paper leaves open.
 """
@@ -66,7 +66,7 @@ def rate(state: State) -> Array:
 
 
 def sending(parameters: ACC, state: State, dt: Array) -> Array:
-    """What is sent in the next step [bytes/s]: R_s in the share of it that lies beyond the halt."""
+    """Compute the rate of sending in the next step [bytes/s]: R_s in the share of it that lies beyond the halt."""
     return state.rate * jnp.clip(1.0 - state.halt / dt, 0.0, 1.0)
 
 
@@ -174,7 +174,7 @@ def _decided(p: ACC, s: State, now: Progress, period: tuple[Array, ...]) -> Stat
     n_v = jnp.where(undetermined, s.n_v + 1.0, 0.0)
     halved = jnp.where(n_v > p.p_thresh, jnp.maximum(s.rate / 2, least), s.rate)
     # Lines 3 to 9, and 27 to 34; line 7 with the R_s that line 4 has not overwritten yet, and what T_i sent.
-    # Where less than a packet was acknowledged in T_i itself, with the inter-arrival time in place of T (4.3).
+    # Where less than a packet was acknowledged in T_i itself, with the inter-arrival time instead of T (4.3).
     sparse = acked - s.carried < now.wire_packet
     R = jnp.where(sparse, acked / (1.0 + s.silent), acked - s.carried) / p.period
     R = jnp.maximum(R, _NONE)
@@ -211,7 +211,7 @@ OBSERVABLES = {
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     return {
         "halt_time": state.halt_time,
         "ack_rate": state.ack_rate,

@@ -5,7 +5,7 @@ leaves open, or prints so that it could not work, is chosen so:
 
 - Line 7 uses the R_s that line 4, as we read it in a garbled copy, has not yet overwritten; its dS is what T_i sent,
   which is known exactly.
-- A halt ends with the first eligible ACK (snd_una > snd_nxt_start), which starts the clock anew: what was sent before
+- A halt ends with the first eligible ACK (snd_una > snd_nxt_start), which restarts the clock: what was sent before
   it is T_{i-1}. Until then nothing is decided, but for the extension, once, where that is ``printed``.
 - N_u counts uncongested periods in a row, N_v those with UE, the present one included, so that P_thresh = 0 halves the
   rate in each (B.1); all other periods reset them.
@@ -143,7 +143,7 @@ def clear(me: Any) -> None:
 
 @kernel
 def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
-    """End of a period, unless the clock was started anew in it."""
+    """End of a period, unless the clock was restarted in it."""
     core = sim.core[0]
     if core.now >= me.due:
         me.due = core.now + me.period
@@ -164,7 +164,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
 
 @kernel
 def congested(me: Any) -> Any:
-    """Whether the period's ACKs carry CE steadily."""
+    """Check whether the period's ACKs carry CE steadily: more than the fraction of them, or all."""
     return me.ce > me.fraction * me.packets * (1 + 1e-12) or me.ce == me.packets  # exactly at the fraction is not above
 
 
@@ -218,7 +218,7 @@ def throttle(core: Any, flow: Any, me: Any) -> None:
 
 @kernel
 def extend(core: Any, flow: Any, me: Any) -> None:
-    """Lines 6 to 10: the halt goes on."""
+    """Lines 6 to 10: the halt continues."""
     if me.owed > 0:
         flow.next += me.owed
         me.until = flow.next

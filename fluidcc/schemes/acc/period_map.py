@@ -58,9 +58,9 @@ def acc_map(
     line_rates : array_like
         Rates of the flows' NICs, (..., N); the capacity if not given, as in the appendix.
     capacity : text or array_like
-        C, (...), in any unit of rate; as text, ``"40Gbps"``, beside ``rates`` that are text.
+        C, (...), in any unit of rate; as text, ``"40Gbps"``, with ``rates`` that are text.
     period : text or array_like
-        T, (...), in s; as text only beside a capacity that is text, or 1. With both at 1, rates are in C, queues in C T
+        T, (...), in s; as text only with a capacity that is text, or 1. With both at 1, rates are in C, queues in C T
         and times in T.
     join : array_like
         Period in which each flow starts, (..., N). A flow with ``inf`` is absent, so that a batch may differ in N.
@@ -153,7 +153,7 @@ def acc_maps(rates: Values, *, r_high: Values | None = None, **options: Any) -> 
 
 
 class _Law(NamedTuple):
-    """What stays during a run; rates in C. Increments and line rates (..., N)."""
+    """Constants of a run; rates in C. Increments and line rates (..., N)."""
 
     low: Array
     high: Array
@@ -167,7 +167,7 @@ class _Law(NamedTuple):
         return S + np.where(N_u < _LOW_PERIODS, self.low, self.high) * (self.line - S)
 
     def above(self, value: Array) -> Array:
-        """What is above 0, without rounding."""
+        """Return the values that are above 0 by more than rounding, and 0 for the others."""
         return np.where(value > self.empty, value, 0)
 
 
@@ -267,7 +267,7 @@ def _positive(name: str, values: Any, dimension: str, exact: bool, most: float =
 
 
 def _one_unit(*, period: Any, **rates: Any) -> None:
-    """Rates are plain numbers of one unit, or all have their own; beside a period in seconds plain ones are in C."""
+    """Rates are plain numbers of one unit, or all have their own; with a period in seconds plain ones are in C."""
     flat = {name: np.asarray(given, dtype=object).ravel() for name, given in rates.items() if given is not None}
     united = any(isinstance(each, (str, Rate)) for values in flat.values() for each in values)
     if united or (isinstance(period, str) and any(each != 1 for each in flat["capacity"])):

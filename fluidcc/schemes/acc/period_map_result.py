@@ -1,4 +1,4 @@
-"""What ACC's maps return: rates, halts and queue row by row, and what follows from them."""
+"""Results of ACC's maps: rates, halts and queue row by row, and what follows from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Fair(NamedTuple):
-    """When shares are fair, counted from the row in which the last flow starts; inf where they never are.
+    """Time until shares are fair, counted from the row in which the last flow starts; inf where they never are.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class AccMap(Comparable):
 
     @cached_property
     def served(self) -> Array:
-        """What the link served in each row, (steps, ...) [bytes]: what was sent and is not queued."""
+        """Amount that the link served in each row, (steps, ...) [bytes]: what was sent and is not queued."""
         return self.sent[:-1].sum(axis=-1) * np.diff(self.time, axis=0) - np.diff(self.queue, axis=0)
 
     @cached_property
@@ -129,7 +129,7 @@ class AccMap(Comparable):
         return self.peak / (self.capacity * self.period)
 
     def fair(self, tol: float = 0.01, *, jain: float | None = None) -> Fair:
-        """When all flows have started and each share stays within ``tol`` of 1/N for the rest of the run.
+        """Find when all flows have started and each share stays within ``tol`` of 1/N for the rest of the run.
 
         Parameters
         ----------
@@ -179,12 +179,12 @@ class AccMap(Comparable):
 
     @cached_property
     def _flows(self) -> Array:
-        """How many flows have started, (steps + 1, ...), at least 1."""
+        """Number of flows that have started, (steps + 1, ...), at least 1."""
         return np.maximum(self.joined.sum(axis=-1), 1)
 
     @cached_property
     def _last_cycle(self) -> tuple[Array, Array, Array]:
-        """Whether there is a whole one, and the rows that it is between; else the last two."""
+        """Check whether there is a whole cycle, and return the rows that it is between; else the last two."""
         row = _rows(self.queue)
         ends = np.zeros(self.halted.shape, dtype=bool)
         ends[1:] = self.halted[:-1] & ~self.halted[1:]

@@ -1,4 +1,4 @@
-"""How far DCQCN's fluid model may be from packets."""
+"""Tolerances of DCQCN's fluid model against packets."""
 
 from __future__ import annotations
 

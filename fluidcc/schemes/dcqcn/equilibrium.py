@@ -1,12 +1,12 @@
-"""Where a DCQCN flow settles under a constant marking probability: (7)-(9) with their left sides at zero.
+"""Equilibrium of a DCQCN flow under a constant marking probability: (7)-(9) with their left sides at zero.
 
-Written in NumPy, apart from the fluid model, so that each checks the other.
+Written in NumPy, independently of the fluid model, so that each checks the other.
 
 At a rate R the growth (R_T - R) recovery falls with the marking, and the cut R depth cut rises: one marking holds it.
-The other way round one marking may hold several rates, where a faster flow grows faster (section 5.2: a small byte
-counter beside a slow timer). Flows that are marked alike may then differ for good.
+Conversely, one marking may hold several rates, where a faster flow grows faster (section 5.2: a small byte
+counter with a slow timer). Flows that are marked alike may then differ for good.
 
-Of NVIDIA's NICs the means are those of the fluid model. A cut that keeps its target leaves a larger gap R_T - R to
+For NVIDIA's NICs the means are those of the fluid model. A cut that keeps its target leaves a larger gap R_T - R to
 recover: at the fixed point it is increase/fall, and the fall is (1-p)^m/2 of the cuts, m packets to an increase.
 """
 
@@ -118,7 +118,7 @@ def marking_at(parameters: DCQCN, rate: Any, line_rate: float, packet: float) ->
 
 
 def single_marking(parameters: DCQCN) -> bool:
-    """Whether `marking_at` is the only one: increase events fall with the marking, hyper increases give no less.
+    """Check whether `marking_at` is the only one: increase events fall with the marking, hyper increases give no less.
 
     And where cuts may keep their target, the growth of targets falls no slower with the marking than the share of cuts
     that lower them: (1-p)^(F m) against (1-p)^m, with the same m if increases by the timer count.
@@ -165,5 +165,5 @@ MOVES = State._fields
 
 
 def smooth(parameters: DCQCN) -> bool:
-    """Whether nothing changes in jumps at equilibrium, so that there is something to linearise."""
+    """Check whether nothing changes in jumps at equilibrium, so that the equations can be linearised."""
     return True

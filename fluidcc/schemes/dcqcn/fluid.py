@@ -1,7 +1,7 @@
 """DCQCN's fluid model: equations (7)-(9) of Zhu et al., SIGCOMM 2015, one state per flow class.
 
 The equations count packets; rates and the byte counter are converted here, once. With l = -ln(1-p) all
-their powers of 1-p are functions of n*l that stay finite at p = 0, p = 1 and R = 0 (`fluid.special`).
+their powers of 1-p are functions of n*l that stay finite at p = 0, p = 1 and R = 0 (`fluid.stable_math`).
 
 Of what NVIDIA's NICs do beyond the paper the means are ours (docs: theory, DCQCN): cuts are the longer of the CNP
 interval and the monitor period apart; without ``clamp_tgt_rate`` the target falls at the share of cuts before which an
@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """What marks at the lagged time do to a flow, each (flows, points)."""
+    """Effects of the marks at the lagged time on a flow, each (flows, points)."""
 
     cut: Array  # cuts per second: (1-(1-p)^(tau R))/tau
     fall: Array  # share of the gap R_T - R_C that the target loses to cuts [1/s]
@@ -123,7 +123,7 @@ OBSERVABLES = {"target_rate": ("bytes/s", "target rate R_T"), "alpha": ("1", "ra
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     return {"target_rate": state.target_rate, "alpha": state.alpha}
 
 

@@ -88,7 +88,7 @@ def begin(flow: Any, me: Any, now: Any) -> None:
 
 @kernel
 def begin_anew(flow: Any, me: Any, now: Any) -> None:
-    """The increases of Fig. 7 begin anew."""
+    """Restart the increases of Fig. 7."""
     me.by_timer = me.by_bytes = me.last_by_bytes = 0
     flow.timer = me.increase_at = now + me.timer
     flow.counter = flow.sent + me.byte_counter
@@ -131,7 +131,7 @@ def cut(flow: Any, me: Any, now: Any) -> None:
 
 @kernel
 def lowers(me: Any) -> Any:
-    """Whether an increase came since the last cut that makes this one lower the target."""
+    """Check whether an increase came since the last cut that makes this one lower the target."""
     if me.time_counts:
         return me.by_timer + me.by_bytes > 0
     return me.last_by_bytes > 0 if me.last_counts else me.by_bytes > 0

@@ -1,9 +1,9 @@
-"""What chance does to a DCQCN flow that is marked with a constant probability: the spectrum of its rate and alpha.
+"""Random motion of a DCQCN flow that is marked with a constant probability: the spectrum of its rate and alpha.
 
 CNPs come at least tau apart (Fig. 6): at the end of an interval in which a mark came, else with the next mark. So they
-are a renewal process, and no Poisson one. Every CNP sets R_T to R_C and starts timer and byte counter anew: between two
+are a renewal process, not a Poisson one. Every CNP sets R_T to R_C and restarts timer and byte counter: between two
 CNPs the rate follows one curve (Fig. 7), cut short by the next. From CNP to CNP the flow then adds up independent
-pieces of it, whose spectrum is known at every frequency; of a count of CNPs it is, at frequency 0, sigma^2/mean^3 (Cox
+pieces of it, whose spectrum is known at every frequency; for a count of CNPs it is, at frequency 0, sigma^2/mean^3 (Cox
 1962, Renewal Theory). It has all jumps of the flow, those of timers and counters too, whose number depends on the gap:
 a long one regains more than the mean.
 
@@ -93,7 +93,7 @@ class Pieces:
     jump: Array
 
     def mean(self) -> Array:
-        """What a piece amounts to on average, (3,); 0 if the flow rests as the algorithm has it."""
+        """Compute the mean sum of a piece's jumps, (3,); 0 if the flow rests as the algorithm has it."""
         return self._longer @ self.jump
 
     def __call__(self, frequency: Array) -> Array:
@@ -134,7 +134,7 @@ def noise(parameters: DCQCN, state: Mapping[str, float], marking: float, packet:
     Raises
     ------
     NoClosedFormError
-        If CNPs do not start the flow anew, or there is no mark.
+        If CNPs do not restart the flow's increases, or there is no mark.
     """
     p, rate = parameters, state["rate"]
     if not p.clamp_tgt_rate:
@@ -159,7 +159,7 @@ def noise(parameters: DCQCN, state: Mapping[str, float], marking: float, packet:
 
 
 def _rates(p: DCQCN, rate: float, alpha: float, end: float) -> tuple[Array, Array]:
-    """When R_C jumps after a CNP, and by how much [bytes/s]: the cut (1), then Fig. 7's increases."""
+    """Compute when R_C jumps after a CNP, and by how much [bytes/s]: the cut (1), then Fig. 7's increases."""
     by_timer = np.arange(1, int(end / p.timer) + 1) * p.timer
     by_bytes = np.arange(1, int(end * rate / p.byte_counter) + 1) * p.byte_counter / rate
     target, now = rate, rate * (1.0 - min(p.decrease_gain * alpha, p.max_decrease))
@@ -176,7 +176,7 @@ def _rates(p: DCQCN, rate: float, alpha: float, end: float) -> tuple[Array, Arra
 
 
 def _alphas(p: DCQCN, alpha: float, end: float) -> tuple[Array, Array]:
-    """When alpha jumps, and by how much: up (1), then down at each end of its timer (2)."""
+    """Compute when alpha jumps, and by how much: up (1), then down at each end of its timer (2)."""
     up, periods = p.g * (1.0 - alpha), int(end / p.alpha_timer)
     downs = -p.g * (alpha + up) * (1.0 - p.g) ** np.arange(periods)
     return np.arange(periods + 1) * p.alpha_timer, np.append(up, downs)

@@ -171,7 +171,7 @@ def cut(core: Any, flow: Any, me: Any) -> None:
 
 @kernel
 def restart(core: Any, flow: Any, me: Any) -> None:
-    """After a cut: Fig. 7's timer and counters begin anew, and a period without another."""
+    """After a cut: restart Fig. 7's timer and counters, and a period without another cut."""
     me.by_timer = me.by_bytes = me.increased = 0
     me.bytes = 0.0
     me.increase_due = core.now + me.timer  # the pending timer event finds that it is early and waits on

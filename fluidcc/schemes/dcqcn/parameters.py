@@ -184,7 +184,7 @@ class DCQCN:
 
     @property
     def feedback_pause(self) -> Any:
-        """Time that feedback waits beside the path's delays: one CNP interval, at the receiver [s]."""
+        """Time that feedback waits in addition to the path's delays: one CNP interval, at the receiver [s]."""
         return self.cnp_interval
 
     def bind(self, path: PathInformation) -> Self:

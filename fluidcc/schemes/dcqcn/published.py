@@ -205,12 +205,12 @@ def _positive(value: Any, dimension: str, name: str) -> float:
 
 
 def _check(own: DCQCN, red: RED) -> None:
-    """What the published equations have no place for.
+    """Refuse parameters and markings for which the published equations have no place.
 
     Raises
     ------
     InputError
-        If anything of it is set.
+        If one of them is set, or the feedback delay is not.
     """
     plain = DCQCN()
     nics = ("clamp_tgt_rate", "rate_decrease_interval", "rate_on_first_cnp", "max_rate")

@@ -1,4 +1,4 @@
-"""How far DCTCP's fluid model may be from packets."""
+"""Tolerances of DCTCP's fluid model against packets."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ OBSERVABLES = {
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     return {"window": state.window, "alpha": state.alpha}
 
 

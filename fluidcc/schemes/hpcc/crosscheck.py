@@ -1,4 +1,4 @@
-"""How far HPCC's fluid model may be from packets."""
+"""Tolerances of HPCC's fluid model against packets."""
 
 from __future__ import annotations
 

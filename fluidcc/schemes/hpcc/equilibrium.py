@@ -1,4 +1,4 @@
-"""Where HPCC settles: R = a/(1 - eta/U), with U of the most loaded link of the path (appendix A.3)."""
+"""Equilibrium of HPCC: R = a/(1 - eta/U), with U of the most loaded link of the path (appendix A.3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fluidcc.schemes.hpcc.parameters import HPCC
 
 
 class Balance(NamedTuple):
-    """What a flow's equilibrium follows from.
+    """Constants from which a flow's equilibrium follows.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ class Balance(NamedTuple):
     base_rtt : float
         T, over which a queue counts in U [s].
     windows : bool
-        Whether bytes in flight rest, rather than rates: then a queue's bytes are among them.
+        Whether bytes in flight rest, rather than rates: a queue's bytes are then among them.
     least_window, largest_window : float
-        Which W does not leave [bytes].
+        Bounds of W [bytes].
     least_inflight : float
-        What a flow may always have in flight [bytes as windows count them].
+        Amount that a flow may always have in flight [bytes as windows count them].
     wire : float
         Bytes on the wire for each that windows count.
     """
@@ -83,7 +83,7 @@ def observables(window: float, utilisation: float) -> dict[str, float]:
 
 
 def smooth(parameters: HPCC) -> bool:
-    """Whether nothing changes in jumps at equilibrium, so that there is something to linearise."""
+    """Check whether nothing changes in jumps at equilibrium, so that the equations can be linearised."""
     return parameters.form == "rate"
 
 

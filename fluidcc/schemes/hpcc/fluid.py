@@ -7,7 +7,7 @@ sent with the present W^c is acknowledged (lines 21-27).
 A register is a U with its W^c and incStage: one, which observes the most loaded link of the path, or one for each link,
 joined by (7) of appendix A.3. ``form="rate"`` is that appendix's law, T dR/dt = R eta/U - R + a, without windows.
 
-``variant="hpcc-sim"`` takes T and W_init as that simulator counts them, and its least rate in place of a least window;
+``variant="hpcc-sim"`` takes T and W_init as that simulator counts them, and its least rate instead of a least window;
 all else is as in the paper.
 """
 
@@ -41,7 +41,7 @@ class State(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """What each register observes its links."""
+    """Utilisation of each register's links, and the longest queue of the path."""
 
     utilisation: Array  # normalised inflight bytes u
     queue: Array | None  # largest of the path, (flows, points) [bytes]; None without Variable AI
@@ -207,7 +207,7 @@ OBSERVABLES = {
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     return {
         "window": state.window,
         "reference_window": jnp.min(state.reference_window, axis=0),

@@ -1,4 +1,4 @@
-"""What W_AI does on one link, in closed form (HPCC 3.3 and A.3): utilisation, queue, and time to fairness.
+"""Effects of W_AI on one link, in closed form (HPCC 3.3 and A.3): utilisation, queue, and time to fairness.
 
 With a = W_AI/T once per base RTT, R = R Ut/U + a settles at U = Ut + N a/C where T is the path's round trip and U stays
 below 1 (else: `fluidcc.contract.one_link`). Around it the load returns within a round trip, and differences between

@@ -1,6 +1,6 @@
-"""HPCC at packet level: Algorithm 1 of Li et al., SIGCOMM 2019, beside the lines of which each step stands.
+"""HPCC at packet level: Algorithm 1 of Li et al., SIGCOMM 2019, with its lines named at each step.
 
-What it leaves open is settled thus: U starts at 1, the first ACK only records L, and W stays between one packet
+Choices that it leaves open: U starts at 1, the first ACK only records L, and W stays between one packet
 and W_init. ``variant="hpcc-sim"`` is what the authors' public simulator does instead: its state is a rate, the
 window follows from it, and U's queue term is normalised by W_init.
 """
@@ -51,7 +51,7 @@ STATE = np.dtype(
         # state
         ("W", _F),
         ("Wc", _F),
-        ("R", _F),  # hpcc-sim: rates in place of windows
+        ("R", _F),  # hpcc-sim: rates instead of windows
         ("Rc", _F),
         ("U", _F),
         ("stage", _I),

@@ -16,7 +16,7 @@ BASE = "hpcc"
 
 
 def fill(parameters: HPCCRx, flow: Any, me: Any) -> None:
-    """As HPCC's, and that the receiver runs the algorithm."""
+    """Copy HPCC's parameters, and set that the receiver runs the algorithm."""
     p = parameters
     hpcc.fill(p, flow, me)
     me.rx, me.threshold, me.headroom = 1, p.np_threshold, p.ai_headroom if p.dynamic_ai else 0.0

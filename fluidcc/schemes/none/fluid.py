@@ -31,7 +31,7 @@ def rate(state: State) -> Array:
 
 
 def feedback(parameters: NoControl, signals: Signals) -> Array:
-    """Nothing is heeded."""
+    """Return no feedback: the scheme uses no signal."""
     return jnp.zeros_like(signals.rate)
 
 

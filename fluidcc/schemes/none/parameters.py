@@ -1,4 +1,4 @@
-"""What a sender without congestion control can be told, and its presets."""
+"""Parameters of a sender without congestion control, and their presets."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def canonical(schedule: Any, name: str) -> str:
 
 @register()
 class NoControl:
-    """A sender that heeds nothing but PFC: at line rate, the papers' baseline, or as scripted.
+    """A sender that obeys nothing but PFC: at line rate, the papers' baseline, or as scripted.
 
     ``schedule`` changes the rate at given times after the flow's start, again and again with ``repeat``; a rate of 0
     is silence. Steps beyond the period are not reached.

@@ -1,4 +1,4 @@
-"""How far NSCC's fluid model may be from packets."""
+"""Tolerances of NSCC's fluid model against packets."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ OBSERVABLES = {
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     return {"window": state.window, "queueing_delay": state.delay, "average_delay": state.average}
 
 

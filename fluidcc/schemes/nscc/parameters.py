@@ -200,7 +200,7 @@ class Gains(NamedTuple):
 
 
 def gains(p: NSCC) -> Gains:
-    """What the specification's gains are in a flow's network (3.6.13.3); of bound parameters, which may be traced."""
+    """Compute the specification's gains in a flow's network (3.6.13.3); of bound parameters, which may be traced."""
     scaling_a = p.bdp / REFERENCE_BDP
     scaling_b = p.target_delay / REFERENCE_RTT
     return Gains(

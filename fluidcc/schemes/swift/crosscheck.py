@@ -1,4 +1,4 @@
-"""How far Swift's fluid model may be from packets."""
+"""Tolerances of Swift's fluid model against packets."""
 
 from __future__ import annotations
 

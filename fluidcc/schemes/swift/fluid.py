@@ -22,7 +22,7 @@ _STEPS_PER_BASE_RTT = 40
 
 
 class Mechanisms(NamedTuple):
-    """What Variable AI, Sampling Frequency and probabilistic feedback add, each (flows, points)."""
+    """State of Variable AI, Sampling Frequency and probabilistic feedback, each (flows, points)."""
 
     tokens: vai_sf.Tokens
     reference: Array  # with Sampling Frequency: window that every ACK starts from [bytes]
@@ -163,7 +163,7 @@ OBSERVABLES = {
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     shown = {"window": state.window, "rtt": state.rtt, "target_delay": state.target}
     return shown | vai_sf.observables(None if state.mechanisms is None else state.mechanisms.tokens)
 

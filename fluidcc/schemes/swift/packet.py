@@ -100,7 +100,7 @@ def cut(me: Any) -> Any:
 
 @kernel
 def limited(core: Any, flow: Any, me: Any, ack: Any) -> Any:
-    """Whether the window holds the flow back, or its pacer does: it grows only then."""
+    """Check whether the window holds the flow back, or its pacer does: it grows only then."""
     return flow.rate < flow.line_rate or inflight(core, flow) + ack.covers * me.packet >= me.W * me.packet
 
 

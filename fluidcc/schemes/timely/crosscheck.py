@@ -1,4 +1,4 @@
-"""How far TIMELY's fluid model may be from packets."""
+"""Tolerances of TIMELY's fluid model against packets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of TIMELY's fluid moves near an equilibrium.
+"""Variables of TIMELY's fluid that move near an equilibrium.
 
 Patched TIMELY settles where the excess over T_low takes what the increase gives. TIMELY's own rule has no equilibrium:
 at a gradient of 0 it increases (docs/theory/equilibria.md).
@@ -12,5 +12,5 @@ MOVES = ("rate", "gradient")
 
 
 def smooth(parameters: TIMELY) -> bool:
-    """Whether nothing changes in jumps at equilibrium, so that there is something to linearise."""
+    """Check whether nothing changes in jumps at equilibrium, so that the equations can be linearised."""
     return True

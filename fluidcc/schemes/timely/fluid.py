@@ -53,7 +53,7 @@ def interval(parameters: TIMELY, state: State) -> Array:
 
 
 def longest_interval(parameters: TIMELY) -> Any:
-    """Of a flow at its least rate [s]."""
+    """Return the interval of a flow at its least rate [s]."""
     return np.maximum(np.asarray(parameters.segment) / np.asarray(parameters.min_rate), np.asarray(parameters.min_rtt))
 
 
@@ -98,7 +98,7 @@ OBSERVABLES = {"rtt_gradient": ("1", "normalised gradient of the RTT")}
 
 
 def observables(state: State) -> dict[str, Array]:
-    """What a trace shows beside queue and rate, as named in `OBSERVABLES`."""
+    """Return what a trace shows in addition to queue and rate, as named in `OBSERVABLES`."""
     return {"rtt_gradient": state.gradient}
 
 

@@ -34,7 +34,7 @@ def start(parameters: VaiSf, shape: tuple[int, int], dtype: Any) -> Tokens | Non
 
 
 def observed(p: Any, tokens: Tokens, progress: Progress, congestion: Array, congested: Array) -> tuple[Tokens, Array]:
-    """What a step's ACKs say; Algorithm 1 as a round trip ends, and whether one with tokens does.
+    """Count a step's ACKs; run Algorithm 1 as a round trip ends, and return whether one does (with Variable AI).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def observed(p: Any, tokens: Tokens, progress: Progress, congestion: Array, cong
     congestion : Array, shape (flows, points)
         In the unit of ``token_thresh``.
     congested : Array, shape (flows, points)
-        Whether it asks for a decrease.
+        Whether the congestion asks for a decrease.
     """
     t = tokens
     acks = t.acks + progress.newly / progress.wire_packet
@@ -81,20 +81,20 @@ def _factor(p: VaiSf, tokens: Tokens) -> Array:
 
 
 def adjusts(p: VaiSf, tokens: Tokens, decreases: Array, trip_over: Array) -> Array:
-    """Whether new references, below the old ones or not, may take their place now."""
+    """Check whether new references, below the old ones or not, may take their place now."""
     return trip_over if p.sampling is None else jnp.where(decreases, tokens.acks >= p.sampling, trip_over)
 
 
 def ends_period(p: VaiSf) -> bool:
-    """Whether an update that is ignored costs its period."""
+    """Check whether an update that is ignored costs its period."""
     return p.ignored_costs == IGNORED_COSTS[1]
 
 
 def ignores(p: VaiSf, tokens: Tokens, progress: Progress, would_decrease: Array, share: Array) -> tuple[Array, Tokens]:
-    """Whether the ACKs that would decrease references, these shares of the largest, are ignored so far (III-D).
+    """Check whether ACKs that would decrease references, ``share`` of the largest, are ignored so far (III-D).
 
-    An ACK is heeded with probability ``share``: on average the decrease comes once the shares of the ACKs that would
-    make it add up to 1. Where an ignored one costs its period, the next period's comes on top, and increases between
+    An ACK is used with probability ``share``: on average the decrease comes once the shares of the ACKs that would make
+    it add up to 1. Where an ignored one costs its period, the next period's share is added, and increases in between
     leave the sum as it is; the caller begins the next period.
     """
     if not p.probabilistic:
@@ -120,7 +120,7 @@ def adjusted(p: Any, tokens: Tokens, where: Array) -> Tokens:
 
 
 def observables(tokens: Tokens | None) -> dict[str, Array]:
-    """What a trace shows, as named in `OBSERVABLES`."""
+    """Return what a trace shows, as named in `OBSERVABLES`."""
     if tokens is None:
         return {}
     return {"token_bank": tokens.bank, "dampener": tokens.dampener, "increase_factor": tokens.factor}

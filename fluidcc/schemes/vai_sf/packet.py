@@ -71,7 +71,7 @@ def round_trip_over(me: Any) -> None:
 
 @kernel
 def observed(flow: Any, me: Any, ack: Any, congestion: Any, congested: Any) -> Any:
-    """What an ACK says of congestion, and whether it asks for a decrease. Whether it ends a round trip with tokens."""
+    """Count an ACK and the congestion that it reports; return whether it ends a round trip (with Variable AI)."""
     me.acks += ack.covers
     if not me.vai:
         return False
@@ -97,15 +97,15 @@ def increases(me: Any) -> Any:
 
 @kernel
 def adjusts(me: Any, decreases: Any, trip_over: Any) -> Any:
-    """Whether a new reference, below the old one or not, may take its place now."""
+    """Check whether a new reference, below the old one or not, may take its place now."""
     return me.acks >= me.sampling if decreases and me.sampling > 0 else trip_over
 
 
 @kernel
 def ignores(core: Any, uniforms: Any, me: Any, share: Any) -> Any:
-    """Whether an ACK that would decrease the reference, which is this share of the largest, is ignored (III-D).
+    """Decide whether an ACK that would decrease the reference, itself ``share`` of the largest, is ignored (III-D).
 
-    Where that ends the period, the caller begins the next one; its ACKs are counted anew here.
+    Where that ends the period, the caller begins the next one; its ACKs are counted from 0 here.
     """
     if not me.probabilistic:
         return False

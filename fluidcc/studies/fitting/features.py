@@ -21,19 +21,19 @@ _MOST_SAMPLES = 1 << 15
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """How a stretch of samples becomes numbers; the same for what was measured and for what is simulated.
+    """Reduction of a stretch of samples to numbers, the same for measured and for simulated samples.
 
     Parameters
     ----------
     interval : float
         Spacing of the samples [s].
     packet : float
-        A packet on the wire [bytes]: what is smaller says nothing about a queue.
+        A packet on the wire [bytes]: smaller differences say nothing about a queue.
     width : int
         Samples over which a rate is taken.
     has_queue : bool
     rates : int
-        How many were measured: of each class of flows, one for their sum, or none.
+        Number of measured rates: one for each class of flows, one for their sum, or none.
     """
 
     interval: float
@@ -44,7 +44,7 @@ class Features:
 
     @property
     def names(self) -> list[str]:
-        """Of the numbers, in order."""
+        """Names of the numbers, in order."""
         found = []
         if self.has_queue:
             found += ["queue mean", "queue std", *(f"queue p{100 * q:g}" for q in _QUANTILES)]
@@ -65,11 +65,11 @@ class Features:
         return np.array(found)
 
     def errors(self, stretch: Measured) -> np.ndarray:
-        """How far a fluid queue may miss the numbers, beyond chance.
+        """Compute the tolerance of a fluid queue for each number, beyond chance.
 
-        Packets that meet, up to two, are added to what was measured: what that changes is not the model's to
-        explain. Beside it 2 % of what is of the queue and 0.5 % of what is of rates, as the hybrid was found to agree
-        with packets.
+        Up to two packets that meet are added to the measured queue: the model need not explain what that changes. To
+        this are added 2 % for the queue's numbers and 0.5 % for those of rates, to which the hybrid agrees with
+        packets.
         """
         noise = np.random.default_rng(0).uniform(0, 2 * self.packet, len(stretch.time))
         queue = None if stretch.queue is None else stretch.queue + noise
@@ -104,7 +104,7 @@ class Features:
 
 
 def features_of(measured: Measured, packet: float) -> Features:
-    """How to turn samples like these into numbers."""
+    """Choose how to reduce samples like these to numbers."""
     width = 1
     if measured.rates is not None and not measured.paced:
         mean = float(np.nanmean(measured.rates))

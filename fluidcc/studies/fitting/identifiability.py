@@ -1,4 +1,4 @@
-"""Which combinations of the unknowns a trace determines: singular values of the weighted Jacobian, in words."""
+"""Combinations of the unknowns that a trace determines: singular values of the weighted Jacobian, in words."""
 
 from __future__ import annotations
 

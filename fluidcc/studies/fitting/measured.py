@@ -1,4 +1,4 @@
-"""What was measured: a queue, rates, or both, over time; a run of ours, its file, or a table (CSV)."""
+"""Measured samples: a queue, rates, or both, over time; a run of ours, its file, or a table (CSV)."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def _read_table(path: Path) -> Measured:
 
 
 def _column(text: str, path: Path) -> tuple[str, float]:
-    """What a column holds, and its unit in SI."""
+    """Return the role of a column, and its unit in SI."""
     match = _HEADER.fullmatch(text.strip())
     name, unit = (match["name"].strip(" _"), match["unit"] or match["suffix"]) if match else (text, None)
     for role, (pattern, dimension) in _ROLES.items():

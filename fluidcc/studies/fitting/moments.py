@@ -53,11 +53,11 @@ class Regression:
     observed: np.ndarray
 
     def misfit(self, points: np.ndarray) -> np.ndarray:
-        """What is left at points (n, unknowns), in standard deviations, (n, numbers)."""
+        """Compute the misfit at points (n, unknowns), in standard deviations, (n, numbers)."""
         return (_terms((points - self.centre) / self.half) @ self.fitted - self.observed) @ self.weight.T
 
     def jacobian(self, point: np.ndarray) -> np.ndarray:
-        """Of the misfit, (numbers, unknowns)."""
+        """Compute the Jacobian of the misfit, (numbers, unknowns)."""
         return self.weight @ self.fitted.T @ _slopes((point - self.centre) / self.half) / self.half
 
     def distance(self, points: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def _possible_at(turn: int) -> float:
 
 
 def _within(points: np.ndarray, candidates: np.ndarray) -> np.ndarray:
-    """Which points are in the box of others, or near its sides."""
+    """Return which points are in the box of others, or near its sides."""
     low, high = candidates.min(axis=0), candidates.max(axis=0)
     margin = 0.02 * (high - low)
     return ((points >= low - margin) & (points <= high + margin)).all(axis=1)

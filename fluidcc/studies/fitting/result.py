@@ -1,4 +1,4 @@
-"""What a fit found: values with intervals, and what cannot be told apart."""
+"""Result of a fit: values with intervals, and combinations that cannot be told apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Estimate:
 
     @property
     def width(self) -> float:
-        """Of the interval, as a share of the value."""
+        """Width of the interval, as a share of the value."""
         return (self.high - self.low) / abs(self.value) if self.value else float("inf")
 
 
@@ -123,7 +123,7 @@ class Fit(Comparable):
 
     @public()
     def plot(self, *, title: str | None = None) -> Picture:
-        """What was measured against what was fitted: over time, and the queue's distribution or the rates'.
+        """Draw the measured against the fitted: over time, and the queue's distribution or the rates'.
 
         Parameters
         ----------

@@ -75,14 +75,14 @@ def _own(values: Mapping[str, Any], owner: Any) -> dict[str, Any]:
 
 
 def draws_chance(scenario: Scenario) -> bool:
-    """Whether flows react to marks that are drawn, and so have a side in the hybrid engine."""
+    """Check whether flows react to random marks, and all have a side in the hybrid engine."""
     return any(link.marking is not None for link in scenario.links) and all(
         scheme_of(flow.scheme).hybrid is not None for flow in scenario.flows
     )
 
 
 def link_of(scenario: Scenario, wanted: str | None) -> int:
-    """Which link's queue was measured: by name, or the one that most flows cross, the slowest of those.
+    """Return the link whose queue was measured: by name, or the one with most flows for its rate.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def link_of(scenario: Scenario, wanted: str | None) -> int:
 
 
 def random_run(scenario: Scenario, engine: str, seed: int, time: np.ndarray, link: int, like: Measured) -> Measured:
-    """What was measured, in a run of the hybrid or of packets, at evenly spaced times from 0 on.
+    """Simulate what was measured, in a run of the hybrid or of packets, at evenly spaced times from 0 on.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def random_run(scenario: Scenario, engine: str, seed: int, time: np.ndarray, lin
 
 
 def fluid_run(scenario: Scenario, until: float, interval: float, link: int, like: Measured) -> Measured:
-    """What was measured, in the fluid.
+    """Simulate what was measured, in the fluid.
 
     Raises
     ------

@@ -25,7 +25,7 @@ class Space:
 
     @property
     def logarithmic(self) -> np.ndarray:
-        """Whether each name is searched in its logarithm."""
+        """True for each name that is searched in its logarithm."""
         return self.low > 0
 
     def values(self, at: np.ndarray) -> dict[str, float]:

@@ -42,7 +42,7 @@ class Blocks:
         return [slice(int(end) - count, int(end)) for end, count in zip(ends, stops, strict=True)]
 
     def box(self, part: slice) -> tuple[slice, ...]:
-        """Where on the grid the points of a block lie."""
+        """Return the slices of the grid that the points of a block fill."""
         first = np.unravel_index(part.start, self.shape)
         last = np.unravel_index(part.stop - 1, self.shape)
         return tuple(slice(int(a), int(b) + 1) for a, b in zip(first, last, strict=True))

@@ -28,7 +28,7 @@ _TEXTS = {
 @constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class Branches(DatasetResult):
-    """How the queue oscillates in the long run, on two branches, made by `hysteresis` and `bistability`.
+    """Long-run oscillations of the queue on two branches, made by `hysteresis` and `bistability`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Branches(DatasetResult):
 
     @property
     def names(self) -> list[str]:
-        """What was swept."""
+        """Names that were swept."""
         return [str(d) for d in self.dataset["bistable"].dims]
 
     @public()

@@ -1,4 +1,4 @@
-"""What the best point of a sweep must keep: a queue is shortest where its link is left idle."""
+"""Constraints on the best point of a sweep: a queue is shortest where its link is idle."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Constraint:
     unit: str = ""
 
     def __str__(self) -> str:
-        """As it is written."""
+        """Return the constraint as it is written."""
         return f"{self.metric}{self.sign}{show(self.bound, self.unit)}"
 
     def kept(self, values: Any) -> Any:
-        """Where values keep it; NaN does not."""
+        """Check which values satisfy the constraint; NaN does not."""
         return values >= self.bound if self.sign == ">=" else values <= self.bound
 
 
@@ -98,7 +98,7 @@ def constraints_of(data: xr.Dataset, given: Given, metric: str, *, minimise: boo
 
 
 def feasible(data: xr.Dataset, constraints: Iterable[Constraint]) -> xr.DataArray:
-    """Where all constraints are kept; not where a point failed."""
+    """Return where all constraints are satisfied; False where a point failed."""
     found = data["reason"] == 0
     for each in constraints:
         found = found & each.kept(data[each.metric])

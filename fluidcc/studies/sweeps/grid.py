@@ -130,7 +130,7 @@ def unit_of(name: str) -> str:
 
 
 def spec_of(name: str) -> Spec | None:
-    """What is known of a parameter of any scheme, of the marking, or of a scenario, by name."""
+    """Return the specification of a parameter of any scheme, of the marking, or of a scenario, by name."""
     schemes = (*map(registry.scheme, registry.built_in()), *registry.outside())
     for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
         if name in specs(owner):

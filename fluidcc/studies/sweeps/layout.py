@@ -84,8 +84,8 @@ def coordinates_of(grid: Grid, scenario: Scenario, seeds: int = 0) -> dict[str, 
 
 
 def attributes_of(scenario: Scenario) -> dict[str, Any]:
-    """What is known of a sweep before it runs."""
-    # Of several schemes, what the most modest leaves of the link.
+    """Return the attributes of a sweep that are known before it runs."""
+    # With several schemes, the lowest target utilisation.
     target = min(float(getattr(flow.scheme, "target_utilisation", 1.0)) for flow in scenario.flows)
     return {"scenario": to_toml(scenario), "target_utilisation": target}
 

@@ -1,4 +1,4 @@
-"""What a sweep returns."""
+"""Result of a sweep."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SweepResult(DatasetResult):
 
     @property
     def names(self) -> list[str]:
-        """What was swept."""
+        """Names that were swept."""
         return [str(d) for d in self.dataset["reason"].dims]
 
     @property
@@ -78,7 +78,7 @@ class SweepResult(DatasetResult):
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many points failed for which reason, in words."""
+        """Number of failed points for each reason, in words."""
         numbers, counts = np.unique(self.dataset["reason"].values, return_counts=True)
         pairs = zip(numbers.tolist(), counts.tolist(), strict=True)
         return {self._word(number): count for number, count in pairs if number != 0}

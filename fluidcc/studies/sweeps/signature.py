@@ -1,4 +1,4 @@
-"""What a sweep's numbers depend on, in parts, so that a store is gone on with only where it would give the same."""
+"""Inputs that a sweep's numbers depend on, in parts, so that a store is continued only if it would give the same."""
 
 from __future__ import annotations
 

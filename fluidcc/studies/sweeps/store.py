@@ -166,7 +166,7 @@ class Store:
 
 
 def unfinished(results: Mapping[str, np.ndarray], part: slice) -> bool:
-    """Whether some point of a block is not done."""
+    """Check whether some point of a block is not done."""
     return bool((results["reason"][part] == PENDING).any())
 
 

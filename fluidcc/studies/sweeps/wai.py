@@ -47,7 +47,7 @@ QUANTITIES = {
 @constructor()
 @dataclasses.dataclass(frozen=True, repr=False, eq=False)
 class WaiSweep(DatasetResult):
-    """What W_AI buys and costs on a link, made by `wai_sweep`.
+    """Benefit and cost of W_AI on a link, made by `wai_sweep`.
 
     Parameters
     ----------

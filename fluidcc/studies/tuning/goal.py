@@ -1,4 +1,4 @@
-"""What tuning aims at: objectives, constraints, and how several cases count as one."""
+"""Goals of tuning: objectives, constraints, and the reduction of several cases to one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Goal:
         return float(values.mean() if not self.worst else values.min() if maximise else values.max())
 
     def costs(self, found: Metrics) -> np.ndarray:
-        """Of each objective, in its unit, less is better; inf where it has no value."""
+        """Compute the cost of each objective, in its unit, less is better; inf where it has no value."""
         costs = []
         for each in self.objectives:
             value = self.reduced(found, each.metric, maximise=each.maximise)
@@ -74,9 +74,9 @@ class Goal:
         return np.array(costs)
 
     def violations(self, found: Metrics, errors: Metrics | None = None) -> np.ndarray:
-        """Of each constraint, as a share of its bound; 0 where it is kept.
+        """Compute the violation of each constraint, as a share of its bound; 0 where it is satisfied.
 
-        With standard errors it is kept only with one to spare: of many points those seem best that were lucky.
+        With standard errors a constraint needs a margin of one: of many points, lucky ones seem best.
         """
         missed = []
         for each in self.constraints:
@@ -176,10 +176,10 @@ def order_of(goal: Goal, costs: np.ndarray) -> tuple[float, ...]:
 
 
 def better(goal: Goal, one: Score, than: Score) -> bool:
-    """Whether one point is better than another: fewer violations first, then the objectives in order (Deb's rule)."""
+    """Check whether one point is better than another: fewer violations first, then the objectives (Deb's rule)."""
     return rank_of(goal, one) < rank_of(goal, than)
 
 
 def rank_of(goal: Goal, score: Score) -> tuple[float, ...]:
-    """What scores are sorted by, the best first."""
+    """Return the sort key of a score; the best score is the smallest."""
     return float(score[1].sum()), *order_of(goal, score[0])

@@ -1,4 +1,4 @@
-"""What tuning returns."""
+"""Result of tuning."""
 
 from __future__ import annotations
 

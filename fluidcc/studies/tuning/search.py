@@ -43,7 +43,7 @@ def search(
     known: Sequence[Point],
     report: Report | None = None,
 ) -> None:
-    """Run points until so many are known; `Evaluator.known` has them all.
+    """Run points until ``evaluations`` are known; `Evaluator.known` has them all.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def search(
     seed : int
         Of the search.
     known : sequence of Point
-        Where to begin beside the even spread: the present setting and the yardsticks, moved into the range.
+        Starts in addition to the even spread: the present setting and the yardsticks, moved into the range.
     report : callable
         Hears how many points are done.
     """
@@ -123,7 +123,7 @@ def _polish(space: Space, goal: Goal, evaluator: Evaluator, until: int, report: 
         return [score_of(found) for found in evaluator([space.point(row) for row in places], report)]
 
     def best_known(count: int) -> list[tuple[np.ndarray, Score]]:
-        """As the points around them have it too: chance would draw the clouds to points that were lucky."""
+        """Return the best points by smoothed metrics: else chance would draw the clouds to lucky points."""
         known = [(space.named(v), found) for v, found in evaluator.known() if not found.reason]
         places, rows = np.stack([space.shares(point) for point, _ in known]), [found for _, found in known]
         first = ranked([score_of(found) for found in rows])[:_LOOKED_AT]

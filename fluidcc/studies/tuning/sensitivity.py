@@ -1,8 +1,8 @@
-"""Which variable matters: Sobol's indices over the range that is tuned, and the objective along each axis.
+"""Sensitivity to each variable: Sobol's indices over the tuned range, and the objective along each axis.
 
-First-order indices say what share of the objective's variance a variable explains alone, total ones what share it has a
-part in; estimators and intervals are SALib's (A. Saltelli et al., Comput. Phys. Commun. 181, 2010). Objectives that
-spread over a factor of ten are taken by their logarithm.
+First-order indices give the share of the objective's variance that a variable explains alone, total ones the share in
+which it takes part; estimators and intervals are SALib's (A. Saltelli et al., Comput. Phys. Commun. 181, 2010). The
+logarithm is used for objectives that spread over a factor of ten.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SURE = 0.95
 
 @dataclasses.dataclass(frozen=True)
 class Sensitivity:
-    """Of the first objective, over the range that was tuned.
+    """Sensitivity of the first objective, over the range that was tuned.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Sensitivity:
     logarithmic : bool
         Whether the indices are those of the logarithm.
     points : int
-        That the indices are from.
+        Number of points that the indices are from.
     """
 
     indices: dict[str, dict[str, float]]

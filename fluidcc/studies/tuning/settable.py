@@ -1,4 +1,4 @@
-"""What can be typed into a switch or a NIC: least and largest value of a parameter, and the step between, in SI."""
+"""Grids of values that a switch or a NIC takes: a parameter's least and largest value, and the step, in SI."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the points around a point say of it: of many that were measured with few seeds those seem best that were lucky.
+"""Smoothing of a point's metrics by the points around it: of many points with few seeds, lucky ones seem best.
 
-At each point a plane is fitted to those around it (local linear regression), and the point's own value is believed by
-as much as its neighbours stray from the plane further than chance explains (Stein's shrinkage): where the engine draws
-nothing, or the surface is rough, it stays what it was.
+At each point a plane is fitted to those around it (local linear regression). The point's own value has the more weight,
+the further its neighbours are from the plane than chance explains (Stein's shrinkage): where the engine draws nothing,
+or the surface is rough, it does not change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PACKET = 1e3  # bytes: queues that differ by less are as good as the same
 
 
 def apart(metric: str, values: np.ndarray) -> np.ndarray:
-    """What differences of a metric are taken of: queues spread over decades, and differ by factors."""
+    """Transform a metric so that its differences are comparable: queues spread over decades, so their logarithm."""
     return np.log(values + _PACKET) if metric.startswith("queue_bytes.") else values
 
 

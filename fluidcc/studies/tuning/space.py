@@ -1,4 +1,4 @@
-"""What is tuned: variables between bounds, on the values that their registers take."""
+"""Space of tuning: variables between bounds, on the values that their registers take."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Variable:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether it is searched by ratios."""
+        """True if the variable is searched by ratios."""
         return self.low > 0 and self.high > _WIDE * self.low
 
     def at(self, share: float) -> float:
@@ -63,7 +63,7 @@ class Variable:
         return min(max(value, self.low), self.high)
 
     def share(self, value: float) -> float:
-        """Where a value is in the range, 0 to 1."""
+        """Return the place of a value in the range, 0 to 1."""
         value = min(max(value, self.low), self.high)
         if self.high == self.low:
             return 0.0
@@ -72,7 +72,7 @@ class Variable:
         return (value - self.low) / (self.high - self.low)
 
     def spacing(self, share: float) -> float:
-        """How far the next settable value is from a place in the range, as a share of it; 0 where any can be set."""
+        """Return the distance from a place to the next settable value, as a share of the range; 0 without a step."""
         if self.step is None:
             return 0.0
         value = self.at(share)
@@ -87,7 +87,7 @@ class Space:
 
     @property
     def names(self) -> list[str]:
-        """Of the variables."""
+        """Names of the variables."""
         return [each.name for each in self.variables]
 
     def point(self, shares: Sequence[float] | np.ndarray) -> Point:
@@ -110,7 +110,7 @@ class Space:
         return np.array([each.share(point[each.name]) for each in self.variables])
 
     def spacing(self, shares: np.ndarray) -> np.ndarray:
-        """How far the next settable values are along each axis, (variables,)."""
+        """Return the distance to the next settable values along each axis, (variables,)."""
         return np.array([each.spacing(share) for each, share in zip(self.variables, shares, strict=True)])
 
     def snapped(self, shares: np.ndarray) -> np.ndarray:

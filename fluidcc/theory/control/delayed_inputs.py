@@ -1,7 +1,7 @@
-"""What a fluid network's right-hand side depends on, one lagged scalar after another, for all points of a batch.
+"""Delayed inputs of a fluid network's right-hand side, one lagged scalar each, for all points of a batch.
 
-A tap is a queue or a flow's rate at one lag. The present state and the values of all delayed inputs make the
-right-hand side; both can then be differentiated. Delays that depend on queues are those at the state given.
+A delayed input is a queue or a flow's rate at one lag. The right-hand side is a function of the present state and of
+all delayed inputs, and can be differentiated by both. Delays that depend on queues are those at the given state.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Plain:
         self.delayed_inputs = tuple(DelayedInput(row) for read in system.reads for row in read.rows)
 
     def delays(self, y: State, z: Memory) -> Array:
-        """How old the delayed inputs are [s], (delayed inputs, points)."""
+        """Return the ages of the delayed inputs [s], (delayed inputs, points)."""
         lags = zip(self.system.reads, self.system.lags(y, z, 0.0), strict=True)
         return jnp.concatenate([jnp.broadcast_to(lag, (len(read.rows), self.system.points)) for read, lag in lags])
 
@@ -84,7 +84,7 @@ class Tracked:
         self.delayed_inputs += tuple(DelayedInput(row, True) for row in rates)
 
     def delays(self, y: State, z: Memory) -> Array:
-        """How old the delayed inputs are [s], (delayed inputs, points)."""
+        """Return the ages of the delayed inputs [s], (delayed inputs, points)."""
         points, net = self.system.points, self.system.network
         marks, own, telemetry = self.system.lags(y, z, 0.0)
         hops, flows = len(self._queues), len(net.flows)

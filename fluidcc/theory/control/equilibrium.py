@@ -99,7 +99,7 @@ def equilibrium(scenario: Scenario) -> Equilibrium:
 
 
 def _solved(scenario: Scenario, sides: list[Side]) -> Equilibrium | None:
-    """As markings and rates give it, and the others beside it; None if that is none of the fluid's."""
+    """Solve markings and rates for the equilibrium, with any others; None if the fluid confirms none."""
     try:
         solutions, unique, searched = marked_equilibria(scenario, sides)
     except NoClosedFormError:
@@ -108,7 +108,7 @@ def _solved(scenario: Scenario, sides: list[Side]) -> Equilibrium | None:
     if first is None:
         return None
     all_of_them = [first, *(other for other in others if other is not None)]
-    if any(each.exists for each in all_of_them):  # the model as printed has those on its ramps only
+    if any(each.exists for each in all_of_them):  # the model as printed has only equilibria on its ramps
         all_of_them = [each for each in all_of_them if each.exists]
     first, *kept = all_of_them
     unique = not kept if unique is False and len(solutions) > 1 else unique
@@ -218,7 +218,7 @@ def _newton(scenario: Scenario) -> list[Equilibrium]:
 
 
 def _run(scenario: Scenario) -> Equilibrium:
-    """Where a run ends: an equilibrium of its own, or a limit cycle."""
+    """Return the end of a run: the equilibrium that it settles at, or its limit cycle."""
     scenario = endless(scenario)
     cycle = limit_cycle(scenario, estimate_error=False)
     names = [link.name or f"link {i}" for i, link in enumerate(scenario.links)]

@@ -1,4 +1,4 @@
-"""What an equilibrium is, and its rows of links and flows."""
+"""Equilibria of scenarios, and their rows of links and flows."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _key(scenario: Scenario, flow: int, name: str) -> str:
 
 
 def _marking(link: Link, queue: float) -> float:
-    """Of the RED line, extended beyond kmax; of a step marking nothing, as no queue settles on it."""
+    """Probability of the RED line at a queue, extended beyond kmax; 0 for a step marking, as no queue settles on it."""
     red = link.marking
     if red is None or red.kmax <= red.kmin:
         return 0.0
@@ -243,7 +243,7 @@ def state_of(scenario: Scenario, found: Equilibrium) -> tuple[Scenario, tuple[in
 
 
 def same(one: Equilibrium, other: Equilibrium) -> bool:
-    """Whether two are one, whichever of the flows has which rate."""
+    """Check whether two equilibria are the same, whichever of the flows has which rate."""
 
     def numbers(found: Equilibrium) -> list[float]:
         rates = [row["rate_bytes_per_s"] for row in found.flows]

@@ -1,4 +1,4 @@
-"""Where a scenario's fluid ends up: at equilibrium, or oscillating for ever; how far, and how fast.
+"""Long-run behaviour of a scenario's fluid: equilibrium or lasting oscillation, its amplitude and period.
 
 The fluid is integrated window by window until its oscillations are steady (`control.settling`). Numbers come from
 every step of the last window, so that they do not depend on an output grid.
@@ -85,7 +85,7 @@ class LimitCycle(DatasetResult):
         return self.high - self.low
 
     def __repr__(self) -> str:
-        """What it is."""
+        """Show the kind, the queue's range and the period."""
         numbers = f"queue {span('queue_bytes', [self.low, self.high])}, period {shown('period_s', self.period)}"
         return f"<LimitCycle {name_text(self.link)}: {self.kind}, {numbers}>"
 
@@ -293,9 +293,9 @@ def _settle(network: Network, plan: Plan, width: float, horizon: float, report: 
 
 
 def _grows(ends: list[tuple[float, float, float]]) -> bool:
-    """Whether a queue rose as fast from each of four windows to the next: so it would for ever.
+    """Check whether a queue rose equally fast over four windows, so that it would grow without limit.
 
-    Of each window its beginning [s], and the least and largest queue.
+    ``ends`` holds each window's beginning [s], and its least and largest queue.
     """
     if len(ends) < 4:
         return False
@@ -306,7 +306,7 @@ def _grows(ends: list[tuple[float, float, float]]) -> bool:
 
 
 def _falls(ends: list[tuple[float, float, float]]) -> bool:
-    """Whether a queue fell as fast over three windows, as a long one does that drains; ends as in `_grows`."""
+    """Check whether a queue fell equally fast over three windows, as a draining one does; ``ends`` as in `_grows`."""
     if len(ends) < 3:
         return False
     times, lows, highs = np.array(ends[-3:]).T
@@ -337,7 +337,7 @@ def _whole(times: Array, crossings: Array) -> slice:
 
 
 def _step_error(runs: Sequence[_Found], reported: int, method: str) -> StepError:
-    """Of three runs, each with half the step of the one before, the first or second of which is reported."""
+    """Estimate step errors from three runs, each with half the step of the last; the first or second is reported."""
     pairs = list(itertools.pairwise(runs))
     amplitudes = [_relative(ours.high - ours.low, theirs.high - theirs.low) for ours, theirs in pairs]
     periods = [_relative(ours.period, theirs.period) for ours, theirs in pairs]

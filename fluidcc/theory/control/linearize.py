@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Fairness(NamedTuple):
-    """How a difference between two equal flows moves: of a class with more than one."""
+    """Dynamics of a difference between two equal flows of a class with more than one."""
 
     system: DelaySystem
     modes: float  # of this kind: the class's flows but one

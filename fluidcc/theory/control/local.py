@@ -24,14 +24,14 @@ _SAME_DELAY = 1e-9  # relative: rounding apart
 
 
 class Jacobians(NamedTuple):
-    """Of every point: an equilibrium, and derivatives there; points first. JAX's arrays while traced, then NumPy's."""
+    """Equilibria and derivatives there, points first. JAX's arrays while traced, then NumPy's."""
 
     x: Any  # (points, rows)
     moved: Any  # (points,) as in `newton.FixedPoint`
     held: Any  # (points, rows)
     present: Any  # (points, rows, rows) of the right-hand side by the present state
-    past: Any  # (points, rows, delayed inputs) by what is observed
-    observed: Any  # (points, delayed inputs, rows) of what is observed by the state
+    past: Any  # (points, rows, delayed inputs) of the right-hand side by the delayed inputs
+    observed: Any  # (points, delayed inputs, rows) of the delayed inputs by the state
     delay: Any  # (points, delayed inputs) [s]
     rates: Any  # (points, flows, rows) of rates by the state
 
@@ -61,7 +61,7 @@ class Local:
 
     @property
     def exists(self) -> Array:
-        """Whether an equilibrium was found, (points,)."""
+        """True where an equilibrium was found, (points,)."""
         return self.slopes.moved < STILL
 
     @cached_property
@@ -96,7 +96,7 @@ class Local:
         return found
 
     def _fairness(self, points: Array, rows: Array) -> tuple[tuple[int, DelaySystem], ...]:
-        """Of each class with several flows, how a difference between two of them moves."""
+        """Return the dynamics of a difference between two flows, for each class with several flows."""
         flow = np.array(self.states.flow)[rows]
         net = self.states.system.network
         many = np.broadcast_to(np.asarray(net.multiplicity), (len(net.flows), len(self.exists)))
@@ -190,7 +190,7 @@ def local(network: Network, points: int = 1) -> Local:
 
 
 def multi_start(network: Network) -> list[Local]:
-    """Where the search ends from each of `STARTS`, of a single point, with or without an equilibrium."""
+    """Search from each of `STARTS` for a single point, and return where each search ends, at equilibrium or not."""
     with our_settings():
         network = _spread(network, 1)
         states = _states(network, 1)
@@ -207,7 +207,7 @@ def near(network: Network, given: Mapping[str, float]) -> Local:
 
 
 def movement(network: Network, given: Mapping[str, float]) -> float | None:
-    """How much a single point moves in a state, of itself in the shortest delay; None if ``given`` lacks a row."""
+    """Return the relative move of a point's state in the shortest delay; None if ``given`` lacks a row."""
     with our_settings():
         network = _spread(network, 1)
         rows = _rows(_states(network, 1), given)

@@ -92,7 +92,7 @@ def marked_equilibria(scenario: Scenario, sides: list[Equilibrium]) -> Solutions
 
 
 def _shared(scenario: Scenario, sender: Sender) -> Solutions:
-    """Of equal flows that overload one link."""
+    """Find the solutions of equal flows that overload one link."""
     (link,) = scenario.links
     flows = sum(flow.multiplicity for flow in scenario.flows)
     fair = link.rate / flows
@@ -122,7 +122,7 @@ def _shared(scenario: Scenario, sender: Sender) -> Solutions:
 
 
 def _solution(scenario: Scenario, sender: Sender, p: float, groups: Sequence[tuple[float, float]]) -> Solution:
-    """Of one link: groups of so many flows with a rate each, taken from the scenario's flows in their order."""
+    """Return a solution of one link: groups of n flows with one rate each, filled with the flows in their order."""
     assert sender.side.fixed_point is not None
     members, states, left = [], [], list(groups)
     for index, flow in enumerate(scenario.flows):
@@ -164,7 +164,7 @@ def _iterated(scenario: Scenario, senders: list[Sender]) -> Solution:
 
 
 def _determined(scenario: Scenario, senders: list[Sender], found: Solution) -> bool:
-    """Whether rates that are free to move tell the queues of all full links apart."""
+    """Check whether the rates that are free to move determine the queues of all full links."""
     rates = np.array([state.rate for state in found.states])
     free = np.array([s.least < r < s.line_rate for s, r in zip(senders, rates, strict=True)])
     A = np.array([[float(i in flow.path) for flow in scenario.flows] for i in range(len(scenario.links))])

@@ -84,10 +84,10 @@ class _RightHandSide:
         return jnp.max(jnp.where(self.held(x, slope), 0.0, jnp.abs(slope) / self.size(x)), axis=0)
 
     def judged(self, x: Array, speed: Array) -> FixedPoint:
-        """What the search ended at."""
+        """Return the end of a search, with how far it still moves."""
         slope = self(x)
         stays = self.held(x, slope)
-        # Where the right-hand side jumps from one sign to the other it may come near 0 on one side: no equilibrium.
+        # A right-hand side that jumps between signs may come near 0 on one side: that is no equilibrium.
         J, smooth = jacobian(self, x), True
         for side in (-_ASIDE, _ASIDE):
             aside = jnp.where(stays, 0.0, side * x)
@@ -97,14 +97,14 @@ class _RightHandSide:
                 for one in (self(x + aside) - slope - linear, linear)
             )
             smooth = smooth & (off <= _BENT * expected)
-        # A queue that grows for ever does so ever less in shares of itself.
+        # The relative growth of a queue that grows without limit falls towards 0.
         network = self.states.system.network
         grows = jnp.max(jnp.where(stays, 0.0, jnp.abs(slope))[: network.queues] / network.capacity, axis=0)
         return FixedPoint(x, jnp.where(smooth, jnp.maximum(speed * self.shortest, grows), jnp.inf), stays)
 
 
 def moved(states: States, x: Array) -> Array:
-    """How much a network moves that is at some rows, as `FixedPoint.moved`: of an equilibrium, nothing but rounding.
+    """Compute how far a network moves that is at some rows, as `FixedPoint.moved`: only rounding at an equilibrium.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def moved(states: States, x: Array) -> Array:
 
 
 def solve_equilibrium(states: States, x: Array) -> FixedPoint:
-    """Where a network settles that starts at some rows.
+    """Search for the equilibrium at which a network settles from some rows.
 
     Parameters
     ----------
@@ -154,14 +154,14 @@ def solve_equilibrium(states: States, x: Array) -> FixedPoint:
         return (at.number < _STEPS) & jnp.any(at.speed * shortest > _SETTLED) & (at.last == 0)
 
     def once(at: _Step) -> _Step:
-        # The last steps too, in the same loop: what a step is in the program takes long to compile.
+        # The last steps run in the same loop, as each copy of a step takes long to compile.
         last = ~searches(at)
         new = move(at.x, jnp.where(last, 1e6, at.length))
         after = speed(new)
         worse, done = ~jnp.isfinite(after), at.speed * shortest <= _SETTLED
         falls = after < at.speed
         longer = at.length * jnp.where(falls, jnp.minimum(at.speed / jnp.maximum(after, 1e-300), _GROWTH), 0.5)
-        # No shorter than moves the fastest state well, so that a long way is not crept.
+        # The step moves the fastest state far enough, so that a long way does not take too many steps.
         length = jnp.where(worse, 0.1 * at.length, jnp.maximum(longer, _LEAST_MOVE / jnp.maximum(after, 1e-300)))
         keep = jnp.where(last, ~falls, worse | done)
         return _Step(

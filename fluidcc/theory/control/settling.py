@@ -1,8 +1,7 @@
-"""When an oscillation is steady, judged by how far it oscillates in successive windows of equal length.
+"""Test of a steady oscillation, by its size in successive windows of equal length.
 
-An oscillation is the largest less the smallest value in a window. Two equal oscillations are not enough: what decays
-by a thousandth per window is still on its way to equilibrium. So the change that is still to come is extrapolated from
-three.
+An oscillation is the largest less the smallest value in a window. Two equal oscillations are not enough: one that
+decays by a thousandth per window is still far from equilibrium. So the remaining change is extrapolated from three.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ KINDS = ("equilibrium", "cycle", "irregular", "growing", "decaying", "unsettled"
 
 
 def to_come(oscillations: Array) -> Array:
-    """How much an oscillation would still change if its changes were those of a geometric series.
+    """Compute how far an oscillation would still change if its changes were a geometric series.
 
     Parameters
     ----------
@@ -42,7 +41,7 @@ def to_come(oscillations: Array) -> Array:
 
 
 def kinds(oscillations: Array, scale: Array) -> tuple[Array, Array]:
-    """What the oscillation of each point is, and whether more windows could change that.
+    """Classify the oscillation of each point, and decide whether more windows could change its kind.
 
     Parameters
     ----------
@@ -58,7 +57,7 @@ def kinds(oscillations: Array, scale: Array) -> tuple[Array, Array]:
         "cycle": the last three agree within 1 %, and so does what they converge to. Else "growing" or "decaying", if
         the last three rise or fall, or "irregular"; "unsettled" before there are three.
     settled : ndarray of bool, shape (points,)
-        Whether it is "equilibrium" or "cycle"; points that are not finite count as settled.
+        Whether the kind is "equilibrium" or "cycle"; points that are not finite count as settled.
     """
     points = oscillations.shape[1]
     finite: Array = np.asarray(np.isfinite(oscillations).all(axis=0))

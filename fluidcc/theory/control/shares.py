@@ -40,16 +40,16 @@ _STEPS, _ASIDE, _SOLVED = 20, 1e-6, 1e-12  # of Newton's method; of a rate, for 
 
 @dataclasses.dataclass(frozen=True)
 class Sender:
-    """What a scheme's equilibrium side says of a flow.
+    """Equilibrium of one flow, by the equilibrium side of its scheme.
 
     Parameters
     ----------
     side : Equilibrium
-        With ``marking_at`` and what goes with it.
+        With ``marking_at`` and its related functions.
     parameters : object
         Bound.
     line_rate, packet : float
-        Its largest rate [bytes/s], [bytes] on the wire
+        The flow's largest rate [bytes/s]; its packet on the wire [bytes].
     """
 
     side: Equilibrium
@@ -84,7 +84,7 @@ class Sender:
 
     @cached_property
     def falls(self) -> bool:
-        """Whether P falls with R from the least to the line rate, and is all there is."""
+        """True if P falls with R from the least to the line rate, and is the only marking that holds each R."""
         _, P = self.curve
         return self.side.single_marking(self.parameters) and bool((np.diff(P) <= _FLAT * P[:-1]).all())
 
@@ -116,7 +116,7 @@ class Sender:
         return R[order], P[order]
 
     def rates_at(self, marking: Array) -> Array:
-        """Of each piece the rate at markings (markings, pieces); its nearer end where a marking is beyond it."""
+        """Return each piece's rate at markings (markings, pieces); its nearer end if a marking is beyond it."""
         ends = np.array(self.pieces)
         low, high = (np.tile(end, (len(marking), 1)) for end in ends.T)
         rising = self.marking(ends[:, 1]) > self.marking(ends[:, 0])
@@ -183,7 +183,7 @@ def pairs(sender: Sender, flows: float, capacity: float) -> list[tuple[int, floa
 
 
 def _suspects(rough: Array, close: Array) -> Array:
-    """Where a function known roughly may be 0: at its changes of sign, and where it comes close and turns."""
+    """Find where a roughly known function may be 0: at changes of sign, and where it comes close to 0 and turns."""
     size = np.abs(rough)
     turns = np.flatnonzero((size[1:-1] <= size[:-2]) & (size[1:-1] <= size[2:]) & (size[1:-1] < close[1:-1])) + 1
     first = np.flatnonzero(size[:1] < close[:1])

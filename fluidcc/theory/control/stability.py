@@ -1,4 +1,4 @@
-"""Whether a scenario's equilibrium is stable, and by how much: roots of every mode, margins, critical delay."""
+"""Stability of a scenario's equilibrium, and how robust it is: roots of every mode, margins, critical delay."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Stability:
     gain_margin : float or None
         [dB]
     delay_margin : float or None
-        Least delay [s] that, added at the cut, makes a stable loop oscillate for ever.
+        Least delay [s] that, added at the cut, makes a stable loop oscillate without decay.
     critical_feedback_delay : float or None
         Where all that is observed is equally old, as with one feedback delay: the age at which the rightmost root
         crosses the axis, the equilibrium being stable without delay [s]. HPCC's includes a packet's time on the link.
@@ -80,7 +80,7 @@ class Stability:
     noise: QueueNoise | None = dataclasses.field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        """Whether it is stable, and by how much."""
+        """Show the verdict and the numbers that exist."""
         told = [f"{name} {text}" for name, text in self._rows() if text != "none"]
         return f"<Stability of {self.flows:g} flow{'s' * (self.flows != 1)}: {', '.join([self._verdict(), *told])}>"
 
@@ -106,7 +106,7 @@ class Stability:
 
     @property
     def rightmost_root(self) -> complex | None:
-        """Of all modes [1/s]."""
+        """Rightmost root of all modes [1/s]."""
         found = [root for root in (self.aggregate_root, self.fairness_root) if root is not None]
         return max(found, key=lambda root: root.real, default=None)
 
@@ -179,7 +179,7 @@ def stability(scenario: Scenario, *, at: Equilibrium | None = None) -> Stability
 
 
 def _with_noise(point: Stability, scenario: Scenario, found: Linearization, at: Equilibrium | None) -> Stability:
-    """What chance does to the queue, where that is small: about a stable equilibrium of the model as printed."""
+    """Add the queue's standard deviation, near a stable equilibrium of the model as printed, where noise is small."""
     if not point.stable:
         return dataclasses.replace(point, queue_std_state="the equilibrium is not stable")
     if not point.on_ramp:

@@ -73,7 +73,7 @@ def extended(network: Network) -> Network:
 
 
 class Start(NamedTuple):
-    """Where to search for an equilibrium."""
+    """Start of a search for an equilibrium."""
 
     rate: float  # of a flow, in fair shares; no more than its line's
     wait: float  # in every queue [s]
@@ -109,7 +109,7 @@ class States:
 
     @cached_property
     def delayed_inputs(self) -> Plain | Tracked:
-        """What the right-hand side observes."""
+        """Delayed inputs of the right-hand side."""
         return delayed_inputs_of(self.system)
 
     @cached_property
@@ -118,7 +118,7 @@ class States:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of the rows: "queue 0", then for example "rate 2"; with several registers "reference_window[1] 2"."""
+        """Names of the rows: "queue 0", then for example "rate 2"; with several registers "reference_window[1] 2"."""
         names = [f"queue {i}" for i in range(self.system.network.queues)]
         for group, side, state in zip(self.system.network.groups, self._sides, self._begun[0].schemes, strict=True):
             for field in side.MOVES:
@@ -129,7 +129,7 @@ class States:
 
     @cached_property
     def flow(self) -> tuple[int, ...]:
-        """Of each row its flow; -1 for queues."""
+        """Flow of each row; -1 for queues."""
         return tuple(-1 if name.startswith("queue ") else int(name.rsplit(" ", 1)[1]) for name in self.names)
 
     @cached_property
@@ -208,5 +208,5 @@ class States:
         return self.system.rates(self.state(x))
 
     def delays(self, x: Array) -> Array:
-        """How old the delayed inputs are at an equilibrium there [s], (delayed inputs, points)."""
+        """Return the ages of the delayed inputs at an equilibrium with these rows [s], (delayed inputs, points)."""
         return self.delayed_inputs.delays(self.state(x), self.memory(x))

@@ -30,7 +30,7 @@ _MOST = 1e4  # more than any x = beta t/r at which (2) changes sign, for numbers
 def sampling_lead(
     fast: Any, slow: Any, *, rtt: Any = "30us", acks: Any = 30, mtu: Any = "1KB", beta: Any = 0.5
 ) -> xr.Dataset:
-    """Say when and how far the decrease per so many ACKs is ahead of the one per RTT, by the difference of two rates.
+    """Compute when and how far the decrease per s ACKs is ahead of the one per RTT, by the difference of two rates.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def relative_difference(x: Any, a: Any, b: Any) -> Any:
 
 
 def roots(a: Array, b: Array) -> tuple[Array, Array]:
-    """Where (2) changes sign and where it is largest, in x = beta t/r, for a > b >= 0 with a + b > 1.
+    """Find where (2) changes sign and where it is largest, in x = beta t/r, for a > b >= 0 with a + b > 1.
 
     In the logarithm of x, since the root may be of any size. The brackets hold for all a and b: ln(1 + u) >= u - u^2/2
     gives h > 0 below 2 e/(a + b)^2 with e = a + b - 1, and h < 0 at 4 (1 + ln(1 + a)) because x > 2 ln(1 + a x) there.
@@ -132,12 +132,12 @@ def roots(a: Array, b: Array) -> tuple[Array, Array]:
     Parameters
     ----------
     a, b : ndarray
-        Of any one shape.
+        Arrays of one shape.
 
     Returns
     -------
     tuple of ndarray
-        Of that shape.
+        Of the same shape.
     """
     from scipy.optimize import elementwise
 

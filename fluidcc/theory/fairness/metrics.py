@@ -1,4 +1,4 @@
-"""How unfair rates are, over their last axis: the paper's difference, and ratios."""
+"""Metrics of unfairness over the last axis of rates: the paper's difference, and ratios."""
 
 from __future__ import annotations
 

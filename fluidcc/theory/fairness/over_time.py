@@ -1,4 +1,4 @@
-"""How fair a run is at each time, and how soon it is fair."""
+"""Fairness of a run over time, and the time at which it becomes fair."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def jain_over_time(trace: Trace, variable: str | None = None, interval: Any = No
 
 @public()
 def finish_times(trace: Trace) -> np.ndarray:
-    """When each flow ended, (flows,) [s]; infinite if it has not.
+    """Return the end of each flow, (flows,) [s]; infinite if it has not ended.
 
     Parameters
     ----------
     trace : Trace
-        Of either engine.
+        A run of either engine.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def finish_times(trace: Trace) -> np.ndarray:
 
 
 def _starts(trace: Trace) -> np.ndarray:
-    """When each flow of a trace began [s]; infinite if it waited for others in vain."""
+    """Return the start of each flow of a trace [s]; infinite if it waited for other flows that never ended."""
     return np.array(_all_starts(trace))[_shown(trace)]
 
 
@@ -142,7 +142,7 @@ def _all_starts(trace: Trace) -> list[float]:
 
 
 def _shown(trace: Trace) -> list[int]:
-    """Which of its scenario's flows a trace has: some, if they were selected."""
+    """Return the indices of the scenario's flows that a trace has: some, if flows were selected."""
     names = [flow.name or f"flow {i}" for i, flow in enumerate(_flows(trace.dataset.attrs["scenario"]))]
     there = trace.dataset.flow.values.tolist()
     return list(range(len(names))) if there == names else [names.index(name) for name in there]

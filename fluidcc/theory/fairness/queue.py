@@ -107,7 +107,7 @@ def shared_decrease(
     queue: Any = 0.0,
     steps: int = 40,
 ) -> SharedDecrease:
-    """Run a decrease per RTT and one per so many ACKs through a FIFO queue, with its delays.
+    """Run a decrease per RTT and one per s ACKs through a FIFO queue, with its delays.
 
     Parameters
     ----------

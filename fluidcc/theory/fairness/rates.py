@@ -50,7 +50,7 @@ class DecreaseRates(DatasetResult):
         return [(label(key), shown(key, value)) for key, value in self.summary().items()]
 
     def summary(self) -> dict[str, float | bool]:
-        """What stands out: when sampling is ahead by the difference (2), and the ratios at the end of the horizon.
+        """Return the key numbers: when sampling is ahead by the difference (2), and the ratios at the horizon's end.
 
         Returns
         -------
@@ -88,7 +88,7 @@ def decrease_rates(
     times: Any = None,
     method: str = "closed form",
 ) -> DecreaseRates:
-    """Run a decrease per RTT and one per so many ACKs from the same rates, the network being congested throughout.
+    """Run a decrease per RTT and one per s ACKs from the same rates, the network being congested throughout.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a decrease is set by, read and checked at the edge."""
+"""Settings of a decrease, parsed and validated."""
 
 from __future__ import annotations
 

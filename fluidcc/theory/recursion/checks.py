@@ -1,4 +1,4 @@
-"""What a network and its rates must be before a recursion runs on them."""
+"""Checks of a network and its rates before a recursion runs on them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from fluidcc.errors import InputError
 
 
 class Orbit(NamedTuple):
-    """What a class's rate comes to: its rates [as given], one for a fixed point, several for a cycle."""
+    """Limit of a class's rate: its rates [as given], one for a fixed point, several for a cycle."""
 
     rates: tuple[float, ...]
 

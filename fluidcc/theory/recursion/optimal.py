@@ -17,7 +17,7 @@ _TOLERANCE = 1e-6  # of a share of a link; HiGHS itself meets its constraints to
 
 
 def is_pareto(A: ArrayLike, C: ArrayLike, R: ArrayLike) -> bool:
-    """Whether rates are feasible and no path can have more without another having less.
+    """Check whether rates are feasible and no path can have more without another having less.
 
     The programme: raise rates by d >= 0 with A (R + d) <= C so that the sum of d over the paths, each counted in
     shares of its smallest link, is greatest. R is Pareto optimal if and only if that sum is 0.

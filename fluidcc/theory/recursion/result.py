@@ -1,4 +1,4 @@
-"""What the recursions return: rates step by step, and what follows from them."""
+"""Results of the recursions: rates step by step, and the quantities derived from them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Pareto(Rates):
 
     @property
     def exact(self) -> bool:
-        """Whether the rates are rationals."""
+        """True if the rates are rationals."""
         return self.rates.dtype == object
 
     @cached_property
@@ -82,7 +82,7 @@ class Pareto(Rates):
 
     @cached_property
     def _bound(self) -> Array:
-        """Whether a link limits a path, (links, paths): no link of the path is more loaded."""
+        """True where a link limits a path, (links, paths): no link of the path is more loaded."""
         n = self._row
         tolerance = 0 if self.exact else _SAME
         return (self.A > 0) & (self.utilization[n][:, None] >= self._worst[n] * (1 - tolerance))
@@ -127,10 +127,10 @@ class Pareto(Rates):
 
     @cached_property
     def limit(self) -> Array:
-        """Where the rates go, (paths,), in exact arithmetic if the run was.
+        """Limit of the rates, (paths,), in exact arithmetic if the run was.
 
-        Once the bottlenecks stay, paths with the same one keep their ratio, and it is filled in the limit. The most
-        loaded link has only paths of its own; the next one in addition those that are settled by then, and so on.
+        Once bottlenecks no longer change, paths with one bottleneck keep the ratio of their rates, and fill it in the
+        limit. The most loaded link has only paths that it limits; the next one also has settled paths, and so on.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class Pareto(Rates):
 
     @cached_property
     def pareto_optimal(self) -> bool:
-        """Whether a linear programme finds the limit feasible, and nothing to add to a path at no other's cost."""
+        """True if a linear programme finds the limit feasible, and no path's rate can grow at no other's cost."""
         from fluidcc.theory.recursion.optimal import is_pareto
 
         return is_pareto(self.A, self.C, self.limit)
@@ -167,7 +167,7 @@ class Repaired(Rates):
 
     @cached_property
     def pareto_optimal(self) -> bool:
-        """Whether a linear programme finds the last rates feasible, and nothing to add at no other path's cost."""
+        """True if a linear programme finds the last rates feasible, and none can grow at no other path's cost."""
         from fluidcc.theory.recursion.optimal import is_pareto
 
         return is_pareto(self.A, self.C, self.final)

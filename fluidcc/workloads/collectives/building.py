@@ -37,7 +37,7 @@ class Building:
         self._counts: list[np.ndarray] = []  # how many of the waits each operation has
 
     def __len__(self) -> int:
-        """How many operations there are."""
+        """Return the number of operations."""
         return self._count
 
     def send(
@@ -112,7 +112,7 @@ class Building:
         self._count += count
 
     def _settle(self) -> None:
-        """What was added one by one goes into columns."""
+        """Move the operations that were added one by one into columns."""
         if not self._rows:
             return
         for (name, kind), values in zip(_COLUMNS.items(), zip(*self._rows, strict=True), strict=True):
@@ -142,7 +142,7 @@ def _whole(size: float) -> float:
 
 
 def _last_of_queue(columns: dict[str, np.ndarray]) -> np.ndarray:
-    """Of each operation the one before it of its connection, or of its rank's copies; -1 of none."""
+    """Return for each operation the previous one of its connection, or of its rank's copies; -1 if none."""
     queue = columns["queue"]
     last = np.full(len(queue), -1, np.int32)
     for kind, names in ((_IN_ORDER, ("channel", "target", "source")), (_COPY, ("source",))):
@@ -155,7 +155,7 @@ def _last_of_queue(columns: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def _with_last(waits: np.ndarray, counts: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What each waits for with the last of its queue behind it, unless that is there, as of `Graph`."""
+    """Add to each operation's waits the last of its queue, unless it is there; waits and offsets as in `Graph`."""
     owner = np.repeat(np.arange(len(counts)), counts)
     more = last >= 0
     more[owner[waits == last[owner]]] = False

@@ -1,4 +1,4 @@
-"""What runs a scenario of flows that wait for each other: a table of engines, all called alike."""
+"""Engines for a scenario of flows that wait for each other: a table of functions with one signature."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from fluidcc.workloads.collectives.mapping import Laid
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What an engine says of a run.
+    """Result of an engine's run.
 
     Parameters
     ----------
     began, finished : ndarray, shape (flows,)
-        When each began to send, and when its sender knew that all had arrived [s]; NaN if it has not.
+        Time at which each began to send, and at which its sender knew that all had arrived [s]; NaN if never.
     left, arrived : ndarray, shape (flows,)
-        When the last packet of each went onto its sender's link, which is what the next of that host waits for, and
-        when its last byte had arrived, which is what others wait for [s]; NaN if it has not.
+        Time at which the last packet of each went onto its sender's link, for which the next transfer of that host
+        waits, and at which its last byte arrived, for which others wait [s]; NaN if never.
     times : ndarray, shape (samples,)
         [s]
     sent : ndarray, shape (samples, links)
         Bytes that each of the scenario's links has sent until then.
     pauses : dict
-        For each port that flow control has paused (``source->target``), frames received, and for how long it stood
-        still [s].
+        For each port that flow control has paused (``source->target``), frames received, and the time that it was
+        paused [s].
     numbers : dict
         ``pfc_pauses``, ``drops``, ``trims``, ``retransmissions``, ``setup_s``, ``compile_s``, ``wall_s`` (the loop
         alone), and what else the engine counts.

@@ -51,7 +51,7 @@ class _Operation:
 @constructor()
 @dataclasses.dataclass(frozen=True, repr=False)
 class Schedule:
-    """What a GOAL file says.
+    """Contents of a GOAL file.
 
     Parameters
     ----------
@@ -62,9 +62,9 @@ class Schedule:
     operations : list
         Sends, receives and calculations, as `read_goal` makes them.
     line : int
-        In which it says how many ranks there are.
+        The line that gives the number of ranks.
     words : tuple of str
-        What of the file has no effect.
+        Parts of the file that have no effect.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Schedule:
     words: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        """How large it is."""
+        """Show the name, and the numbers of ranks and operations."""
         return f"<Schedule {self.name}: {self.ranks} ranks, {len(self.operations):,} operations>"
 
     @public()
@@ -219,7 +219,7 @@ class _Builder:
         return InputError(f"{self.schedule.name}, line {self.operations[i].line}: {text}")
 
     def _matched(self) -> dict[int, int]:
-        """Of each recv the send that it takes: the first left of its rank, peer and tag, in the order of the file."""
+        """Match each recv with a send: the first unmatched of its rank, peer and tag, in the order of the file."""
         sent: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         for i, each in enumerate(self.operations):
             if each.kind == "send":
@@ -241,7 +241,7 @@ class _Builder:
         return found
 
     def before(self, i: int) -> list[int]:
-        """What must be done before an operation starts: what starts of others need is its own need too."""
+        """Return what must end before an operation starts, with the needs of those whose start it waits for."""
         found, waiting, seen = list(self.operations[i].requires), list(self.operations[i].started), set[int]()
         while waiting:
             k = waiting.pop()

@@ -1,10 +1,10 @@
-"""What ranks do, and after what: sends over the fabric, and waits of their own.
+"""Operations of ranks and their dependencies: sends over the fabric, and waits inside ranks.
 
-A rank has received a transfer as its last byte arrives. Those of one connection follow each other as messages of a
-queue pair do: each begins as the last byte of the one before leaves.
+A rank has received a transfer when its last byte arrives. Transfers of one connection follow each other as messages of
+a queue pair do: each begins when the last byte of the previous one leaves.
 
-A wait takes no fabric: compute, a copy inside a server, or a join of what a rank has received. Its start says when all
-before it had ended.
+A wait does not use the fabric: compute, a copy inside a server, or a join of what a rank has received. Its start is the
+time at which all before it had ended.
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ class Graph:
     after_at: np.ndarray
 
     def __len__(self) -> int:
-        """How many operations there are."""
+        """Return the number of operations."""
         return len(self.source)
 
     def before(self, i: int) -> list[int]:
-        """What an operation waits for."""
+        """Return the operations that an operation waits for."""
         return self.after[self.after_at[i] : self.after_at[i + 1]].tolist()
 
     @cached_property
     def sends(self) -> np.ndarray:
-        """Which cross the fabric."""
+        """True for operations that cross the fabric, (operations,)."""
         return self.size > 0
 
     @cached_property
     def behind(self) -> np.ndarray:
-        """Of each of ``after``, whether its last byte's departure is waited for, not its arrival: both from one end.
+        """True for each of ``after`` whose last byte's departure is waited for, not its arrival: one rank sends both.
 
-        That of a wait is both, and both are as it begins.
+        A wait departs and arrives when it begins.
         """
         of = np.repeat(np.arange(len(self)), np.diff(self.after_at))
         return self.sends[of] & self.sends[self.after] & (self.source[of] == self.source[self.after])

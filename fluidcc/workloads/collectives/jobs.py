@@ -141,7 +141,7 @@ class Job:
 
     @property
     def count(self) -> int:
-        """How many ranks it has."""
+        """Number of ranks."""
         return len(self.ranks) if isinstance(self.ranks, tuple) else int(self.ranks)
 
     @property
@@ -157,7 +157,7 @@ class Job:
 
 
 def is_list(value: Any) -> bool:
-    """Whether values are listed, of no other kind of object."""
+    """Check whether a value is a list of values: list, tuple, range or one-dimensional array."""
     return isinstance(value, (list, tuple, range)) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 

@@ -55,7 +55,7 @@ class Laid:
 
     @property
     def links(self) -> int:
-        """How many links the fabric has."""
+        """Number of links of the fabric."""
         return len(self.connections.links)
 
     @cached_property

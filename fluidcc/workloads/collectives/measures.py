@@ -1,4 +1,4 @@
-"""What follows from when each transfer of a run began and ended: times, tails, paths, pauses, loads."""
+"""Metrics from the begin and end of each transfer of a run: times, tails, paths, pauses, loads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def chain_of(laid: Laid, found: Outcome) -> list[int]:
 
 
 def transfers_of(work: Work, laid: Laid, found: Outcome, idle: np.ndarray, chain: Sequence[int]) -> xr.Dataset:
-    """What crosses the fabric, and copies inside servers."""
+    """Return a table of the transfers that cross the fabric, and of copies inside servers."""
     graph = laid.graph
     listed = np.flatnonzero(graph.step >= 0)
     hosts = np.array(work.hosts)
@@ -127,7 +127,7 @@ def _slowest(laid: Laid, transfers: xr.Dataset, duration: np.ndarray, done: np.n
 
 
 def _critical(graph: Graph, found: Outcome, chain: Sequence[int]) -> dict[str, Any]:
-    """What the last to end had waited for: transfers, and of the time what passed on the fabric and in ranks."""
+    """Measure the critical path: transfers and ranks on it, and its time on the fabric and in ranks [s]."""
     waited = sum(graph.delay[i] for i in chain)
     crossed = [i for i in chain if graph.size[i] > 0]
     ranks = [graph.source[i] for i in crossed]
@@ -156,7 +156,7 @@ def pauses_of(topology: Topology, found: Outcome) -> dict[str, Any]:
 
 
 def load_of(topology: Topology, laid: Laid, found: Outcome) -> xr.Dataset:
-    """What links sent over their rates, between samples, by the tiers that they join."""
+    """Compute what links sent over their rates, between samples, by the tiers that they join."""
     tiers: dict[str, str] = {str(node): f"tier {tier}" for node, tier in topology.tiers.items()}
     groups: dict[str, list[int]] = defaultdict(list)
     links = laid.connections.links

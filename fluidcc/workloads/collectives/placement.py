@@ -1,4 +1,4 @@
-"""Where jobs' ranks are placed: hosts in order, rack by rack, at random, or as listed."""
+"""Placement of jobs' ranks: hosts in order, rack by rack, at random, or as listed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _MOST_SAMPLES = 4000  # and in all
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is run: jobs, or a schedule, perhaps of a file, at these lines; on which hosts decide placement and seed."""
+    """Case to run: jobs or a schedule, perhaps from a file, at these lines. Placement and seed choose the hosts."""
 
     name: str
     jobs: tuple[Job, ...] = ()
@@ -46,7 +46,7 @@ class Case:
 
     @property
     def says(self) -> str:
-        """In a few words."""
+        """Description in a few words."""
         if self.schedule is not None:
             return f"{self.name}: {len(self.schedule.operations):,} operations of {self.schedule.ranks} ranks"
         told = list(dict.fromkeys(job.says for job in self.jobs))
@@ -55,7 +55,7 @@ class Case:
 
     @property
     def identity(self) -> bytes:
-        """Of what is run: equal where that is."""
+        """Identity of what is run: equal for equal jobs or operations."""
         return repr((self.jobs, None if self.schedule is None else self.schedule.operations)).encode()
 
     def work(self, topology: Topology, placement: Any, seed: int) -> Work:
@@ -80,23 +80,23 @@ class Case:
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class CollectiveRun:
-    """What one scheme did with jobs.
+    """Result of jobs under one scheme.
 
     Parameters
     ----------
     scheme, engine, case : str
-        Which; ``case`` is the kind of collective, or the file's name.
+        Names; ``case`` is the kind of collective, or the file's name.
     seed : int
         Of ECMP, placement at random, skew, and the engine.
     numbers : dict
         As `as_dict` has them.
     transfers : xarray.Dataset
         Over ``transfer``: ``job``, ``iteration``, ``step``, ``rank``, ``source`` and ``target`` (hosts), ``size``
-        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``left`` and ``arrived`` [s], when its last packet went
-        and its last byte came, ``alone`` [s], ``critical``, whether the end had waited for it.
+        [bytes], ``began`` and ``finished`` [s] (NaN if not), ``left`` and ``arrived`` [s], when its last packet left
+        and its last byte arrived, ``alone`` [s], ``critical``, whether it is on the critical path.
     load : xarray.Dataset
-        Over ``time`` [s] and ``tier``: of what each of the tier's links sent over its rate the ``mean``, of those that
-        sent anything, if only ACKs, and the ``most``. Hosts' own links are not among them.
+        Over ``time`` [s] and ``tier``: what the tier's links sent over their rates, as ``mean`` over those that sent
+        anything, if only ACKs, and as ``most``. Hosts' own links are not among them.
     """
 
     scheme: str
@@ -108,7 +108,7 @@ class CollectiveRun:
     load: xr.Dataset
 
     def __repr__(self) -> str:
-        """What ran, and how long it took."""
+        """Show the case, the scheme, the seed and the time that it took."""
         took, lacking = self.numbers["time_s"], self.numbers["unfinished"]
         told = f"{lacking:,} transfers unfinished" if took is None else f"{took * 1e3:.4g} ms"
         return f"<CollectiveRun {self.case}, {self.scheme}, seed {self.seed}: {told}>"

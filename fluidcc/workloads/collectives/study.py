@@ -139,7 +139,7 @@ class CollectiveStudy(Comparable):
 
     @public()
     def plot(self, case: str | None = None) -> Picture:
-        """When each rank was sending, by step: a panel for each scheme, of the first seed.
+        """Draw when each rank was sending, by step: a panel for each scheme, of the first seed.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class CollectiveStudy(Comparable):
 
     @public()
     def plot_load(self, case: str | None = None) -> Picture:
-        """What links send over what they can, by tier, over time, of the first seed.
+        """Draw the utilisation of links over time, by tier, of the first seed.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""What the fluid may be used for: schemes and patterns of which it was measured against packets.
+"""Range of validity of the fluid: schemes and patterns for which it was compared with packets.
 
-The bound, stated before it was measured: the time within 5 % of packets' in nine of ten random cases. The numbers are
-those of ``python -m benchmarks.fluid_collectives``; the page on the flow level has them with their intervals.
+The bound, stated before the measurement: a time within 5 % of packets' in nine of ten random cases. The numbers are
+from ``python -m benchmarks.fluid_collectives``; the page on the flow level has them with their intervals.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ LEAST_SIZE = 25e3  # bytes of a transfer, in the median: of the cases that were 
 
 
 class Measured(NamedTuple):
-    """Of so many random cases, how many were within 5 %."""
+    """Number of random cases, and number of those within 5 % of packets."""
 
     within: int
     cases: int
 
     @property
     def says(self) -> str:
-        """In a few words."""
+        """Description in a few words."""
         return f"{self.within / self.cases:.0%} of {self.cases}"
 
 
@@ -78,7 +78,7 @@ MEASURED: dict[str, dict[str, Measured]] = {
 
 
 def pattern_of(job: Job) -> str:
-    """Which of the patterns a job's transfers are: what was measured apart."""
+    """Return the pattern of a job's transfers, of those that were measured separately."""
     if job.kind in ("broadcast", "pipeline"):
         return "chain"
     if job.kind == "all-to-all":
@@ -87,9 +87,9 @@ def pattern_of(job: Job) -> str:
 
 
 def doubts_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
-    """Why the fluid is not known to be as good here as packets, each reason in words; none where it is.
+    """Return reasons in words why the fluid is not known to be as good here as packets; none where it is.
 
-    Jobs of several patterns, and a schedule, of no jobs, are as good as the worst of their patterns.
+    Jobs of several patterns are as good as the worst of their patterns; a schedule, without jobs, as the worst of all.
     """
     found = []
     scheme = laid.connections.flows[0].scheme.name
@@ -114,7 +114,7 @@ def doubts_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
 
 
 def beyond_target(laid: Laid) -> bool:
-    """Whether some path's round trip is longer than Swift's target for it."""
+    """Check whether some path's round trip is longer than Swift's target for it."""
     scenario = laid.connections
     key, bind = likeness(scenario), binder(scenario)
     paths = {key(flow): flow for flow in scenario.flows}
@@ -124,7 +124,7 @@ def beyond_target(laid: Laid) -> bool:
 
 
 def sizes_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
-    """Why nobody has compared a run of this size with packets, each reason in words."""
+    """Return reasons in words why no run of this size has been compared with packets; none if one has."""
     found, ranks = [], max((job.count for job in jobs), default=len(laid.hosts))
     if len(laid.topology.hosts) > MOST_HOSTS:
         found.append(f"fabrics of more than {MOST_HOSTS} hosts were not compared with packets")
@@ -142,12 +142,12 @@ def sizes_of(laid: Laid, jobs: Sequence[Job]) -> list[str]:
 
 
 def checked(laid: Laid, jobs: Sequence[Job], unchecked: bool) -> list[str]:
-    """What is unchecked in a run by the fluid; none if it is known to be as good as packets.
+    """Return what is unchecked in a run by the fluid; none if it is known to be as good as packets.
 
     Raises
     ------
     InputError
-        If it is known not to be, and ``unchecked`` does not say that it is to run all the same.
+        If the fluid is not known to be as good, and ``unchecked`` does not permit the run.
     """
     doubts = doubts_of(laid, jobs)
     if doubts and not unchecked:

@@ -72,11 +72,11 @@ class FlowList:
     words: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of flows."""
         return len(self.rows)
 
     def __repr__(self) -> str:
-        """How many, and how long they come."""
+        """Show the number of flows, and the time of the last start."""
         return f"<FlowList {len(self):,} flows over {self.rows[:, 2].max(initial=0.0):.6g} s>"
 
 
@@ -313,5 +313,5 @@ def write_pfc(path: str | os.PathLike[str], topology: Topology, frames: np.ndarr
 
 
 def _address(node: int) -> int:
-    """Of a node in that simulator: 11.a.b.1."""
+    """Return the address of a node in that simulator: 11.a.b.1."""
     return 0x0B000001 + (node // 256) * 0x10000 + (node % 256) * 0x100

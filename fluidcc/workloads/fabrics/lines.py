@@ -33,23 +33,23 @@ class Lines:
         self.at = 0
 
     def rows(self) -> Iterator[list[str]]:
-        """What is left, in words."""
+        """Yield the remaining lines, each split into words."""
         for at, words in self._rows:
             self.at = at
             yield words
 
     def next(self, what: str) -> list[str]:
-        """The next line."""
+        """Return the next line, split into words."""
         for words in self.rows():
             return words
         raise InputError(f"{self.name}: ends before {what}; give {self.expected}")
 
     def wrong(self, text: str) -> InputError:
-        """What is wrong with the last line read."""
+        """Return the error for what is wrong with the last line read."""
         return InputError(f"{self.name}, line {self.at}: {text}")
 
     def number(self, word: str, read: Callable[[str], T], least: float, what: str, most: float = float("inf")) -> T:
-        """One number of it."""
+        """Parse a number of the last line read."""
         try:
             value: Any = read(word)
         except ValueError:

@@ -28,12 +28,12 @@ class Part(NamedTuple):
 
 
 def parts_of(workload: str | os.PathLike[str]) -> list[Part]:
-    """What a workload is made of: of ``A+B`` two parts with half the load each, of ``A:70%+B:30%`` as it says.
+    """Return the parts of a workload: of ``A+B`` two with half the load each, of ``A:70%+B:30%`` as it says.
 
     Raises
     ------
     InputError
-        If shares do not add up, are there for some parts only, or a part has no sizes of its own.
+        If shares do not add up, are given for some parts only, or a part has no sizes.
     """
     text = os.fspath(workload)
     if text in PATTERNS or text in SIZES or os.path.exists(text) or "+" not in text:

@@ -41,7 +41,7 @@ def code(*folders: Path) -> str:
 
 
 def signature(made_by: str, topology: Topology, chosen: Mapping[str, Any], settings: Any, sent: bytes) -> str:
-    """Of all that a run depends on, so that a changed one is run again; the engine's sources (`code`) among it."""
+    """Hash all that a run depends on, so that a changed one is run again; ``made_by`` hashes sources (`code`)."""
     marking = chosen.get("marking")
     rates = sorted({float(cable.rate) for cable in topology.cables})
     marks = [marking_of(marking, chosen["scheme"], Rate(rate)) for rate in rates]
@@ -51,7 +51,7 @@ def signature(made_by: str, topology: Topology, chosen: Mapping[str, Any], setti
 
 
 def kept_or_made(path: Path | None, read: Callable[[Path], _R], make: Callable[[], _R]) -> _R:
-    """What is kept there, or what is made, which then is kept; a damaged one is made again."""
+    """Read the stored result, or make and store it; a damaged file is made again."""
     if path is not None and path.exists():
         with contextlib.suppress(InputError):
             return read(path)

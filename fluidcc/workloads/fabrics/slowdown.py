@@ -1,4 +1,4 @@
-"""How much longer flows took than they would have taken alone."""
+"""Slowdown of flows: their completion times over those in an idle network."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def ends_of(scenario: Scenario, flow_of: np.ndarray, sizes: np.ndarray) -> np.nd
 
 
 def _by_simulator(scenario: Scenario) -> np.ndarray:
-    """As the HPCC authors' simulator has it: a payload's round trip, and all bytes, without INT, at the slowest."""
+    """Return times alone as HPCC's simulator does: a payload's round trip, and all bytes without INT at the slowest."""
     scenario = resolve(scenario)
     packets = [np.ceil(flow.size / scenario.packet_size) for flow in scenario.flows]
     return np.array(
@@ -99,7 +99,7 @@ class Slowdown(DatasetResult):
 
     @property
     def unfinished(self) -> int:
-        """How many flows did not finish."""
+        """Number of flows that did not finish."""
         return int(np.isnan(self.dataset["slowdown"].values).sum())
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ def _statistics(values: np.ndarray) -> dict[str, float]:
 
 @public()
 def slowdown(scenario: Scenario, trace: Trace, *, ideal: str = "alone") -> Slowdown:
-    """How much longer each flow of a run took than alone.
+    """Compute how much longer each flow of a run took than alone.
 
     Parameters
     ----------
@@ -188,8 +188,8 @@ def slowdown(scenario: Scenario, trace: Trace, *, ideal: str = "alone") -> Slowd
     trace : Trace
         Its run.
     ideal : {"alone", "hpcc-sim"}
-        What is compared with: the exact time in an idle network (`alone`), or the formula of the HPCC authors'
-        simulator, below which flows may come.
+        Reference: the exact time in an idle network (`alone`), or the formula of the HPCC authors' simulator, which
+        flows may undercut.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class FabricStudy(Comparable):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is not as in the files of topology and flows."""
+        """Differences from the files of topology and flows, in words."""
         return (*self.topology.words, *(self.flows.words if self.flows is not None else ()))
 
     @property
@@ -148,7 +148,7 @@ class FabricStudy(Comparable):
 
     @public()
     def plot_queues(self) -> Picture:
-        """How long queues are, and which tiers are paused.
+        """Draw the distribution of queues, and the pauses of each tier.
 
         Returns
         -------

@@ -84,7 +84,7 @@ class Topology:
     words: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        """Whether flows can start and end at the hosts."""
+        """Check that flows can start and end at the hosts."""
         hosts, switches = set(self.hosts), set(self.switches)
         twice = [node for node, count in Counter([*self.hosts, *self.switches]).items() if count > 1]
         if twice:
@@ -103,7 +103,7 @@ class Topology:
             raise InputError(f"topology: host {wrong} has {plugged[wrong]} cables; give it one, to a switch")
 
     def __repr__(self) -> str:
-        """How large it is."""
+        """Show the numbers of hosts, switches and cables."""
         return f"<Topology {len(self.hosts)} hosts, {len(self.switches)} switches, {len(self.cables)} cables>"
 
     @property
@@ -238,7 +238,7 @@ def link_names(cables: Iterable[Cable]) -> list[tuple[str, str]]:
 
 
 def _listed(hosts: Sequence[int]) -> str:
-    """Which numbers there are, in a few words."""
+    """Describe which numbers there are, in a few words."""
     if len(hosts) > 1 and list(hosts) == list(range(hosts[0], hosts[-1] + 1)):
         return f"{hosts[0]} to {hosts[-1]}"
     shown = ", ".join(map(str, hosts[:8]))

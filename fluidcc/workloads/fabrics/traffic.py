@@ -1,4 +1,4 @@
-"""What hosts of a fabric send: a published workload, a pattern, or a list of flows."""
+"""Traffic of a fabric's hosts: a published workload, a pattern, or a list of flows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Incast:
     Parameters
     ----------
     senders : int
-        Of each incast.
+        Number of senders of each incast.
     size : quantity
-        That each sends [bytes].
+        Payload of each sender [bytes].
     load : quantity
         Of all together, over the rate of all hosts [1].
     """
@@ -49,12 +49,12 @@ class Incast:
 
     @classmethod
     def parsed(cls, text: str) -> Incast:
-        """Of ``DEGREE:SIZE:LOAD``, as the command line has it.
+        """Parse ``DEGREE:SIZE:LOAD``, the form of the command line.
 
         Raises
         ------
         InputError
-            If it is none.
+            If the text has another form.
         """
         parts = text.split(":")
         if len(parts) != 3 or not parts[0].strip().isdecimal():
@@ -79,16 +79,16 @@ class Traffic:
     until : quantity
         A workload's arrivals end then [s].
     incast : Incast or str, optional
-        Beside it; text is ``DEGREE:SIZE:LOAD``.
+        An incast in addition to the workload; text is ``DEGREE:SIZE:LOAD``.
     size : quantity
         Of a pattern's flows [bytes]; 1 MB by default.
     pairs : int, optional
-        In place of a load: so many random pairs of hosts send a workload's flows back to back until the run ends, at
+        Instead of a load: n random pairs of hosts send a workload's flows back to back until the run ends, at
         ``until`` (`fluidcc.pair_flows`).
     rebuild : int, optional
-        Beside it: so many random hosts send to another from 0 until the run ends (`fluidcc.rebuild_flows`).
+        In addition: n random hosts send to another from 0 until the run ends (`fluidcc.rebuild_flows`).
     flows : FlowList, sequence of rows, or path, optional
-        In place of all that: flows as `Topology.scenario` takes them, a ``flow.txt``, or htsim's connection matrix.
+        Instead of all that: flows as `Topology.scenario` takes them, a ``flow.txt``, or htsim's connection matrix.
 
     Raises
     ------
@@ -106,7 +106,7 @@ class Traffic:
     flows: Any = None
 
     def __post_init__(self) -> None:
-        """What goes with what."""
+        """Check that the fields fit together, and parse them."""
         if isinstance(self.incast, str):
             object.__setattr__(self, "incast", Incast.parsed(self.incast))
         if self.flows is not None:
@@ -134,7 +134,7 @@ class Traffic:
         self._sizes()
 
     def _refuse_unused(self) -> None:
-        """What would change nothing is refused by name."""
+        """Refuse a field that would change nothing, by name."""
         pattern, at_random = self.workload in PATTERNS, self.incast is not None or self.rebuild is not None
         unused = {
             "load": self.workload is None or pattern or self.pairs is not None,
@@ -160,7 +160,7 @@ class Traffic:
 
     @property
     def endless(self) -> bool:
-        """Whether hosts send until the run ends: nothing is waited for then."""
+        """True if hosts send until the run ends: then no flow is waited for."""
         return self.pairs is not None or self.rebuild is not None
 
     @property
