@@ -49,12 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
 _FIRST = (
     "engines/packet/test_small_cases",
     "theory",
-    "delay",
+    "dde",
     "engines/fluid",
     "engines/hybrid",
     "engines/flow_level",
-    "claims",
-    "figures",
+    "proofs",
     "cli",
 )
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from fluidcc.scenario.parameters import Spec, specs
+from tests.test_imports import ROOT, modules
 from tests.test_public import public_names
 from tests.test_public import value_of as of
 
@@ -180,3 +181,16 @@ def test_the_parser_of_docstrings() -> None:
         "rest": ("", "As in `other`."),
     }
     assert list(parameters(function)) == ["one", "two", "rest"]
+
+
+def test_no_docstring_opens_as_a_question_or_a_clause() -> None:
+    """`What a point does.` and `Whether it is there.` have to be read twice; private ones count."""
+    refused = {"What", "Whether", "Which", "How", "Of", "As", "When", "Where", "Why", "Who"}
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    opened = [
+        f"{path.relative_to(ROOT)}: {text.partition(chr(10))[0]}"
+        for path in modules().values()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, kinds) and (text := ast.get_docstring(node)) and text.split()[0] in refused
+    ]
+    assert opened == []

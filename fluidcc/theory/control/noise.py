@@ -30,6 +30,7 @@ from fluidcc.theory.control.merging import merged
 
 _ROOTS = 10  # whose frequencies the integral looks at by name
 _BELOW, _BEYOND = 1e-5, 1e3  # of the least and the largest of them: S_q is flat below, and falls as w^-4 beyond
+_SHARPEST = 1e-10  # width of a peak over its frequency, to which roots are exact
 _ERROR = 1e-3  # of the variance: estimated, and larger than it is
 
 
@@ -45,14 +46,14 @@ class Source(NamedTuple):
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False)
 class QueueNoise:
-    """What chance does to the most loaded queue of a scenario near its equilibrium, to first order.
+    """Random fluctuations of a scenario's most loaded queue near its equilibrium, to first order.
 
     Parameters
     ----------
     system : DelaySystem
         The aggregate: equal flows as one class.
     queue : int
-        The queue's row in it.
+        The queue's row in ``system``.
     sources : tuple of Source
     """
 
@@ -99,14 +100,20 @@ class QueueNoise:
         """
         s = roots(self.system, _ROOTS).s
         size = np.abs(s)[np.abs(s) > 0]
-        peaks = np.unique(np.abs(s.imag)[np.abs(s.imag) > _BELOW * size.max()])
+        turning = s[s.imag > _BELOW * size.max()]
+        if (np.abs(turning.real) < _SHARPEST * np.abs(turning)).any():
+            raise NoClosedFormError("the spectrum's peaks are too sharp to be integrated")
+        # Looked at by name, with decades of each peak's width on either side: found by halving, a sharp peak takes
+        # thousands of parts.
+        sides = np.abs(turning.real)[:, None] * np.concatenate([[0.0], *([10.0**k, -(10.0**k)] for k in range(16))])
+        near = (turning.imag[:, None] + sides)[np.abs(sides) < turning.imag[:, None] / 2]
         ends = np.log([_BELOW * size.min(), _BEYOND * size.max()])
 
         def integrand(x: Array) -> Array:
             w = np.exp(x[:, 0])
             return self.spectrum(w) * w / np.pi
 
-        found = cubature(integrand, ends[:1], ends[1:], rtol=_ERROR, points=[[x] for x in np.log(peaks)])
+        found = cubature(integrand, ends[:1], ends[1:], rtol=_ERROR, points=[[x] for x in np.log(np.unique(near))])
         if found.status != "converged":
             raise NoClosedFormError("the spectrum's peaks are too sharp to be integrated")
         return float(np.sqrt(found.estimate))
