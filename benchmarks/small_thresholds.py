@@ -99,7 +99,7 @@ def main() -> None:
         used = abs(hybrid["utilisation"] - packets["utilisation"]) <= WITHIN["utilisation"]
         apart = abs(hybrid["queue_bytes.p99"] - packets["queue_bytes.p99"])
         share = apart <= WITHIN["queue_bytes.p99"] * packets["queue_bytes.p99"]
-        packet = share or apart <= setting.payload + IN_BUFFER
+        packet = share or apart <= (setting.payload + IN_BUFFER) * (1 + 1e-9)  # whole packets, but for rounding
         for name, holds in zip(good, (used, share, packet, used and packet), strict=True):
             good[name] += holds
         if not (used and packet):

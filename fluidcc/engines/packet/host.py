@@ -107,7 +107,6 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
             dependents.ended(core, sim.calendar, flow, f, dependents.LEFT)
     if core.spraying:
         spraying.choose(core, sim.uniforms, sim.lists, flow)
-    dispatch.sent(sim, f, size)  # a rate that the byte counter raises paces this packet already
     pace(core, sim.uniforms, flow, size)
     packet.kind = DATA
     packet.flow = f
@@ -126,6 +125,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
     core.injected += 1
     if len(sim.log) > 0:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
+    dispatch.sent(sim, f, size)
     if core.recovery:
         look_after(sim, f, packet.end)
     return k

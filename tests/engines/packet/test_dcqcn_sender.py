@@ -133,8 +133,9 @@ class Sender:
         self.R_C = (self.R_T + self.R_C) / 2
 
     def leaves(self, now: int, size: int) -> None:
-        """The byte counter counts the packet, "for every B bytes"; the rate that this leaves paces it."""
+        """The packet is paced by the rate that it left at; then the byte counter counts it, "for every B bytes"."""
         self.left = now, size
+        self.goes = now + round(size / self.R_C * PS)
         self.counted += size
         if self.counted >= self.s.byte_counter:
             self.seen["by bytes"] += 1
@@ -142,7 +143,6 @@ class Sender:
             self.by_bytes += 1
             self.increases += "b"
             self.increase()
-        self.goes = now + round(size / self.R_C * PS)
 
     def pace(self, now: int) -> None:
         """The packet that waits goes by the new rate."""
