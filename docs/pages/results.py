@@ -205,6 +205,10 @@ def main() -> int:
         except Exception as error:
             failed += 1
             print(f"FAILED: {type(error).__name__}: {error}", flush=True)
+    if not failed:
+        from docs.pages import readmes
+
+        readmes.write()
     return bool(failed)
 
 

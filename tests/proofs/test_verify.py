@@ -19,11 +19,11 @@ import sympy
 import fluidcc.progress
 import fluidcc.proofs
 import fluidcc.proofs.verdict.registry
+from docs.pages import readmes
 from fluidcc.cli.app import run
 from fluidcc.proofs.hpcc import smt
 from fluidcc.proofs.verdict.claim import Finding, Way, cut_to, plain, rounds_to
-from fluidcc.proofs.verdict.registry import list_claims, verify
-from fluidcc.proofs.verdict.table import BEGIN, END, PAGE, row
+from fluidcc.proofs.verdict.registry import homes, list_claims, verify
 
 CLAIMS = list_claims()
 VERDICTS = {"holds", "holds-with-conditions", "false-as-printed", "ambiguous", "not-testable-here"}
@@ -138,8 +138,10 @@ def check(name):
     assert bool(document["reason"]) is (found.verdict == "not-testable-here")
     assert document["evidence"]
     assert (document["verdict"] != "holds-with-conditions") or document["conditions"]
-    # The page's row is what is made of it now: verdict, conditions, correction, each with its numbers.
-    assert row(result) in PAGE.read_text().splitlines()
+    # The README's row is what is made of it now: verdict, conditions, correction, each with its numbers.
+    folder = result.claim.check.__module__.split(".")[2]
+    readme = (readmes.PROOFS / folder / "README.md").read_text().splitlines()
+    assert readmes.claim_row(document, readmes.FOLDERS[folder][0]) in readme
     return found
 
 
@@ -184,16 +186,16 @@ def test_slow_claim(name):
         BY_HAND[name](found)
 
 
-def test_the_page_is_current():
-    """The table has the claims that there are, in order, the page every verdict's meaning, the README every file."""
-    page = PAGE.read_text()
-    rows = re.findall(r"^\| `([\w.-]+)` \|", page.partition(BEGIN)[2].partition(END)[0], re.MULTILINE)
-    papers = list(dict.fromkeys(claim.paper for claim in CLAIMS.values()))
-    assert rows == [name for paper in papers for name, claim in CLAIMS.items() if claim.paper == paper]
+def test_readmes_are_current():
+    """Each folder's has the claims and figures that there are, in order; the page has every verdict's meaning."""
+    for folder in readmes.FOLDERS:
+        text = (readmes.PROOFS / folder / "README.md").read_text()
+        for kind, head in (("claim", "Claims"), ("reproduces", "Figures")):
+            own = [name for name, home in homes(kind).items() if home.split(".")[2] == folder]
+            part = text.partition(f"## {head}\n")[2].partition("\n## ")[0]
+            assert sorted(re.findall(r"^\| `([\w.-]+)` \|", part, re.MULTILINE)) == sorted(own)
+    page = (readmes.ROOT / "docs" / "verify.md").read_text()
     assert {*VERDICTS, "undecided"} <= set(re.findall(r"^([\w-]+)\n: ", page, re.MULTILINE))
-    readme = (Path(fluidcc.proofs.__file__).parent / "README.md").read_text()
-    for module in {claim.check.__module__ for claim in CLAIMS.values()}:
-        assert f"`{module.removeprefix('fluidcc.proofs.').replace('.', '/')}.py`" in readme
 
 
 def test_there_are_enough_claims_and_every_reached_verdict_is_among_them():
@@ -645,6 +647,7 @@ def test_a_new_file_is_found(tmp_path, monkeypatch):
         re.sub('"acc-32-', '"mine-', source).replace("from .", "from fluidcc.proofs.acc.")
     )
     monkeypatch.setattr(fluidcc.proofs, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(fluidcc.proofs.verdict.registry, "homes", homes.__wrapped__)  # not what was found before
     assert [name.partition("-")[0] for name in list_claims()] == ["mine"] * 3
     sys.modules.pop("fluidcc.proofs.my_claims")
 

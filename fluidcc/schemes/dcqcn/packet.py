@@ -227,7 +227,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
 
 @inlined
 def sent(flow: Any, me: Any, size: Any) -> None:
-    """Count bytes; the packet that ends a count is paced already, by the rate at which it left (ours: no paper says)."""
+    """Count bytes; the packet that ends a count is paced already by the rate at which it left (no paper says)."""
     if me.sim:
         return
     me.bytes += size
