@@ -58,9 +58,14 @@ def write_netcdf(path: str | Path, dataset: Any) -> Path:
 
     Numbers have checksums, so that a damaged file is refused when it is read.
     """
+    from xarray.backends import H5NetCDFStore
+    from xarray.backends.locks import HDF5_LOCK
+
     arrays = [name for name, array in dataset.variables.items() if array.ndim and array.dtype.kind in "fiub"]
     buffer = io.BytesIO()
-    dataset.to_netcdf(buffer, engine="h5netcdf", encoding={name: {"fletcher32": True} for name in arrays})
+    # Where a client of Dask is open, `to_netcdf` asks its scheduler for a lock of a file's name, which memory has not.
+    with contextlib.closing(H5NetCDFStore.open(buffer, mode="w", lock=HDF5_LOCK)) as store:
+        dataset.dump_to_store(store, encoding={name: {"fletcher32": True} for name in arrays})
     return write_atomically(path, buffer.getvalue())
 
 

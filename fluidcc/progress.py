@@ -6,8 +6,9 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +23,9 @@ _LULL = 5  # looks at nothing under way, after which the next work is not a part
 _COUNTABLE = 1000  # units; more are shown as per cent
 _TELLING = 0.01  # share done from which on the time left is more than a guess
 _SHOWN = threading.Lock()  # by the bar that is seen: two at once would draw over each other
+
+# Called by every bar that is, in work that may be stopped from elsewhere: raises then.
+watch: ContextVar[Callable[[], None] | None] = ContextVar("watch", default=None)
 
 
 class _Lines:
@@ -126,6 +130,8 @@ class Bar:
 
     def __call__(self, share: float, where: str = "") -> None:
         """Report the share done, 0 to 1, and in words where the work is; any thread may, also when it is over."""
+        if (look := watch.get()) is not None:
+            look()
         if self._ended:
             return
         self._where, self._share = f"{self._label} ({where})" if where else self._label, share
@@ -149,7 +155,7 @@ class Bar:
             self._cell.update(self._bar)
 
     def line(self, now: float) -> str:
-        """What is done, how long it took, and what it leaves at that pace."""
+        """Format what is done, how long it took, and how long the rest takes at that pace."""
         share, elapsed = min(self._share, 1.0), now - self._began
         done = f"{round(share * self._total)} of {self._total}" if self._total <= _COUNTABLE else f"{share:.0%}"
         left = f", about {_spoken(elapsed * (1 - share) / share)} left" if share > _TELLING else ""
@@ -175,7 +181,7 @@ class Bar:
 
 
 class _Wait:
-    """What is waited for, of unknown length."""
+    """A wait of unknown length."""
 
     def __init__(self, text: str) -> None:
         self._text, self._began = text, time.perf_counter()

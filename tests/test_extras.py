@@ -16,6 +16,8 @@ from fluidcc.dde.delay_system import DelaySystem
 from fluidcc.dde.response import DelayLoop
 from fluidcc.errors import InputError
 
+STAR = "leaf-spine:1x1x4"
+
 
 def sweep(**options: Any) -> Any:
     return fc.sweep(
@@ -40,6 +42,9 @@ def to_control() -> Any:
     [
         ("zarr", "sweep", lambda: sweep(store="none.zarr")),
         ("distributed", "sweep", lambda: sweep(dask="tcp://127.0.0.1:1")),
+        ("distributed", "sweep", lambda: tune(dask="tcp://127.0.0.1:1")),
+        ("distributed", "sweep", lambda: fc.fabric("none", STAR, flows=[(0, 2, 0, 1e3)], dask="tcp://127.0.0.1:1")),
+        ("distributed", "sweep", lambda: fc.collective("all-reduce", STAR, "none", dask="tcp://127.0.0.1:1")),
         ("control", "control", to_control),
         ("pymoo", "tune", tune),
         ("SALib", "tune", lambda: tune(sensitivity=2)),

@@ -49,9 +49,7 @@ def page(folder: str, claims: Iterable[Mapping[str, Any]], figures: Iterable[Map
     """Text of a folder's README."""
     paper, about = FOLDERS[folder]
     lines = [f"# {paper}", "", about, ""]
-    lines += [
-        "Made by `python -m docs.pages.readmes` of what the commands below gave; older results are refused."
-    ]
+    lines += ["Made by `python -m docs.pages.readmes` of what the commands below gave; older results are refused."]
     if claims := list(claims):
         lines += ["", "## Claims", "", "`fluidcc verify NAME` checks one and shows its numbers.", ""]
         lines += ["| name | section | claim | verdict | conditions, correction |", "|---|---|---|---|---|"]

@@ -189,7 +189,7 @@ def all_to_all_flows(hosts: int, *, size: Any = "1MB") -> Rows:
     InputError
         If a value cannot be read or makes no sense.
     """
-    hosts, size = whole(hosts, 2, 1024, "hosts", "; all-to-all of so many are over a million flows"), _size(size)
+    hosts, size = whole(hosts, 2, 1024, "hosts", "; all-to-all of more would be over a million flows"), _size(size)
     source = np.repeat(np.arange(hosts), hosts - 1)
     target = (source + np.tile(np.arange(1, hosts), hosts)) % hosts
     return np.stack([source, target, np.zeros(len(source)), np.full(len(source), size)], axis=1).astype(float)

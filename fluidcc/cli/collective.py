@@ -91,12 +91,13 @@ def command(
     seeds: Annotated[int, typer.Option(help="Runs of each scheme, with seeds 1, 2, ...")] = 1,
     until: Annotated[str | None, typer.Option(help="How long is waited; 20 times the time on an idle fabric.")] = None,
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
+    scheduler: o.Scheduler = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write pictures, tables and runs; those there are not run again.")
     ] = None,
     json: o.Json = False,
 ) -> None:
-    """How long collectives take on a fabric, of schemes side by side; transfers wait for each other as ranks do."""
+    """Simulate how long collectives take on a fabric, under schemes side by side; transfers wait as ranks do."""
     if (kinds is None) == (file is None):
         raise InputError(f"KIND: give one, or --file in its place; {_EXAMPLE}")
     if loss_recovery is not None:
@@ -125,6 +126,7 @@ def command(
         seeds=seeds,
         separately=separately,
         threads=threads,
+        dask=scheduler,
         unchecked=unchecked,
         folder=out,
         **{name: value for name, value in options.items() if value is not None},
@@ -199,14 +201,14 @@ def _wide(table: Any) -> Any:
 
 
 def _advice(run: CollectiveRun) -> str:
-    """What lets transfers end that did not."""
+    """Return advice for transfers that did not end."""
     if run.numbers["drops"] and run.numbers["loss_recovery"] == "none":
         return f"{run.numbers['drops']:,} packets were dropped and nobody sends them again: --loss-recovery irn does"
     return "see --until"
 
 
 def _print_pauses(console: Any, found: CollectiveStudy, case: str) -> None:
-    """Where PFC stopped ports, if it did."""
+    """Print where PFC stopped ports, if it did."""
     for scheme in found.schemes:
         runs = found.of(scheme, case)
         if any(run.numbers["pfc_pauses"] for run in runs):
@@ -222,7 +224,7 @@ def _print_pauses(console: Any, found: CollectiveStudy, case: str) -> None:
 
 
 def _print_doubts(console: Any, found: CollectiveStudy, case: str) -> None:
-    """What of runs by the fluid nobody has compared with packets, or what is known to be off."""
+    """Print what is unchecked in runs by the fluid: not compared with packets, or known to be off."""
     from rich.text import Text
 
     for row in found.summary():

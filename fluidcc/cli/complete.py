@@ -35,16 +35,14 @@ def presets(ctx: Any, incomplete: str) -> list[str]:
 
 def parameters(ctx: Any, incomplete: str) -> list[str]:
     """Return what --set and --over take for the scheme that is typed already."""
-    from fluidcc.cli.names import known_names
+    from fluidcc.builders.names import known_names
 
     return [f"{name}=" for name in _of_scheme(ctx, known_names)]
 
 
 def topologies(ctx: Any, incomplete: str) -> list[str]:
-    """Topologies by name; a file's name is the shell's business."""
-    from fluidcc.cli.names import TOPOLOGIES
-
-    return list(TOPOLOGIES)
+    """Topologies by name, as `fluidcc.builders.names` has them; a file's name is the shell's business."""
+    return ["incast", "parking-lot", "chain", "fat-tree"]
 
 
 def figures(ctx: Any, incomplete: str) -> list[str]:

@@ -11,7 +11,6 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.names import check_name, known_names, split
 from fluidcc.cli.request import changed_flow_control, changed_marking
 from fluidcc.errors import InputError
 
@@ -67,10 +66,10 @@ def command(
     ] = None,
     size: Annotated[str | None, typer.Option(help="Of the flows of permutation and all-to-all; 1MB.")] = None,
     pairs: Annotated[
-        int | None, typer.Option(help="In place of a load: so many pairs of hosts send back to back until --until.")
+        int | None, typer.Option(help="Instead of a load: pairs of hosts that send back to back until --until.")
     ] = None,
     rebuild: Annotated[
-        int | None, typer.Option(help="Beside it, so many hosts send to another all the time: a disk's rebuild.")
+        int | None, typer.Option(help="With --pairs: hosts that all send to one more, as when a disk is rebuilt.")
     ] = None,
     rate: Annotated[str | None, typer.Option(help="Of the hosts' links; the shape's own by default.")] = None,
     fabric_rate: Annotated[str | None, typer.Option(help="Of links between switches, likewise.")] = None,
@@ -93,6 +92,7 @@ def command(
     ] = None,
     bins: Annotated[str, typer.Option(help="How many sizes are told apart, or their ends: 0B,10KB,1MB,10MB.")] = "10",
     threads: Annotated[int | None, typer.Option(help="Runs at once; the number of cores.")] = None,
+    scheduler: o.Scheduler = None,
     out: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write pictures, tables and runs; those there are not run again.")
     ] = None,
@@ -132,6 +132,7 @@ def command(
         drain=drain,
         ideal=ideal or "alone",
         threads=threads,
+        dask=scheduler,
         folder=out,
         **{name: value for name, value in options.items() if value is not None},
     )
@@ -181,6 +182,7 @@ def _of_config(
 
 def chosen_schemes(names: list[str], preset: str, sets: list[str] | None) -> dict[str, dict[str, Any]]:
     """Options of each scheme on a fabric, with what --set says."""
+    from fluidcc.builders.names import check_name, known_names
     from fluidcc.contract.presets import preset as preset_of
 
     found = {name: preset_of(name, preset).options() for name in names}
@@ -195,6 +197,8 @@ def chosen_schemes(names: list[str], preset: str, sets: list[str] | None) -> dic
 
 def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None, *, marks: bool = True) -> dict[str, Any]:
     """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
+    from fluidcc.builders.names import known_names, split
+
     values: dict[str, Any] = {}
     for text in sets or []:
         name, equals, value = text.partition("=")

@@ -8,7 +8,6 @@ import typer
 
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.names import SHAPES, check_name
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
@@ -70,6 +69,7 @@ def command(
 
 def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
     from fluidcc import units
+    from fluidcc.builders.names import SHAPES, check_name
 
     found: dict[str, Any] = {}
     for text in over:
@@ -79,12 +79,12 @@ def _unknowns(request: Request, over: list[str]) -> dict[str, Any]:
             raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over timer=20us:500us")
         if name in SHAPES or name == "flows":
             raise InputError(f"--over: {name} changes the shape of the problem; run fluidcc once for each value")
-        dimension = check_name(request.scheme, name, "--over")
-        if dimension in ("on|off", "choice"):
+        spec = check_name(request.scheme, name, "--over")
+        if spec.static:
             raise InputError(f"--over: {name} selects other equations; run fluidcc once for each value")
         if name in found:
             raise InputError(f"--over: {name} is given twice; give one range")
-        found[name] = tuple(units.parse(part, dimension, f"--over {name}") for part in parts)
+        found[name] = tuple(units.parse(part, spec.dimension, f"--over {name}") for part in parts)
     return found
 
 

@@ -53,6 +53,10 @@ From = Annotated[
 ]
 Port = Annotated[str | None, typer.Option(help="Switch port whose settings are read.")]
 Save = Annotated[str | None, typer.Option("--save-scenario", metavar="FILE", help="Write the scenario as TOML.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="Run on the workers of a Dask scheduler."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from fluidcc import units
 from fluidcc.cli import output
-from fluidcc.cli.names import TOPOLOGIES, check_name, split
 from fluidcc.errors import InputError
 from fluidcc.files import read_bounded, refuse_special
 
@@ -49,6 +48,8 @@ class Request:
 
     def values(self) -> dict[str, Any]:
         """Values of builder, network, marking and scheme that were given, by name; --set wins."""
+        from fluidcc.builders.names import check_name
+
         given: dict[str, Any] = {
             name: getattr(self, name)
             for name in ("rate", "delay", "packet_size", "feedback_delay", "start", "initial_rate", "size", "flows")
@@ -72,6 +73,8 @@ def scenario_of(request: Request, swept: dict[str, Any] | None = None) -> Scenar
     InputError
         If anything in it makes no sense.
     """
+    from fluidcc.builders.names import TOPOLOGIES
+
     swept = swept or {}
     if request.sources and request.topology in TOPOLOGIES:
         return _as_the_fabric_sends(request, swept)
@@ -128,6 +131,8 @@ def nic_of(request: Request) -> NicSettings | None:
 
 def tell_devices(request: Request) -> None:
     """Say which port of several is meant, and which packets a request's devices send."""
+    from fluidcc.builders.names import TOPOLOGIES
+
     if not request.sources or request.topology not in TOPOLOGIES:
         return
     from fluidcc.operators.frames import said
@@ -144,6 +149,7 @@ def tell_devices(request: Request) -> None:
 def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc import builders as topologies
     from fluidcc.builders.common import with_chains_threshold
+    from fluidcc.builders.names import TOPOLOGIES, split
     from fluidcc.contract.presets import preset as preset_of
 
     if request.port is not None and not request.ports:
@@ -194,6 +200,8 @@ def _built(request: Request, swept: dict[str, Any]) -> Scenario:
 
 
 def _check_options(topology: str, options: dict[str, Any]) -> None:
+    from fluidcc.builders.names import TOPOLOGIES
+
     known = TOPOLOGIES[topology]
     alien = next((name for name in options if name not in known), None)
     if alien is not None:
@@ -208,12 +216,11 @@ def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str
     """Flow i leads from host i to the host half the fabric further, so that nothing but ECMP makes it meet others."""
     from fluidcc import builders as topologies
     from fluidcc.builders.common import per_flow
+    from fluidcc.builders.names import TOPOLOGIES
 
     if swept:
         raise InputError("--over: the flows of a fat-tree have places of their own; run fluidcc once for each number")
-    sizes = {
-        name: _whole(options.pop(name), name) for name in tuple(options) if TOPOLOGIES["fat-tree"][name] == "count"
-    }
+    sizes = {name: _whole(options.pop(name), name) for name in tuple(options) if TOPOLOGIES["fat-tree"][name].integer}
     flows = sizes.pop("flows", 2)
     default = {"pods": 5, "tors": 4, "hosts": 16}
     hosts = 1
@@ -345,6 +352,7 @@ def is_switch(source: str) -> bool:
 
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.builders import toml_file as scenario_file
+    from fluidcc.builders.names import TOPOLOGIES
 
     if not os.path.isfile(request.topology):
         what = "no plain file" if os.path.exists(request.topology) else "no file"
@@ -383,6 +391,7 @@ def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scen
     InputError
         If no flow runs the scheme, a value has no place in a finished scenario, or makes no sense.
     """
+    from fluidcc.builders.names import split
     from fluidcc.scenario.model import resolve
 
     if not any(flow.scheme.name == scheme for flow in scenario.flows):

@@ -8,7 +8,6 @@ import typer
 
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.names import SHAPES, check_name, takes_whole_numbers
 from fluidcc.cli.request import Request, scenario_of
 from fluidcc.errors import InputError
 
@@ -54,7 +53,12 @@ def command(
     ] = None,
     store: Annotated[str | None, typer.Option(metavar="DIR.zarr", help="Keep each chunk as it is done.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the store.")] = False,
-    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on a Dask scheduler.")] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler", "--dask", metavar="tcp://HOST:PORT", help="Run on the workers of a Dask scheduler."
+        ),
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="May be taken; half of the machine's by default.")
     ] = None,
@@ -87,7 +91,7 @@ def command(
         dtype=dtype,
         store=store,
         resume=resume,
-        dask=dask,
+        dask=scheduler,
         memory=memory,
         engine=engine,
         seeds=seeds,
@@ -145,13 +149,14 @@ def at_end(best: dict[str, Any], axes: dict[str, Any]) -> list[str]:
 
 
 def _step_error(attrs: dict[str, Any]) -> dict[str, Any]:
-    """Of the sampled points."""
+    """Return the step error of the sampled points."""
     shrinks = attrs["discretisation_error.as_expected"]
     found = {k: attrs[f"discretisation_error.{k}"] for k in ("queue_rel", "rate_rel")}
     return found | {"as_expected": None if shrinks != shrinks else bool(shrinks)}
 
 
 def _axes(request: Request, over: list[str]) -> dict[str, Any]:
+    from fluidcc.builders.names import SHAPES, check_name
     from fluidcc.studies.sweeps.grid import parse_axis
 
     axes: dict[str, Any] = {}
@@ -162,21 +167,20 @@ def _axes(request: Request, over: list[str]) -> dict[str, Any]:
             raise InputError(f"--over: {text[:60]!r} is no NAME=VALUES; write for example --over g=1/1024:1/16:9")
         if name in SHAPES:
             raise InputError(f"--over: {name} changes the shape of the problem; run fluidcc once for each value")
-        dimension = check_name(request.scheme, name, "--over")
-        if dimension in ("on|off", "choice"):
+        spec = check_name(request.scheme, name, "--over")
+        if spec.static:
             raise InputError(f"--over: {name} selects other equations; run fluidcc once for each value")
         if name in axes:
             raise InputError(f"--over: {name} is given twice; put all values in one")
-        axes[name] = parse_axis(values.strip(), dimension, f"--over {name}")
-        whole = takes_whole_numbers(request.scheme, name)
-        broken = [float(value) for value in axes[name] if value % 1 != 0] if whole else []
+        axes[name] = parse_axis(values.strip(), spec.dimension, f"--over {name}")
+        broken = [float(value) for value in axes[name] if value % 1 != 0] if spec.integer else []
         if broken:
             raise InputError(f"--over {name}: {broken[0]:g} is no whole number; write for example --over {name}=2,4,8")
     return axes
 
 
 def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
-    from fluidcc.studies.sweeps.grid import format_value
+    from fluidcc.builders.names import format_value
 
     rate = document["points_per_s"]
     rows = [
@@ -209,8 +213,8 @@ def _print(heading: str, document: dict[str, Any], result: SweepResult) -> None:
 
 def _best(document: dict[str, Any], result: SweepResult) -> list[tuple[str, str]]:
     """The best point with what it costs, or how near the others come to the constraints."""
+    from fluidcc.builders.names import format_value
     from fluidcc.results.schema import METRICS
-    from fluidcc.studies.sweeps.grid import format_value
     from fluidcc.studies.sweeps.result import SHOWN
     from fluidcc.units import show
 

@@ -12,7 +12,6 @@ import typer
 
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.names import SHAPES, check_name, split
 from fluidcc.cli.request import Request, is_switch, nic_of, scenario_of
 from fluidcc.cli.stability import counts_of
 from fluidcc.errors import InputError
@@ -83,6 +82,7 @@ def command(
     no_defaults: Annotated[
         bool, typer.Option("--no-defaults", help="Without the usual bounds of a short queue, and the usual cases.")
     ] = False,
+    scheduler: o.Scheduler = None,
     write: Annotated[str | None, typer.Option(metavar="DIR", help="Write pictures, numbers, what to type.")] = None,
     json: o.Json = False,
 ) -> None:
@@ -147,6 +147,7 @@ def command(
         packet_cases=packet_cases(combined, *conditions) if robust else None,
         packet_guards=packet_guards(combined, *conditions) if robust else (),
         defaults=not no_defaults,
+        dask=scheduler,
     )
     files = []
     if write is not None:
@@ -195,7 +196,7 @@ def _tell_of_others(folder: str, files: list[str]) -> None:
 
 
 def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands:
-    """What to type for the best setting, on the devices that --from names."""
+    """Return the commands for the best setting, on the devices that --from names."""
     from fluidcc.operators import read_nic
     from fluidcc.operators.commands import THRESHOLDS, commands_of
     from fluidcc.operators.registers import REGISTERS
@@ -225,7 +226,7 @@ def _conditions(found: Tuning) -> str:
 
 
 def _nowhere(request: Request, found: Tuning) -> list[str]:
-    """What is tuned and on none of the devices that --from names."""
+    """Return notes on what is tuned and on none of the devices that --from names."""
     from fluidcc.operators.commands import THRESHOLDS
     from fluidcc.operators.registers import REGISTERS
 
@@ -241,13 +242,13 @@ def _nowhere(request: Request, found: Tuning) -> list[str]:
 
 
 def _is_step(scenario: Scenario) -> bool:
-    """Whether marking begins and is certain at one threshold, as DCTCP's K."""
+    """Check whether marking begins and is certain at one threshold, as DCTCP's K."""
     marking = next((link.marking for link in scenario.links if link.marking is not None), None)
     return marking is not None and float(marking.kmin) == float(marking.kmax)
 
 
 def _yardsticks(scenario: Scenario, scheme: str, start: dict[str, float] | None) -> dict[str, dict[str, float]]:
-    """What others set the thresholds to, where these are tuned; what else is tuned as it is."""
+    """Return settings with the thresholds that others use, if thresholds are tuned; the rest as at the start."""
     from fluidcc.operators.reference_thresholds import yardsticks
 
     names = ("kmin", "kmax", "pmax")
@@ -260,7 +261,9 @@ def _yardsticks(scenario: Scenario, scheme: str, start: dict[str, float] | None)
 
 
 def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, float] | None:
-    """What a scenario has of some names; None if it has no value of one, as where nothing is marked."""
+    """Return a scenario's values of some names; None if one of them has none, as where nothing is marked."""
+    from fluidcc.builders.names import split
+
     flow = next(flow for flow in scenario.flows if flow.scheme.name == scheme)
     marking = next((link.marking for link in scenario.links if link.marking is not None), None)
     homes = {"scheme": flow.scheme, "marking": marking, "network": scenario, "pfc": scenario.pfc}
@@ -275,14 +278,16 @@ def present(scenario: Scenario, scheme: str, names: list[str]) -> dict[str, floa
 
 
 def _bounds(request: Request, over: list[str]) -> dict[str, tuple[str, str]]:
+    from fluidcc.builders.names import SHAPES, check_name
+
     bounds: dict[str, tuple[str, str]] = {}
     for text in over:
         name, equals, values = text.partition("=")
         name, ends = name.strip(), values.split(":")
         if not equals or len(ends) != 2 or not all(end.strip() for end in ends):
             raise InputError(f"--over: {text[:60]!r} is no NAME=LO:HI; write for example --over g=1/1024:1/16")
-        dimension = check_name(request.scheme, name, "--over")
-        if name in SHAPES or name == "flows" or dimension in ("on|off", "choice"):
+        spec = check_name(request.scheme, name, "--over")
+        if name in SHAPES or name == "flows" or spec.static:
             raise InputError(f"--over: {name} is nothing to search between bounds; run fluidcc once for each value")
         if name in bounds:
             raise InputError(f"--over: {name} is given twice; give its bounds once")
@@ -291,6 +296,8 @@ def _bounds(request: Request, over: list[str]) -> dict[str, tuple[str, str]]:
 
 
 def _cases(request: Request, flows: str | None, across: list[str], bounds: dict[str, Any]) -> dict[str, list[Any]]:
+    from fluidcc.builders.names import check_name
+
     cases: dict[str, list[Any]] = {}
     if flows is not None:
         counts = counts_of(flows)
@@ -313,7 +320,7 @@ def _print(heading: str, found: Tuning, files: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from fluidcc.studies.sweeps.grid import format_value
+    from fluidcc.builders.names import format_value
     from fluidcc.studies.tuning.goal import TUNED
     from fluidcc.units import show
 

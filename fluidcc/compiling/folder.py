@@ -25,7 +25,7 @@ _OURS = re.compile(r"(numba|jax)-[0-9a-f]{16}|[0-9a-f]{16}")  # the last: of ver
 _UNUSED = 30 * 24 * 3600.0  # s after which what another version compiled is thrown out
 _MOST = 2 << 30  # bytes of all versions
 _REFRESH = 24 * 3600.0  # s between notes of use
-_UNUSABLE = "the cache: {} cannot be used ({}); everything is compiled anew. Give a folder: FLUIDCC_CACHE_DIR=..."
+_UNUSABLE = "the cache: {} cannot be used ({}); everything is compiled again. Give a folder: FLUIDCC_CACHE_DIR=..."
 _said: set[str] = set()
 _pruned: set[Path] = set()
 
@@ -80,7 +80,7 @@ def folder(kind: str, digest: str) -> Path | None:
             say(_UNUSABLE.format(repr(str(place)), "it cannot be written to"))
             return None
     except RefusedError as error:
-        say(f"{error}; everything is compiled anew. Give a folder of your own: FLUIDCC_CACHE_DIR=...")
+        say(f"{error}; everything is compiled again. Give a folder of your own: FLUIDCC_CACHE_DIR=...")
         return None
     except (OSError, RuntimeError, ValueError) as error:  # a read-only or missing home; no such user; no path
         if os.environ.get("FLUIDCC_CACHE_DIR") != os.devnull:  # which says to keep nothing

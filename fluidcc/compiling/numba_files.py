@@ -48,7 +48,7 @@ class _WholeFiles(IndexDataCacheFile):
             folder.say_unwritten(place, error)
 
     def _start_anew(self, error: Exception) -> None:
-        folder.say(f"the cache: {self._index_path!r} is damaged ({type(error).__name__}) and is made anew")
+        folder.say(f"the cache: {self._index_path!r} is damaged ({type(error).__name__}) and is made again")
         with contextlib.suppress(OSError):
             self.flush()
 
@@ -102,7 +102,7 @@ def keep(dispatcher: Any, place: Path) -> None:
     try:
         folder.require_own(place, "the cache")
     except folder.RefusedError as error:
-        folder.say(f"{error}; the packet engine is compiled anew")
+        folder.say(f"{error}; the packet engine is compiled again")
         return
     except OSError:
         return

@@ -122,10 +122,10 @@ def load(name: str, digest: str, in_tree: Any) -> Any | None:
     except FileNotFoundError:
         return None
     except folder.RefusedError as error:
-        folder.say(f"{error}; it is compiled anew")
+        folder.say(f"{error}; it is compiled again")
         return None
     except Exception as error:  # a file may be damaged in any way
-        folder.say(f"the cache: {str(path)!r} is damaged ({type(error).__name__}) and is made anew")
+        folder.say(f"the cache: {str(path)!r} is damaged ({type(error).__name__}) and is made again")
         with contextlib.suppress(OSError):
             path.unlink(missing_ok=True)
         return None

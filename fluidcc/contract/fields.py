@@ -45,7 +45,7 @@ def tcd_switch() -> Any:
     """Field ``tcd``."""
     return parameter(
         "on|off",
-        "switches tell congested from undetermined, and the sender heeds it (packet engine)",
+        "switches tell congested from undetermined, and the sender obeys it (packet engine)",
         default=False,
         source="ACC 6.1",
         choices=(False, True),

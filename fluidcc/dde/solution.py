@@ -150,7 +150,7 @@ def solve(
     bound = bound_of(equation, lags, longest_lag)
     zero = () if equation.state_dependent else tuple(int(k) for k in np.flatnonzero((lags == 0).all(axis=0)))
     if not equation.state_dependent and ((lags == 0).any(axis=0) & ~(lags == 0).all(axis=0)).any():
-        raise InputError(f"over: a lag of 0 beside longer ones; leave out {name} = 0, or solve it alone")
+        raise InputError(f"over: a lag of 0 among longer ones; leave out {name} = 0, or solve it alone")
     wanted = min(shortest / _FIRST, until / _LEAST) if dt is None else positive("dt", dt)
     if wanted > shortest * (1 + 1e-9):
         raise InputError(f"dt: {wanted:g}; no step may be longer than the shortest lag, {shortest:g}")

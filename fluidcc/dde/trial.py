@@ -123,8 +123,8 @@ def refusing(what: str) -> Iterator[None]:
         text = " ".join(str(error).split())[:_LONGEST]
         if isinstance(error, _TRACED) or any(part in text for part in _NUMPYS):
             raise InputError(
-                f"{what}: asks for a number where there is none yet; write jax.numpy in place of numpy and math, and "
-                "jax.numpy.where in place of if"
+                f"{what}: asks for a number where there is none yet; write jax.numpy instead of numpy and math, and "
+                "jax.numpy.where instead of if"
             ) from error
         raise InputError(f"{what}: fails with {type(error).__name__}: {text}") from error
 

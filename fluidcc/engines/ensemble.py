@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from fluidcc.engines.run import simulate
+from fluidcc.engines.run_many import run_all
 from fluidcc.errors import InputError
-from fluidcc.progress import PATIENCE, Bar
+from fluidcc.progress import Bar
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
 from fluidcc.surface import keywords, public
@@ -53,11 +54,7 @@ def ensemble(
         raise InputError("seeds: there are none; give at least 1")
     if engine not in ("packet", "hybrid"):
         raise InputError(f"engine: {str(engine)[:20]!r} draws no random numbers; write packet or hybrid")
-    traces = []
     with Bar(f"simulating, {engine}", len(chosen), "seeds") as bar:
-        for seed in chosen:
-            traces.append(simulate(scenario, until, engine=engine, seed=seed, **options))
-            # A longer run has a bar of its own.
-            if traces[-1].summary["wall_s"] < PATIENCE / 2:
-                bar(len(traces) / len(chosen))
-    return traces
+        return run_all(
+            lambda seed, _: simulate(scenario, until, engine=engine, seed=seed, **options), chosen, report=bar
+        )

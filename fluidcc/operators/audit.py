@@ -163,7 +163,7 @@ class Audit(Comparable):
         InputError
             If a name is no such setting, or a device does not take a value.
         """
-        from fluidcc.studies.sweeps.grid import dimension_of
+        from fluidcc.builders.names import dimension_of
 
         values = {name: quantity(value, dimension_of(name), name) for name, value in changes.items()}
         groups = [PortGroup(each.names, each.switch) for each in self.groups]

@@ -1,18 +1,17 @@
-"""What flows into a port do that start together at line rate: by the NIC's own algorithm, over seeds."""
+"""Behaviour of flows that start together at line rate into a port: by the NIC's own algorithm, over seeds."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from fluidcc.builders import incast
-from fluidcc.compiling.threads import cores
 from fluidcc.engines.run import simulate
+from fluidcc.engines.run_many import run_all
 from fluidcc.operators import SwitchPort
 from fluidcc.operators.capacity import shown
 from fluidcc.operators.finding import Finding
@@ -101,13 +100,12 @@ def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, 
         first = simulate(scenario, LOOK[1], seed=1, engine="hybrid", window=LOOK, sample_interval=LOOK[1]).summary
         runs, engine = [first], "hybrid"
         if not _runs_away(first, scenario):
-            runs = []
-            with Bar(f"auditing {name}", SEEDS, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
-                for trace in pool.map(
-                    lambda seed: simulate(scenario, CLOSES, seed=seed, **options), range(1, SEEDS + 1)
-                ):
-                    runs.append(trace.summary)
-                    bar(len(runs) / SEEDS)
+            with Bar(f"auditing {name}", SEEDS, "runs") as bar:
+                runs = run_all(
+                    lambda seed, _: simulate(scenario, CLOSES, seed=seed, **options).summary,
+                    range(1, SEEDS + 1),
+                    report=bar,
+                )
 
     def mean(values: list[Any]) -> float | None:
         return None if any(value is None for value in values) else float(np.mean(values))
@@ -131,10 +129,9 @@ def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, 
 
 
 def _runs_away(summary: dict[str, Any], scenario: Scenario) -> bool:
-    """Whether the queue is soon far beyond the switch's buffer, where PFC is what decides.
+    """Check whether the queue is soon far beyond the switch's buffer, where PFC decides.
 
-    Feedback then waits behind the queue that it should shorten; without PAUSEs a longer run has gigabytes in it, for
-    which nothing is to be learnt.
+    Feedback then waits behind the queue that it should shorten; without PAUSEs a longer run only adds gigabytes.
     """
     mean = summary["queue_bytes"]["mean"]
     return bool(scenario.pfc is not None and mean is not None and mean > _FAR_BEYOND * float(scenario.buffer))

@@ -1,14 +1,13 @@
-"""What packets say of a port, with its switch's own buffer and PAUSE: the last word of an audit."""
+"""Packet runs of a port, with its switch's own buffer and PAUSE: the last word of an audit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from fluidcc.compiling.threads import cores
+from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.operators.behaviour import CLOSES, FEW, OPENS, PAUSED, SEARCH, TIMES
 from fluidcc.operators.finding import Finding
@@ -47,14 +46,12 @@ def packets(scenario: Scenario, seeds: int, name: str) -> dict[str, Any]:
     except InputError as error:
         return {"reason": str(error)}
 
-    def one(seed: int) -> dict[str, Any]:
-        return packet.traced(scenario, packet.prepare(scenario, times, 0), seed).summary  # a plan is used up by its run
+    def one(seed: int, place: Place) -> dict[str, Any]:
+        plan = packet.prepare(scenario, times, 0)  # is used up by its run
+        return packet.traced(scenario, plan, seed, report=place.look).summary
 
-    runs = []
-    with Bar(f"packets of {name}", seeds, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
-        for summary in pool.map(one, range(1, seeds + 1)):
-            runs.append(summary)
-            bar(len(runs) / seeds)
+    with Bar(f"packets of {name}", seeds, "runs") as bar:
+        runs = run_all(one, range(1, seeds + 1), report=bar)
     return {
         "seeds": seeds,
         "window_s": runs[0]["window_s"],

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidcc import units
+from fluidcc.builders.names import dimension_of
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, colour, figure, label, scaled
-from fluidcc.studies.sweeps.grid import dimension_of
 
 if TYPE_CHECKING:
     from fluidcc.studies.sweeps.branches import Branches

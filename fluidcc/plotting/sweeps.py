@@ -12,10 +12,10 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter
 
 from fluidcc import units
+from fluidcc.builders.names import dimension_of, format_value
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label, scaled
 from fluidcc.studies.sweeps.constraints import Constraint, constraints_of, feasible
-from fluidcc.studies.sweeps.grid import dimension_of, format_value
 
 if TYPE_CHECKING:
     from fluidcc.studies.sweeps.constraints import Given

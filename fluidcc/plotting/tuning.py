@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 
 from fluidcc import units
+from fluidcc.builders.names import format_value
 from fluidcc.errors import InputError
 from fluidcc.plotting.style import Picture, figure, label
-from fluidcc.studies.sweeps.grid import format_value
 from fluidcc.studies.tuning.goal import TUNED
 
 if TYPE_CHECKING:

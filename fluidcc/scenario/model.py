@@ -234,7 +234,7 @@ class Scenario:
     egress_alpha: Any = parameter(
         RATIO,
         "share of the free buffer that one queue without PFC may fill before it drops; auto: 1 with loss recovery or "
-        "beside lossless classes, else all",
+        "next to lossless classes, else all",
         default=None,
         source="HPCC 5.3",
         low=0,
@@ -395,7 +395,7 @@ def _resolve_switches(scenario: Scenario, links: list[str]) -> Scenario:
         if not isinstance(storm.link, str) or storm.link not in links:
             raise InputError(f"storm {i} link: {storm.link!r} names no link; write one of {', '.join(links[:8])}")
     if storms and pfc is None:
-        raise InputError("storms: without flow control no port can be paused; write pfc=PFC() beside them")
+        raise InputError("storms: without flow control no port can be paused; add pfc=PFC()")
     return dataclasses.replace(scenario, pfc=pfc, classes=classes, failures=failures, storms=storms)
 
 

@@ -7,9 +7,6 @@ that are missing are run.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,9 @@ import xarray as xr
 
 from fluidcc.builders import clos_unit
 from fluidcc.builders.workloads import poisson_flows
-from fluidcc.compiling.threads import cores
 from fluidcc.engines.packet.buffer_cycle import buffer_cycle
 from fluidcc.engines.run import simulate
+from fluidcc.engines.run_many import run_many
 from fluidcc.files import write_atomically
 from fluidcc.plotting.style import figure as new_figure
 from fluidcc.plotting.style import label
@@ -105,25 +102,11 @@ def _runs(kept: Path, seeds: int, until: float) -> dict[str, dict[str, float | N
     wanted = [f"{name} {seed}" for seed in range(seeds) for name in COMPARED]
     missing = [name for name in wanted if name not in found]
     with Bar("simulating Table 2", len(wanted), "runs") as bar:
-        for name, counts in _in_processes(missing, until):
+        for name, counts in run_many(lambda name, _: run(name, until), missing):
             found[name] = counts
             write_atomically(kept, json.dumps({key: found}).encode())
             bar(sum(each in found for each in wanted) / len(wanted))
     return {name: found[name] for name in wanted}
-
-
-def _in_processes(names: list[str], until: float) -> Iterator[tuple[str, dict[str, float | None]]]:
-    workers = min(cores(), len(names))
-    if workers < 2:
-        yield from ((name, run(name, until)) for name in names)
-        return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        jobs = {pool.submit(run, name, until): name for name in names}
-        try:
-            for job in as_completed(jobs):
-                yield jobs[job], job.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
 
 
 def run(name: str, until: float) -> dict[str, float | None]:

@@ -101,7 +101,7 @@ def test_a_folder_that_cannot_be_used_is_said_once(
         assert folder.folder("jax", DIGEST) is None
     (said,) = [str(each.message) for each in recwarn]
     assert said.startswith("the cache: ")
-    assert said.endswith("; everything is compiled anew. Give a folder: FLUIDCC_CACHE_DIR=...")
+    assert said.endswith("; everything is compiled again. Give a folder: FLUIDCC_CACHE_DIR=...")
 
 
 def test_the_null_device_says_to_keep_nothing(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> None:
@@ -314,4 +314,4 @@ def test_a_disk_that_is_full_is_said(kind: str, error: OSError, top: Path, monke
                 assert added(1.0) == 1.0 + step
     texts = [str(each.message) for each in said]
     assert len(texts) == (error.errno == 28)
-    assert all("cannot be used (No space left on device); everything is compiled anew" in text for text in texts)
+    assert all("cannot be used (No space left on device); everything is compiled again" in text for text in texts)

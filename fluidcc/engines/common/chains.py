@@ -9,8 +9,12 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from fluidcc.contract import registry
+from fluidcc.contract.models import Scheme
+
+S = TypeVar("S")
 Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the function that follows it
 
 
@@ -21,6 +25,25 @@ class Chain(NamedTuple):
     given: str
     nothing: str
     text: str
+
+
+def known(pick: Callable[[Scheme], S | None]) -> tuple[dict[str, S], dict[str, Exception]]:
+    """Models of an engine by scheme, those of outside schemes last; and outside schemes that are left out, and why.
+
+    An outside scheme that breaks its contract harms no other.
+    """
+    found: dict[str, S] = {}
+    refused: dict[str, Exception] = {}
+    for scheme in (*map(registry.scheme, registry.built_in()), *registry.outside()):
+        try:
+            model = pick(scheme)
+            if model is not None:
+                found[scheme.name] = model
+        except Exception as error:
+            if scheme.name in registry.built_in():
+                raise
+            refused[scheme.name] = error
+    return found, refused
 
 
 def field(name: str) -> str:

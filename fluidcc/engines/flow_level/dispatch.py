@@ -5,12 +5,10 @@ A scheme runs on its flow-level side, or, if it has none, on its hybrid side, wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fluidcc.contract import registry
-from fluidcc.contract.models import FlowLevel, Hybrid
-from fluidcc.engines.common.chains import Chain, field, made
+from fluidcc.engines.common.chains import Chain, field, known, made
 from fluidcc.engines.flow_level.memory import records
 from fluidcc.engines.packet import jit
 
@@ -22,25 +20,7 @@ _CHAINS = {
     "counted": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
 }
 _GIVEN = {"now": "sim.core[0]"}
-
-
-def _known() -> dict[str, FlowLevel | Hybrid]:
-    """Sides by scheme; those of outside schemes come last. One that breaks its contract harms no other."""
-    found: dict[str, FlowLevel | Hybrid] = {}
-    for scheme in (*map(registry.scheme, registry.built_in()), *registry.outside()):
-        try:
-            side = scheme.flow_level or scheme.hybrid
-            if side is not None:
-                found[scheme.name] = side
-        except Exception as error:
-            if scheme.name in registry.built_in():
-                raise
-            REFUSED[scheme.name] = error
-    return found
-
-
-REFUSED: dict[str, Exception] = {}  # outside schemes that are left out, and why
-SIDES: Mapping[str, FlowLevel | Hybrid] = _known()
+SIDES, REFUSED = known(lambda scheme: scheme.flow_level or scheme.hybrid)
 NUMBER = {name: number for number, name in enumerate(SIDES)}
 
 

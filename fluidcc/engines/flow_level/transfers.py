@@ -99,7 +99,7 @@ class Transfers:
         except TypeError:
             raise InputError(
                 f"transfers after: {_shown(self.after)} has none for each transfer; give a sequence for each, such as "
-                "[(), (0,)], or after_at beside it"
+                "[(), (0,)], or give after_at too"
             ) from None
         at = np.concatenate([[0], np.cumsum([len(each) for each in listed])])
         return _whole([place for each in listed for place in each], "after", hint), at.astype(np.int64)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
-from fluidcc.contract.models import Hybrid
-from fluidcc.engines.common.chains import Chain, field, made
+from fluidcc.engines.common.chains import Chain, field, known, made
 from fluidcc.engines.hybrid.layout import records
 from fluidcc.engines.packet import jit
 
@@ -19,24 +18,7 @@ _CHAINS = {
     "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
 _GIVEN = {"now": "sim.core[0].now", "samples": "sim.flow_samples"}
-
-
-def _known() -> dict[str, Hybrid]:
-    """Hybrid sides by scheme; those of outside schemes come last. One that breaks its contract harms no other."""
-    found: dict[str, Hybrid] = {}
-    for scheme in (*map(registry.scheme, registry.built_in()), *registry.outside()):
-        try:
-            if scheme.hybrid is not None:
-                found[scheme.name] = scheme.hybrid
-        except Exception as error:
-            if scheme.name in registry.built_in():
-                raise
-            REFUSED[scheme.name] = error
-    return found
-
-
-REFUSED: dict[str, Exception] = {}  # outside schemes that are left out, and why
-SIDES = _known()
+SIDES, REFUSED = known(lambda scheme: scheme.hybrid)
 NUMBER = {name: number for number, name in enumerate(SIDES)}
 
 

@@ -97,7 +97,7 @@ class ACC:
     extension: str = parameter(
         "choice",
         "t_Halt's extension: with it (all that it needs is known), a period later as printed, never, or with it and "
-        "in each period anew, until what is in flight fits the pipe",
+        "again in each period, until what is in flight fits the pipe",
         default="at-once",
         source=f"{_ALGORITHM}, lines 6-10",
         choices=("at-once", "printed", "never", "inflight"),

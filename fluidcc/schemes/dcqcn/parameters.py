@@ -132,7 +132,7 @@ class DCQCN:
     )
     rate_on_first_cnp: Any = parameter(
         RATE,
-        "rate to which a flow's first CNP lowers R_C and R_T, in place of a cut; 0: it cuts (packets, hybrid)",
+        "rate to which a flow's first CNP lowers R_C and R_T, instead of a cut; 0: it cuts (packets, hybrid)",
         default=0.0,
         source=_NVIDIA + "rate_to_set_on_first_cnp",
         low=0,

@@ -23,10 +23,10 @@ class HPCCRx(HPCC):
         TIME, "time between notifications", default="4.5us", source="HPCC++ Rx", low=0, open_low=True
     )
     np_threshold: Any = parameter(
-        RATIO, "change of the window that is told at once", default=0.25, source="HPCC++ Rx", low=0, high=1
+        RATIO, "change of the window that is reported at once", default=0.25, source="HPCC++ Rx", low=0, high=1
     )
     dynamic_ai: bool = parameter(
-        "on|off", "W_AI by the flows that the receiver observes, in place of w_ai", default=True, choices=(False, True)
+        "on|off", "W_AI by the flows that the receiver observes, instead of w_ai", default=True, choices=(False, True)
     )
     ai_headroom: Any = parameter(
         RATIO, "share of (1 - eta) W_init that dynamic increases add up to", default=0.5, low=0, high=1, open_low=True

@@ -78,7 +78,7 @@ class NoControl:
     )
     repeat: Any = parameter(
         TIME,
-        "period after which the schedule begins anew; never: once",
+        "period after which the schedule repeats; never: once",
         default=None,
         low=0,
         open_low=True,

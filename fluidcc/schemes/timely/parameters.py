@@ -87,7 +87,7 @@ class TIMELY:
     )
     patched: bool = parameter(
         "on|off",
-        "between the thresholds, both rules at once by a weight, and the excess over T_low in place of the gradient",
+        "between the thresholds, both rules at once by a weight, and the excess over T_low instead of the gradient",
         default=False,
         source="ECN or Delay",
         choices=(False, True),

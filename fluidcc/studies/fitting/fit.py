@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from fluidcc.compiling.threads import cores
 from fluidcc.engines.hybrid.build import check as check_hybrid
+from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -38,7 +37,7 @@ _EDGE = 1e-3  # of the range, at which an interval ends at its bound
 
 @dataclasses.dataclass(frozen=True)
 class _Problem:
-    """What is fitted to what."""
+    """Measured samples, and the model that is fitted to them."""
 
     stretch: Measured
     make: Make
@@ -132,7 +131,7 @@ def _from_start(measured: Measured) -> Measured:
 
 
 def _window_of(measured: Measured, window: Any, skipped: float) -> tuple[float, float]:
-    """What is fitted [s]; if nothing is said, what comes after a share of the trace."""
+    """Return the window that is fitted [s]; by default what follows after a share of the trace."""
     first, end = float(measured.time[0]), float(measured.time[-1])
     given = interval(window, "window")
     opens, closes = given or (max(first, skipped * end), end)
@@ -160,7 +159,7 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
         queue, rates = (None if part is None else part[: len(time)][keep] for part in (run.queue, run.rates))
         return dataclasses.replace(run, time=stretch.time, queue=queue, rates=rates)
 
-    def numbers(job: tuple[np.ndarray, int]) -> np.ndarray:
+    def numbers(job: tuple[np.ndarray, int], _: Place) -> np.ndarray:
         try:
             return features(simulated(*job))
         except InputError:  # a combination that makes no sense, such as kmin beyond kmax
@@ -169,16 +168,14 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
     # What makes no sense anywhere is said by a run in the middle, which also compiles the loop once.
     simulated(np.full(len(space.names), 0.5), _FIRST_SEED)
     done = 0
-    with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar, ThreadPoolExecutor(cores()) as pool:
+    with Bar(f"fitting {', '.join(space.names)}", runs, "runs") as bar:
 
         def run(points: np.ndarray, seed: int) -> np.ndarray:
             nonlocal done
-            found = []
-            for row in pool.map(numbers, zip(points, range(seed, seed + len(points)), strict=True)):
-                found.append(row)
-                done += 1
-                bar(min(done / runs, 1.0))
-            return np.array(found)
+            before, done = done, done + len(points)
+            jobs = [*zip(points, range(seed, seed + len(points)), strict=True)]
+            report = lambda share, *_: bar(min((before + share * len(points)) / runs, 1.0))  # noqa: E731
+            return np.array(run_all(numbers, jobs, report=report))
 
         # A fluid queue is none of packets: what is between them is not chance.
         errors = np.zeros(len(features.names)) if problem.engine == "packet" else features.errors(stretch)
@@ -186,7 +183,7 @@ def _by_moments(problem: _Problem, runs: int, *said: str) -> Fit:
             run, features(stretch), len(space.names), runs=runs, errors=errors, first_seed=_FIRST_SEED
         )
         seeds = range(_FIRST_SEED, _FIRST_SEED + (1 if problem.engine == "fluid" else _SEEDS))
-        fitted = tuple(pool.map(lambda seed: simulated(solution.at, seed), seeds))
+        fitted = tuple(run_all(lambda seed, _: simulated(solution.at, seed), seeds))
     words = list(said)
     if solution.residual > _STRANGE:
         worst = [features.names[i] for i in np.argsort(-np.abs(solution.misfits))[:3]]

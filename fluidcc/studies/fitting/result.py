@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fluidcc.builders.names import format_value
 from fluidcc.results.drawing import draw
 from fluidcc.results.identity import Comparable
 from fluidcc.results.schema import plain
 from fluidcc.studies.fitting.measured import Measured
-from fluidcc.studies.sweeps.grid import format_value
 from fluidcc.surface import constructor, public
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fluidcc import units
+from fluidcc.builders.names import dimension_of, format_value
 from fluidcc.errors import InputError
-from fluidcc.studies.sweeps.grid import dimension_of, format_value
 
 MOST = 6  # unknowns; a quadratic in more asks for thousands of runs
 

@@ -6,7 +6,6 @@ import bisect
 import dataclasses
 import itertools
 import math
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -43,10 +42,6 @@ _STEP_TIME = {True: 15e-9, False: 200e-9}
 _FEWER_STEPS = 10.0  # where they are chosen by their error: some 500 to 1000 in 20 ms, and a loose tolerance beside
 # Parts of a run: few lengths, each of which is compiled for itself, that divide its 501 samples well.
 _SEGMENTS = (1, 3, 24, 167, 501)
-
-
-class StoppedError(Exception):
-    """The sweep was interrupted."""
 
 
 class Batch(NamedTuple):
@@ -153,7 +148,7 @@ def batch_of(make_scenario: Callable[..., Scenario], grid: Grid) -> Batch:
 
 
 def whole_numbers(scenario: Scenario, values: Mapping[str, Any]) -> dict[str, str]:
-    """Which traced values stand unchanged in parameters of a scenario that are whole numbers, and in which."""
+    """Return traced values that are whole-number parameters of a scenario, with the parameters' names."""
     found = {}
     for part in parts_of(scenario):
         for parameter, spec in specs(part).items():
@@ -200,29 +195,20 @@ def run_chunk(
     payload: np.ndarray,
     points: int,
     room: float = ROOM,
-    stopped: threading.Event | None = None,
     report: Callable[[float], None] | None = None,
 ) -> dict[str, np.ndarray]:
     """Metrics of a chunk, by name, each (points,); ``rate_bytes_per_s`` is (points, flows).
 
     Includes ``reason`` (points,), and ``compile_s`` and ``wall_s``. Points whose packets wait longer than the history
-    holds are run again with a longer one. ``report`` hears the share of the run that is done.
-
-    Raises
-    ------
-    StoppedError
-        Soon after the event is set.
+    holds are run again with a longer one. ``report`` hears the share of the run that is done; what it raises ends it.
     """
 
     def look(share: float) -> None:
-        if stopped is not None and stopped.is_set():
-            raise StoppedError
         if report is not None:
             report(share / (1 + plan.estimates))
 
     wanted = bisect.bisect_left(_SEGMENTS, expected_time(network, plan, points) / _SEGMENT_TIME)
     segments = min(_SEGMENTS[min(wanted, len(_SEGMENTS) - 1)], plan.room)
-    look(0.0)
     outcome, compile_s, wall_s = execute(network, plan, points=points, segments=segments, report=look)
     found: dict[str, Any] = metrics_of(network, plan, outcome, payload)
     if plan.rtol is not None:
@@ -253,7 +239,9 @@ def run_chunk(
             some = outgrown[first : first + size]
             padded = np.resize(some, size if len(outgrown) > size else len(some))
             payloads = np.broadcast_to(payload, points)[padded]
-            again = run_chunk(take(network, padded), longer, payloads, len(padded), room, stopped)
+            again = run_chunk(
+                take(network, padded), longer, payloads, len(padded), room, lambda _: look(1.0 + plan.estimates)
+            )
             for name, values in again.items():
                 if np.ndim(values):
                     found[name][some] = values[: len(some)]
@@ -269,7 +257,7 @@ def _differs(ours: np.ndarray, theirs: np.ndarray, least: float) -> np.ndarray:
 
 
 def largest_error(results: dict[str, np.ndarray]) -> StepError:
-    """Of all points of a sweep to a tolerance."""
+    """Return the largest step error of all points of a sweep to a tolerance."""
     valid = results["reason"] == 0
     found = [results[name][valid] for name in ("queue_error_rel", "rate_error_rel")]
     largest = [float(np.max(each)) if len(each) and np.isfinite(each).all() else None for each in found]

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from fluidcc import units
-from fluidcc.contract import registry
+from fluidcc.builders.names import dimension_of, format_value
 from fluidcc.errors import InputError
 from fluidcc.results.grid import Grid
-from fluidcc.scenario.model import RED, Flow, Scenario
-from fluidcc.scenario.parameters import Spec, specs
 
 MOST_POINTS = 50_000_000
 
@@ -107,38 +105,7 @@ def parse_axis(text: str, dimension: str, name: str) -> np.ndarray:
     return np.geomspace(low, high, count)
 
 
-def format_value(name: str, value: float) -> str:
-    """A value of a named parameter, with its unit."""
-    return units.show(value, dimension_of(name))
-
-
 def axis_text(name: str, values: Any) -> str:
     """Ends and number of the values of an axis, for people."""
     ends = [format_value(name, float(values[at])) for at in (0, -1)]
     return f"{ends[0]} to {ends[1]}, {len(values)} values" if len(values) > 1 else ends[0]
-
-
-def dimension_of(name: str) -> str:
-    """Dimension of a parameter of any scheme, of the marking, or of a builder; plain if unknown."""
-    return _known_dimension(name) or units.RATIO
-
-
-def unit_of(name: str) -> str:
-    """Unit of the values of a named parameter, in SI; "" if there is no parameter of that name."""
-    found = _known_dimension(name)
-    return units.RATIO if found == units.COUNT else found or ""
-
-
-def spec_of(name: str) -> Spec | None:
-    """Return the specification of a parameter of any scheme, of the marking, or of a scenario, by name."""
-    schemes = (*map(registry.scheme, registry.built_in()), *registry.outside())
-    for owner in (RED, Flow, Scenario, *(scheme.Parameters for scheme in schemes)):
-        if name in specs(owner):
-            return specs(owner)[name]
-    return None
-
-
-def _known_dimension(name: str) -> str | None:
-    if (spec := spec_of(name)) is not None:
-        return spec.dimension
-    return {"rate": units.RATE, "fabric_rate": units.RATE, "delay": units.TIME, "flows": units.COUNT}.get(name)

@@ -1,14 +1,13 @@
-"""Whether the same settings have several long-run behaviours: one run that moves there and back, or two starts.
+"""Several long-run behaviours of the same settings: one run that moves there and back, or two starts.
 
-`hysteresis` follows one run whose parameter moves, as in a live network: it says how far a behaviour lasts.
-`bistability` starts every point of a grid twice: it says where two behaviours exist, if the starts find them.
+`hysteresis` follows one run whose parameter moves, as in a live network: it shows how far a behaviour lasts.
+`bistability` starts every point of a grid twice: it shows where two behaviours exist, if the starts find them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,6 +18,7 @@ from fluidcc.engines.fluid.engine import Continued, with_room
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import Plan, plan_of
 from fluidcc.engines.fluid.running_statistics import Summary
+from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.grid import Grid
@@ -209,7 +209,7 @@ def bistability(
             def job(allowance: float | None, batch: Batch = batch, k: int = k) -> dict[str, np.ndarray]:
                 plan = plan_of(batch.network, until=horizon, dt=dt, method=method, queueing_allowance=allowance)
                 return _settled(
-                    batch, plan, grid.points, length, workers or cores(), lambda share: bar((k + share) / 2)
+                    batch, plan, grid.points, length, workers or cores(), lambda share, *_: bar((k + share) / 2)
                 )
 
             results = with_room(job, _QUEUEING_ALLOWANCE)
@@ -306,30 +306,22 @@ def _judged(windows: list[dict[str, np.ndarray]], packet: float) -> tuple[dict[s
 
 
 def _settled(
-    batch: Batch, plan: Plan, points: int, length: float, threads: int, report: Callable[[float], None]
+    batch: Batch, plan: Plan, points: int, length: float, threads: int, report: Callable[..., None]
 ) -> dict[str, np.ndarray]:
     """Numbers of all points once they are settled, or time is up; chunk by chunk."""
     steps = max(1, round(length / plan.dt))
     packet = float(np.max(batch.network.packet))
     chunk = chunk_size(batch, plan, points, threads)
 
-    def settle(first: int) -> dict[str, np.ndarray]:
+    def settle(first: int, place: Place) -> dict[str, np.ndarray]:
         indices = np.minimum(np.arange(first, first + chunk), points - 1)  # the last is padded to the same shape
         run, windows = Continued(take(batch.network, indices), plan, chunk), []
         while True:
+            place.check()
             windows = [*windows[-2:], _amplitudes(run.window(steps))]
             found, settled = _judged(windows, packet)
             if settled.all() or run.steps + steps > plan.steps:
                 return {key: values[: points - first] for key, values in found.items()}
 
-    starts = range(0, points, chunk)
-    parts: list[dict[str, np.ndarray]] = []
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for part in pool.map(settle, starts):
-                parts.append(part)
-                report(len(parts) / len(starts))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    parts = run_all(settle, range(0, points, chunk), threads=threads, report=report)
     return {key: np.concatenate([part[key] for part in parts]) for key in parts[0]}

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.builders.names import unit_of
 from fluidcc.builders.toml_file import to_toml
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.errors import InputError
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.scenario.model import Scenario
-from fluidcc.studies.sweeps.grid import unit_of
 
 PENDING = -1  # reason of a point that is not done
 FLOW, SEED = "flow", "seed"

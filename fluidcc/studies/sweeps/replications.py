@@ -10,9 +10,8 @@ import contextlib
 import dataclasses
 import hashlib
 import importlib.metadata
-import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,13 @@ from fluidcc.compiling.threads import cores
 from fluidcc.engines.common.outcome import Outcome, metrics_of
 from fluidcc.engines.hybrid.build import check as check_hybrid
 from fluidcc.engines.packet import jit
+from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.grid import Grid
 from fluidcc.results.schema import METRICS
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.sweeps.batch import StoppedError
 from fluidcc.studies.sweeps.blocks import blocks_of
-from fluidcc.studies.sweeps.execution import on_dask, on_threads
 from fluidcc.studies.sweeps.grid import check_takes
 from fluidcc.studies.sweeps.layout import COUNTS, FLOW, SEED, attributes_of, coordinates_of, variables_of, with_reasons
 from fluidcc.studies.sweeps.store import Store, unfinished
@@ -48,7 +46,7 @@ _MOST_SEEDS = 10_000
 
 @dataclasses.dataclass(frozen=True)
 class Draws:
-    """How each point is run.
+    """Settings of the runs of each point.
 
     Parameters
     ----------
@@ -56,7 +54,7 @@ class Draws:
     seeds : int
         Runs of a point, with seeds 1, 2, ...
     precision : float or None
-        Standard error of the mean queue, as a share of it, at which a point needs no more seeds.
+        Standard error of the mean queue, relative to it, at which a point needs no more seeds.
     until, window
         As of `fluidcc.simulate`.
     """
@@ -69,12 +67,12 @@ class Draws:
 
 
 def draws_of(engine: str, seeds: int | None, precision: float | None, until: Any, window: Any) -> Draws:
-    """How each point is run, checked.
+    """Return the settings of the runs of each point, checked.
 
     Raises
     ------
     InputError
-        If one of them makes no sense.
+        If a setting makes no sense.
     """
     if engine not in _CHUNK:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
@@ -191,43 +189,40 @@ def _collect(
     pending = [part for part in parts if not results or unfinished(results, part)]
     count = len(points.scenarios)
 
-    def kept(part: slice, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    def run(part: slice, place: Place) -> dict[str, np.ndarray]:
+        found = place.compute(run_points, points.scenarios[part], draws)
         found["reason"] = points.reasons[part]
         if keep is not None:
             keep.write(part, found)
         return found
 
-    def here(part: slice, stopped: threading.Event) -> dict[str, np.ndarray]:
-        return kept(part, run_points(points.scenarios[part], draws, stopped))
-
-    def runs() -> Generator[tuple[slice, dict[str, np.ndarray]], None, None]:
-        if dask is None:
-            yield from on_threads(here, pending, threads)
-            return
-        for part, found in on_dask(dask, run_points, pending, lambda part: (points.scenarios[part], draws)):
-            yield part, kept(part, found)
-
-    with Bar(f"sweeping {count:,} points", count, "points") as bar, contextlib.closing(runs()) as coming:
-        for done, (part, found) in enumerate(coming):
+    with (
+        Bar(f"sweeping {count:,} points", count, "points") as bar,
+        contextlib.closing(run_many(run, pending, threads=threads, dask=dask, report=bar)) as runs,
+    ):
+        for part, found in runs:
             for name, values in found.items():
                 if name not in results:
                     results[name] = np.full((count, *values.shape[1:]), 0.0 if name in COUNTS else np.nan)
                 results[name][part] = values
-            bar((done + 1) / len(pending))
     return results
 
 
 def run_points(
-    scenarios: Sequence[Scenario | None], draws: Draws, stopped: threading.Event | None = None
+    scenarios: Sequence[Scenario | None], draws: Draws, report: Callable[[float], None] | None = None
 ) -> dict[str, np.ndarray]:
     """Metrics of some points by name, (points, ...): means, ``_se`` and ``_by_seed``; NaN where there is no scenario.
 
-    Raises
-    ------
-    StoppedError
-        Soon after the event is set.
+    ``report`` hears the share that is done; what it raises ends it.
     """
-    rows = [None if scenario is None else _run_point(scenario, draws, stopped) for scenario in scenarios]
+
+    def look(share: float) -> None:
+        if report is not None:
+            report((len(rows) + share) / len(scenarios))
+
+    rows: list[dict[str, np.ndarray] | None] = []
+    for scenario in scenarios:
+        rows.append(None if scenario is None else _run_point(scenario, draws, look))
     some = next((row for row in rows if row is not None), None)
     if some is None:
         return _nothing(len(rows), draws.seeds)
@@ -242,8 +237,8 @@ def _nothing(points: int, seeds: int) -> dict[str, np.ndarray]:
     return found | {name: np.zeros(points) for name in COUNTS}
 
 
-def _run_point(scenario: Scenario, draws: Draws, stopped: threading.Event | None) -> dict[str, np.ndarray]:
-    runs = outcomes(scenario, draws, stopped)
+def _run_point(scenario: Scenario, draws: Draws, report: Callable[[float], None]) -> dict[str, np.ndarray]:
+    runs = outcomes(scenario, draws, report)
     together, each, rates = metrics_of(runs)
     count = len(runs)
     found: dict[str, np.ndarray] = {}
@@ -255,23 +250,19 @@ def _run_point(scenario: Scenario, draws: Draws, stopped: threading.Event | None
     return found | {"rate_bytes_per_s": rates, **{name: np.asarray(value) for name, value in counts.items()}}
 
 
-def outcomes(scenario: Scenario, draws: Draws, stopped: threading.Event | None = None) -> list[Outcome]:
+def outcomes(scenario: Scenario, draws: Draws, report: Callable[[float], None] | None = None) -> list[Outcome]:
     """Runs of a resolved scenario with seeds 1, 2, ..., until there are as many or the mean queue is precise enough.
 
-    Raises
-    ------
-    StoppedError
-        Soon after the event is set.
+    ``report`` hears the share of all seeds that is done; what it raises ends it.
     """
 
-    def look(_: float) -> None:
-        if stopped is not None and stopped.is_set():
-            raise StoppedError
+    def look(share: float) -> None:
+        if report is not None:
+            report((len(runs) + share) / draws.seeds)
 
     run = runner_of(resolve(scenario), draws, look)
     runs: list[Outcome] = []
     for seed in range(1, draws.seeds + 1):
-        look(0.0)
         runs.append(run(seed))
         if draws.precision is not None and len(runs) >= _LEAST:
             queue = metrics_of(runs)[1]["queue_bytes.mean"]
@@ -328,7 +319,7 @@ def _packet_runner(scenario: Scenario, draws: Draws, look: Callable[[float], Non
 
 
 def _signature(points: Points, draws: Draws, grid: Grid) -> dict[str, str]:
-    """What the numbers depend on, as `fluidcc.studies.sweeps.signature` says of the fluid's."""
+    """Return what the numbers depend on, in parts as `fluidcc.studies.sweeps.signature` does for the fluid's."""
     digest = hashlib.sha256(grid.signature().encode())
     for scenario in points.scenarios:
         digest.update((to_toml(scenario) if scenario is not None else "none").encode())

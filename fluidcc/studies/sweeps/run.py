@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import xarray as xr
 from fluidcc.compiling.threads import cores
 from fluidcc.engines.fluid.plan import Plan, history_bytes, plan_of
 from fluidcc.engines.fluid.step_error import UNKNOWN, StepError
+from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.grid import Grid
@@ -34,7 +34,6 @@ from fluidcc.studies.sweeps.batch import (
     take,
 )
 from fluidcc.studies.sweeps.blocks import blocks_of
-from fluidcc.studies.sweeps.execution import on_dask, on_threads
 from fluidcc.studies.sweeps.grid import grid_of
 from fluidcc.studies.sweeps.layout import FLOW, Variable, attributes_of, coordinates_of, variables_of
 from fluidcc.studies.sweeps.result import SweepResult
@@ -208,7 +207,7 @@ def _require_results(grid: Grid, flows: int, most: float) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """What is done with each part of a grid: run, freed of bad points, kept."""
+    """Work on each part of a grid: run it, drop bad points, store it."""
 
     batch: Batch
     plan: Plan
@@ -218,14 +217,14 @@ class Work:
     store: Store | None
 
     def arguments(self, part: slice) -> tuple[Any, ...]:
-        """Of `run_chunk`; a part is padded so that all have one shape."""
+        """Return the arguments of `run_chunk`; a part is padded so that all have one shape."""
         indices = np.minimum(np.arange(part.start, part.start + self.chunk), part.stop - 1)
         payload = np.broadcast_to(self.batch.payload, (self.grid.points,))
         return take(self.batch.network, indices), self.plan, payload[indices], self.chunk, self.room
 
-    def here(self, part: slice, stopped: threading.Event, report: Callable[[float], None]) -> dict[str, np.ndarray]:
-        """Results of a part, run by this thread and written to the store."""
-        return self.kept(part, run_chunk(*self.arguments(part), stopped=stopped, report=report))
+    def run(self, part: slice, place: Place) -> dict[str, np.ndarray]:
+        """Run a part, and write its results to the store."""
+        return self.kept(part, place.compute(run_chunk, *self.arguments(part)))
 
     def kept(self, part: slice, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Results of a part without its padding and its bad points, written to the store."""
@@ -245,14 +244,11 @@ def _collect(work: Work, parts: Sequence[slice], dask: Any, threads: int) -> tup
     points = work.grid.points
     results = work.store.done() if work.store is not None else {}
     pending = [part for part in parts if not results or unfinished(results, part)]
-    compiled, shares = 0.0, {part.start: 0.0 for part in pending}
-    with Bar(f"sweeping {points:,} points", points, "points") as bar, contextlib.ExitStack() as stack:
-
-        def told(part: slice, share: float) -> None:
-            shares[part.start] = share
-            bar(sum(shares.values()) / len(pending))
-
-        runs = stack.enter_context(contextlib.closing(_runs(work, pending, dask, threads, told)))
+    compiled = 0.0
+    with (
+        Bar(f"sweeping {points:,} points", points, "points") as bar,
+        contextlib.closing(run_many(work.run, pending, threads=threads, dask=dask, report=bar)) as runs,
+    ):
         for part, found in runs:
             compiled += float(found.pop("compile_s"))
             found.pop("wall_s")
@@ -260,23 +256,7 @@ def _collect(work: Work, parts: Sequence[slice], dask: Any, threads: int) -> tup
                 if name not in results:
                     results[name] = np.empty((points, *values.shape[1:]), values.dtype)
                 results[name][part] = values
-            told(part, 1.0)
     return results, compiled
-
-
-def _runs(
-    work: Work, parts: Sequence[slice], dask: Any, threads: int, report: Callable[[slice, float], None]
-) -> Generator[tuple[slice, dict[str, np.ndarray]], None, None]:
-    """Results of parts as they come in, and on threads how far each is."""
-    if dask is None:
-
-        def here(part: slice, stopped: threading.Event) -> dict[str, np.ndarray]:
-            return work.here(part, stopped, lambda share: report(part, share))
-
-        yield from on_threads(here, parts, threads)
-    else:
-        for part, found in on_dask(dask, run_chunk, parts, work.arguments):
-            yield part, work.kept(part, found)
 
 
 def _dataset(

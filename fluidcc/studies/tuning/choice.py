@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.builders.names import format_value
 from fluidcc.results.trace import Trace
-from fluidcc.studies.sweeps.grid import format_value
 from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.evaluate import Evaluator, Measured, without_until
 from fluidcc.studies.tuning.goal import SETTLING, SHARES, Goal, order_of
@@ -86,7 +86,6 @@ class Proof:
         With how many seeds.
     seeds : list of int
         Of the packet engine.
-    threads : int or None
     packet_cases : sequence of dict
         In which packets must keep the bounds.
     guards : sequence of mapping
@@ -111,7 +110,6 @@ class Proof:
         rows: Sequence[tuple[Point, Measured]],
         searched: int,
         seeds: list[int],
-        threads: int | None,
         packet_cases: Sequence[dict[str, Any]],
         guards: Sequence[Mapping[str, Any]] = (),
     ) -> None:
@@ -119,7 +117,7 @@ class Proof:
         self._guarded: Packets | None = None  # the present setting in these
         self.refused: list[Point] = []
         self.goal, self.space, self.checkers, self.rows, self.seeds = goal, space, checkers, list(rows), seeds
-        self.searched, self.threads = max(1, searched), threads
+        self.searched = max(1, searched)
         self.packets: dict[str, Packets] = {}
         self.confirmed: bool | None = None
         self.notes: list[str] = []
@@ -206,7 +204,7 @@ class Proof:
             seen.append(_Seen(row[0], found, self._against(row[0], found, goal)))
 
     def _against(self, point: Point, found: Packets, goal: Goal) -> list[str]:
-        """List what packets say against a setting, beside the present one."""
+        """List how packets contradict a setting, compared with the present one."""
         said = contradictions(goal, found, self.packets.get("start"))
         guarded = self._in_guards(point)
         return said if guarded is None else said + worse_than_present(goal, guarded, self._guarded, self.guards)
@@ -220,7 +218,7 @@ class Proof:
         return self._run(point, "packets, longer bursts", cases=self.guards) if self.guards else None
 
     def _telling(self) -> list[dict[str, Any]]:
-        """Of each case of the search the plainest that packets have, and the one furthest from it."""
+        """Return, for each case of the search, the plainest packet case and the one that differs most from it."""
         chosen = []
         for case in self.checkers[0].cases:
             mine = [each for each in self.packet_cases if case.items() <= each.items()]
@@ -228,7 +226,7 @@ class Proof:
         return [each for k, each in enumerate(chosen) if each not in chosen[:k]]
 
     def _coarse(self) -> Goal:
-        """What single runs are ranked by: settling times are those of means over seeds."""
+        """Return the goal that ranks single runs: settling times are left out, as they are of means over seeds."""
         objectives = tuple(each for each in self.goal.objectives if each.metric != SETTLING)
         constraints = tuple(each for each in self.goal.constraints if each.metric != SETTLING)
         return dataclasses.replace(self.goal, objectives=objectives, constraints=constraints)
@@ -290,7 +288,9 @@ class Proof:
     def _packets_evaluator(self, cases: Sequence[dict[str, Any]], seeds: Sequence[int]) -> Evaluator:
         base = self.checkers[0]
         draws = dataclasses.replace(base.draws, engine="packet")
-        return Evaluator(base.make_scenario, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads)
+        return Evaluator(
+            base.make_scenario, cases, draws, seeds, self.goal.metrics - {SETTLING}, base.threads, base.dask
+        )
 
     def _run(
         self, point: Point, label: str, *, once: bool = False, cases: Sequence[dict[str, Any]] | None = None
@@ -298,8 +298,8 @@ class Proof:
         """Run packets of a point in every case, with one seed or all; what has run before does not again."""
         base = self._packets_evaluator(self.packet_cases if cases is None else cases, self.seeds)
         seeds, key = self.seeds[:1] if once else self.seeds, (*point.values(), cases is None)
-        done = self._done.setdefault(key, {})
-        options: dict[str, Any] = {"label": label, "threads": self.threads, "done": done}
+        done, first = self._done.setdefault(key, {}), self.checkers[0]
+        options: dict[str, Any] = {"label": label, "threads": first.threads, "dask": first.dask, "done": done}
         return packets(base.scenarios(point), base.untils, base.draws.window, seeds, **options)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ import xarray as xr
 from fluidcc.compiling.threads import cores
 from fluidcc.engines.common.outcome import Outcome, metrics_of
 from fluidcc.engines.packet.run import horizon_and_window
+from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.results.comparison import SMOOTHING
@@ -21,8 +21,6 @@ from fluidcc.results.differences import settling
 from fluidcc.results.metrics import most_loaded
 from fluidcc.results.schema import METRICS, link_names
 from fluidcc.scenario.model import Scenario, resolve
-from fluidcc.studies.sweeps.batch import StoppedError
-from fluidcc.studies.sweeps.execution import on_threads
 from fluidcc.studies.sweeps.replications import Draws, draws_of, runner_of
 from fluidcc.studies.tuning.cases import UNTIL
 from fluidcc.studies.tuning.goal import SETTLING, TUNED, Metrics
@@ -34,7 +32,7 @@ SAMPLES = 400  # instants from which a settling time is read
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What a point does.
+    """Metrics of one design point.
 
     Parameters
     ----------
@@ -43,7 +41,7 @@ class Measured:
     errors : mapping of ndarray, shape (cases,)
         Standard errors over the seeds; NaN where the engine draws none.
     reason : str
-        What is wrong with it; "" if nothing is.
+        Fault of the point; "" if there is none.
     """
 
     metrics: Metrics
@@ -67,6 +65,8 @@ class Evaluator:
     metrics : set of str
         That are needed beside `METRICS`.
     threads : int or None
+    dask : str or distributed.Client, optional
+        Scheduler in place of these.
 
     Attributes
     ----------
@@ -82,11 +82,12 @@ class Evaluator:
         seeds: Sequence[int],
         metrics: set[str],
         threads: int | None = None,
+        dask: Any = None,
     ) -> None:
         self.make_scenario, self.cases, self.draws, self.seeds = make_scenario, list(cases), draws, list(seeds)
         self.untils = [case.get(UNTIL, draws.until) for case in self.cases]
         self.settles = SETTLING in metrics
-        self.threads = threads or cores()
+        self.threads, self.dask = threads or cores(), dask
         self.runs = 0
         self._known: dict[tuple[float, ...], Measured] = {}
 
@@ -123,12 +124,12 @@ class Evaluator:
         return list(self._known.items())
 
     def scenarios(self, point: Point) -> list[Scenario]:
-        """Of a point, in every case.
+        """Build the scenario of a point in every case.
 
         Raises
         ------
         InputError
-            If it makes no sense in one of them.
+            If the point makes no sense in a case.
         """
         return [resolve(self.make_scenario(**point, **without_until(case))) for case in self.cases]
 
@@ -148,28 +149,28 @@ class Evaluator:
                 self._known[key] = self._failed(str(error))
         if not jobs:
             return
-        if self.runs == 0 and self.draws.engine != "fluid":  # compiled before threads ask for it, each for itself
+        if self.runs == 0 and self.draws.engine != "fluid" and self.dask is None:
+            # Compiled before threads ask for it, each for itself.
             once = dataclasses.replace(self.draws, until=1e-6, window=None)
             for scenario in jobs[0][1]:
                 runner_of(scenario, once)(1)
 
-        def work(job: tuple[tuple[float, ...], list[Scenario]], stopped: threading.Event) -> Measured:
-            return self._measured(job[1], stopped, lambda found: hopeless(new[job[0]], found))
+        def work(job: tuple[tuple[float, ...], list[Scenario]], place: Place) -> Measured:
+            return self._measured(job[1], place, lambda found: hopeless(new[job[0]], found))
 
-        for (key, _), found in on_threads(work, jobs, self.threads):
+        for (key, _), found in run_many(work, jobs, threads=self.threads, dask=self.dask):
             self._known[key] = found
             self.runs += 1
             if report is not None:
                 report(self.runs)
 
-    def _measured(
-        self, scenarios: Sequence[Scenario], stopped: threading.Event, hopeless: Callable[[Measured], bool]
-    ) -> Measured:
+    def _measured(self, scenarios: Sequence[Scenario], place: Place, hopeless: Callable[[Measured], bool]) -> Measured:
         rows: list[tuple[dict[str, float], dict[str, float]]] = []
         found = Measured({}, {})
         try:
             for scenario, until in zip(scenarios, self.untils, strict=True):
-                rows.append(self._case(scenario, until, stopped))
+                draws = dataclasses.replace(self.draws, until=until)
+                rows.append(place.compute(_case, scenario, draws, self.seeds, settles=self.settles))
                 metrics, errors = (
                     {name: np.array([row[k][name] for row in rows]) for name in rows[0][k]} for k in (0, 1)
                 )
@@ -179,44 +180,6 @@ class Evaluator:
         except InputError as error:
             return self._failed(str(error))
         return found
-
-    def _case(
-        self, scenario: Scenario, until: float, stopped: threading.Event
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Metrics of one case, and their standard errors."""
-        if self.draws.engine == "fluid":
-            return self._fluid_case(scenario)
-
-        def look(_: float) -> None:
-            if stopped.is_set():
-                raise StoppedError
-
-        draws = dataclasses.replace(self.draws, until=until)
-        if self.settles:
-            outcomes, rates = _sampled(scenario, draws, self.seeds, look)
-        else:
-            run = runner_of(scenario, draws, look)
-            outcomes, rates = [run(seed) for seed in self.seeds], None
-        together, each, _ = metrics_of(outcomes)
-        count = len(outcomes)
-        spread = {k: float(v.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan for k, v in each.items()}
-        if rates is not None:
-            together[SETTLING], spread[SETTLING] = settled(scenario, rates, _busiest(outcomes)), math.nan
-        return together, spread
-
-    def _fluid_case(self, scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
-        from fluidcc.engines.run import simulate
-
-        until, window = self.draws.until, self.draws.window
-        trace = simulate(scenario, until, window=window, sample_interval=until / SAMPLES, estimate_error=False)
-        found = trace.summary
-        flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
-        flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")}
-        flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
-        queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
-        flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
-        values = {name: math.nan if value is None else float(value) for name, value in flat.items()}
-        return values, dict.fromkeys(values, math.nan)
 
     def _in_batches(self, new: dict[tuple[float, ...], Point]) -> None:
         """The fluid's points at once, case by case."""
@@ -245,6 +208,7 @@ class Evaluator:
                     window=self.draws.window,
                     estimate_error=False,
                     workers=self.threads,
+                    dask=self.dask,
                 )
             )
         for i, key in enumerate(new):
@@ -258,6 +222,40 @@ class Evaluator:
     def _failed(self, reason: str) -> Measured:
         nothing = {name: np.full(len(self.cases), math.nan) for name in TUNED}
         return Measured(nothing, nothing, reason)
+
+
+def _case(
+    scenario: Scenario, draws: Draws, seeds: Sequence[int], *, settles: bool, report: Callable[[float], None]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Metrics of one case, and their standard errors."""
+    if draws.engine == "fluid":
+        return _fluid_case(scenario, draws)
+    if settles:
+        outcomes, rates = _sampled(scenario, draws, seeds, report)
+    else:
+        run = runner_of(scenario, draws, report)
+        outcomes, rates = [run(seed) for seed in seeds], None
+    together, each, _ = metrics_of(outcomes)
+    count = len(outcomes)
+    spread = {k: float(v.std(ddof=1) / math.sqrt(count)) if count > 1 else math.nan for k, v in each.items()}
+    if rates is not None:
+        together[SETTLING], spread[SETTLING] = settled(scenario, rates, _busiest(outcomes)), math.nan
+    return together, spread
+
+
+def _fluid_case(scenario: Scenario, draws: Draws) -> tuple[dict[str, float], dict[str, float]]:
+    from fluidcc.engines.run import simulate
+
+    until, window = draws.until, draws.window
+    trace = simulate(scenario, until, window=window, sample_interval=until / SAMPLES, estimate_error=False)
+    found = trace.summary
+    flat = {f"queue_bytes.{name}": value for name, value in found["queue_bytes"].items()}
+    flat |= {name: found[name] for name in ("jain", "utilisation", "rate_gap_bytes_per_s")}
+    flat["goodput_bytes_per_s"] = float(np.dot(found["goodput_bytes_per_s"], trace["multiplicity"].values))
+    queues = [row["queue_bytes"]["mean"] or 0.0 for row in found["links"]]
+    flat[SETTLING] = settled(scenario, trace["rate"], int(most_loaded(queues)))
+    values = {name: math.nan if value is None else float(value) for name, value in flat.items()}
+    return values, dict.fromkeys(values, math.nan)
 
 
 def without_until(case: dict[str, Any]) -> dict[str, Any]:
@@ -298,12 +296,12 @@ def _busiest(outcomes: Sequence[Outcome]) -> int:
 
 
 def engine_draws(engine: str, until: Any, window: Any) -> Draws:
-    """How points are run; `Draws` of the fluid have no seeds.
+    """Return the settings of the runs of points; `Draws` of the fluid have no seeds.
 
     Raises
     ------
     InputError
-        If one of them makes no sense.
+        If a setting makes no sense.
     """
     horizon_and_window(until, window)
     if engine == "fluid":

@@ -5,21 +5,18 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from fluidcc.compiling.threads import cores
+from fluidcc.engines.run_many import Place, run_many
 from fluidcc.progress import Bar
 from fluidcc.results.metrics import most_loaded
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
-from fluidcc.studies.sweeps.batch import StoppedError
 from fluidcc.studies.sweeps.constraints import Constraint
-from fluidcc.studies.sweeps.execution import on_threads
 from fluidcc.studies.tuning.evaluate import SAMPLES, settled
 from fluidcc.studies.tuning.goal import SETTLING, Goal
 from fluidcc.units import show
@@ -31,7 +28,7 @@ _COUNTS = {"pfc_pauses": "more PAUSEs", "drops": "more packets dropped"}  # whic
 
 @dataclasses.dataclass(frozen=True)
 class Packets:
-    """What packets say of a setting.
+    """Results of packet runs of a setting.
 
     Parameters
     ----------
@@ -56,6 +53,7 @@ def packets(
     *,
     label: str = "packets",
     threads: int | None = None,
+    dask: Any = None,
     done: dict[tuple[int, int], Trace] | None = None,
 ) -> Packets:
     """Run the packet engine in every case with every seed, on all cores.
@@ -75,23 +73,18 @@ def packets(
         for scenario, until in zip(scenarios, untils, strict=True)
     ]
 
-    def one(job: tuple[int, int], stopped: threading.Event) -> Trace:
-        def look(_: float) -> None:
-            if stopped.is_set():
-                raise StoppedError
-
+    def one(job: tuple[int, int], place: Place) -> Trace:
         case, seed = job
-        return packet.traced(scenarios[case], packet.prepare(scenarios[case], times[case], 0), seed, report=look)
+        return place.compute(_traced, scenarios[case], times[case], seed)
 
-    for scenario, each in zip(scenarios, times, strict=True):  # compiled before threads ask for it, each for itself
-        packet.warm_up(packet.prepare(scenario, each, 0))
+    if dask is None:  # compiled before threads ask for it, each for itself
+        for scenario, each in zip(scenarios, times, strict=True):
+            packet.warm_up(packet.prepare(scenario, each, 0))
     # What takes longest first, so that no core waits for a long run at the end.
     heaviest = sorted(range(len(scenarios)), key=lambda k: -untils[k] / scenarios[k].packet_size)
     jobs = [job for job in itertools.product(heaviest, seeds) if job not in done]
     with Bar(label, len(jobs), "runs") as bar:
-        for k, (job, trace) in enumerate(on_threads(one, jobs, threads or cores()), 1):
-            done[job] = trace
-            bar(k / len(jobs))
+        done.update(run_many(one, jobs, threads=threads, dask=dask, report=bar))
     traces = [[done[case, seed] for seed in seeds] for case in range(len(scenarios))]
     rows = [[_metrics(scenario, trace) for trace in runs] for scenario, runs in zip(scenarios, traces, strict=True)]
     each = {name: np.array([[row[name] for row in case] for case in rows]) for name in rows[0][0]}
@@ -104,6 +97,12 @@ def packets(
     if any(len(scenario.flows) > 1 for scenario in scenarios):
         means[SETTLING] = np.array([_settled(scenario, runs) for scenario, runs in zip(scenarios, traces, strict=True)])
     return Packets(means, errors, each, traces)
+
+
+def _traced(scenario: Scenario, times: Any, seed: int, *, report: Callable[[float], None]) -> Trace:
+    from fluidcc.engines.packet import run as packet
+
+    return packet.traced(scenario, packet.prepare(scenario, times, 0), seed, report=report)
 
 
 def _metrics(scenario: Scenario, trace: Trace) -> dict[str, float]:
@@ -124,7 +123,7 @@ def _settled(scenario: Scenario, traces: Sequence[Trace]) -> float:
 
 
 def contradictions(goal: Goal, found: Packets, present: Packets | None) -> list[str]:
-    """What packets say against a setting, in words: each bound that is missed, and an objective that is not better.
+    """List how packets contradict a setting, in words: missed bounds, and an objective that is worse.
 
     A bound is missed where the mean is beyond it, or within its standard error; the objective is contradicted where
     it is worse than the present setting's by more than two standard errors of the difference, seed by seed. A present
@@ -188,7 +187,7 @@ def _missed(goal: Goal, found: Packets, each: Constraint, sure: float = 1.0) -> 
 
 
 def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:
-    """Whether the first objective is, by more than two standard errors; a settling time by a tenth, as it has none."""
+    """Check whether the first objective is worse by two standard errors; a settling time, without any, by a tenth."""
     first = goal.objectives[0]
     if first.metric == SETTLING:
         ours, theirs = (goal.reduced(each.metrics, SETTLING, maximise=False) for each in (found, present))
@@ -199,9 +198,9 @@ def _is_worse(goal: Goal, found: Packets, present: Packets) -> bool:
 
 
 def _more(goal: Goal, ours: np.ndarray, theirs: np.ndarray) -> bool:
-    """Whether the worst case, or the mean of all, is more by over two standard errors, seed by seed.
+    """Check whether the worst case, or the mean of all, is more by over two standard errors, seed by seed.
 
-    Of the worst cases, not the worst of the differences: that would be above zero by chance alone.
+    The difference is that of the worst cases; the worst of the differences would be above zero by chance alone.
     """
     gaps = (ours.max(axis=0) - theirs.max(axis=0)) if goal.worst else (ours - theirs).mean(axis=0)
     error = gaps.std(ddof=1) / math.sqrt(len(gaps)) if len(gaps) > 1 else 0.0

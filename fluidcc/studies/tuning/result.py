@@ -115,7 +115,7 @@ class Tuning(Comparable):
 
     def __repr__(self) -> str:
         """The best, in a line."""
-        from fluidcc.studies.sweeps.grid import format_value
+        from fluidcc.builders.names import format_value
 
         at = ", ".join(f"{name} {format_value(name, value)}" for name, value in self.best.point.items())
         return f"<Tuning {at}: {self.evaluations} evaluations, confirmed {self.confirmed}>"

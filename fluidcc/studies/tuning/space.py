@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.builders.names import dimension_of, format_value, spec_of
 from fluidcc.errors import InputError
-from fluidcc.studies.sweeps.grid import dimension_of, format_value, spec_of
 from fluidcc.studies.tuning.settable import GRIDS
 from fluidcc.units import RATE, Rate, parse, parse_any
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.run_many import SchedulerError, connected
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.scenario.model import Scenario, resolve
@@ -55,6 +56,7 @@ def tune(
     packet_guards: Sequence[Mapping[str, Any]] = (),
     defaults: bool = True,
     workers: int | None = None,
+    dask: Any = None,
 ) -> Tuning:
     """Find the setting that does best under constraints, and have packets confirm it.
 
@@ -106,6 +108,8 @@ def tune(
         Whether a short queue must keep the usual bounds beside those of ``subject_to``.
     workers : int
         Threads; one per core by default.
+    dask : str or distributed.Client
+        Scheduler that runs the points; the cores of this machine by default.
 
     Returns
     -------
@@ -148,66 +152,69 @@ def tune(
     target = min(float(getattr(flow.scheme, "target_utilisation", 1.0)) for flow in example.flows)
     goal = goal_of(objective, maximise, subject_to, worst, target, defaults)
     chosen_by = list(range(1, seeds + 1)) if engine != "fluid" else []
-    evaluator = Evaluator(make_scenario, cases, draws, chosen_by, goal.metrics, workers)
-    known = [point for point in ([present] if present else []) + list(others.values())]
-    with Bar(f"searching {', '.join(space.names)}", evaluations, "points") as bar:
-        search(
-            space, goal, evaluator, evaluations=evaluations, seed=seed, known=known,
-            report=lambda done: bar(min(done / evaluations, 1.0)),
-        )  # fmt: skip
-    searched = evaluator.runs
-    rows = [(space.named(values), found) for values, found in evaluator.known() if not found.reason]
-    if not rows:
-        raise InputError(f"over: no point makes sense; {next(found.reason for _, found in evaluator.known())}")
-    checkers = [evaluator]
-    if engine != "fluid":
-        fresh = [range(_FRESH + 1, _FRESH + 1 + times * seeds) for times in _CHECKED]
-        checkers = [Evaluator(make_scenario, cases, draws, each, goal.metrics, workers) for each in fresh]
-    wider = cases if packet_cases is None else [dict(case) for case in packet_cases]
-    proof_seeds = list(range(_PROOF + 1, _PROOF + 1 + packet_seeds))
-    proved = Proof(goal, space, checkers, rows, seeds, proof_seeds, workers, wider, packet_guards)
-    best = _shown(proved, present) if packet_seeds else proved.by_search()
-    notes = proved.notes
-    if not best.kept:
-        notes.append("no setting keeps every bound: the best misses least")
-    ends = space.ends(best.point)
-    if ends:
-        lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
-        notes.append(f"{', '.join(ends)} {lie}: a wider one may have better")
-    found = None
-    if sensitivity:
-        found = sensitivity_of(space, goal, evaluator, best.point, sensitivity, seed)
-    front = _front(goal, rows)
-    knee = knee_of(np.array([goal.costs(each.metrics) for _, each in front])) if front else None
-    pareto = [candidate_of(goal, *each) for each in front]
+    with connected(dask) as client:
+        evaluator = Evaluator(make_scenario, cases, draws, chosen_by, goal.metrics, workers, client)
+        known = [point for point in ([present] if present else []) + list(others.values())]
+        with Bar(f"searching {', '.join(space.names)}", evaluations, "points") as bar:
+            search(
+                space, goal, evaluator, evaluations=evaluations, seed=seed, known=known,
+                report=lambda done: bar(min(done / evaluations, 1.0)),
+            )  # fmt: skip
+        searched = evaluator.runs
+        rows = [(space.named(values), found) for values, found in evaluator.known() if not found.reason]
+        if not rows:
+            raise InputError(f"over: no point makes sense; {next(found.reason for _, found in evaluator.known())}")
+        checkers = [evaluator]
+        if engine != "fluid":
+            fresh = [range(_FRESH + 1, _FRESH + 1 + times * seeds) for times in _CHECKED]
+            checkers = [Evaluator(make_scenario, cases, draws, each, goal.metrics, workers, client) for each in fresh]
+        wider = cases if packet_cases is None else [dict(case) for case in packet_cases]
+        proof_seeds = list(range(_PROOF + 1, _PROOF + 1 + packet_seeds))
+        proved = Proof(goal, space, checkers, rows, seeds, proof_seeds, wider, packet_guards)
+        best = _shown(proved, present) if packet_seeds else proved.by_search()
+        notes = proved.notes
+        if not best.kept:
+            notes.append("no setting keeps every bound: the best misses least")
+        ends = space.ends(best.point)
+        if ends:
+            lie = "lies at the end of its range" if len(ends) == 1 else "lie at the end of their ranges"
+            notes.append(f"{', '.join(ends)} {lie}: a wider one may have better")
+        found = None
+        if sensitivity:
+            found = sensitivity_of(space, goal, evaluator, best.point, sensitivity, seed)
+        front = _front(goal, rows)
+        knee = knee_of(np.array([goal.costs(each.metrics) for _, each in front])) if front else None
+        pareto = [candidate_of(goal, *each) for each in front]
 
-    def candidate(point: Point) -> Candidate:
-        return candidate_of(goal, point, checkers[0]([point])[0])
+        def candidate(point: Point) -> Candidate:
+            return candidate_of(goal, point, checkers[0]([point])[0])
 
-    return Tuning(
-        goal=goal,
-        space=space,
-        start=candidate(present) if present else None,
-        best=best,
-        pareto=pareto,
-        knee=pareto[knee] if knee is not None else None,
-        yardsticks={name: candidate(point) for name, point in others.items()},
-        evaluations=searched,
-        sensitivity=found,
-        packets=proved.packets,
-        packet_cases=wider,
-        packet_guards=proved.guards,
-        refused=proved.refused,
-        confirmed=proved.confirmed,
-        notes=notes,
-    )
+        return Tuning(
+            goal=goal,
+            space=space,
+            start=candidate(present) if present else None,
+            best=best,
+            pareto=pareto,
+            knee=pareto[knee] if knee is not None else None,
+            yardsticks={name: candidate(point) for name, point in others.items()},
+            evaluations=searched,
+            sensitivity=found,
+            packets=proved.packets,
+            packet_cases=wider,
+            packet_guards=proved.guards,
+            refused=proved.refused,
+            confirmed=proved.confirmed,
+            notes=notes,
+        )
 
 
 def _shown(proved: Proof, present: Point | None) -> Candidate:
-    """What packets choose; what the search did, where they refuse the scenario: that is no reason to lose it."""
+    """Return the packets' choice; the search's choice if packets refuse the scenario, so as not to lose it."""
     try:
         shown = proved.by_packets(present)
         return shown
+    except SchedulerError:
+        raise
     except InputError as error:
         proved.notes.append(f"packets were not run: {error}")
         proved.packets, proved.confirmed = {}, None
@@ -269,7 +276,7 @@ def _example(
 
 
 def _front(goal: Goal, rows: Sequence[tuple[Point, Measured]]) -> list[tuple[Point, Measured]]:
-    """Of the points that keep the constraints, those that none is better than."""
+    """Return the Pareto front of the points that satisfy the constraints."""
     kept = [row for row in rows if not goal.violations(row[1].metrics, row[1].errors).any()]
     costs = np.array([goal.costs(found.metrics) for _, found in kept])
     if not len(kept):

@@ -1,18 +1,15 @@
-"""Collectives under schemes side by side, over seeds, in threads."""
+"""Collectives under schemes side by side, over seeds."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fluidcc.builders.common import NETWORK
-from fluidcc.compiling.threads import cores
+from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.surface import keywords, public
@@ -49,14 +46,15 @@ def collective(
     until: Any = None,
     separately: bool = False,
     threads: int | None = None,
+    dask: Any = None,
     unchecked: bool = False,
     folder: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> CollectiveStudy:
-    """How long collectives take on a fabric, under one scheme or several side by side.
+    """Simulate how long collectives take on a fabric, under one scheme or several side by side.
 
-    Transfers wait for each other as ranks do: each begins as its rank has received what it passes on. What has not
-    ended when the run does is counted, and in no mean.
+    Transfers wait for each other as ranks do: each begins when its rank has received what it passes on. Transfers
+    that have not ended when the run ends are counted, and are in no mean.
 
     Parameters
     ----------
@@ -85,6 +83,8 @@ def collective(
         Whether each of several jobs also runs alone, on its hosts: its ``slowdown`` is the ratio.
     threads : int
         Runs at once; as many as cores by default.
+    dask : str or distributed.Client
+        Scheduler that runs them; the cores of this machine by default.
     unchecked : bool
         Whether the fluid also runs what it is known not to be as good for as packets; such runs are marked.
     folder : str or path, optional
@@ -133,9 +133,9 @@ def collective(
         "separately": separately is True,
         "unchecked": unchecked is True,
     }
-    at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
+    at_once = None if threads is None else whole(threads, 1, 1024, "threads")
     tasks = [(case, name, each, seed) for case in cases for name, each in chosen.items() for seed in numbers]
-    runs = _all(tasks, fabric, settings, at_once, folder_of(folder))
+    runs = _all(tasks, fabric, settings, folder_of(folder), threads=at_once, dask=dask)
     words = [*fabric.words, *(line for case in cases if case.schedule is not None for line in case.schedule.words)]
     return CollectiveStudy(tuple(runs), fabric, tuple(case.says for case in cases), tuple(words))
 
@@ -150,12 +150,12 @@ def _horizon(until: Any) -> float:
 def cases_of(
     kinds: Any, topology: Topology, hosts: int | None, count: int | None, given: Mapping[str, Any]
 ) -> list[Case]:
-    """What is run: a case for each kind, or one of the jobs or the file.
+    """Return the cases to run: one for each kind, or one of the jobs or the file.
 
     Raises
     ------
     InputError
-        If it is unknown, or something that a file or a job says is given beside it.
+        If a kind is unknown, or an option is given that a file or a job already sets.
     """
     listed = [kinds] if isinstance(kinds, Job) else kinds
     if isinstance(listed, os.PathLike) or (isinstance(listed, str) and _is_file(listed)):
@@ -187,7 +187,7 @@ def cases_of(
 
 
 def _is_file(text: str) -> bool:
-    """Whether no kinds can be meant: a kind goes before a file of its name, which is given as a path."""
+    """Check whether a text cannot be kinds: a kind takes precedence over a file of its name, given as a path."""
     return "/" in text or "." in text or (text not in KINDS and os.path.exists(text))
 
 
@@ -201,40 +201,20 @@ def _all(
     tasks: Sequence[tuple[Case, str, Mapping[str, Any], int]],
     topology: Topology,
     settings: dict[str, Any],
-    threads: int,
     kept: Path | None,
+    **where: Any,
 ) -> list[CollectiveRun]:
-    """Every run, in threads: the loop leaves Python's lock alone. One that fails, or Ctrl-C, stops the others."""
+    """Run all tasks, and keep what is run; ``where`` is that of `run_many`."""
     made_by = "" if kept is None else code(Path(__file__).parent)
-    stopped = threading.Event()
-    shares = [0.0] * len(tasks)
-    label = f"simulating {len(tasks)} run{'s' * (len(tasks) > 1)}"
-    with Bar(label, 100 * len(tasks), "% of a run") as bar, ThreadPoolExecutor(threads) as pool:
 
-        def told(k: int, share: float) -> None:
-            if stopped.is_set():
-                raise InputError("collective: stopped, because another run was")
-            shares[k] = share
-            going = [i for i, each in enumerate(shares) if each < 1]
-            if k == max(going, key=lambda i: shares[i], default=k):  # one draws the bar
-                bar(sum(shares) / len(shares))
+    def work(task: tuple[Case, str, Mapping[str, Any], int], place: Place) -> CollectiveRun:
+        case, name, chosen, seed = task
+        path = None
+        if kept is not None:
+            mark = signature(made_by, topology, chosen, settings, case.identity)
+            path = kept / f"{Path(case.name).stem}-{name}-seed{seed}-{mark}.nc"
+        make = partial(place.compute, run, case, topology, name, chosen, seed, **settings)
+        return kept_or_made(path, read_collective, make)
 
-        def work(k: int) -> CollectiveRun:
-            case, name, chosen, seed = tasks[k]
-            told(k, 0.0)
-            path = None
-            if kept is not None:
-                mark = signature(made_by, topology, chosen, settings, case.identity)
-                path = kept / f"{Path(case.name).stem}-{name}-seed{seed}-{mark}.nc"
-            make = partial(run, case, topology, name, chosen, seed, report=partial(told, k), **settings)
-            found = kept_or_made(path, read_collective, make)
-            shares[k] = 1.0
-            return found
-
-        # Each in a copy of this context, by which a thread too saves elsewhere what a full disk does not take.
-        futures = [pool.submit(copy_context().run, work, k) for k in range(len(tasks))]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            stopped.set()
-            raise
+    with Bar(f"simulating {len(tasks)} run{'s' * (len(tasks) > 1)}", 100 * len(tasks), "% of a run") as bar:
+        return run_all(work, tasks, report=bar, **where)

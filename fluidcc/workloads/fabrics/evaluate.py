@@ -1,27 +1,24 @@
-"""Schemes side by side on one fabric: every scheme gets every seed's flows, in threads, and runs are kept."""
+"""Schemes side by side on one fabric: every scheme gets every seed's flows, and runs are kept."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
 from fluidcc.builders.common import NETWORK
-from fluidcc.compiling.threads import cores
 from fluidcc.contract.preset import Preset
 from fluidcc.contract.presets import preset as preset_of
+from fluidcc.engines.run_many import Place, run_all
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar
 from fluidcc.surface import keywords, public
-from fluidcc.units import TIME, quantity, show, whole
+from fluidcc.units import TIME, quantity, whole
 from fluidcc.workloads.fabrics.hpcc_files import FlowList, check_hosts
 from fluidcc.workloads.fabrics.run import FabricRun, begun, read_run, run
 from fluidcc.workloads.fabrics.run_cache import code, folder_of, kept_or_made, signature
@@ -47,6 +44,7 @@ def fabric(
     drain: Any = None,
     ideal: str = "alone",
     threads: int | None = None,
+    dask: Any = None,
     folder: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> FabricStudy:
@@ -77,6 +75,8 @@ def fabric(
         What slowdowns compare with, as of `slowdown`.
     threads : int
         Runs at once; as many as cores by default.
+    dask : str or distributed.Client
+        Scheduler that runs them; the cores of this machine by default.
     folder : str or path, optional
         Every run is kept there when it ends, and what an earlier, interrupted call kept is not run again.
     **options
@@ -127,68 +127,36 @@ def fabric(
         raise InputError("drain: is no time; write for example 5ms")
     kept = folder_of(folder)
     jobs = [(name, each, seed) for name, each in chosen.items() for seed in numbers]
-    at_once = cores() if threads is None else whole(threads, 1, 1024, "threads")
-    runs = _all(jobs, network, traffic, settings, at_once, kept)
+    at_once = None if threads is None else whole(threads, 1, 1024, "threads")
+    runs = _all(jobs, network, traffic, settings, kept, threads=at_once, dask=dask)
     return FabricStudy(tuple(runs), network, traffic.says, listed)
 
 
 def _all(
-    jobs: list[tuple[str, dict[str, Any], int]],
+    jobs: Sequence[tuple[str, dict[str, Any], int]],
     topology: Topology,
     traffic: Traffic,
     settings: dict[str, Any],
-    threads: int,
     kept: Path | None,
+    **where: Any,
 ) -> list[FabricRun]:
-    """Every run, in threads: the loop leaves Python's lock alone. One that fails, or Ctrl-C, stops the others."""
+    """Run all jobs, and keep what is run; ``where`` is that of `run_many`."""
     made_by = "" if kept is None else code()
-    stopped = threading.Event()
-    shares = [0.0] * len(jobs)
-    label = f"simulating {len(jobs)} run{'s' * (len(jobs) > 1)}"
-    with Bar(label, 100, "") as bar, ThreadPoolExecutor(threads) as pool:
 
-        def told(k: int, share: float, at: float) -> None:
-            if stopped.is_set():
-                _stop()
-            shares[k] = share
-            if threading.current_thread() is not threading.main_thread() and k == _leading(shares):
-                bar(sum(shares) / len(shares), f"{jobs[k][0]}, seed {jobs[k][2]}, is at {show(at, TIME)}")
+    def work(job: tuple[str, dict[str, Any], int], place: Place) -> FabricRun:
+        name, chosen, seed = job
+        rows = traffic.rows(topology, seed)
+        path = None
+        if kept is not None:
+            listed = rows.tobytes() if isinstance(rows, np.ndarray) else repr(rows).encode()
+            path = kept / f"{name}-seed{seed}-{signature(made_by, topology, chosen, settings, listed)}.nc"
+        make = partial(place.compute, run, topology, rows, name, chosen, seed, **settings)
+        found = kept_or_made(path, read_run, make)
+        # Pairs have more flows than there is time for: those whose turn never came say nothing.
+        return begun(found) if traffic.endless else found
 
-        def work(k: int) -> FabricRun:
-            name, chosen, seed = jobs[k]
-            if stopped.is_set():
-                _stop()
-            rows = traffic.rows(topology, seed)
-            path = None
-            if kept is not None:
-                listed = rows.tobytes() if isinstance(rows, np.ndarray) else repr(rows).encode()
-                path = kept / f"{name}-seed{seed}-{signature(made_by, topology, chosen, settings, listed)}.nc"
-
-            def make() -> FabricRun:
-                return run(topology, rows, name, chosen, seed, report=partial(told, k), **settings)
-
-            found = kept_or_made(path, read_run, make)
-            shares[k] = 1.0
-            # Pairs have more flows than there is time for: those whose turn never came say nothing.
-            return begun(found) if traffic.endless else found
-
-        # Each in a copy of this context, by which a thread too saves elsewhere what a full disk does not take.
-        futures = [pool.submit(copy_context().run, work, k) for k in range(len(jobs))]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            stopped.set()
-            raise
-
-
-def _stop() -> NoReturn:
-    raise InputError("fabric: stopped, because another run was")
-
-
-def _leading(shares: list[float]) -> int:
-    """The run that has come furthest of those still going; it draws the bar."""
-    going = [k for k, share in enumerate(shares) if share < 1]
-    return max(going, key=lambda k: shares[k], default=0)
+    with Bar(f"simulating {len(jobs)} run{'s' * (len(jobs) > 1)}", 100, "") as bar:
+        return run_all(work, jobs, report=bar, **where)
 
 
 def contenders(schemes: Any, preset: str | None) -> dict[str, dict[str, Any]]:
@@ -227,7 +195,7 @@ def _options_of(name: Any, each: Any) -> dict[str, Any]:
 
 
 def seeds_of(seeds: Any) -> list[int]:
-    """Seeds as given, or so many from 1.
+    """Seeds as given, or n from 1.
 
     Raises
     ------

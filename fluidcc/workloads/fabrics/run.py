@@ -25,6 +25,7 @@ from fluidcc.results.metrics import binned_percentiles
 from fluidcc.results.schema import plain
 from fluidcc.scenario.model import Flow
 from fluidcc.surface import constructor, public
+from fluidcc.units import TIME, show
 from fluidcc.workloads.fabrics.hpcc_files import interfaces
 from fluidcc.workloads.fabrics.slowdown import Slowdown, alone, slowdown_of
 from fluidcc.workloads.fabrics.topology import Topology
@@ -40,7 +41,7 @@ _PERCENTS = (50, 95, 99, 99.9)
 @constructor()
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class FabricRun:
-    """What one scheme did with the flows of one seed.
+    """Result of one scheme with the flows of one seed.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def run(
     ideal: str = "alone",
     network: dict[str, Any] | None = None,
     frames: bool = False,
-    report: Callable[[float, float], None] | None = None,
+    report: Callable[[float, str], None] | None = None,
 ) -> FabricRun:
     """Run flows to the end, or as long as is waited for them.
 
@@ -190,7 +191,7 @@ def run(
     frames : bool
         Whether each frame of flow control is kept.
     report : callable
-        Told the share of the work that is done, and the time that is simulated so far [s].
+        Given the share of the work that is done, and in words where it is; what it raises ends the run.
 
     Returns
     -------
@@ -222,7 +223,7 @@ def run(
     def told(share: float) -> None:
         if report is not None:
             done = _SHARE * share / busy if share < busy else _SHARE + (1 - _SHARE) * (share - busy) / (1 - busy)
-            report(done, share * horizon)
+            report(done, f"{name}, seed {seed}, is at {show(share * horizon, TIME)}")
 
     sim, wall_s = execute(plan, seed, report=told)
     looped = time.perf_counter()

@@ -20,9 +20,9 @@ from fluidcc.cli.app import run as run_command
 from fluidcc.engines.fluid.engine import execute
 from fluidcc.engines.fluid.network import REASONS
 from fluidcc.engines.fluid.plan import history_bytes, plan_of
+from fluidcc.engines.run_many import StoppedError
 from fluidcc.results.memory import VARIABLE, limit
 from fluidcc.studies.sweeps import batch, run
-from fluidcc.studies.sweeps.execution import on_threads
 from fluidcc.studies.sweeps.grid import grid_of
 
 UNTIL = "3ms"
@@ -30,39 +30,6 @@ UNTIL = "3ms"
 
 def make(kmin: Any, g: Any) -> fc.Scenario:
     return fc.incast(2, marking=fc.RED(kmin, "60KB", "5%"), scheme=fc.DCQCN(g=g), initial_rate=["40Gbps", "10Gbps"])
-
-
-def test_jobs_are_handed_in_as_others_end() -> None:
-    begun: list[int] = []
-
-    def work(job: int, stopped: threading.Event) -> int:
-        begun.append(job)
-        return -job
-
-    found = {}
-    for job, result in on_threads(work, range(100), 2):
-        found[job] = result
-        assert len(begun) <= len(found) + 4
-    assert found == {job: -job for job in range(100)}
-
-
-def test_work_under_way_is_told_to_stop() -> None:
-    ends: list[str] = []
-    begun = threading.Event()
-
-    def work(job: int, stopped: threading.Event) -> None:
-        if job == 0:
-            begun.wait(10)
-            raise KeyboardInterrupt
-        begun.set()
-        ends.append("stopped" if stopped.wait(10) else "not told")
-
-    with pytest.raises(KeyboardInterrupt):
-        list(on_threads(work, range(2), 2))
-    deadline = time.monotonic() + 5
-    while not ends and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert ends == ["stopped"]
 
 
 def test_a_chunk_that_is_stopped_ends_before_its_horizon() -> None:
@@ -73,8 +40,13 @@ def test_a_chunk_that_is_stopped_ends_before_its_horizon() -> None:
     stopped = threading.Event()
     threading.Timer(0.2, stopped.set).start()
     began = time.monotonic()
-    with pytest.raises(batch.StoppedError):
-        batch.run_chunk(made.network, plan, np.array([1e3]), 1, stopped=stopped)
+
+    def look(_: float) -> None:
+        if stopped.is_set():
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        batch.run_chunk(made.network, plan, np.array([1e3]), 1, report=look)
     assert time.monotonic() - began < 60  # a run to the end takes ten minutes
 
 

@@ -84,7 +84,7 @@ def test_other_numbers_at_any_point_are_another_sweep(kept: tuple[Path, fc.Sweep
     ("what", "patched", "value"),
     [
         ("metrics", "METRICS", {"jain": ("1", "fair")}),
-        ("versions", "fluidcc.studies.sweeps.signature.VERSION", "0.0.1"),
+        ("versions", "VERSION", "0.0.1"),
         ("processor", "processor", lambda: ("another",)),
         ("equations", "sources", lambda: "others"),
     ],

@@ -33,6 +33,7 @@ class Checker:
 
     def __init__(self, of: Any, seeds: int) -> None:
         self.of, self.seeds, self.asked = of, list(range(seeds)), []
+        self.threads, self.dask = 1, None
         self.draws = SimpleNamespace(until=1e-3, window=None)
 
     def __call__(self, points: list[Point], report: Any = None, *, label: str = "") -> list[Measured]:
@@ -44,7 +45,7 @@ class Checker:
 
 
 def proof(rows: list[tuple[float, Measured]], *checkers: Checker, goal: Goal = USED, searched: int = 2) -> Proof:
-    return Proof(goal, SPACE, checkers, [({"eta": at}, one) for at, one in rows], searched, [1, 2, 3], 1, [{}])
+    return Proof(goal, SPACE, checkers, [({"eta": at}, one) for at, one in rows], searched, [1, 2, 3], [{}])
 
 
 def test_the_lucky_are_found_out_by_other_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +88,7 @@ class Fabric:
             used = np.array([of(*each) for each in scenarios])
             return Packets({"utilisation": used}, {"utilisation": 0 * used}, {"utilisation": used[:, None]}, [])
 
-        def evaluator(make: Any, cases: Any, draws: Any, seeds: Any, metrics: Any, threads: Any) -> Any:
+        def evaluator(make: Any, cases: Any, draws: Any, seeds: Any, metrics: Any, *_: Any) -> Any:
             class Run:
                 untils = [draws.until] * len(cases)
 
@@ -123,9 +124,9 @@ def in_packets(monkeypatch: pytest.MonkeyPatch, of: Any, *, rows: int = 41, wors
     checker: Any = Checker(lambda at: 0.95, 8)
     checker.make_scenario = lambda eta, **case: (eta, case)
     checker.draws = Draws("hybrid", 1, None, 1e-3, None)
-    checker.cases, checker.threads = [{"burst": 1}], 1
+    checker.cases = [{"burst": 1}]
     found = [({"eta": float(at)}, measured(0.95)) for at in places]
-    made = Proof(goal, SPACE, [checker], found, 1, [1, 2], 1, [{"burst": 1}, {"burst": 4}])
+    made = Proof(goal, SPACE, [checker], found, 1, [1, 2], [{"burst": 1}, {"burst": 4}])
     return made, Fabric(monkeypatch, of)
 
 
@@ -157,11 +158,11 @@ def test_what_is_behind_by_some_cases_is_not_run_in_the_rest(monkeypatch: pytest
 
     ran: list[tuple[float, int]] = []
 
-    def one(self: Any, scenario: Any, until: float, stopped: Any) -> Any:
+    def one(scenario: Any, *_: Any, **options: Any) -> Any:
         ran.append(scenario)
         return {"utilisation": used(*scenario)}, {"utilisation": 0.0}
 
-    monkeypatch.setattr(Evaluator, "_case", one)
+    monkeypatch.setattr("fluidcc.studies.tuning.evaluate._case", one)
     monkeypatch.setattr("fluidcc.studies.tuning.evaluate.resolve", lambda scenario: scenario)
     monkeypatch.setattr("fluidcc.studies.tuning.evaluate.runner_of", lambda *_: lambda seed: None)
     cases, draws = [{"case": k} for k in range(3)], Draws("packet", 1, None, 1e-3, None)

@@ -1,0 +1,130 @@
+"""One table of the names that parameters are typed by: the owner of each, with its dimension and range.
+
+The command line's ``--set`` and ``--over``, sweeps, tuning and fitting read it. A parameter of a scheme, of marking, of
+flow control or of a scenario comes into it by its field's `Spec`; here are only the options of the topologies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from fluidcc import units
+from fluidcc.contract import registry
+from fluidcc.errors import InputError
+from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario
+from fluidcc.scenario.parameters import Spec, specs
+from fluidcc.surface import nearest
+
+
+class Name(NamedTuple):
+    """Home of a parameter (scheme, marking, network, pfc or builder), and what is known of it."""
+
+    home: str
+    spec: Spec
+
+
+def _count(doc: str) -> Spec:
+    return Spec(units.COUNT, doc, low=1, integer=True)
+
+
+_FLOWS = {name: specs(Flow)[name] for name in ("start", "initial_rate", "size")}
+_LINKS = {name: specs(Link)[name] for name in ("rate", "delay", "loss")}
+_SENDERS = {"flows": _count("number of flows"), "line_rate": specs(Flow)["line_rate"]}
+_BURSTS = {
+    "bursts": _count("number of bursts"),
+    "burst_start": Spec(units.TIME, "start of the first burst"),
+    "burst_time": Spec(units.TIME, "time from one burst to the next"),
+    "burst_size": Spec(units.SIZE, "bytes of a burst"),
+}
+_FABRIC_SIZES = {name: _count(name) for name in ("pods", "tors", "leaves", "spines", "hosts", "ecmp_seed")}
+_STAGGER = {
+    "stagger": Spec(units.TIME, "time from one group of flows to the next"),
+    "stagger_group": _count("flows in such a group"),
+}
+# Options of each topology's builder.
+TOPOLOGIES: dict[str, dict[str, Spec]] = {
+    "incast": {**_LINKS, **_FLOWS, **_SENDERS, **_STAGGER},
+    "parking-lot": {**_LINKS, **_FLOWS, **_SENDERS},
+    "chain": {**_LINKS, **_FLOWS, **_BURSTS},
+    "fat-tree": {
+        **_LINKS,
+        **_FLOWS,
+        "flows": _SENDERS["flows"],
+        "fabric_rate": Spec(units.RATE, "rate of links between switches"),
+        **_FABRIC_SIZES,
+    },
+}
+# Names that select the shape of the problem, and so cannot be swept.
+SHAPES = ("topology", "until", "preset", "scheme", "window", "dt", "rtol", "method", "engine", "seed",
+          "bursts", "burst_time", "burst_size", "stagger_group", *_FABRIC_SIZES)  # fmt: skip
+_SWITCH = Spec("on|off", "priority flow control", choices=(False, True))
+
+
+def known_names(scheme: str) -> Mapping[str, Name]:
+    """Return all names that a scheme's scenarios take; the scheme's own go before those of the same name elsewhere."""
+    return _known(registry.scheme(scheme).Parameters)
+
+
+@cache
+def _known(parameters: type) -> Mapping[str, Name]:
+    known = {"pfc": Name("pfc", _SWITCH)}
+    for home, owner in {"pfc": PFC, "network": Scenario, "marking": RED, "scheme": parameters}.items():
+        known |= {name: Name(home, spec) for name, spec in specs(owner).items()}
+    for options in TOPOLOGIES.values():
+        known |= {name: Name("builder", spec) for name, spec in options.items()}
+    return known
+
+
+def check_name(scheme: str, name: str, option: str) -> Spec:
+    """Return what is known of a parameter.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, with the nearest that there is.
+    """
+    known = known_names(scheme)
+    if name not in known:
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"see: fluidcc show {scheme}"
+        raise InputError(f"{option}: {scheme} has no parameter {name[:40]!r}; {hint}")
+    return known[name].spec
+
+
+def split(scheme: str, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Sort values by their homes."""
+    known = known_names(scheme)
+    homes: dict[str, dict[str, Any]] = {home: {} for home in ("scheme", "marking", "network", "pfc", "builder")}
+    for name, value in values.items():
+        homes[known[name].home][name] = value
+    return homes
+
+
+def spec_of(name: str) -> Spec | None:
+    """Return what is known of a parameter of any scheme, of marking, of a scenario or of a builder; None if nothing."""
+    owners = (specs(RED), specs(Flow), specs(Scenario), *_schemes(), *TOPOLOGIES.values())
+    return next((owner[name] for owner in owners if name in owner), None)
+
+
+def _schemes() -> Iterator[Mapping[str, Spec]]:
+    yield from (specs(registry.scheme(name).Parameters) for name in registry.built_in())
+    yield from (specs(scheme.Parameters) for scheme in registry.outside())
+
+
+def dimension_of(name: str) -> str:
+    """Return the dimension of a parameter, by its name alone; plain if it is unknown."""
+    spec = spec_of(name)
+    return units.RATIO if spec is None else spec.dimension
+
+
+def unit_of(name: str) -> str:
+    """Return the SI unit of the values of a named parameter; "" if there is no parameter of that name."""
+    spec = spec_of(name)
+    return "" if spec is None else units.RATIO if spec.dimension == units.COUNT else spec.dimension
+
+
+def format_value(name: str, value: float) -> str:
+    """Return a value of a named parameter, with its unit, as text."""
+    return units.show(value, dimension_of(name))
