@@ -38,7 +38,7 @@ def test_hpccs_tree() -> None:
 
 def test_hpccs_tree_has_the_cables_of_the_published_file() -> None:
     """Other spines under an Agg: every cable of the simulator's ``topology.txt``, with its rate and delay."""
-    published = gzip.decompress((Path(__file__).parents[1] / "data" / "ns3_hpcc_fat_tree.txt.gz").read_bytes())
+    published = gzip.decompress((Path(__file__).parents[2] / "data" / "ns3_hpcc_fat_tree.txt.gz").read_bytes())
     lines = published.decode().strip().splitlines()[2:]
     speeds = {"100Gbps": 12.5e9, "400Gbps": 50e9}
     wanted = [(int(a), int(b), speeds[rate], delay) for a, b, rate, delay, _ in map(str.split, lines)]
