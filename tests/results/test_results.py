@@ -114,7 +114,9 @@ MADE: dict[str, Any] = {
     "WaiSweep": lambda: fc.wai_sweep(fc.incast(4, rate="100Gbps", scheme=fc.HPCC()), ["80B", "300B"], engines=[]),
     "LimitCycle": lambda: fc.limit_cycle(fc.incast(2), "60ms", estimate_error=False),
     "DecreaseRates": lambda: fc.theory.decrease_rates(["100Gbps", "50Gbps"]),
-    "SharedDecrease": lambda: fc.theory.shared_decrease(["100Gbps", "50Gbps"], "100Gbps", base_rtt="10us", until="100us"),
+    "SharedDecrease": lambda: fc.theory.shared_decrease(
+        ["100Gbps", "50Gbps"], "100Gbps", base_rtt="10us", until="100us"
+    ),
     "Equilibrium": lambda: fc.equilibrium(fc.incast(8)),
     "Linearization": lambda: fc.linearize(fc.incast(8)),
     "Rates": lambda: fc.theory.additive_increase(A, C, R0, increase=0.01, steps=3),
