@@ -23,7 +23,11 @@ ROOMS = {
         ("display.py", "html.py", "drawing.py", "text.py"),
     ),
     "collectives": Room(("fluidcc/workloads/collectives",), ("tests/workloads/collectives",)),
-    "delay": Room(("fluidcc/dde",), ("tests/dde",), ("charts.py",)),
+    "delay": Room(
+        ("fluidcc/dde",),
+        ("tests/dde", "tests/engines/fluid/test_adaptive.py", "tests/engines/fluid/test_plain_adaptive.py"),
+        ("charts.py",),
+    ),
     "fabrics": Room(("fluidcc/workloads/fabrics",), ("tests/workloads/fabrics",)),
     "flow-level": Room(
         ("fluidcc/engines/flow_level", "fluidcc/schemes/*/flow_level.py"), ("tests/engines/flow_level",), numba=True

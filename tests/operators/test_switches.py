@@ -133,6 +133,15 @@ def test_of_two_lines_of_marking_the_last_or_the_nearest_counts(tmp_path: Path) 
         assert read_sonic(path).kmin == kmin
 
 
+def test_marking_of_a_class_that_the_file_lacks_may_be_of_any_queue(tmp_path: Path) -> None:
+    """It was said to be off, with advice to turn it on."""
+    text, path = (DATA / "nxos.txt").read_text(), tmp_path / "nxos.txt"
+    path.write_text(text.replace("class type queuing c-out-8q-q3\n", "class type queuing elsewhere\n"))
+    switch = read_sonic(path)
+    assert "random-detect" in switch.unread
+    assert "ECN is off" not in {finding.what for finding in marking(switch)}
+
+
 def test_points_of_which_some_are_not_read_are_no_curve(tmp_path: Path) -> None:
     path = tmp_path / "junos.conf"
     text = (DATA / "junos.conf").read_text().replace("[ 20 60 ]", "[ 20 40 60 ]")

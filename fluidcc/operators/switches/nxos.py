@@ -41,6 +41,7 @@ _PERCENT = re.compile(r"drop-probability (\S+)")
 _TYPED = re.compile(r"(class-map|policy-map) type (qos|queuing|network-qos)(?: match-\w+)? (\S+)")
 _CLASS = re.compile(r"class (?:type \S+ )?(\S+)")
 _APPLIED = re.compile(r"service-policy type (\S+) (?:(?:input|output) )?(\S+).*")
+_UNKNOWN, _QUEUES = -1, 8  # queue of a class that the file lacks; queues of a port
 _OWN_QUEUE = re.compile(r"c-(?:out-)?(?:\dq-)?n?q(\d|-default)", re.ASCII)
 
 
@@ -97,6 +98,8 @@ def read(text: str) -> Description:
     for name, port in found.interfaces.items():
         policies = system | own.get(name, {})
         port.queues = dict(known.curves.get(policies.get("queuing", ""), {}))
+        if (stray := port.queues.pop(_UNKNOWN, None)) is not None:  # it may be any queue that has no other
+            port.queues = dict.fromkeys(range(_QUEUES), stray) | port.queues
         if name in on:
             port.pauses = dict(known.pauses.get(policies.get("network-qos", ""), {}))
         port.watchdog = watched if port.watchdog is None else port.watchdog and watched
@@ -143,10 +146,11 @@ def _take_curve(found: Description, known: _Policies, name: str, queue: int | No
     ecn = "ecn" in line.split()
     curve = f"{name}-{queue}"
     if queue is None or low is None or high is None or low[1] != high[1] or percent is None:
-        found.notes.append(f"{name}: no thresholds in bytes and whole percent: {line[:80]}")
-        if queue is not None and ecn:
+        why = "no thresholds in bytes and whole percent" if queue is not None else "of a class that is not in the file"
+        found.notes.append(f"{name}: {why}: {line[:80]}")
+        if ecn:
             found.curves[curve] = unread(line)
-            curves[queue] = curve
+            curves[_UNKNOWN if queue is None else queue] = curve
         return
     if said is None:
         found.notes.append(f"{name}: no drop-probability: taken as 100 %")
