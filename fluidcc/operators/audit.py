@@ -19,8 +19,8 @@ from fluidcc.operators import (
     checks,
     dcqcn_of,
     dialect,
-    last_word,
     lossless,
+    packet_check,
     read_nic,
 )
 from fluidcc.operators.commands import Commands, commands_of
@@ -67,7 +67,7 @@ class Audit(Comparable):
         Whether the fixed point is stable, and reached from a start at line rate.
     behaviour : dict or None
         Metrics late after a start at line rate (`fluidcc.operators.behaviour.measured`), and under ``packets`` those
-        of the packet engine (`fluidcc.operators.last_word.packets`).
+        of the packet engine (`fluidcc.operators.packet_check.packets`).
     names : tuple of str
         Ports that are set like this one.
     others : tuple of Audit
@@ -396,7 +396,7 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
 
     hybrid, packets = judged(ran.behaviour), ran.behaviour["packets"]
     if packets is not None:
-        yield from last_word.last_word(hybrid, ran.behaviour, packets, ran.packet, judged)
+        yield from packet_check.after_packets(hybrid, ran.behaviour, packets, ran.packet, judged)
         return
     yield from hybrid
     if ran.behaviour["engine"] != "fluid" and not any(each.what == behaviour.PAUSED for each in hybrid):
@@ -449,8 +449,8 @@ def _run(switch: SwitchPort, scheme: DCQCN, flows: int, rtt: float, packets: int
     together = behaviour.together(switch, scheme, min(flows, behaviour.MOST_FLOWS + 1), rtt / _LINKS, payload)
     behaves = behaviour.measured(together, late, switch.name)
     refereed = None
-    if packets and flows <= last_word.MOST_FLOWS:
-        refereed = last_word.packets(together, packets, switch.name)
+    if packets and flows <= packet_check.MOST_FLOWS:
+        refereed = packet_check.packets(together, packets, switch.name)
     packet = payload + IN_BUFFER
     return _Runs(scenario, fixed_point, reached, {**behaves, "packets": refereed}, packet, payload, late["queue_bytes"])
 

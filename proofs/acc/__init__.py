@@ -1,1 +1,1 @@
-"""Claims of ACC (NSDI 2024)."""
+"""Claims and figures of ACC (NSDI 2024)."""

@@ -1,1 +1,1 @@
-"""Claims of Fast Convergence to Fairness (Variable AI, Sampling Frequency)."""
+"""Claims and figures of Fast Convergence to Fairness (Variable AI, Sampling Frequency)."""

@@ -1,1 +1,1 @@
-"""Claims of HPCC (SIGCOMM 2019)."""
+"""Claims and figures of HPCC (SIGCOMM 2019)."""

@@ -1,1 +1,1 @@
-"""Claims of HPCC++ (IETF slides)."""
+"""Claims and figures of HPCC++ (IETF slides)."""

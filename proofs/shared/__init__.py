@@ -1,1 +1,1 @@
-"""Figures of the papers, one module each: a picture, its data, and whether the numbers are those expected."""
+"""Helpers of several papers' figures, and claims of several papers on one table."""

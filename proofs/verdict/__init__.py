@@ -1,1 +1,1 @@
-"""The papers' claims: what one is, how its verdict follows, and the runner behind ``fluidcc verify``."""
+"""Claims and figures: results, verdicts, the registry behind ``fluidcc verify`` and ``fluidcc reproduce``."""

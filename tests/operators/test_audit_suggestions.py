@@ -743,7 +743,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Files], 
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fluidcc.operators.behaviour.SEEDS", 4)
-        for module in ("behaviour", "last_word"):
+        for module in ("behaviour", "packet_check"):
             patch.setattr(f"fluidcc.operators.{module}.OPENS", "25ms")
             patch.setattr(f"fluidcc.operators.{module}.CLOSES", "50ms")
         for module, function in (

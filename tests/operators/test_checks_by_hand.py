@@ -17,8 +17,8 @@ from fluidcc.operators.config_files import listing
 from fluidcc.operators.config_forms import configurations
 from fluidcc.operators.finding import Change, Finding
 from fluidcc.operators.headroom import needed
-from fluidcc.operators.last_word import last_word
 from fluidcc.operators.nvidia import NicSettings
+from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.pfc_watchdog import Watchdog
 from fluidcc.operators.sonic import SwitchPort, read_sonic
 from fluidcc.scenario.parameters import resolve
@@ -181,7 +181,7 @@ def test_packets_have_the_last_word() -> None:
 
     def said(used: float | None, high: float, drops: float = 0.0) -> list[str]:
         found = ran(used, 5e3, high, drops=drops, pfc_pauses=0.0)
-        return [each.what for each in last_word([], hybrid, found, 1e3, lambda figures: [])]
+        return [each.what for each in after_packets([], hybrid, found, 1e3, lambda figures: [])]
 
     agree, differ = ["packets say so too"], ["packets say otherwise"]
     for used, high, what in (
@@ -191,7 +191,7 @@ def test_packets_have_the_last_word() -> None:
         assert said(used, high) == what, (used, high)
     assert said(0.95, 100e3, drops=0.1) == ["packets are lost"]
     assert said(None, 100e3) == []
-    assert [each.severity for each in last_word([], hybrid, {"reason": "no"}, 1e3, lambda figures: [])] == ["ok"]
+    assert [each.severity for each in after_packets([], hybrid, {"reason": "no"}, 1e3, lambda figures: [])] == ["ok"]
 
 
 def test_a_watchdogs_times() -> None:

@@ -14,7 +14,7 @@ import fluidcc as fc
 from fluidcc.operators import behaviour, capacity, checks, dialect, lossless
 from fluidcc.operators.config_db import Assumed, ConfigDB
 from fluidcc.operators.finding import Finding
-from fluidcc.operators.last_word import last_word
+from fluidcc.operators.packet_check import after_packets
 from fluidcc.operators.ports import read_ports
 from fluidcc.operators.sonic import SwitchPort, read_sonic
 from fluidcc.units import Rate
@@ -65,7 +65,7 @@ def test_a_queue_that_no_buffer_holds_is_no_figure() -> None:
 )
 def test_what_packets_refute_is_taken_back(hybrid: dict[str, Any], packets: dict[str, Any], wanted: list[str]) -> None:
     found = {"drops": 0.0, "pfc_pauses": 0.0} | packets
-    said = [*last_word(judged(hybrid), hybrid, found, 1e3, judged)]
+    said = [*after_packets(judged(hybrid), hybrid, found, 1e3, judged)]
     assert whats(said) == wanted
     assert not any("GB" in each.why for each in said)
     assert ("contradicts" in said[-1].why) == (wanted[-1] == "packets say otherwise")
@@ -73,7 +73,7 @@ def test_what_packets_refute_is_taken_back(hybrid: dict[str, Any], packets: dict
 
 def test_packets_that_do_not_run_leave_all_as_it_was() -> None:
     hybrid = ran(1.0, 110e3, 150e3)
-    said = [*last_word(judged(hybrid), hybrid, {"reason": "no"}, 1e3, judged)]
+    said = [*after_packets(judged(hybrid), hybrid, {"reason": "no"}, 1e3, judged)]
     assert whats(said) == ["the flows settle", "packets were not run"]
 
 

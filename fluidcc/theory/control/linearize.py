@@ -77,7 +77,7 @@ class Linearization(Comparable):
 
     @public()
     def roots(self, count: int = 10) -> Roots:
-        """Rightmost characteristic roots of all modes, as `control.roots.roots` gives them.
+        """Rightmost characteristic roots of all modes, as `fluidcc.delay.roots` gives them.
 
         A fairness mode's roots are listed once for each class, however many flows it has.
 

@@ -64,7 +64,7 @@ def _mean(values: Sequence[Any]) -> float | None:
     return None if any(value is None for value in values) else float(np.mean(values))
 
 
-def last_word(
+def after_packets(
     said: Sequence[Finding],
     hybrid: dict[str, Any],
     found: dict[str, Any],
