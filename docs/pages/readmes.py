@@ -35,14 +35,14 @@ def claim_row(claim: Mapping[str, Any], paper: str) -> str:
     instead = f"instead: {claim['correction']}" if claim["correction"] else ""
     notes = "; ".join(filter(None, (claim["reason"], claim["conditions"], instead)))
     where = claim["section"] if claim["paper"] == paper else f"{claim['paper']}: {claim['section']}"
-    return _row(f"`{claim['name']}`", where, claim["claim"], claim["verdict"], notes)
+    return _row(f"`{claim['name']}`", where, claim["claim"], claim["verdict"], notes, _file("claim", claim["name"]))
 
 
 def figure_row(figure: Mapping[str, Any]) -> str:
     """Make a figure's row from its result."""
     differ = ", ".join(name for name, check in figure["expected"].items() if not _holds(figure["values"], name, check))
     said = status(figure) if figure["expected"] else "nothing to compare"
-    return _row(f"`{figure['name']}`", figure["figure"], said, differ)
+    return _row(f"`{figure['name']}`", figure["figure"], said, differ, _file("reproduces", figure["name"]))
 
 
 def page(folder: str, claims: Iterable[Mapping[str, Any]], figures: Iterable[Mapping[str, Any]]) -> str:
@@ -52,11 +52,11 @@ def page(folder: str, claims: Iterable[Mapping[str, Any]], figures: Iterable[Map
     lines += ["Made by `python -m docs.pages.readmes` of what the commands below gave; older results are refused."]
     if claims := list(claims):
         lines += ["", "## Claims", "", "`fluidcc verify NAME` checks one and shows its numbers.", ""]
-        lines += ["| name | section | claim | verdict | conditions, correction |", "|---|---|---|---|---|"]
+        lines += ["| name | section | claim | verdict | conditions, correction | file |", "|---|---|---|---|---|---|"]
         lines += [claim_row(claim, paper) for claim in claims]
     if figures := list(figures):
         lines += ["", "## Figures", "", "`fluidcc reproduce NAME` makes one, with its data.", ""]
-        lines += ["| name | figure | our numbers | which are not as expected |", "|---|---|---|---|"]
+        lines += ["| name | figure | our numbers | which are not as expected | file |", "|---|---|---|---|---|"]
         lines += [figure_row(figure) for figure in in_order(figures)]
     return "\n".join(lines) + "\n"
 
@@ -72,6 +72,10 @@ def write() -> None:
             for kind, results in found.items()
         }
         (PROOFS / folder / "README.md").write_text(page(folder, own["claim"], own["reproduces"]), encoding="utf-8")
+
+
+def _file(kind: str, name: str) -> str:
+    return f"`{homes(kind)[name].rpartition('.')[2]}.py`"
 
 
 def _holds(values: Mapping[str, Any], name: str, check: Mapping[str, Any]) -> bool:
