@@ -11,7 +11,6 @@ import typer
 from fluidcc import units
 from fluidcc.cli import complete, output
 from fluidcc.cli import options as o
-from fluidcc.cli.request import changed_flow_control, changed_marking
 from fluidcc.errors import InputError
 
 if TYPE_CHECKING:
@@ -198,6 +197,7 @@ def chosen_schemes(names: list[str], preset: str, sets: list[str] | None) -> dic
 def _set(scheme: str, chosen: dict[str, Any], sets: list[str] | None, *, marks: bool = True) -> dict[str, Any]:
     """Options of `Topology.scenario`, with the values of --set that the scheme or the network has."""
     from fluidcc.builders.names import known_names, split
+    from fluidcc.builders.replaced import changed_flow_control, changed_marking
 
     values: dict[str, Any] = {}
     for text in sets or []:

@@ -17,7 +17,7 @@ from fluidcc.files import read_bounded, refuse_special
 if TYPE_CHECKING:
     from fluidcc.operators import NicSettings, SwitchPort
     from fluidcc.operators.ports import PortGroup
-    from fluidcc.scenario.model import PFC, RED, Scenario
+    from fluidcc.scenario.model import RED, Scenario
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,6 +150,7 @@ def _built(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc import builders as topologies
     from fluidcc.builders.common import with_chains_threshold
     from fluidcc.builders.names import TOPOLOGIES, split
+    from fluidcc.builders.replaced import changed_flow_control, changed_marking, entries
     from fluidcc.contract.presets import preset as preset_of
 
     if request.port is not None and not request.ports:
@@ -181,7 +182,7 @@ def _built(request: Request, swept: dict[str, Any]) -> Scenario:
         "marking": marking,
     }
     # Lists repeat over the flows, so their entries are read where the flows are made.
-    columns = {k: _entries(options.pop(k), k) for k in ("start", "initial_rate", "size", "delay") if k in options}
+    columns = {k: entries(options.pop(k), k) for k in ("start", "initial_rate", "size", "delay") if k in options}
     if request.topology != "incast" and "delay" in columns:
         if len(columns["delay"]) > 1:
             raise InputError(f"--delay: a {request.topology} has one delay for all links; write --delay 1us")
@@ -229,57 +230,6 @@ def _fat_tree(options: dict[str, Any], columns: dict[str, Any], common: dict[str
     starts, volumes = (per_flow(columns.pop(k, d), flows, k) for k, d in (("start", 0.0), ("size", float("inf"))))
     rows = [(i % hosts, (i + (hosts + 1) // 2) % hosts, starts[i], volumes[i]) for i in range(flows)]
     return topologies.fat_tree(rows, **sizes, **options, **columns, **common)
-
-
-def changed_marking(marking: RED | None, values: dict[str, Any]) -> RED | None:
-    """Marking with some values replaced; made of them where there is none.
-
-    Raises
-    ------
-    InputError
-        If there is none, and values do not make one.
-    """
-    from fluidcc.scenario.model import RED
-
-    if marking is not None or not values:
-        return marking and dataclasses.replace(marking, **values)
-    missing = [name for name in ("kmin", "kmax", "pmax") if name not in values]
-    if missing:
-        raise InputError(
-            f"{missing[0]}: is missing; this scheme sets no marking, so {next(iter(values))} needs kmin, kmax and "
-            "pmax beside it: write for example --set kmin=5KB --set kmax=200KB --set pmax=1%"
-        )
-    return RED(**values)
-
-
-def changed_flow_control(pfc: PFC | None, values: dict[str, Any]) -> PFC | None:
-    """Flow control with some values replaced; giving any of them turns it on.
-
-    Raises
-    ------
-    InputError
-        If it is turned off and values are given.
-    """
-    from fluidcc.scenario.model import PFC
-    from fluidcc.scenario.parameters import Spec, convert
-
-    fields = {name: value for name, value in values.items() if name != "pfc"}
-    on = bool(fields) or pfc is not None
-    if "pfc" in values:
-        on = convert(values["pfc"], Spec("on|off", "priority flow control", choices=(False, True)), "pfc")
-        if fields and not on:
-            raise InputError(f"pfc: is off, so {next(iter(fields))} has no meaning; leave out one of the two")
-    return dataclasses.replace(pfc or PFC(), **fields) if on else None
-
-
-def _entries(value: Any, name: str) -> list[Any]:
-    """A comma-separated list, or a single (perhaps traced) value."""
-    if not isinstance(value, str):
-        return [value]
-    parts = [part.strip() for part in value.split(",")]
-    if not all(parts):
-        raise InputError(f"{name}: {value[:60]!r} has an empty entry; write for example {name} A,B")
-    return [None if name == "initial_rate" and part == "line" else part for part in parts]
 
 
 def _whole(value: Any, name: str) -> int:
@@ -353,6 +303,7 @@ def is_switch(source: str) -> bool:
 def _from_file(request: Request, swept: dict[str, Any]) -> Scenario:
     from fluidcc.builders import toml_file as scenario_file
     from fluidcc.builders.names import TOPOLOGIES
+    from fluidcc.builders.replaced import with_values
 
     if not os.path.isfile(request.topology):
         what = "no plain file" if os.path.exists(request.topology) else "no file"
@@ -381,44 +332,3 @@ def _is_topology(path: str) -> bool:
         return len(counts) == 3 and len(lines[1].split()) == counts[1]
     except (OSError, ValueError, IndexError):
         return False
-
-
-def with_values(scenario: Scenario, scheme: str, values: dict[str, Any]) -> Scenario:
-    """A scenario with some values replaced on all its links and flows; lists repeat over the flows.
-
-    Raises
-    ------
-    InputError
-        If no flow runs the scheme, a value has no place in a finished scenario, or makes no sense.
-    """
-    from fluidcc.builders.names import split
-    from fluidcc.scenario.model import resolve
-
-    if not any(flow.scheme.name == scheme for flow in scenario.flows):
-        raise InputError(f"scheme: no flow of this scenario runs {scheme}; write {scenario.flows[0].scheme.name}")
-    parts = split(scheme, values)
-    of_link = {name: value for name, value in parts["builder"].items() if name in ("rate", "loss")}
-    columns = ("start", "size", "initial_rate", "line_rate")
-    of_flow = {name: _entries(value, name) for name, value in parts["builder"].items() if name in columns}
-    fixed = next((name for name in parts["builder"] if name not in {**of_link, **of_flow}), None)
-    if fixed is not None:
-        raise InputError(f"{fixed}: is fixed by the scenario file; change it there")
-    unmarked = all(link.marking is None for link in scenario.links)
-    links = tuple(
-        dataclasses.replace(
-            link,
-            **of_link,
-            marking=changed_marking(link.marking, parts["marking"]) if unmarked or link.marking else None,
-        )
-        for link in scenario.links
-    )
-    flows = tuple(
-        dataclasses.replace(
-            flow,
-            **{name: entries[i % len(entries)] for name, entries in of_flow.items()},
-            scheme=dataclasses.replace(flow.scheme, **parts["scheme"]) if flow.scheme.name == scheme else flow.scheme,
-        )
-        for i, flow in enumerate(scenario.flows)
-    )
-    pfc = changed_flow_control(scenario.pfc, parts["pfc"])
-    return resolve(dataclasses.replace(scenario, links=links, flows=flows, pfc=pfc, **parts["network"]))
