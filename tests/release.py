@@ -137,6 +137,23 @@ def check_runs(python: Path, folder: Path) -> str:
     return version
 
 
+def check_proofs(python: Path, folder: Path) -> str:
+    """A claim and a figure of the papers, which lie elsewhere in a checkout.
+
+    Raises
+    ------
+    UnfitError
+        If one is not there, or comes out otherwise.
+    """
+    command = python.parent / "fluidcc"
+    listed = json.loads(call([command, "verify", "--list", "--json"], cwd=folder))["claims"]
+    (claim,) = json.loads(call([command, "verify", "hpccpp-ai", "--json"], cwd=folder))["claims"]
+    figure = json.loads(call([command, "reproduce", "hpcc-fig13", "--quick", "--json"], cwd=folder))
+    if len(listed) < 100 or claim["verdict"] != "false-as-printed" or not figure["agrees"]:
+        raise UnfitError(f"{len(listed)} claims; {claim}; {figure}")
+    return f"{len(listed)} claims, {figure['name']} agrees"
+
+
 def check_demo(python: Path, source: Path, folder: Path) -> str:
     """The demo on one sample, with few evaluations.
 
@@ -195,6 +212,7 @@ def main() -> int:
             step("contents", lambda: check_wheel(wheel, source))
             python = step("environment", lambda: environment(wheel, there / "env", given.fresh), lambda _: "clean")
             step("command", lambda: check_runs(python, there / "runs"))
+            step("proofs", lambda: check_proofs(python, there / "runs"))
             step("demo", lambda: check_demo(python, source, there / "demo"))
             step("tests", lambda: check_tests(python, source, there / "tests", given.all))
         except UnfitError as error:

@@ -8,15 +8,16 @@ From `docs/results`, as the pages of the documentation; `make results` does it t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+import fluidcc.proofs
 from docs.pages.gallery import in_order
-from docs.pages.stamps import ROOT
 from fluidcc.proofs import papers
 from fluidcc.proofs.verdict.figure import status
 from fluidcc.proofs.verdict.registry import homes
 
-PROOFS = ROOT / "proofs"
+PROOFS = Path(str(fluidcc.proofs.__file__)).parent  # in a checkout a link to proofs/
 # Title and subject of each folder; a claim of another paper than the title says which.
 FOLDERS = {
     "acc": (papers.ACC, "Algorithm 1, its appendix, and the figures of its evaluation."),
