@@ -152,7 +152,7 @@ def is_special(path: str | os.PathLike[str]) -> bool:
 
 @contextlib.contextmanager
 def rescuing(tell: Callable[[str], None]) -> Iterator[None]:
-    """Within, what cannot be written is saved in another folder, and ``tell`` gets a line that says where."""
+    """Save files that cannot be written in another folder, within the block; ``tell`` gets a line that says where."""
     token = _tell.set(tell)
     try:
         yield

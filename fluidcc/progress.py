@@ -29,7 +29,7 @@ watch: ContextVar[Callable[[], None] | None] = ContextVar("watch", default=None)
 
 
 class _Lines:
-    """One line in ten seconds of all that is under way and of which no bar is seen, by the outermost `Bar`.
+    """Reporter of all work under way without a visible bar: one line in ten seconds, by the outermost `Bar`.
 
     A thread looks for it, because a part may report nothing for long; it ends when nothing is under way.
     """

@@ -234,7 +234,7 @@ def _print_doubts(console: Any, found: CollectiveStudy, case: str) -> None:
 
 
 def _print_jobs(console: Any, found: CollectiveStudy, case: str) -> None:
-    """Each job's time, where there are several."""
+    """Print each job's time, if there are several."""
     for scheme in found.schemes:
         run = found.of(scheme, case)[0]
         jobs = run.numbers["jobs"]

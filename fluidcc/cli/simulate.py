@@ -130,7 +130,7 @@ def _flow_control(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _listed(values: list[str]) -> str:
-    """All values; of more than eight, each that occurs, and of those no more than eight."""
+    """Join all values; of more than eight, list the distinct ones, and at most eight of them."""
     if len(values) > _MOST_SHOWN:
         values = list(dict.fromkeys(values))
     more = len(values) - _MOST_SHOWN

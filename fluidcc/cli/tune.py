@@ -211,7 +211,7 @@ def _typed(request: Request, groups: list[PortGroup], found: Tuning) -> Commands
 
 
 def _conditions(found: Tuning) -> str:
-    """Under which conditions packets ran."""
+    """Describe the conditions under which packets ran."""
     best = found.packets.get("best")
     if best is None:
         return ""

@@ -11,7 +11,7 @@ _SOON = 2.0  # s; what ends by then imports nothing for it
 
 @contextmanager
 def working(command: str) -> Iterator[None]:
-    """While it lasts, have `fluidcc.progress` say that a command is at work if nothing else is said."""
+    """Have `fluidcc.progress` report, within the block, that a command is at work if nothing else is reported."""
     ended = threading.Event()
     threading.Thread(target=_say, args=(command, ended), daemon=True, name="fluidcc-working").start()
     try:

@@ -65,7 +65,7 @@ class PerShape:
 
     @property
     def name(self) -> str:
-        """For files and lists."""
+        """Dotted name of the function, for files and lists."""
         return f"{self.function.__module__}.{self.function.__name__}"
 
     def __call__(self, *arguments: Any, **switches: Any) -> Any:

@@ -206,7 +206,7 @@ def shape_of(leaf: Any) -> tuple[Any, ...]:
 
 @functools.cache
 def _text(dtype: Any) -> str:
-    """Its name, which takes NumPy 7 us to write, of sixty leaves a third of a short run."""
+    """Return a dtype's name, cached: writing it takes NumPy 7 us, for sixty leaves a third of a short run."""
     return str(dtype)
 
 

@@ -10,7 +10,7 @@ import jax
 
 @contextlib.contextmanager
 def our_settings(*, double: bool | None = True) -> Iterator[None]:
-    """Within, in this thread, numbers are of the precision asked for, and nothing that helps to debug refuses them.
+    """Set, within the block and in this thread, the requested precision, and switch JAX's debugging checks off.
 
     NaN marks what is undefined here until it is masked, shapes and dtypes are mixed on purpose, and what is compiled is
     compiled ahead of its call.

@@ -92,7 +92,7 @@ def sources() -> str:
 
 
 def _cores() -> int:
-    """That the compiler may share work among."""
+    """Return the number of cores that the compiler may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -121,7 +121,7 @@ class PathInformation:
 
 
 def binder(scenario: Scenario) -> Callable[[Flow], Any]:
-    """From a flow of a resolved scenario, whose values may be traced, to its scheme's bound parameters."""
+    """Return a function from a flow of a resolved scenario (values may be traced) to its scheme's bound parameters."""
     shared = _Shared(scenario)
     return lambda flow: flow.scheme.bind(PathInformation(flow, shared))
 

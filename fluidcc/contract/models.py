@@ -172,7 +172,7 @@ class Scheme:
 
     @property
     def fluid(self) -> Fluid | None:
-        """Its fluid side, as the module is now: a function that is replaced there takes effect."""
+        """Fluid side of the scheme, from the module as it is now: a function that is replaced there takes effect."""
         module = self.module("fluid")
         if module is None:
             return None
@@ -190,7 +190,7 @@ class Scheme:
 
     @cached_property
     def packet(self) -> Packet | None:
-        """Its packet side."""
+        """Packet side of the scheme, or None."""
         module = self.module("packet")
         if module is None:
             return None
@@ -198,7 +198,7 @@ class Scheme:
 
     @cached_property
     def hybrid(self) -> Hybrid | None:
-        """Its hybrid side."""
+        """Hybrid side of the scheme, or None."""
         module = self.module("hybrid")
         if module is None:
             return None
@@ -206,7 +206,7 @@ class Scheme:
 
     @cached_property
     def flow_level(self) -> FlowLevel | None:
-        """Its flow-level side."""
+        """Flow-level side of the scheme, or None."""
         module = self.module("flow_level")
         if module is None:
             return None
@@ -214,7 +214,7 @@ class Scheme:
 
     @cached_property
     def equilibrium(self) -> Equilibrium | None:
-        """Its equilibrium side."""
+        """Equilibrium side of the scheme, or None."""
         module = self.module("equilibrium")
         if module is None:
             return None
@@ -230,7 +230,7 @@ class Scheme:
 
     @cached_property
     def crosscheck(self) -> Crosscheck:
-        """Its crosscheck side."""
+        """Crosscheck side of the scheme, or the default."""
         module = self.module("crosscheck")
         return Crosscheck() if module is None else self._made(Crosscheck, module, "crosscheck")
 

@@ -10,7 +10,7 @@ from fluidcc.surface import public
 
 @public()
 def presets(scheme: str) -> dict[str, Preset]:
-    """All presets of a scheme.
+    """Return all presets of a scheme.
 
     Parameters
     ----------

@@ -111,7 +111,7 @@ class FluidSide(Protocol[P_contra, S, F]):
         ...
 
     def feedback(self, parameters: P_contra, signals: Signals, /) -> F:
-        """All that depends on the lagged signals alone, worked out once for each row of the history."""
+        """Compute all that depends on the lagged signals alone, once for each row of the history."""
         ...
 
     def derivative(self, parameters: P_contra, state: S, feedback: F, /) -> S:
@@ -330,7 +330,7 @@ class SolvedByMarking(EquilibriumSide[P_contra], Protocol):
 
 
 class SolvedByRate(SolvedByMarking[P_contra], Protocol):
-    """One that solves for the marking under a constant rate as well, by which all fixed points of a link are found.
+    """Equilibrium side that also solves for the marking under a constant rate, to find all fixed points of a link.
 
     ``single_marking(parameters)`` may say that for some parameters several markings hold a rate, and
     ``largest_rate(parameters, line_rate)`` that a flow stays below its line rate; all others are then given that rate.
@@ -355,7 +355,7 @@ class SolvedByUtilisation(EquilibriumSide[P_contra], Protocol):
     """An equilibrium side that solves for rates by the utilisation of their path (`hpcc.equilibrium.Balance`)."""
 
     def balances(self, scenario: Scenario, /) -> Callable[[Flow], Any]:
-        """From a flow to what its rate follows from."""
+        """Return a function from a flow to the conditions that determine its rate."""
         ...
 
     def observables(self, window: float, utilisation: float, /) -> dict[str, float]:

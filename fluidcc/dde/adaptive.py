@@ -62,7 +62,7 @@ class Adaptable(System, Protocol):
 
 
 class Steps(NamedTuple):
-    """All that one attempt hands to the next; arrays end with the points' axis."""
+    """State that one attempt passes to the next; arrays end with the points' axis."""
 
     turn: Array  # () attempts so far
     time: Array  # (points,) [s]
@@ -122,7 +122,7 @@ class Adaptive:
     shortest: Array
 
     def start(self, y: State, z: Memory, depth: int) -> Steps:
-        """At t = 0; constant history before."""
+        """Return the `Steps` at t = 0, after a constant history."""
         signals = self.system.remembered(y)
         points, zero = signals.shape[1], jnp.zeros(signals.shape[1], signals.dtype)
         knots, turn = constant_past(signals, depth), jnp.int32(0)
@@ -273,7 +273,7 @@ class Adaptive:
         return functools.reduce(jnp.maximum, jax.tree.leaves(found))
 
     def _lag_error(self, y: State, z: Memory, settled: Memory, h: Array) -> Array:
-        """By how much lags were not what they were taken for, as an error of what changes within a lag."""
+        """Return the error, over the tolerance, that wrong lags cause in a signal that changes within a lag."""
         taken, found = self.system.lags(y, z, 1.0), self.system.lags(y, settled, 0.0)
         off = [row for a, b in zip(taken, found, strict=True) for row in jnp.abs(a - b)]
         worst = functools.reduce(jnp.maximum, [jnp.broadcast_to(row, h.shape) for row in off])

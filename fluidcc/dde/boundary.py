@@ -109,7 +109,7 @@ def _jacobians(at: Callable[[Array], Array], cells: Array) -> tuple[Array, Array
 
 
 def _followed(at: Callable[[Array], Array], starts: Array) -> tuple[list[list[Array]], Array]:
-    """From every start the points up to the next, and which that is; -1 where the curve ends."""
+    """Follow the curve from each start; return its points and the start that it reaches next, -1 if it ends before."""
     count = len(starts)
     paths: list[list[Array]] = [[] for _ in range(count)]
     following = np.full(count, -1)

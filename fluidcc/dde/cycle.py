@@ -99,7 +99,7 @@ class Cycle(DatasetResult):
 
     @public()
     def plot(self, *, title: str | None = None) -> Any:
-        """One period of each state; of two states or more also the second over the first.
+        """Plot one period of each state; of two states or more also the second over the first.
 
         Parameters
         ----------

@@ -102,7 +102,7 @@ class Equation:
         return f"<Equation {name} of {', '.join(self.states)}{': ' + values if values else ''}>"
 
     def __reduce__(self) -> Any:
-        """To copy or send it: without what was compiled."""
+        """Reduce the equation for copying and pickling, without compiled functions."""
         return Equation, (self.function, self.lags, self.parameters, self.states, self.time_unit)
 
     def at(self, values: Mapping[str, float] | None = None, /, **parameters: float) -> Equation:
@@ -137,7 +137,7 @@ class Equation:
 
     @property
     def kernels(self) -> Kernels:
-        """Its functions, compiled once for all values of its parameters."""
+        """Functions of the equation, compiled once for all values of its parameters."""
         return self.__dict__["_kernels"]
 
     @property

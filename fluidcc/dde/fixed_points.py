@@ -111,7 +111,7 @@ def equilibrium_near(equation: Equation, at: Any = None) -> Array:
 
 
 def _starts(n: int) -> list[Array]:
-    """From where to look without being told: all states alike, and apart."""
+    """Return the default starts of a search: all states equal, and states apart."""
     alike = [np.full(n, v) for v in _STARTS]
     if n == 1:
         return alike

@@ -98,7 +98,7 @@ class Knots(NamedTuple):
 
 
 def constant_past(signals: Array, depth: int) -> Knots:
-    """No interval yet; signals (signals, points) have been what they are."""
+    """Return a history without intervals, whose signals (signals, points) have been constant so far."""
     ring = jnp.zeros((depth, signals.size), signals.dtype)
     return Knots(jnp.zeros((depth, signals.shape[1]), signals.dtype), Interval(ring, ring, ring, ring), signals)
 

@@ -73,7 +73,7 @@ class Solution(DatasetResult):
 
     @public()
     def plot(self, *, title: str | None = None) -> Any:
-        """Each state over time; of two states or more also the second over the first.
+        """Plot each state over time; of two states or more also the second over the first.
 
         Parameters
         ----------

@@ -72,7 +72,7 @@ def generator(system: DelaySystem, nodes: int) -> Array:
 
 @functools.lru_cache(maxsize=256)
 def _mesh(nodes: int) -> tuple[Array, Array]:
-    """On Chebyshev points from 1 to -1: values to coefficients, and d/d theta on [-1, 0] (twice that on [-1, 1])."""
+    """Return matrices on Chebyshev points from 1 to -1: values to coefficients; d/d theta on [-1, 0] (twice d/dx)."""
     points = np.cos(np.pi * np.arange(nodes + 1) / nodes)
     inverse = np.linalg.inv(chebyshev.chebvander(points, nodes))
     slopes = 2 * chebyshev.chebvander(points, nodes - 1) @ chebyshev.chebder(np.eye(nodes + 1)) @ inverse

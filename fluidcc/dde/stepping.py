@@ -98,7 +98,7 @@ class System(Protocol):
 
 
 class Carry(NamedTuple):
-    """All that one step hands to the next."""
+    """State that one step passes to the next."""
 
     step: Array
     y: State
@@ -110,7 +110,7 @@ class Carry(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Loop:
-    """One system, one method, one step size.
+    """Integration of one system by one method with one step size.
 
     Parameters
     ----------

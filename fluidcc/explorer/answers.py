@@ -18,7 +18,7 @@ _seen: set[Any] = set()  # kinds of settings that have been answered, and so are
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """All but the chart, which comes after.
+    """Answer for a setting, without the chart, which follows later.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Answer:
 
 
 def answers(setting: Setting) -> Iterator[Answer]:
-    """The runs as soon as they are there, then the same with the roots, which take as long again.
+    """Yield the runs as soon as they are there, then the same with the roots, which take as long again.
 
     Raises
     ------

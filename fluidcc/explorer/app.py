@@ -86,14 +86,14 @@ class Explorer:
         self._board.error.object = error(refused)
 
     def _leave(self) -> None:
-        """Nobody sees this any more."""
+        """Drop all work for a page that nobody sees any more."""
         self._serial += 1
         self._packets.drop()
 
     # -- moves -----------------------------------------------------------------------------------------------------
 
     def _move(self, name: str, content: str) -> None:
-        """A person moved one value."""
+        """Apply a user's move of one value."""
         self._unshown.add(name)
         with self._saying():
             moved = self.setting.moved(name, content)
@@ -113,7 +113,7 @@ class Explorer:
 
     @contextmanager
     def _saying(self) -> Iterator[None]:
-        """Whatever goes wrong is said: else the page would stand still, as if nothing had been asked of it."""
+        """Report any error of the block: else the page would stand still, as if nothing had been asked of it."""
         try:
             yield
         except Exception as failed:
@@ -138,7 +138,7 @@ class Explorer:
         self._ask()
 
     def _swap(self) -> None:
-        """The setting that is kept becomes the one that is moved."""
+        """Swap the setting that is kept with the one that is moved."""
         other = self._beside.kept
         if other is not None and self._now is not None:
             with self._saying():
@@ -166,7 +166,7 @@ class Explorer:
         self._place.run(self._answering, (self._serial, self.setting))
 
     def _watch(self, serial: int, began: float, words: str) -> None:
-        """Every so often say that there is no answer yet: a page that stands still and says nothing would be worse."""
+        """Report at intervals that there is no answer yet, so that the page does not seem to hang."""
 
         def look() -> None:
             if self._serial != serial or self._answered >= serial:
@@ -204,7 +204,7 @@ class Explorer:
             self._place.rested(_REST, lambda: self._rest(found.setting))
 
     def _go_back(self) -> None:
-        """To what was answered last, or before there is any to the default: no control keeps what was refused."""
+        """Restore the last answered setting, or the default if there is none: no control keeps a refused value."""
         good = Setting() if self._now is None and self.setting.given is None else self.shown
         if good == self.setting:
             return
@@ -220,7 +220,7 @@ class Explorer:
         self._place.rested(_REST, lambda: self._rest(good))
 
     def _rest(self, setting: Setting) -> None:
-        """The hand rests on a setting, or not any more."""
+        """Update address, program and chart if the hand still rests on a setting."""
         if setting == self.setting:
             self._share()
             self._show_program()
@@ -277,7 +277,7 @@ class Explorer:
     # -- beside, and sharing ---------------------------------------------------------------------------------------
 
     def _on_beside(self) -> None:
-        """Another setting, or none, is kept."""
+        """Update figures, address and chart after another setting, or none, is kept."""
         self._draw()
         self._share()
         if self._now is not None:

@@ -24,7 +24,7 @@ _STARTING = '<div class="quiet" id="verdict">compiling, the first time a few sec
 
 
 class Board:
-    """All widgets and figures, laid out.
+    """Widgets and figures of the page, laid out.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Board:
         self.view = self._layout(_card(title, "devices", devices.view))
 
     def _pick(self, setting: Setting) -> None:
-        """Choices of scheme, preset and topology; a scenario that was handed in has one of each."""
+        """Build the choices of scheme, preset and topology; a scenario that was handed in has one of each."""
         given = setting.given is not None
         options = {"scheme": list(schemes()), "preset": preset_names(setting.scheme), "topology": list(TOPOLOGIES)}
 
@@ -111,5 +111,5 @@ class Board:
 
 
 def _card(title: str, kind: str, *parts: Any) -> Any:
-    """Something that is folded away until one asks for it."""
+    """Return a card that is folded until somebody opens it."""
     return pn.Card(*parts, title=title, collapsed=True, css_classes=[kind], sizing_mode="stretch_width", margin=(6, 0))

@@ -110,7 +110,7 @@ class Charts:
             return chart
 
     def _grid(self, setting: Setting, numbers: dict[str, Any], moved: dict[str, float]) -> RootFinder:
-        """The compiled chart of a kind of setting: its names, and values that are no numbers."""
+        """Return the root finder compiled for a kind of setting: its names, and the values that are not moved."""
         fixed = {name: value for name, value in numbers.items() if name not in moved}
         # The function holds the scenario that was handed in, so that no other can have its id.
         kind = (setting.scheme, setting.preset, setting.topology, id(setting.given), tuple(fixed.items()), tuple(moved))

@@ -75,7 +75,7 @@ class ChartPlot:
 
 
 def _place(chart: Chart, at: Mapping[str, float]) -> dict[str, list[float]]:
-    """A setting's place in a chart's unit square; nowhere if it is outside."""
+    """Return a setting's place in a chart's unit square; none if it is outside."""
     found = []
     for name, values in zip(chart.names, (chart.x, chart.y), strict=True):
         value = at.get(name)

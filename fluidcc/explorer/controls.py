@@ -93,7 +93,7 @@ class Controls:
                 widget.value = name
 
     def _unfold(self) -> None:
-        """The rows behind the fold are made when it is first opened: they are many."""
+        """Make the rows behind the fold when it is first opened: they are many."""
         setting = self._folded
         if self._board.more.collapsed or setting is None:
             return

@@ -97,7 +97,7 @@ class Devices:
 
 
 def _written(folder: str, chosen: Any) -> str | None:
-    """A file with what was chosen, be it nothing, under its own name, by which errors call it; two may have one."""
+    """Write a chosen file, even an empty one, under its own name, by which errors call it; two may have one."""
     if not chosen.filename:
         return None
     path = Path(tempfile.mkdtemp(dir=folder)) / _plain(chosen.filename)
@@ -113,7 +113,7 @@ def _plain(name: str) -> str:
 
 
 def _without(folder: str, words: str) -> str:
-    """Words without the folder, which is none of the user's."""
+    """Remove from words the folder, which is none of the user's."""
     return re.sub(rf"{re.escape(folder)}/[^/]*/", "", words)
 
 

@@ -30,7 +30,7 @@ _MOST_FLOWS = 64
 
 @dataclasses.dataclass(frozen=True)
 class Knob:
-    """One value that can be moved.
+    """Value of a scenario that can be moved.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Knob:
         return f"{symbol}, {self.name}" if symbol and symbol != self.name else self.name
 
     def text(self, value: Any) -> str:
-        """A value as it is typed; `read` gives the same value back."""
+        """Format a value as it is typed; `read` gives the same value back."""
         if value is None:
             return self.spec.none_word
         shown = value_text(value, self.spec)
@@ -73,7 +73,7 @@ class Knob:
         return next(texts, f"{float(value)!r}{suffix}")
 
     def read(self, text: str) -> Any:
-        """A value of a text.
+        """Parse a value.
 
         Raises
         ------
@@ -136,7 +136,7 @@ def _stops(name: str, spec: Spec, default: Any) -> tuple[float, ...]:
 def knobs(
     scheme: Any, marking: RED | None, network: tuple[tuple[str, Any], ...], topology: str, rate: float, until: float
 ) -> Mapping[str, Knob]:
-    """All knobs by name, traffic first.
+    """Return all knobs by name, traffic first.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def page() -> Any:
 
 
 def _read(query: str) -> tuple[Setting | None, str]:
-    """The setting of an address, or why it is none."""
+    """Read the setting of an address, or return why it is invalid."""
     try:
         found = Setting.of_query(query)
         found.scenario()

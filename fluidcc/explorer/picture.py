@@ -51,12 +51,12 @@ def plain(title: str, x: str, y: str, height: int) -> Any:
 
 
 def source(*names: str) -> Any:
-    """Data of a glyph, none yet."""
+    """Return a glyph's data source, empty at first."""
     return ColumnDataSource({name: [] for name in names})
 
 
 def put(data: Any, columns: dict[str, Any]) -> None:
-    """New numbers; nothing is sent where there were none and are none."""
+    """Replace the numbers; send nothing where there were none and are none."""
     if any(map(len, columns.values())) or any(map(len, data.data.values())):
         data.data = columns
 

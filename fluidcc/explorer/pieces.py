@@ -84,7 +84,7 @@ def status(words: str, serial: int, seconds: float | None = None, *, whole: bool
 
 
 def quiet(words: str, name: str = "", serial: int = 0) -> str:
-    """Something said by the way."""
+    """Render a remark."""
     named = f' id="{name}" data-serial="{serial}"' if name else ""
     return f'<div class="quiet"{named}>{html.escape(words)}</div>'
 

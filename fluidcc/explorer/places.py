@@ -40,7 +40,7 @@ class Place(Protocol):
         ...
 
     def watch(self, seconds: float, act: Callable[[], None]) -> None:
-        """Likewise, to look after a job that should be done by then."""
+        """Act after some seconds, to look after a job that should be done by then."""
         ...
 
     def share(self, query: str) -> None:
@@ -66,7 +66,7 @@ class Page:
             self._document.js_on_event("document_ready", CustomJS(code=_BACK))
 
     def begin(self, act: Callable[[], None]) -> None:
-        """Once the page has been drawn: of what changes while it is on its way to the browser, Panel sends nothing."""
+        """Act once the page is drawn: Panel sends no change made while the page is on its way to the browser."""
         pn.state.onload(act)
 
     def run(self, job: Latest[_T], what: _T) -> None:
@@ -91,13 +91,13 @@ class Page:
             change()
 
     def rested(self, seconds: float, act: Callable[[], None]) -> None:
-        """By the loop's clock."""
+        """Act after some seconds, by the event loop's clock."""
         self._loop.call_later(seconds, partial(self._next, act))
 
     watch = rested
 
     def share(self, query: str) -> None:
-        """The browser keeps a page of its history for each."""
+        """Set the page's address; the browser keeps a page of its history for each."""
         if self._location is not None:
             self._location.search = f"?{query}"
 
@@ -117,7 +117,7 @@ class Cell:
         self._view = view
 
     def begin(self, act: Callable[[], None]) -> None:
-        """At once."""
+        """Act at once."""
         act()
 
     def run(self, job: Latest[_T], what: _T) -> None:
@@ -130,11 +130,11 @@ class Cell:
         pn.io.push_notebook(*self._view().select(pn.pane.Bokeh))
 
     def rested(self, seconds: float, act: Callable[[], None]) -> None:
-        """At once: no other move can come before."""
+        """Act at once: no other move can come before."""
         act()
 
     def watch(self, seconds: float, act: Callable[[], None]) -> None:
-        """Nothing to do: the cell waits for each job."""
+        """Do nothing: the cell waits for each job."""
 
     def share(self, query: str) -> None:
-        """Nothing has an address here."""
+        """Do nothing: a notebook's settings have no address."""

@@ -49,7 +49,7 @@ def _changes(setting: Setting, home: str) -> str:
 
 
 def _literal(setting: Setting, name: str) -> str:
-    """A value as Python: its text, but for what constructors read as no text."""
+    """Format a value as Python: its text, except infinity, which constructors do not read from text."""
     return 'float("inf")' if setting.value(name) == math.inf else f'"{setting.text(name)}"'
 
 

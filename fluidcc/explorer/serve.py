@@ -36,7 +36,7 @@ def require_panel() -> None:
 
 
 def server(port: int = 0) -> Server:
-    """A server that does not run yet.
+    """Return a server that does not run yet.
 
     Parameters
     ----------

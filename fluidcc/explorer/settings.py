@@ -121,7 +121,7 @@ class Setting:
 
     @cached_property
     def knobs(self) -> Mapping[str, Knob]:
-        """All that can be moved, by name.
+        """Knobs of the setting, by name.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Setting:
         return knobs(of.scheme, of.marking_at(rate), sizes, self.topology, float(rate), until)
 
     def value(self, name: str) -> Any:
-        """A value in SI.
+        """Return a value in SI.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Setting:
         return self.knobs[name].read(texts[name]) if name in texts else self.knobs[name].default
 
     def text(self, name: str) -> str:
-        """A value as it is typed."""
+        """Return a value as it is typed."""
         texts = dict(self.values)
         return texts[name] if name in texts else self.knobs[name].text(self.knobs[name].default)
 
@@ -170,7 +170,7 @@ class Setting:
         return dataclasses.replace(self, values=tuple((n, texts[n]) for n in self.knobs if n in texts))
 
     def switched(self, **names: str) -> Self:
-        """Another scheme, preset or topology, with the values that it knows too; another scheme has its own preset."""
+        """Return the setting with another scheme (and its own preset), preset or topology, and the values that fit."""
         preset = "paper" if names.get("scheme", self.scheme) != self.scheme else self.preset
         bare = dataclasses.replace(self, **{"preset": preset, **names, "values": ()})
         kept = bare
@@ -182,7 +182,7 @@ class Setting:
     # -- what it means ---------------------------------------------------------------------------------------------
 
     def numbers(self) -> dict[str, Any]:
-        """All values in SI, by name."""
+        """Return all values in SI, by name."""
         return {name: self.value(name) for name in self.knobs}
 
     def scenario(self, values: Mapping[str, Any] | None = None) -> Scenario:
@@ -235,7 +235,7 @@ class Setting:
     # -- what it is shared as --------------------------------------------------------------------------------------
 
     def query(self) -> str:
-        """The part of an address behind "?".
+        """Return the part of an address behind "?".
 
         Raises
         ------
@@ -248,7 +248,7 @@ class Setting:
 
     @classmethod
     def of_query(cls, text: str) -> Self:
-        """The setting of an address.
+        """Parse the setting of an address.
 
         Raises
         ------

@@ -117,7 +117,7 @@ def seeds_of(scenario: Scenario) -> int:
 
 
 def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | None:
-    """DCQCN's NIC as it is on fluid queues, over seeds; None for a scheme without a hybrid side.
+    """Run DCQCN's NIC as it is on fluid queues, over seeds; None for a scheme without a hybrid side.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def hybrid(scenario: Scenario, until: float, seeds: int | None = None) -> Run | 
 
 
 def packets(scenario: Scenario, until: float, seeds: int = 2, report: Callable[[float], None] | None = None) -> Run:
-    """Packet by packet, over seeds.
+    """Run packet by packet, over seeds.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def packets(scenario: Scenario, until: float, seeds: int = 2, report: Callable[[
 
 
 def _of_seeds(time: Array, queues: Array, rates: Array, summaries: list[dict[str, Any]]) -> Run:
-    """One run of several seeds': queues (seeds, samples, links), mean rates (classes, samples)."""
+    """Combine several seeds in one run: queues (seeds, samples, links), mean rates (classes, samples)."""
     link = int(most_loaded(queues.mean(axis=(0, 1))[:, None])[0])
     metrics = {f"queue_{name}": float(np.mean([s["queue_bytes"][name] for s in summaries])) for name in SHOWN}
     metrics |= {name: float(np.mean([s[name] for s in summaries])) for name in ("utilisation", "jain")}

@@ -108,7 +108,7 @@ class Audit(Comparable):
 
     @property
     def groups(self) -> tuple[Audit, ...]:
-        """All groups, the worst first."""
+        """Audits of all groups, the worst first."""
         return (self, *self.others)
 
     @public()
@@ -171,12 +171,12 @@ class Audit(Comparable):
 
     @public()
     def as_dict(self) -> dict[str, Any]:
-        """Keys as in the CLI: of the worst, and ``ports`` with all."""
+        """Return keys as in the CLI: of the worst group, and ``ports`` with all."""
         ports = [{"names": list(each.shown), "priority": each.switch.priority, **each._one()} for each in self.groups]
         return {"ports": ports, **self._one()}
 
     def _one(self) -> dict[str, Any]:
-        """Keys of this group of ports alone."""
+        """Return keys of this group of ports alone."""
         port = self.switch
         names = ("rate", "kmin", "kmax", "pmax", "ecn", "lossless", "queue", "priority", "ports", "profile")
         buffers = ("buffer_size", "headroom", "reserved", "xon", "dynamic_th", "static_th", "queue_limit")
@@ -404,7 +404,7 @@ def _late(switch: SwitchPort, flows: int, ran: _Runs) -> Iterator[Finding]:
 
 
 def _listed_alone(config: ConfigDB, finding: Finding) -> Finding:
-    """Without changes of an entry that stands for several ports: who else is meant is not for us to say."""
+    """Drop changes of ports that share an entry with others: which of these are meant is for the user to say."""
     ports = config.table("PORT_QOS_MAP", needed=False)
     missing = [f"/PORT_QOS_MAP/{name}/" for key in ports for name in key.split(",") if name not in ports]
     return dataclasses.replace(finding, apply=tuple(c for c in finding.apply if not c.path.startswith(tuple(missing))))

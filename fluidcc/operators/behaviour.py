@@ -40,7 +40,7 @@ SEARCH = (
 
 
 def late(scenario: Scenario) -> dict[str, Any]:
-    """Summary of the fluid late after a start at line rate."""
+    """Summarise the fluid late after a start at line rate."""
     return simulate(scenario, CLOSES, window=(OPENS, CLOSES), estimate_error=False).summary
 
 
@@ -76,7 +76,7 @@ def together(port: SwitchPort, scheme: DCQCN, flows: int, delay: float, payload:
 
 
 def measured(scenario: Scenario, fluid: dict[str, Any], name: str) -> dict[str, Any]:
-    """Utilisation, queue, fairness, and how long the queue is beyond XOFF, late after a start at line rate.
+    """Measure utilisation, queue, fairness, and time of the queue beyond XOFF, late after a start at line rate.
 
     Parameters
     ----------

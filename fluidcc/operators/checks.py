@@ -42,7 +42,7 @@ UNUSABLE = (_NO_ECN, _REVERSED, _NO_PMAX, _TOO_MANY)
 
 
 def marking(port: SwitchPort) -> Iterator[Finding]:
-    """ECN and PFC of the queue, and the order of its thresholds."""
+    """Check ECN and PFC of the queue, and the order of its thresholds."""
     where = f"queue {port.queue} of {port.name}"
     if not port.lossless:
         yield Finding(

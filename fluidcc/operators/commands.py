@@ -241,7 +241,7 @@ def _by_hand(config: ConfigDB, groups: Sequence[PortGroup], wanted: Mapping[str,
 
 
 def _changed(profile: str, meant: set[tuple[str, int]]) -> str:
-    """On which ports and queues."""
+    """Describe on which ports and queues a profile's change takes effect."""
     ports, queues = sorted({port for port, _ in meant}), sorted({queue for _, queue in meant})
     listed = ", ".join(ports[:4]) + (", ..." if len(ports) > 4 else "")
     return f"changes {len(ports)} ports that mark by {profile} ({listed}), queues {', '.join(map(str, queues))}"
@@ -329,7 +329,7 @@ def _readme(files: Mapping[str, str], notes: Sequence[str]) -> str:
 
 
 def as_dict(found: Commands) -> dict[str, Any]:
-    """Keys as in JSON."""
+    """Return keys as in JSON."""
     return {
         "patch": found.patch,
         "undo": found.undo,

@@ -22,7 +22,7 @@ class Change:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One thing that was checked: ``severity`` is ok, warn or bad.
+    """Result of one check: ``severity`` is ok, warn or bad.
 
     ``apply`` has the changes of the first way that ``suggest`` names, where that is a matter of values alone.
     """
@@ -34,7 +34,7 @@ class Finding:
     apply: tuple[Change, ...] = ()
 
     def of_files(self, switch: str, nic: str | None) -> Finding:
-        """The same with the files' names; a change of a NIC without a file is left out."""
+        """Return the finding with the files' names; a change of a NIC without a file is left out."""
         names = {SWITCH: switch, NIC: nic}
         changes = [(names[change.file], change) for change in self.apply]
         kept = tuple(dataclasses.replace(change, file=name) for name, change in changes if name is not None)
@@ -52,12 +52,12 @@ class Finding:
 
 
 def set_fields(table: str, key: str, **fields: object) -> tuple[Change, ...]:
-    """Changes of an entry of a switch's configuration, whose values are all text."""
+    """Return changes of an entry of a switch's configuration, whose values are all text."""
     return tuple(Change(SWITCH, _pointer((table, key, name)), str(value)) for name, value in fields.items())
 
 
 def set_registers(**registers: int) -> tuple[Change, ...]:
-    """Changes of a NIC's settings."""
+    """Return changes of a NIC's settings."""
     return tuple(Change(NIC, name, value) for name, value in registers.items())
 
 

@@ -227,7 +227,7 @@ class _Found:
 
 
 def _value(name: str, text: str, where: str) -> float:
-    """One setting's value in the NIC's unit; registers hold whole numbers."""
+    """Parse one setting's value in the NIC's unit; registers hold whole numbers."""
     named = _NAMED.fullmatch(text)
     text = named[1] if named else text
     setting = SETTINGS.get(name)

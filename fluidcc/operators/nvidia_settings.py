@@ -18,7 +18,7 @@ _EACH = 1e-9  # s; below the time of any packet: a CNP for each that is marked
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One setting that the model uses, in the NIC's unit."""
+    """Setting that the model uses, in the NIC's unit."""
 
     default: float
     unit: str
@@ -113,7 +113,7 @@ def canonical(name: str) -> str | None:
 
 
 def mapped(given: Mapping[str, float], source: str) -> Iterator[tuple[str, tuple[str, ...], float, str]]:
-    """For each parameter of the model that a setting determines: name, settings, SI value and a note.
+    """Yield name, settings, SI value and a note of each parameter of the model that a setting determines.
 
     Parameters
     ----------

@@ -65,12 +65,12 @@ class Watchdog:
 
 
 def _milliseconds(text: str) -> int | None:
-    """A whole number, or None."""
+    """Parse a whole number; return None if it is not one."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def watchdog_of(config: ConfigDB, port: str) -> Watchdog | None:
-    """The port's entry; None without one.
+    """Return the port's watchdog; None without an entry.
 
     Raises
     ------

@@ -101,7 +101,7 @@ def alike(groups: Sequence[PortGroup], switch: SwitchPort) -> list[PortGroup]:
 
 
 def _roce(queues: list[Choice]) -> list[Choice]:
-    """The lossless ones; if there are none, those with a WRED profile."""
+    """Return the lossless queues; if there are none, those with a WRED profile."""
     return [choice for choice in queues if choice.queue in choice.pfc] or queues
 
 

@@ -17,7 +17,7 @@ class Yardstick(NamedTuple):
     source: str
 
     def __str__(self) -> str:
-        """In a line."""
+        """Format the thresholds and their source in one line."""
         return f"{self.source}: Kmin {show(self.kmin, SIZE)}, Kmax {show(self.kmax, SIZE)}, Pmax {100 * self.pmax:g} %"
 
 
@@ -25,7 +25,7 @@ _PAPER_RATE, _ALIBABA_RATE = parse("40Gbps", RATE), parse("25Gbps", RATE)
 
 
 def yardsticks(rate: float) -> tuple[Yardstick, ...]:
-    """Those for a port; the paper's first.
+    """Return the reference thresholds for a port, the paper's first.
 
     Parameters
     ----------

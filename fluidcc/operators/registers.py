@@ -43,7 +43,7 @@ REGISTERS: dict[str, tuple[str, str, Callable[[float], float]]] = {
 
 
 def whole_of(name: str, exact: float, notes: list[str], what: str) -> int:
-    """The nearest whole number; if it is another value by more than a hundredth, the notes say so.
+    """Round to the nearest whole number; note a difference of more than a hundredth.
 
     Raises
     ------

@@ -183,7 +183,7 @@ class SwitchPort:
     system: str = SONIC.system
 
     def __post_init__(self) -> None:
-        """Its speed is read as everywhere: with a unit."""
+        """Convert the speed to SI: a number in SI, or text with a unit."""
         object.__setattr__(self, "rate", quantity(self.rate, RATE, "SwitchPort rate"))
 
     @property
@@ -387,7 +387,7 @@ def _in_bytes(
 
 
 def _buffers(config: ConfigDB, port: str, priority: int, notes: list[str], ignored: list[str]) -> Fields:
-    """The lossless buffers of a priority group; what the file leaves to the switch stays unknown."""
+    """Read the lossless buffers of a priority group; what the file leaves to the switch stays unknown."""
     group: Fields = {}
     for first, last, fields in config.ranges("BUFFER_PG").get(port, ()):
         if first <= priority <= last:

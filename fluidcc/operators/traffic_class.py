@@ -95,7 +95,7 @@ def _lacking(config: ConfigDB, port: str) -> Iterator[tuple[str, str]]:
 
 
 def _used(classes: tuple[int, ...], to_class: dict[int, int]) -> Iterator[int]:
-    """Those of some classes into which a DSCP is put; all without a map."""
+    """Iterate over the classes into which some DSCP is put; over all without a map."""
     return (each for each in classes if not to_class or each in to_class.values())
 
 

@@ -16,7 +16,7 @@ _MOST = 8  # curves of one panel
 
 
 def plot_solution(result: DatasetResult, *, title: str | None = None) -> Picture:
-    """Each state over time; of two states or more the second over the first beside them."""
+    """Plot each state over time; of two states or more also the second over the first, at the right."""
     data = result.dataset
     names = [str(name) for name in data.data_vars]
     time = data["time"]

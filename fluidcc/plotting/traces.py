@@ -110,7 +110,7 @@ def _draw_rates(axis: Axes, time: np.ndarray, trace: Trace, scale: float) -> Non
 
 
 def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Picture:
-    """One engine over the mean, the standard deviation and the range of another's runs; queue above, rates below.
+    """Plot one engine over the mean, standard deviation and range of another's runs; queue above, rates below.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def plot_comparison(comparison: Comparison, *, title: str | None = None) -> Pict
 def _draw_ensemble(
     axis: Axes, time: np.ndarray, line: np.ndarray, runs: np.ndarray, k: int, engines: tuple[str, str]
 ) -> None:
-    """One engine's line over the bands and the mean of another's runs (seeds, times)."""
+    """Draw one engine's line over the bands and the mean of another's runs (seeds, times)."""
     mean, std, shade, seeds = runs.mean(axis=0), runs.std(axis=0), colour(k), len(runs)
     name = {"packet": "packets"}.get(engines[1], engines[1])
     if seeds > 1:

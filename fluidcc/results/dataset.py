@@ -45,7 +45,7 @@ class DatasetResult(Comparable):
     WHOLE: ClassVar[tuple[str, ...]] = ()  # dimensions whose parts are no result of the class
 
     def __getitem__(self, name: str) -> xr.DataArray:
-        """One variable, by name."""
+        """Return one variable, by name."""
         return self.dataset[name]
 
     def __contains__(self, name: object) -> bool:

@@ -66,7 +66,7 @@ def in_order(flows: Sequence[Any]) -> None:
 
 
 def _cycle(flows: Sequence[Any], left: Sequence[int]) -> str:
-    """One of the circles among flows that wait for each other, in words."""
+    """Describe one cycle of flows that wait for each other."""
     at = next(i for i, count in enumerate(left) if count > 0)
     seen: list[int] = []
     while at not in seen:

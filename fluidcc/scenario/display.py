@@ -138,7 +138,7 @@ def _flows_text(kind: str, group: list[tuple[int, Any]]) -> str:
 
 
 def _range(values: list[Any], spec: Spec) -> str:
-    """One value, or the least and the largest."""
+    """Format one value, or the least and the largest."""
     numbers = [_number(value) for value in values]
     if any(number is None for number in numbers):
         texts = list(dict.fromkeys(value_text(value, spec) for value in values))

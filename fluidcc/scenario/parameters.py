@@ -201,7 +201,7 @@ def resolve(obj: T, where: str = "") -> T:
 
 
 def converted(obj: Any, where: str = "", known: dict[Any, Any] | None = None) -> dict[str, Any]:
-    """Every field of a parameter set by name, as `resolve` converts and checks it.
+    """Convert and check every field of a parameter set as `resolve` does; return the values by name.
 
     ``known`` keeps what was converted, for many sets of one class whose fields are mostly the same.
     """
@@ -221,7 +221,7 @@ def converted(obj: Any, where: str = "", known: dict[Any, Any] | None = None) ->
 
 
 def out_of_range(obj: Any) -> Iterator[tuple[str, Any]]:
-    """For each field with a range, its name and a traceable condition that is true where it is violated."""
+    """Yield the name of each field with a range, and a traceable condition that is true where it is violated."""
     for name, spec in specs(obj).items():
         value = getattr(obj, name)
         if value is None or spec.static:
@@ -235,7 +235,7 @@ def out_of_range(obj: Any) -> Iterator[tuple[str, Any]]:
 
 
 def fractional(obj: Any) -> Iterator[tuple[str, Any]]:
-    """For each field that is a whole number, its name and a traceable condition that is true where it is none."""
+    """Yield the name of each whole-number field, and a traceable condition that is true where it is not whole."""
     for name, spec in specs(obj).items():
         value = getattr(obj, name)
         if spec.integer and value is not None:

@@ -14,7 +14,7 @@ Path = tuple[int, ...]
 
 
 class ShortestPaths:
-    """All shortest paths between nodes, by the number of links; what several pairs of nodes share is worked out once.
+    """Shortest paths between nodes, by the number of links; work that several pairs of nodes share is done once.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class ShortestPaths:
 
 
 def shortest_paths(links: Sequence[Link], source: str, target: str, without: Collection[int] = ()) -> list[Path]:
-    """All shortest paths between two nodes, as of `ShortestPaths`."""
+    """Return all shortest paths between two nodes, as of `ShortestPaths`."""
     return ShortestPaths(links, without).between(source, target)
 
 

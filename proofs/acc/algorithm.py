@@ -82,7 +82,7 @@ def resumed(link: Link, after: int) -> tuple[Fraction, Fraction]:
 
 @claim("acc-41-states", ACC, "4.1", "at the end of each period the flow is congested, undetermined or uncongested")
 def states(acks: int = 20) -> Finding:
-    """Every count of CE, UE and unmarked ACKs in a period against the section's three sentences."""
+    """Check every count of CE, UE and unmarked ACKs in a period against the section's three sentences."""
 
     def of(ce: int, ue: int) -> list[str]:
         rules = {"congested": ce > 0.9 * acks, "undetermined": ce == 0 and ue > 0, "uncongested": ce == ue == 0}
@@ -294,7 +294,7 @@ def halves(periods: int = 5, P_thresh: int = 1) -> Finding:
 
 @claim("acc-46-model", ACC, "4.6, A", "a fluid model of ACC gives its performance, including convergence and fairness")
 def model() -> Finding:
-    """In cycles about fairness and before, T_i as in 4.2; both maps in rationals."""
+    """Compare both maps in rationals, in cycles about fairness and before, with T_i as in 4.2."""
     from fluidcc.schemes.acc.period_map import acc_maps
 
     ways, same, instead, evidence = [], [], [], {}

@@ -31,7 +31,7 @@ class Cycle(NamedTuple):
 
 
 def cycle(shares: list[Fraction], r: Fraction, whole: bool) -> Cycle:
-    """One cycle of (4)-(8), or, not ``whole``, one that halts only until the queue has drained."""
+    """Compute one cycle of (4)-(8), or, not ``whole``, one that halts only until the queue has drained."""
     rates = [(1 - r) * share + r for share in shares]  # (4)
     queue = sum(rates, Fraction(0)) - 1
     periods = 1 + (math.ceil(queue) if whole else queue)
@@ -87,7 +87,7 @@ def proposition_2() -> Finding:
     from fluidcc.schemes.acc.period_map import acc_map
 
     def shares(**options: Any) -> Any:
-        """At the end of the run: at each halt, rates recorded over C."""
+        """Return the rates over C that were recorded at each halt, at the end of the run."""
         return acc_map(**options, steps=4000).shares[-1]
 
     starts = [[[0.9, 0.05, 0.01]], [[0.01, 0.02, 0.03]], [[1.0, 1.0, 1.0]], [[3.0, 0.1, 2.0]]]
@@ -242,7 +242,7 @@ def utilisation() -> Finding:
     slow=True,
 )
 def recovery(r: Fraction = Fraction(4, 100), period: Fraction = Fraction(20, 10**6)) -> Finding:
-    """From half the line rate by R + RI (C - R)/C each period, in which N does not occur; and in packets.
+    """Raise R from half the line rate by RI (C - R)/C each period, in which N does not occur; also in packets.
 
     What counts as full the paper does not say, but bounds in its text: more than HPCC's 95 % (B.2), at most the 99.7 %
     that ten flows have in equilibrium (acc-fig10). No share is chosen: those that the law has reached after the printed

@@ -81,7 +81,7 @@ def study(traffic: str, names: tuple[str, ...], folder: Path, quick: bool, **opt
 
 
 def foreground(found: FabricStudy) -> FabricStudy:
-    """Without the incasts' flows, which start several at a time; those of a workload never do."""
+    """Drop the incasts' flows, which start several at a time; those of a workload never do."""
     runs = []
     for run in found.runs:
         _, which, count = np.unique(run.slowdown["start"].values, return_inverse=True, return_counts=True)

@@ -111,7 +111,7 @@ def _utilisation(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 
 
 def below_full(trace: Trace, full: float) -> float:
-    """From the first 100 us below full since the bursts' start to the next that is full, or to the end [s]."""
+    """Return the time from the bursts' start to the first full 100 us after one below full, or to the end [s]."""
     ends, used = _utilisation(trace)
     after = ends > BURST
     ends, used = ends[after], used[after]

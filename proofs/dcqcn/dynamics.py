@@ -118,7 +118,7 @@ def packets_of_two(g: float) -> dict[str, float]:
 
 @claim("dcqcn-52-g-queue", DCQCN, "5.2, Fig. 12", "a smaller g leads to a lower queue length", slow=True)
 def gain_and_queue() -> Finding:
-    """In 2:1 incast, which the paper tested: from line rate, fluid and packets; and at the fixed point."""
+    """Compare the gains in 2:1 incast, as in the paper: from line rate, fluid and packets; and at the fixed point."""
     time, queues, _ = fluid()
     names = {g: f"g_1/{1 / g:.0f}" for g in GAINS}
 

@@ -52,7 +52,7 @@ DENSITY = 4  # intervals of the line per interval of the heat map
 
 
 class Panel(NamedTuple):
-    """One of the four: what is varied, over which ticks (the ends are the range), and what stays."""
+    """One of the four panels: what is varied, over which ticks (the ends are the range), and what stays."""
 
     name: str
     text: str
@@ -167,7 +167,7 @@ def _notes(panel: Panel, quick: bool) -> tuple[str, ...]:
 
 
 def _run(variants: list[Variant], step: float) -> Trace:
-    """All settings side by side, in one run."""
+    """Simulate all settings side by side, in one run."""
     scenario = side_by_side([cell(variant) for variant in variants])
     return simulate(scenario, UNTIL, window=(LAST, UNTIL), dt=step, sample_interval=SAMPLED, estimate_error=False)
 

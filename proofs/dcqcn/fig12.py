@@ -39,14 +39,14 @@ EMPTY = 1.0  # bytes; below this the queue counts as empty: the projection at 0 
 
 
 class Case(NamedTuple):
-    """So many senders with this g and R_AI over Table 14's."""
+    """Case with a number of senders, g, and R_AI over Table 14's."""
 
     flows: int
     g: float
     rate_ai_share: float = 1.0
 
     def cell(self) -> Cell:
-        """Its scheme, marking and one class of all its flows."""
+        """Return the case's scheme, marking and one class of all its flows."""
         scheme = dataclasses.replace(SCHEME, g=self.g, rate_ai=units.parse("40Mbps", units.RATE) * self.rate_ai_share)
         return scheme, MARKING, ((float(self.flows), LINE_RATE),)
 

@@ -104,7 +104,7 @@ def make_fig13(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _fluids(span: Span) -> list[Trace]:
-    """Every case in the fluid model: bottlenecks that share nothing in one run, taken apart again."""
+    """Simulate every case in the fluid model, as bottlenecks that share nothing in one run; return a trace of each."""
     alone = [case.scenario(span.start) for case in CASES]
     links = tuple(dataclasses.replace(each.links[0], name=case.name) for each, case in zip(alone, CASES, strict=True))
     flows = tuple(dataclasses.replace(flow, path=(k,)) for k, each in enumerate(alone) for flow in each.flows)

@@ -138,7 +138,7 @@ def _fair() -> dict[str, Check]:
 
 
 def _data(transfers: list[list[np.ndarray]], traces: list[Trace], alone: np.ndarray) -> xr.Dataset:
-    """Every transfer, and each run's means."""
+    """Return every transfer, and each run's means."""
     means = np.array([trace.summary["goodput_bytes_per_s"] for trace in traces])
     rows = [(run, k, rate) for run, flows in enumerate(transfers) for k, rates in enumerate(flows) for rate in rates]
     outcome, sender, rate = (np.array(column) for column in zip(*rows, strict=True))

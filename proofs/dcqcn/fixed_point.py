@@ -40,7 +40,7 @@ HIGH_PMAX = 0.1  # and marks enough for two unequal rates to have one p on the r
 
 
 def sides(p: Any, rate: Any, r_ai: Any = R_AI, counter: Any = B, timer: Any = T) -> tuple[Any, Any]:
-    """Both sides of the equation for p, in mpmath's numbers."""
+    """Return both sides of the equation for p, in mpmath's numbers."""
     keep = 1 - p
     a = 1 - keep ** (TAU * rate)
     b, d = (p / (keep ** (-n) - 1) for n in (counter, timer * rate))

@@ -41,7 +41,7 @@ def _cells() -> dict[str, Any]:
     pair = ((1.0, 40 * GBPS), (1.0, 0.0))
 
     def empty(flows: int) -> Any:
-        """At the fixed point but for the queue."""
+        """Return a start at the fixed point, but with an empty queue."""
         alpha = equilibrium(incast(1, multiplicity=flows)).as_dict()["alpha"]
         return change(paper, initial_alpha=alpha), ramp, ((float(flows), 40 * GBPS / flows),)
 

@@ -64,7 +64,7 @@ def difference_root(flows: int, g: float, delay: float = 50e-6) -> complex:
 
 @claim("dcqcn-52-g-slower", DCQCN, "5.2", "a lower g leads to slightly slower convergence", slow=True)
 def slower_gain() -> Finding:
-    """In the long run by the rightmost root of the flows' difference, and in the transient of Fig. 11's start."""
+    """Check the long run by the rightmost root of the flows' difference, and the transient from Fig. 11's start."""
     import fluidcc as fc
 
     gaps, times = ({n: fluid()[f"g_1/{n}"][key] for n in GAINS} for key in ("mean_gap", "converged_s"))

@@ -107,7 +107,7 @@ def make_table14(figure: Figure, folder: Path, quick: bool) -> Result:
 
 
 def _sweep(grid: dict[str, np.ndarray], until: float) -> SweepResult:
-    """All single-parameter lines in one sweep over their cases, so that there is one compile."""
+    """Sweep all single-parameter lines at once, over their cases, so that there is one compile."""
     table = _cases(grid)
 
     def scenario(case: Any, senders: Any) -> Scenario:

@@ -218,7 +218,7 @@ def leading(expression: Any, peak: Any, lead: Any) -> Any:
 
 
 def formulas() -> Formulas:
-    """All of them, by name."""
+    """Return all formulas by name."""
     return dcqcn() | dcqcn_small() | hpcc() | swift() | timely() | patched() | dctcp()
 
 

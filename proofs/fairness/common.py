@@ -123,7 +123,7 @@ class Run:
 
     @property
     def spread(self) -> float:
-        """Between the first and the last finish [s]."""
+        """Time between the first and the last finish [s]."""
         return float(np.ptp(self.finish))
 
     @property

@@ -37,7 +37,7 @@ TRAFFIC = {
 
 
 def contenders() -> dict[str, dict[str, Any]]:
-    """Both schemes with their defaults and with VAI and SF, all on the network of the HPCC authors' simulator.
+    """Return options of both schemes, default and with VAI and SF, on the network of the HPCC authors' simulator.
 
     Swift's flow scaling goes up to 100 packets, as its paper has it: the 50 of the preset are for the small topology.
     """

@@ -130,7 +130,7 @@ def _numbers(trace: Trace, case: Case) -> dict[str, float | bool]:
 
 
 def _verdicts(of: dict[Case, dict[str, Trace]]) -> dict[str, float | bool]:
-    """In how many of the cases something holds, and whether it does in most of them."""
+    """Count the cases in which each comparison holds, and decide whether it holds in most of them."""
     read = [{key: _numbers(trace, case) for key, trace in traces.items()} for case, traces in of.items()]
     counts = {
         f"vai_sf_{name}_than_{than}": sum(better(each["vai_sf"], each[than]) for each in read)

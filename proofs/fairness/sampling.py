@@ -175,7 +175,7 @@ def interval(acks: int = 30, mtu: float = 1000.0) -> Finding:
 
 @claim("sf-once", VAI, "IV", "under the condition the rates of sampling become fairer faster: (2) is positive")
 def once(settings: int = SETTINGS) -> Finding:
-    """In x = beta t/r, with a, b = C r/(s MTU): the sign of (2) is that of h = ln(1 + a x) + ln(1 + b x) - x.
+    """Show that (2) has the sign of h = ln(1 + a x) + ln(1 + b x) - x, x = beta t/r, a, b = C r/(s MTU).
 
     h(0) = 0, h'(0) = a + b - 1, h'' < 0, and h < 0 where x > 16 a. So x h' - h, whose slope is x h'', falls from 0, and
     h/x with it, from a + b - 1 to below 0: it is 0 exactly once if a + b > 1, and never if not.
@@ -221,7 +221,7 @@ def once(settings: int = SETTINGS) -> Finding:
 
 
 def ends_below() -> bool:
-    """That h < 0 for x > 16 a > 16 b, because ln(1 + u) <= 2 sqrt(u): h <= 4 sqrt(a x) - x and 16 a x < x^2.
+    """Show h < 0 for x > 16 a > 16 b by ln(1 + u) <= 2 sqrt(u): h <= 4 sqrt(a x) - x and 16 a x < x^2.
 
     ln v <= v - 1 at v = sqrt(1 + u) gives ln(1 + u) <= 2 (sqrt(1 + u) - 1), and sqrt(1 + u) <= 1 + sqrt(u) by squares.
     """

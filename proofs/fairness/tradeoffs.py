@@ -148,7 +148,7 @@ def _fluid(scheme: str, knob: Knob) -> np.ndarray:
 
 
 def _numbers(each: Run) -> tuple[float, ...]:
-    """In the order of `METRICS`."""
+    """Return a run's metrics in the order of `METRICS`."""
     trace, last = each.trace, float(each.starts.max())
     time = trace["time"].values
     since = time >= last

@@ -229,7 +229,7 @@ def limit() -> Finding:
 
 
 def last_ratio(shares: np.ndarray, start: np.ndarray, smallest: str = "1e-120") -> float:
-    """By how much 1 - m falls in the last step before it is this small; in 140 digits."""
+    """Return the factor by which 1 - m falls in the step that brings it to ``smallest``; in 140 digits."""
     with mpmath.workdps(140):
         rates = [mpmath.mpf(x) for x in start]
         links = [[(j, mpmath.mpf(share)) for j, share in enumerate(row) if share] for row in shares]

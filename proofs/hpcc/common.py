@@ -27,13 +27,13 @@ def hpcc_incast(senders: int, preset: str = "hpcc-eval", **parameters: Any) -> S
 
 
 def drain_time(time: np.ndarray, queue: np.ndarray) -> float:
-    """From a queue's peak to the first sample at which it has drained, or to the end [s]."""
+    """Return the time from a queue's peak to the first sample at which it has drained, or to the end [s]."""
     drained = metrics.drain_time(xr.DataArray(queue, {"time": time}, ("time",)), between=False)
     return float(time[-1] if drained is None else drained) - float(time[queue.argmax()])
 
 
 def first_since(time: np.ndarray, holds: np.ndarray, start: float) -> float:
-    """From a start to the first time since at which something holds, or to the end [s]."""
+    """Return the time from a start to the first sample since at which something holds, or to the end [s]."""
     at = np.flatnonzero(holds & (time >= start))
     return float(time[at[0] if at.size else -1]) - start
 

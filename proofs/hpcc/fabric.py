@@ -49,7 +49,7 @@ def simulated() -> dict[str, dict[str, Any]]:
 
 
 def totals(studies: Mapping[str, FabricStudy]) -> dict[str, float]:
-    """Over all runs: flows, unfinished ones, and packets dropped."""
+    """Count flows, unfinished ones, and dropped packets over all runs."""
     runs = [run for study in studies.values() for run in study.runs]
     return {
         "flows": float(sum(run.slowdown["size"].size for run in runs)),

@@ -51,7 +51,7 @@ class Network(NamedTuple):
 
 
 def networks(links: int, paths: int, capacities: Sequence[int], starts: Sequence[int]) -> Iterator[Network]:
-    """All with so many links and paths and values from these, every link in use, in the order of their sums."""
+    """Yield all networks of these sizes with values from these, every link in use, in the order of their sums."""
     subsets = [s for size in range(1, links + 1) for s in itertools.combinations(range(links), size)]
     for columns in sorted(itertools.combinations_with_replacement(subsets, paths), key=lambda c: sum(map(len, c))):
         if len(set().union(*columns)) < links:
@@ -72,7 +72,7 @@ def arrays(network: Network) -> tuple[np.ndarray, list[Fraction], list[Fraction]
 
 @functools.cache
 def family() -> list[tuple[Network, list[Rates]]]:
-    """Every network of up to three links and three paths with small numbers, and its exact trajectory."""
+    """Return every network of up to three links and three paths with small numbers, and its exact trajectory."""
     found: list[Network] = []
     for links, paths in itertools.product((1, 2, 3), repeat=2):
         found += networks(links, paths, (1, 2, 3), (1, 2) if links < 3 else (1,))

@@ -107,7 +107,7 @@ def table_size() -> Finding:
 
 @claim("hpcc-43-flows", HPCC, "4.3", "9K flows are expected of an ASIC's clock, e.g. 0.2 ns in place of 5 ns")
 def concurrent_flows(fpga: Fraction = Fraction(5), asic: Fraction = Fraction(1, 5)) -> Finding:
-    """By the example's clocks; and by one that a 9K needs, if the example is one to its only digit."""
+    """Compute the flows by the example's clocks; and the clock for 9K, if the example is exact to its only digit."""
     # 50 flows per engine, six engines; a scan of the array takes 50 ticks.
     scan = 50 * fpga
     flows = 6 * (scan / asic)
@@ -266,7 +266,7 @@ def queue_delay(queue: Fraction = Fraction(22_900), rate: Fraction = Fraction(25
 
 @claim("hpcc-52-rtts", HPCC, "5.2", "2 ms are more than 350 RTTs")
 def rtts(base: Fraction = Fraction(54, 10), printed: int = 350) -> Finding:
-    """By the base RTT within a rack (5.1), which Fig. 9e's mice have; across racks it is 8.5 us."""
+    """Count RTTs by the base RTT within a rack (5.1), which Fig. 9e's mice have; across racks it is 8.5 us."""
     count = 2000 / base
     return Finding(
         {"as printed": count > printed},

@@ -81,9 +81,9 @@ def critical(share: float) -> float:
 
 
 def critical_beyond(share: float, rate: str) -> float:
-    """Beyond the headroom, of queue y and sum x: y' = x, x' = -v x - k y(t - D), and - k x(t - D) with rxRate.
+    """Return the critical D beyond the headroom of y' = x, x' = -v x - k y(t - D), and - k x(t - D) with rxRate.
 
-    v = N a/C and k = (1 - v)^2/eta, times in T.
+    y and x are the deviations of the queue and of the sum of rates; v = N a/C and k = (1 - v)^2/eta, times in T.
     """
     v = share * (1 - ETA)
     k = (1 - v) ** 2 / ETA

@@ -41,7 +41,7 @@ NOTES = (
 
 
 def _link_delay() -> float:
-    """One-way delay of a link [s] that makes the base RTT of HPCC's packets `BASE_RTT`."""
+    """Return the one-way delay of a link [s] that makes the base RTT of HPCC's packets `BASE_RTT`."""
     scenario = incast(1, scheme=HPCC, **_HPCC.network)
     wire = scenario.wire_packet_of(scenario.flows[0]) + scenario.ack_bytes + scenario.flows[0].scheme.int_bytes
     return (BASE_RTT - 2 * wire / LINE) / 4

@@ -117,7 +117,7 @@ def _statistic(values: np.ndarray, of: np.ndarray, statistic: str, sizes: tuple[
 
 
 def of_numbers(study: FabricStudy, scheme: str, *keys: str) -> np.ndarray:
-    """One of every seed's `FabricRun.numbers`, such as ``of_numbers(study, "hpcc", "paused_s", "hosts")``."""
+    """Return an entry of each seed's `FabricRun.numbers`: ``of_numbers(study, "hpcc", "paused_s", "hosts")``."""
     found: list[Any] = [run.numbers for run in study.of(scheme)]
     for key in keys:
         found = [each[key] for each in found]
@@ -154,7 +154,7 @@ def mean(a: np.ndarray) -> Compared:
 
 
 def _of_all(values: np.ndarray) -> tuple[float, float, float]:
-    """Their interval, or none if a seed has no number: what is left out could be what decides."""
+    """Return the values' interval, or NaN if a seed's is not finite: what is left out could be what decides."""
     values = np.asarray(values, float)
     return interval(values) if np.isfinite(values).all() else (math.nan, math.nan, math.nan)
 

@@ -70,13 +70,13 @@ def figure_named(name: str) -> Figure:
 
 @public()
 def list_claims() -> dict[str, Claim]:
-    """All claims by name, in the order of the files' names and of the functions within."""
+    """List all claims by name, in the order of the files' names and of the functions within."""
     return {name: claim_named(name) for name in homes("claim")}
 
 
 @public()
 def list_figures() -> dict[str, Figure]:
-    """All figures by name, paper by paper, their numbers in order; loads every figure's module."""
+    """List all figures by name, paper by paper, their numbers in order; this loads every figure's module."""
     return {name: figure_named(name) for name in sorted(homes("reproduces"), key=_by_number)}
 
 

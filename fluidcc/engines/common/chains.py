@@ -19,7 +19,7 @@ Rules = Mapping[str, Mapping[str, Callable[..., Any]]]  # by rule and table the 
 
 
 class Chain(NamedTuple):
-    """One rule: how it is compiled, its arguments, its result for a flow whose scheme has none, and its docstring."""
+    """Rule of a chain: how it is compiled, its arguments, its result if a scheme has none, and its docstring."""
 
     how: str
     given: str
@@ -59,7 +59,7 @@ def made(
     number: Mapping[str, int],
     jit: Any,
 ) -> dict[str, Any]:
-    """The chains, compiled; tracebacks and debuggers see their text.
+    """Compile the chains; tracebacks and debuggers see their text.
 
     Parameters
     ----------

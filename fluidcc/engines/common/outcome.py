@@ -21,7 +21,7 @@ _NAMES = [f"p{percent}" for percent in PERCENTILES]
 
 @dataclasses.dataclass(frozen=True)
 class QueueMoments:
-    """One link over the window.
+    """Exact moments of one link's queue over the window.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class QueueMoments:
 
 
 def pooled(runs: Sequence[QueueMoments]) -> QueueMoments:
-    """The same link over several runs."""
+    """Pool the moments of the same link over several runs."""
     return QueueMoments(
         sum(each.span for each in runs),
         sum(each.area for each in runs),
@@ -79,7 +79,7 @@ def pooled(runs: Sequence[QueueMoments]) -> QueueMoments:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """One run.
+    """Results of one run.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def tell(
     waits_at: Any, listed: Any, what: Any, awaits: Any, delay: Any, begins: Any, t: Any, told: Any, left: Any,
     received: Any, answered: Any, heap: Any, held: Any,
 ) -> Any:  # fmt: skip
-    """Some of a transfer's ends are known, a bit set of what: who waits for no other starts, ``delay`` after the last.
+    """Notify followers of a transfer's known ends, a bit set: one that waits for no other starts ``delay`` later.
 
     Returns how many are to start now. Until then ``begins`` of who waits is the latest end so far.
     """
@@ -72,7 +72,7 @@ def pass_by(
     waits_at: Any, listed: Any, what: Any, awaits: Any, delay: Any, begins: Any, ends: Any, t: Any, heap: Any,
     held: Any,
 ) -> Any:  # fmt: skip
-    """A wait, which sends nothing, ends as it begins."""
+    """End a wait, which sends nothing, as it begins."""
     at = begins[t]
     ends[t, 0] = ends[t, 1] = ends[t, 2] = at
     return tell(waits_at, listed, what, awaits, delay, begins, t, ALL, at, at, at, heap, held)

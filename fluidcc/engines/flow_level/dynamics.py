@@ -33,7 +33,7 @@ def run(
     scenario: Scenario, transfers: Transfers, topology: Topology, ports: Ports, paths: Paths, alone: Alone,
     waits: Waits, dt: float, until: float, seed: int, report: Callable[[float], None] | None, compiled: bool,
 ) -> tuple[np.ndarray, np.ndarray, Load, dict[str, Any]]:  # fmt: skip
-    """Starts, ends, loads, and what it took.
+    """Run the transfers; return starts, ends, loads, and what it took.
 
     Raises
     ------

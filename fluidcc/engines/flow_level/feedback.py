@@ -57,7 +57,7 @@ def marked(net: Any, p: Any, queue: Any) -> Any:
 
 @entry
 def signals(m: Any, flows: Any, needs: Any, dt: Any, pause: Any, columns: Any) -> None:
-    """The same of all slots as columns: what `fluidcc.engines.flow_level.fluid_side` reads, paths at full length."""
+    """Write the signals of all slots as columns for `fluidcc.engines.flow_level.fluid_side`, paths at full length."""
     slots, net = m.slots, m.net
     n, records, hops = m.now[STEP] - 1, slots.sent_at.shape[1], (len(columns) - FIXED) // 5
     for i in range(m.now[USED]):

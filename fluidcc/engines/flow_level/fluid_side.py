@@ -34,7 +34,7 @@ _WORDS = {
 
 @per_shape(donate=(1,))
 def step(table: Any, state: Any, columns: Any, dt: Any, payload: Any, *, scheme: str) -> tuple[Any, Any]:
-    """The next state of all slots, and their rates and windows."""
+    """Return the next state of all slots, and their rates and windows."""
     from fluidcc.contract import registry
 
     side = registry.scheme(scheme).fluid
@@ -103,7 +103,7 @@ class Fluid:
             self.state = jax.tree.map(jnp.array, side.start(kinds, jnp.ones((slots, 1)), (slots, 1), hops))
 
     def prepare(self, m: Any, dt: float, given: Any) -> float:
-        """Compile; the seconds that it took."""
+        """Compile, and return the seconds that it took."""
         with our_settings():
             self.arguments = jnp.asarray(dt), jnp.asarray(self.payload)
             self.on_device = jax.tree.map(jnp.asarray, self.table)
@@ -128,7 +128,7 @@ class Fluid:
         return steps
 
     def grow(self) -> None:
-        """Room for twice as many."""
+        """Double the number of slots."""
         self.columns = np.concatenate([self.columns, np.zeros_like(self.columns)], axis=1)
         self.flows = records(FLOW, 2 * len(self.flows))
         with our_settings():

@@ -44,7 +44,7 @@ def answering(m: Any) -> Any:
 
 @kernel
 def ack_lag(net: Any, ports: Any, f: Any, dt: Any) -> Any:
-    """From the step in which bytes leave the last port to the one at whose end their ACK is known, in steps."""
+    """Return the steps from that in which bytes leave the last port to that at whose end their ACK is known."""
     lag = net.rtt[f] - (net.hops[f] - 1) * dt
     for h in range(1, net.hops[f]):
         p = net.back[f, h]
@@ -54,7 +54,7 @@ def ack_lag(net: Any, ports: Any, f: Any, dt: Any) -> Any:
 
 @kernel
 def send(m: Any, dt: Any, time: Any, begins: Any) -> None:
-    """Senders put onto their NICs what pace and window allow; a NIC that cannot carry it shares itself equally."""
+    """Put onto each NIC what senders' pace and window allow; one that cannot carry it shares itself equally."""
     slots, net, ports, now = m.slots, m.net, m.ports, m.now
     for i in range(now[USED]):
         s = m.used[i]

@@ -17,7 +17,7 @@ from fluidcc.scenario.unloaded import train
 
 
 class Ports(NamedTuple):
-    """One direction of each cable: NICs, and the ports of switches."""
+    """Ports of NICs and switches, one for each direction of each cable."""
 
     rate: np.ndarray  # [bytes/s]
     host: np.ndarray  # whether it is a NIC

@@ -21,7 +21,7 @@ class Load(NamedTuple):
 
 
 def load_of(ports: int, width: float) -> Load:
-    """Nothing yet."""
+    """Return the load of a number of ports before any traffic, in intervals of a given width."""
     return Load(np.zeros((INTERVALS, ports)), np.array([width]))
 
 

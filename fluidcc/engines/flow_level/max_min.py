@@ -20,7 +20,7 @@ _EQUAL = 1.0 + 1e-12
 def fill(
     there: Any, active: Any, flow: Any, count: Any, room: Any, crossing: Any, share: Any, tight: Any, rate: Any,
 ) -> Any:  # fmt: skip
-    """Rates of the active transfers in what ports have room for; both are overwritten.
+    """Set the max-min rates of the active transfers in the room of the ports; both are overwritten.
 
     Round by round: a port is tight if its equal share is the least on the whole path of all that cross it, and these
     have their rates. The port with the least share of all is, so that it ends.
@@ -80,7 +80,7 @@ def solve(
     there: Any, back: Any, ack_share: Any, flow: Any, capacity: Any, active: Any, count: Any, acks: Any, room:
     Any, crossing: Any, share: Any, tight: Any, rate: Any,
 ) -> None:  # fmt: skip
-    """Rates of the active transfers next to the ACKs that they cause; ``acks`` is a guess, and then their load."""
+    """Set the active transfers' rates next to the ACKs that they cause; ``acks`` is a guess, and then their load."""
     hops = there.shape[1]
     for _ in range(_ROUNDS):
         for p in range(len(room)):

@@ -124,7 +124,7 @@ class Slots(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """All of it."""
+    """Complete memory of a run."""
 
     net: Net
     ports: Ports
@@ -142,7 +142,7 @@ def records(dtype: np.dtype[Any], rows: int) -> Any:
 
 
 def ports_of(count: int, records: int) -> Ports:
-    """Empty ports."""
+    """Return empty ports."""
     kinds = {"paused": np.int8, "count": np.int64}
     columns = {name: np.zeros(count, kinds.get(name, np.float64)) for name in Ports._fields[:-1]}
     return Ports(**columns, seen=np.zeros((records, count, 3)))
@@ -166,7 +166,7 @@ def slots_of(count: int, hops: int, records: int) -> Slots:
 
 
 def grown(slots: Slots) -> Slots:
-    """Twice as many, of which the first are these."""
+    """Return twice as many slots, of which the first are these."""
     return Slots(*(np.concatenate([column, np.zeros_like(column)]) for column in slots))
 
 

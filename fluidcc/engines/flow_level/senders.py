@@ -27,7 +27,7 @@ NEVER = np.inf
 
 
 class Senders(NamedTuple):
-    """All senders of a run; as compiled rules take it."""
+    """Senders of a run, as compiled rules take them."""
 
     core: Any  # (1,) the time [s]
     flows: Any  # FLOW, (slots,)
@@ -56,7 +56,7 @@ def run(m: Any, law: Any, dt: Any, steps: Any, given: Any) -> Any:
 
 @kernel
 def tell_all(m: Any, law: Any, dt: Any) -> None:
-    """Senders learn of the step's end, and choose rate and window of the next."""
+    """Notify senders of the step's end; each chooses its rate and window of the next."""
     slots = m.slots
     now = law.core[0] = m.now[STEP] * dt
     for i in range(m.now[USED]):
@@ -86,7 +86,7 @@ def tell_all(m: Any, law: Any, dt: Any) -> None:
 
 @kernel
 def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
-    """CNPs that reach a sender in the step, its timer, and the bytes that it counts."""
+    """Handle the CNPs that reach a sender in the step, its timer, and the bytes that it counts."""
     if flow.cnp_interval > 0.0 and flow.marking > 0.0:
         flow.left -= hazard(flow.marking) * flow.newly / flow.packet
         if flow.left <= 0.0:
@@ -104,7 +104,7 @@ def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
 
 
 def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slots: int, seed: int) -> Senders:
-    """Senders of what all flows of a scenario run.
+    """Return senders of the scheme that all flows of a scenario run.
 
     Raises
     ------
@@ -150,7 +150,7 @@ def _made(first: Any, state: Any, needs: Any, by_cnp: bool, seed: int, scheme: s
 
 
 def grown(senders: Senders, scheme: str) -> Senders:
-    """The same for twice as many slots."""
+    """Return the senders with twice as many slots."""
     slots = len(senders.flows)
     tables = dispatch.tables(scheme, 2 * slots)
     raw = _words(tables[list(dispatch.SIDES).index(scheme)])
@@ -161,7 +161,7 @@ def grown(senders: Senders, scheme: str) -> Senders:
 
 
 def _words(table: Any) -> np.ndarray:
-    """The memory of aligned records, row by row; what is written there is in the records."""
+    """Return a view of aligned records' memory, row by row; writes to it change the records."""
     return np.asarray(table).view(np.int64).reshape(len(table), -1)
 
 
@@ -173,7 +173,7 @@ class Compiled:
         self.all = senders_of(scenario, first, net, slots, seed)
 
     def prepare(self, m: Any, dt: float, given: Any) -> float:
-        """Compile; the seconds that it took."""
+        """Compile, and return the seconds that it took."""
         began = time.perf_counter()
         run(m, self.all, dt, 0, given)
         return time.perf_counter() - began
@@ -183,5 +183,5 @@ class Compiled:
         return run(m, self.all, dt, steps, given)
 
     def grow(self) -> None:
-        """Room for twice as many."""
+        """Double the number of slots."""
         self.all = grown(self.all, self.scheme)

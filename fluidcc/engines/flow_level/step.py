@@ -37,7 +37,7 @@ _EMPTY = 1e-3  # bytes, below which a port holds nothing
 
 @entry
 def one_step(m: Any, dt: Any, steps: Any, given: Any) -> None:
-    """A step, or none, called from Python."""
+    """Run one step, or none; called from Python."""
     wire, tail, delay, waits, begins, ends, heap, load = given
     if steps > 0:
         advance(m, dt, wire, tail, delay, waits, begins, ends, heap, load)
@@ -81,7 +81,7 @@ def advance(
 
 @kernel
 def _open(m: Any, used: Any, t: Any, bytes_: Any, n: Any) -> None:
-    """A transfer gets the free slot that stands behind those in use."""
+    """Give a transfer the free slot behind those in use."""
     slots, net = m.slots, m.net
     s = m.used[used]
     f = slots.flow[s] = m.flow_of[t]
@@ -194,7 +194,7 @@ def _count(m: Any, dt: Any, load: Any) -> None:
 
 @kernel
 def _answered(m: Any, s: Any, f: Any, dt: Any) -> Any:
-    """Bytes whose ACKs pass: those delivered earlier by what half a round trip is longer than the steps along it."""
+    """Return the bytes whose ACKs pass now: those delivered `ack_delay` steps earlier."""
     slots, n = m.slots, m.now[STEP]
     records = slots.delivered_at.shape[1]
     ago = ack_delay(m.net, f, dt)
@@ -205,13 +205,13 @@ def _answered(m: Any, s: Any, f: Any, dt: Any) -> Any:
 
 @kernel
 def ack_delay(net: Any, f: Any, dt: Any) -> Any:
-    """The same in steps."""
+    """Return by how many steps half a round trip exceeds the steps along it."""
     return max(int(0.5 * net.rtt[f] / dt - 0.5 * net.hops[f] + 0.5), 0)
 
 
 @kernel
 def _pause(m: Any, dt: Any) -> None:
-    """Flow control: a port stands still while too much of what it sent waits at its far end."""
+    """Pause each port while too much of what it sent waits at its far end."""
     net, ports = m.net, m.ports
     if net.pausing[0] == 0:
         return

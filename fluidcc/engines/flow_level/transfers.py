@@ -56,7 +56,7 @@ class Transfers:
     after_what: Any = dependencies.KNOWN
 
     def __post_init__(self) -> None:
-        """Plain arrays, checked."""
+        """Convert the columns to plain arrays, and check them."""
         flow = _whole(self.flow, "flow", "places of the scenario's flows, counted from 0")
         count = len(flow)
         columns = {"flow": flow}
@@ -90,7 +90,7 @@ class Transfers:
             object.__setattr__(self, name, value)
 
     def _waits(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Places of those waited for, and from where to where each transfer's are."""
+        """Return the places of those waited for, and from where to where each transfer's are."""
         hint = "places of transfers, counted from 0"
         if self.after_at is not None:
             return _whole(self.after, "after", hint), _whole(self.after_at, "after_at", "where in after each one's are")
@@ -114,7 +114,7 @@ class Transfers:
 
 
 def _whole(values: Any, name: str, hint: str) -> np.ndarray:
-    """A column of whole numbers, as they are given: none is rounded."""
+    """Return a column of whole numbers; other numbers are refused, not rounded."""
     try:
         given = np.asarray(values)
         found = np.ascontiguousarray(given, np.int64) if given.dtype.kind in "iuf" and given.ndim == 1 else None
@@ -126,12 +126,12 @@ def _whole(values: Any, name: str, hint: str) -> np.ndarray:
 
 
 def _shown(values: Any) -> str:
-    """Their beginning, in one line."""
+    """Format the beginning of some values in one line, at most 40 characters."""
     return " ".join(repr(values).split())[:40]
 
 
 def _column(values: Any, count: int, name: str, unit: str) -> np.ndarray:
-    """A column of numbers, of which one may stand for all."""
+    """Return a column of numbers, of which one may stand for all."""
     try:
         return np.ascontiguousarray(np.broadcast_to(np.asarray(values, float), count))
     except (TypeError, ValueError):
@@ -151,7 +151,7 @@ class Waits(NamedTuple):
 
 
 def transfers_of(scenario: Scenario) -> Transfers:
-    """Each flow of a resolved scenario as one transfer.
+    """Convert each flow of a resolved scenario to one transfer.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def _what(follower: Flow, before: Flow) -> np.int64:
 
 
 def _hosts(scenario: Scenario) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of each flow's hosts; those without a name have their own."""
+    """Number each flow's hosts; one without a name is a host of its own."""
     numbers: dict[Any, int] = {}
     ends = [
         [numbers.setdefault(name or (i, side), len(numbers)) for side, name in enumerate((flow.source, flow.target))]

@@ -128,7 +128,7 @@ class ClassNetwork(WindowNetwork):
         return waits_served(self.network, self._hops, clock, z, queue, self.service(z))
 
     def shown(self, y: State, z: Memory) -> dict[str, Array]:
-        """The queue of each class."""
+        """Return the queue of each class."""
         return {"class_queue": y.queue}
 
     def service(self, z: Memory) -> Array:

@@ -48,7 +48,7 @@ class Order:
 
 
 def order_of(scenario: Scenario) -> Order | None:
-    """Ends that flows of a resolved scenario wait for; None if none waits."""
+    """Return the ends that flows of a resolved scenario wait for; None if none waits."""
     if not any(flow.after for flow in scenario.flows):
         return None
     ends: dict[tuple[int, str], int] = {}
@@ -67,7 +67,7 @@ def order_of(scenario: Scenario) -> Order | None:
 
 
 def receipt_delay(scenario: Scenario, flow: Flow) -> Any:
-    """From a flow's last byte on the first wire until its arrival, through empty queues [s]."""
+    """Return the time from a flow's last byte on the first wire until its arrival, through empty queues [s]."""
     last = smaller(1.0, flow.size / scenario.packet_size)  # a whole packet is stored at every link
     return base_rtt(scenario, flow) / 2 + last * sum(serialisation_delays(scenario, flow)[1:])
 
@@ -78,14 +78,14 @@ def answer_delay(scenario: Scenario, flow: Flow) -> Any:
 
 
 def at_rest(order: Order, start: Array, z: Memory, shape: tuple[int, ...]) -> Memory:
-    """Memory before anything has ended: the first flows begin at their starts, all others are not known to."""
+    """Return the memory before anything has ended: the first flows begin at their starts, no others are known to."""
     free = np.array([not ends for ends in order.waits])[:, None]
     began = jnp.broadcast_to(jnp.where(free, start, jnp.inf), shape)
     return z._replace(began=began, stretch=jnp.ones(shape, start.dtype))
 
 
 def _rows(values: Array, rows: Sequence[Sequence[int]]) -> Array:
-    """Some rows (places, most, points) of values (rows, points) for each place, and zeros behind them."""
+    """Gather rows of values (rows, points) for each place, padded with zeros: (places, most, points)."""
     # Read from a table, not summed into places: XLA compiles no loop with a scatter in it as one function.
     most = max(map(len, rows))
     table = np.array([[*own, *[len(values)] * (most - len(own))] for own in rows], int)

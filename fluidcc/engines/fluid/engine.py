@@ -186,7 +186,7 @@ def execute(
 
 
 def _joined(parts: list[Outcome], samples: int) -> Outcome:
-    """One outcome from those of all segments; samples beyond the horizon are dropped."""
+    """Join the outcomes of all segments; drop samples beyond the horizon."""
     queue = np.concatenate([part.queue for part in parts])[:samples]
     trace = {name: np.concatenate([part.trace[name] for part in parts])[:samples] for name in parts[0].trace}
     return parts[-1]._replace(queue=queue, trace=trace)

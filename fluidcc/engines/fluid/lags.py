@@ -46,7 +46,7 @@ def lags_of(scenario: Scenario, flow: Flow) -> Lags:
 
 
 def view_key(flow: Flow, lags: Lags) -> Any:
-    """Flows with equal keys see the same marks: same path, and lags equal or made of the same traced parts."""
+    """Return a key, equal for flows that see the same marks: same path, and lags equal or of the same traced parts."""
     if all(is_concrete(lag) for lag in lags.marking):
         return flow.path, flow.traffic_class, lags.fixed, lags.marking, lags.own if is_concrete(lags.own) else None
     scheme = flow.scheme
@@ -57,7 +57,7 @@ def view_key(flow: Flow, lags: Lags) -> Any:
 
 
 def identity(value: Any) -> Any:
-    """Equal for values that are known to be: plain numbers that compare equal, or one traced object."""
+    """Return a key, equal for values known to be equal: plain numbers that are, or one traced object."""
     return value if value is None or is_concrete(value) else id(value)
 
 

@@ -30,7 +30,7 @@ _BYTE = 1e-9  # a count that is rounding
 
 
 def _never(record: Array) -> Array:
-    """Counts are joined by lines in all records (`search`): what leaves is found by bytes, not by times."""
+    """Return False: counts are joined by lines in all records (`search`), since departures are found by bytes."""
     return jnp.zeros(record.shape, bool)
 
 
@@ -65,15 +65,15 @@ class LosslessNetwork(WindowNetwork):
         return ()
 
     def lags(self, y: State, z: Memory, node: float) -> tuple[Array, ...]:
-        """None."""
+        """Return no lags."""
         return ()
 
     def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
-        """Nothing; what flows observe is the same in all of a step (`_heard`)."""
+        """Return no feedback: what flows observe is the same throughout a step (`_heard`)."""
         return Lagged((), None, None)
 
     def remembered(self, y: State) -> Array:
-        """Counts of each hop, came and left; sums of those that came to queues; times of pauses; bytes sent."""
+        """Return counts of each hop, came and left; sums of those that came to queues; times of pauses; bytes sent."""
         assert y.counts is not None
         assert y.sent is not None
         came, left, paused = y.counts
@@ -89,13 +89,13 @@ class LosslessNetwork(WindowNetwork):
         return sums, pauses, pauses + self._gate.count
 
     def _read(self, history: History, n: Array, dt: Array, lag: Array, rows: tuple[int, ...]) -> Array:
-        """Counts a lag before the end of step n."""
+        """Read counts a lag before the end of step n."""
         return history.read(n, place(jnp.minimum(lag, self.limit), dt, 1.0, False), rows, linear=True)
 
     # -- a step ------------------------------------------------------------------------------------------------
 
     def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
-        """All counts at the end of step n, which follow from those a delay ago."""
+        """Compute all counts at the end of step n from those a delay ago."""
         net, gate, now, old = self.network, self._gate, y.counts, z.pauses
         assert now is not None
         assert old is not None
@@ -184,7 +184,7 @@ class LosslessNetwork(WindowNetwork):
         return now.left + jnp.concatenate([moved, with_ce, with_ue]), port
 
     def _flow_control(self, now: Counts, new: Counts, stopping: Array, dt: Array) -> tuple[Counts, Array]:
-        """Ingresses that cross a threshold in the step stop their senders, or let them go on, from there."""
+        """Stop or resume the senders of ingresses that cross a threshold in the step, from there on."""
         gate = self._gate
         before, after = (
             self._by_ingress @ ((self._bytes(c.came) - self._bytes(c.left)) * gate.share) for c in (now, new)

@@ -42,7 +42,7 @@ class TernaryState(NamedTuple):
 
 
 def after_pause(port: TernaryState, paused: Array, queue: Array, dt: Array) -> TernaryState:
-    """A port in the step ahead, in which it is paused for a time [s]; a RESUME is where that grows shorter."""
+    """Update a port for a step in which it is paused for a time [s]; a RESUME is where that grows shorter."""
     shorter = paused < port.paused - _ROUNDING * dt
     held = (paused > 0) & ~shorter
     ends = (port.held > 0) & ~held
@@ -57,7 +57,7 @@ def after_pause(port: TernaryState, paused: Array, queue: Array, dt: Array) -> T
 def ternary(
     port: TernaryState, over: Array, queue: Array, leaves: Array, max_on: Array, packet: Array, dt: Array
 ) -> tuple[Array, Array, TernaryState]:
-    """Shares of what leaves queues in a step that is marked CE, and that is marked UE; the states after it.
+    """Return the shares of what leaves queues in a step that are marked CE, and UE; and the states after it.
 
     Parameters
     ----------

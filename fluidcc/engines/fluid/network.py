@@ -214,7 +214,7 @@ def _queues(scenario: Scenario, flow: Flow) -> tuple[int, ...]:
 
 
 def _refuse_packets_own(scenario: Scenario) -> None:
-    """Buffers and flow control are left out of the fluid; what would change its equations is refused."""
+    """Refuse what would change the fluid's equations; it leaves out buffers and flow control."""
     if scenario.failures:
         raise InputError("failures: the fluid model's links do not fail; leave them out, or write engine='packet'")
     if scenario.storms:
@@ -237,13 +237,13 @@ def _refuse_packets_own(scenario: Scenario) -> None:
 
 
 def _hybrid_only(scheme: Any) -> Collection[str]:
-    """Switches of which the hybrid engine models one value too, or all if it has not the scheme."""
+    """Return switches of which the hybrid engine models one value too, or all if it lacks the scheme."""
     side = scheme_of(scheme).hybrid
     return specs(scheme) if side is None else side.ONLY
 
 
 def _packets(scenario: Scenario) -> list[Any]:
-    """Bytes of each flow's packets on the wire; equal ones are one object, so that their column is one row."""
+    """Return each flow's packet on the wire [bytes]; equal ones are one object, so that their column is one row."""
     sizes: dict[Any, Any] = {}
     for flow in scenario.flows:
         key = identity(flow.scheme.int_bytes)

@@ -101,17 +101,17 @@ class Plan:
         return (self.depth - 3) * self.dt
 
     def to_tolerance(self, factor: float) -> Plan:
-        """The same run to another tolerance."""
+        """Return the same run to a tolerance ``factor`` times as large."""
         assert self.rtol is not None
         return dataclasses.replace(self, rtol=factor * self.rtol, estimates=False)
 
     def halved(self) -> Plan:
-        """The same run with half the step."""
+        """Return the same run with half the step."""
         twice = {name: 2 * getattr(self, name) for name in ("stride", "steps", "first", "last")}
         return dataclasses.replace(self, dt=self.dt / 2, **twice)
 
     def doubled(self) -> Plan:
-        """The same run with twice the step; it may go on past the horizon by one, and its samples fall elsewhere."""
+        """Return the run with twice the step; it may end a step past the horizon, and its samples fall elsewhere."""
         half = {name: -(-getattr(self, name) // 2) for name in ("stride", "steps", "first", "last")}
         return dataclasses.replace(self, dt=self.dt * 2, **half)
 
@@ -271,7 +271,7 @@ def plan_of(
 
 
 def _tolerance(network: Network, rtol: Any, dt: Any, method: str, dtype: str) -> float:
-    """A tolerance that makes sense, of a network that can be run to one."""
+    """Parse and check a tolerance, and check that the network can be run to one."""
     value = quantity(rtol, RATIO, "rtol")
     low, high = TOLERANCES
     if not low <= value <= high:
@@ -313,7 +313,7 @@ def _jumps(network: Network, step: float) -> bool:
 
 
 def _comparing(network: Network) -> list[Group]:
-    """Groups whose scheme compares the delays of two packets."""
+    """Return the groups whose scheme compares the delays of two packets."""
     return [group for group in network.groups if "delay" in needs(group.parameters)]
 
 

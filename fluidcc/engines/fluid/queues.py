@@ -99,7 +99,7 @@ class QueueNetwork:
         return tuple(reads)
 
     def remembered(self, y: State) -> Array:
-        """Queues, then rates."""
+        """Return the signals to remember: queues, then rates."""
         return jnp.concatenate([y.queue, self.rates(y)])
 
     def rates(self, y: State) -> Array:
@@ -107,7 +107,7 @@ class QueueNetwork:
         return self._in_order([fluid.rate(state) for fluid, state in zip(self._fluid, y.schemes, strict=True)])
 
     def _in_order(self, columns: list[Array]) -> Array:
-        """Rows of all flows, (flows, points), from those of each group."""
+        """Return rows of all flows in order, (flows, points), from those of each group."""
         if len(columns) == 1:
             return columns[0]
         order = [i for group in self.network.groups for i in group.flows]
@@ -143,11 +143,11 @@ class QueueNetwork:
         return tuple(accumulate((len(path) for path in self.network.paths[:-1]), initial=0))
 
     def look_back(self, history: History, n: Array, dt: Array, y: State, z: Memory) -> Memory:
-        """Nothing: waits follow step by step (`_waited`)."""
+        """Return the memory unchanged: waits are computed step by step (`_waited`)."""
         return z
 
     def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
-        """Marks along each path, and what the schemes make of them."""
+        """Compute the marks along each path, and the schemes' feedback from them."""
         net = self.network
         count, _ = self._count
         lagged, before = (lagged[:-1], lagged[-1]) if self._earlier.flows else (lagged, None)
@@ -288,7 +288,7 @@ class QueueNetwork:
         return State(queue, tuple(moves), None if y.sent is None else sending, came=came, arrived=arrived)
 
     def limited(self, y: State) -> State:
-        """Schemes project; queues, which no derivative sees, may fall short."""
+        """Project the schemes' states; leave queues, which no derivative sees, as they are."""
         return y._replace(schemes=self._projected(y))
 
     def service(self, z: Memory) -> Array:
@@ -318,7 +318,7 @@ class QueueNetwork:
         return jnp.where(self._began(clock, rows_of(net.start, self._hop_flows), net.arrival_lag), there, 0.0)
 
     def _at_queues(self, hops: Array) -> Array:
-        """Sums (queues, points) of something of every hop."""
+        """Sum a value of every hop at each queue (queues, points)."""
         queues, _ = self._count
         sums = []
         for queue in range(queues):
@@ -327,7 +327,7 @@ class QueueNetwork:
         return jnp.stack(sums)
 
     def jump(self, clock: Clock, y: State, z: Memory, feedback: Lagged) -> tuple[State, Memory]:
-        """Empty queues stay empty, schemes project, waits follow, and finite flows end."""
+        """Keep empty queues empty, project the schemes' states, update the waits, and end finite flows."""
         net = self.network
         schemes = self._jumped(y, z, feedback, clock.dt)
         queue = jnp.maximum(y.queue, 0.0)
@@ -346,7 +346,7 @@ class QueueNetwork:
         return waits(self.network, self._hops, clock, z, queue, self.service(z))
 
     def _jumped(self, y: State, z: Memory, feedback: Lagged, dt: Array | float = 0.0) -> tuple[Any, ...]:
-        """States of the schemes after a step."""
+        """Return the schemes' states after a step."""
         return self._projected(y)
 
     # -- steps of each point's own (`fluidcc.dde.adaptive`) --------------------------------------------------
@@ -357,15 +357,15 @@ class QueueNetwork:
         return self.network.queueing
 
     def bounded(self, y: State) -> State:
-        """Empty queues are empty, and schemes project."""
+        """Keep empty queues empty, and project the schemes' states."""
         return y._replace(queue=jnp.maximum(y.queue, 0.0), schemes=self._projected(y))
 
     def paced(self, z: Memory, ratio: Array) -> Memory:
-        """Waits grow as fast as in the last step."""
+        """Scale the growth of waits by ``ratio``, so that they grow as fast as in the last step."""
         return z if z.wait_growth is None else z._replace(wait_growth=z.wait_growth * ratio)
 
     def settle(self, clock: Clock, z: Memory, stopped: State, feedback: Lagged) -> Memory:
-        """Waits follow, and what queues lacked to fall any further their links could have sent."""
+        """Update the waits, and count as idle what links could have sent when their queues could fall no further."""
         return self._waited(clock, z._replace(idle=z.idle + self.network.by_link(stopped.queue)), feedback)
 
     def _projected(self, y: State) -> tuple[Any, ...]:

@@ -73,7 +73,7 @@ def observe(
 
 
 def _until(still: Array, now: Array, kept: Array | None) -> Array | None:
-    """The value of now while ``still`` holds and the one kept after; None where nothing is kept."""
+    """Return ``now`` while ``still`` holds, and ``kept`` after; None where nothing is kept."""
     return None if kept is None else jnp.where(still, now, kept)
 
 

@@ -79,7 +79,7 @@ class Earlier:
         return tuple(range(first, first + len(path)))
 
     def _found(self, flow: int) -> tuple[int, ...]:
-        """Rows of a flow's hops in what is read for the present: views' hops, or queues where one lag serves all."""
+        """Return rows of a flow's hops in what is read now: those of views, or of queues where one lag serves all."""
         return self.network.flows[flow][1] if self.network.own_lag is None else self._rows(flow)
 
 

@@ -44,7 +44,7 @@ class WindowNetwork(QueueNetwork):
         return tuple(part * queues + queue for part in range(3) for queue in self._path_queues)
 
     def remembered(self, y: State) -> Array:
-        """Queues, their rates of sending and of arrivals, then bytes sent by the flows."""
+        """Return queues, their rates of sending and of arrivals, then bytes sent by the flows."""
         assert y.sent is not None
         assert y.traffic is not None
         return jnp.concatenate([y.queue, y.traffic, y.sent])
@@ -147,7 +147,7 @@ class WindowNetwork(QueueNetwork):
         return super()._arrivals(clock, sending, z, feedback) if z.arriving is None else z.arriving
 
     def feedback(self, lagged: tuple[Array, ...]) -> Lagged:
-        """Marks and telemetry along each path, and what the schemes make of them."""
+        """Compute marks and telemetry along each path, and the schemes' feedback from them."""
         net = self.network
         queues, own, telemetry, *before = lagged
         rates = own[len(own) // 2 :]

@@ -76,7 +76,7 @@ def check_events(scenario: Scenario, until: float, most: float = MOST_EVENTS) ->
 
 
 def _first_with_each_scheme(scenario: Scenario) -> Iterator[tuple[int, Flow]]:
-    """Flows share their parameters: the first with each."""
+    """Yield the first flow, and its index, with each set of parameters, which flows share."""
     seen: set[int] = set()
     for i, flow in enumerate(scenario.flows):
         if id(flow.scheme) not in seen:

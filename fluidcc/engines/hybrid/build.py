@@ -45,7 +45,7 @@ class Prepared:
     pacing: list[tuple[int, float, float]]  # burst, jitter and spacing of the senders to each link
 
     def seeded(self, seed: int) -> Sim:
-        """Memory of a run of its own."""
+        """Return a copy of the memory for a run with this seed."""
         sim = Sim(*(_copy(part) for part in self.sim))
         sim.core[0].seed = seed
         return sim
@@ -122,7 +122,7 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
 
 
 def grown(sim: Sim, status: int) -> Sim:
-    """The same run with twice the room in the ring that is nearly full."""
+    """Return the same run with twice the room in the ring that is nearly full."""
     if status in (layout.GROW_CNPS, layout.GROW_MARKS):
         name, head = ("cnps", "head") if status == layout.GROW_CNPS else ("marks", "first_mark")
         ring = np.stack([_unrolled(row, at) for row, at in zip(getattr(sim, name), sim.flows[head], strict=True)])
@@ -139,12 +139,12 @@ def grown(sim: Sim, status: int) -> Sim:
 
 
 def _unrolled(ring: Any, head: int) -> Any:
-    """A ring from its head on, with as much room again behind."""
+    """Return a ring from its head on, with as much room again behind."""
     return np.concatenate([np.roll(ring, -int(head), axis=0), np.zeros_like(ring)])
 
 
 def check(scenario: Scenario, until: float = 0.0, most_events: float = MOST_EVENTS) -> list[int]:
-    """Flow class of each single flow of a scenario that this engine models, and that it runs to a horizon [s].
+    """Check that this engine can run a scenario to a horizon [s]; return the class of each single flow.
 
     Raises
     ------
@@ -249,7 +249,7 @@ def _nics(topology: Topology, flows: Any) -> None:
 
 
 def _pacing(scenario: Scenario, link: int) -> tuple[int, float, float]:
-    """Burst, jitter, and the time between packets of a burst where the link takes 1 for a packet."""
+    """Return burst, jitter, and the time between packets of a burst where the link takes 1 for a packet."""
     fastest = max((flow.line_rate for flow in scenario.flows if link in flow.path), default=math.inf)
     return round(scenario.burst), float(scenario.jitter), float(scenario.links[link].rate / fastest)
 
@@ -294,7 +294,7 @@ def _mark(link: Any, marking: RED | None, met: packet_scale.Meetings, packet: fl
 
 
 def _levels(scenario: Scenario, feeders: int) -> tuple[float, float]:
-    """Queue from which a switch pauses its senders, if all that it holds is this and evenly theirs, and its buffer."""
+    """Return the queue at which a switch that holds nothing else, evenly its senders', pauses them; and its buffer."""
     if scenario.pfc is None:
         return NEVER, scenario.buffer
     if scenario.pfc.xoff is not None:
@@ -304,7 +304,7 @@ def _levels(scenario: Scenario, feeders: int) -> tuple[float, float]:
 
 
 def _instants(times: Times) -> tuple[Any, Any, Any]:
-    """Instants at which something is looked at, what for, and rows of the samples."""
+    """Return the instants of all looks in order, what each is for, and rows of the samples."""
     count = int(times.until / times.interval * (1 + 1e-12)) + 1 if math.isfinite(times.interval) else 0
     samples = np.arange(count) * times.interval if count else np.zeros(0)
     looks = np.concatenate([[times.opens], samples, [times.closes]])

@@ -21,7 +21,7 @@ _ENDS = {dependencies.SENT: LEFT, dependencies.RECEIPT: RECEIPT, dependencies.AN
 
 @kernel
 def tell(sim: Any, f: Any, left: Any) -> None:
-    """A flow's last byte has left, or when it arrives has become known: so has when its followers begin."""
+    """Update when followers begin, as a flow's last byte has left or its arrival has become known."""
     core, flow = sim.core[0], sim.flows[f]
     for k in range(flow.followers, flow.followers_end):
         what = sim.waits[k]
@@ -89,7 +89,7 @@ def refuse_sharing(scenario: Scenario) -> None:
 
 
 def _before(after: list[tuple[int, ...]]) -> list[int]:
-    """All that each flow waits for, be it through others, as bits."""
+    """Return, as bits for each flow, the flows that it waits for, directly or through others."""
     found = [0] * len(after)
     left = [len(own) for own in after]
     followers: list[list[int]] = [[] for _ in after]

@@ -65,7 +65,7 @@ def prime(sim: Any) -> None:
 
 @inlined
 def act(sim: Any, f: Any) -> None:
-    """A flow does what it was to do now."""
+    """Do what a flow was to do now."""
     core, flow = sim.core[0], sim.flows[f]
     flow.sent += flow.rate * (core.now - flow.at)
     flow.at = core.now
@@ -107,7 +107,7 @@ def act(sim: Any, f: Any) -> None:
 
 @inlined
 def begin(sim: Any, f: Any) -> None:
-    """A flow whose receiver tells of marks: its seats begin to listen."""
+    """Let the seats of a flow listen, if its receiver reports marks."""
     flow = sim.flows[f]
     if flow.cnp_interval <= 0.0:
         return

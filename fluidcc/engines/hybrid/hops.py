@@ -38,7 +38,7 @@ _SLACK = 4  # places that a ring keeps free, more than an event can fill
 
 @kernel
 def arrive(core: Any, flow: Any, seat: Any, trees: Any, sums: Any, link: Any, s: Any, rate: Any) -> None:
-    """A flow arrives at another rate from now on, at a link that has been brought to now."""
+    """Set the rate at which a flow arrives, from now on, at a link that has been brought to now."""
     seat.came += seat.rate * (link.at - seat.at)
     seat.at = link.at
     if seat.last and rate == 0.0 and seat.rate > 0.0:
@@ -52,7 +52,7 @@ def arrive(core: Any, flow: Any, seat: Any, trees: Any, sums: Any, link: Any, s:
 
 @kernel
 def pace(link: Any, seat: Any, rate: Any) -> None:
-    """A sender's next packet goes the newest rate's gap after its last one, whatever the rates were since.
+    """Set a sender's next packet to go the newest rate's gap after its last one, whatever the rates were since.
 
     So what counts as come of that packet is the time since the last one at the newest rate; the fluid is as it is.
     Where marks are set on departure, and at later links, packets stay as far into the fluid as they are.
@@ -67,7 +67,7 @@ def pace(link: Any, seat: Any, rate: Any) -> None:
 
 @kernel
 def complete(core: Any, link: Any, seat: Any, flow: Any) -> None:
-    """The last byte of a finite flow has come to its last queue; its last packet came as a whole, when it began."""
+    """Finish a flow whose last byte has come to its last queue; its last packet came as a whole, when it began."""
     if flow.state == 2 and seat.came >= flow.total - _BYTE:
         joined = link.at - min(seat.packet, flow.total) / seat.rate
         flow.finish = max(departure(link, link.at) + joined - link.at, 0.0) + flow.beyond + flow.answer
@@ -78,7 +78,7 @@ def complete(core: Any, link: Any, seat: Any, flow: Any) -> None:
 
 @kernel
 def candidates(core: Any, flow: Any, seat: Any, trees: Any, link: Any, s: Any, rate: Any) -> None:
-    """The packets that may be marked come at another rate from now on."""
+    """Set the rate at which packets that may be marked come, from now on."""
     if seat.wait == LISTENING:
         seat.left -= (link.hazard - seat.hazard) * seat.mark_rate / seat.packet
         seat.hazard = link.hazard
@@ -132,7 +132,7 @@ def retime(flow: Any, seat: Any, trees: Any, link: Any) -> None:
 
 @kernel
 def boundary(seat: Any) -> Any:
-    """Bytes at which the next packet is whole."""
+    """Return the bytes at which the next packet is whole."""
     return (math.floor(seat.mark_came / seat.packet + _WHOLE) + 1.0) * seat.packet
 
 
@@ -160,7 +160,7 @@ def catch_up(link: Any, seat: Any) -> None:
 
 @inlined
 def rezone(sim: Any, link: Any, was: Any) -> None:
-    """The queue has come beyond the top, or back: seats that listen get every next packet marked, or by chance."""
+    """Update seats as the queue crosses the top: those that listen get every next packet marked, or by chance."""
     if (link.zone == link.top) == (was == link.top):
         return
     for i in range(link.seats):
@@ -177,7 +177,7 @@ def rezone(sim: Any, link: Any, was: Any) -> None:
 
 @inlined
 def ripen(sim: Any, link: Any, s: Any) -> None:
-    """The marking clock has gone far enough: the next packet is marked."""
+    """Have the next packet marked, as the marking clock has gone far enough."""
     seat = sim.seats[s]
     seat.mark_came += seat.mark_rate * (link.at - seat.mark_at)
     seat.mark_at = link.at
@@ -187,7 +187,7 @@ def ripen(sim: Any, link: Any, s: Any) -> None:
 
 @inlined
 def packet(sim: Any, link: Any, s: Any) -> None:
-    """A packet of a flow comes now, and is marked; or may be, if they are drawn one by one."""
+    """Mark a flow's packet that comes now; if packets are drawn one by one, draw whether to."""
     core, seat = sim.core[0], sim.seats[s]
     flow = sim.flows[seat.flow]
     seat.mark_came = boundary(seat)
@@ -218,7 +218,7 @@ def drawn(core: Any, link: Any, seat: Any, s: Any) -> Any:
 
 @kernel
 def send_on(core: Any, times: Any, seats: Any, link: Any, s: Any, leaves: Any) -> None:
-    """A marked packet moves on to a seat, behind all that left before it."""
+    """Move a marked packet on to a seat, behind all that left before it."""
     ring = times.shape[1]
     at = (link.transit_head + link.transit) % ring
     times[link.number, at] = leaves + link.after
@@ -232,7 +232,7 @@ def send_on(core: Any, times: Any, seats: Any, link: Any, s: Any, leaves: Any) -
 def received(
     core: Any, flow: Any, seat: Any, trees: Any, looks: Any, cnps: Any, marks: Any, calendar: Any, link: Any, at: Any
 ) -> None:
-    """A marked packet leaves the last queue of its flow at a time; what its receiver then waits for."""
+    """Deliver a marked packet that leaves its flow's last queue at a time; update what the receiver waits for."""
     time = at + flow.beyond
     if flow.nic_cnp_interval > 0.0:
         receiver.marked_for_nic(core, flow, marks, seat.flow, time)

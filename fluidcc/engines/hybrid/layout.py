@@ -191,7 +191,7 @@ LINK = np.dtype(
 
 
 class Sim(NamedTuple):
-    """All memory of a run."""
+    """Complete memory of a run."""
 
     core: Any  # CORE, one row
     flows: Any  # FLOW

@@ -63,7 +63,7 @@ def count_acknowledged(sim: Any, link: Any, time: Any) -> None:
 
 @inlined
 def changed(sim: Any, link: Any) -> None:
-    """The mixture that arrives at a link has changed: its queue goes another way, and so does what leaves."""
+    """Update a link's queue and output after the mixture that arrives has changed."""
     steer(link)
     if link.reading:
         write_output(sim, link)
@@ -72,7 +72,7 @@ def changed(sim: Any, link: Any) -> None:
 
 @kernel
 def write_output(sim: Any, link: Any) -> None:
-    """At what rates flows leave, from when on what joins now does."""
+    """Record the rates at which flows leave the link from the time when bytes that join now depart."""
     full = busy(link)
     if full and link.arriving <= 0.0:  # nothing joins
         return
@@ -123,7 +123,7 @@ def plan(core: Any, link: Any, trees: Any, outputs: Any, transits: Any, calendar
 
 @kernel
 def until_marked(link: Any, wanted: Any) -> Any:
-    """Time until the marking clock has gone so far; infinite if it does not on this piece."""
+    """Return the time until the marking clock has gone ``wanted``; infinite if it does not on this piece."""
     if link.zone == EMPTY:
         return max(wanted, 0.0) / link.per_packet if link.per_packet > 0.0 else NEVER
     end = link.zone + 1
@@ -180,7 +180,7 @@ def happen(sim: Any, link: Any) -> None:
 
 @inlined
 def leave(sim: Any, link: Any) -> None:
-    """Another mixture leaves, of whose packets some are marked."""
+    """Let the next mixture leave, some of whose packets are marked."""
     at = (link.head + link.left) % sim.output_times.shape[1]
     for i in range(link.seats):
         s, rate = sim.seats_at[link.first + i], sim.output_rates[link.number, at, i]
@@ -193,7 +193,7 @@ def leave(sim: Any, link: Any) -> None:
 
 @kernel
 def forget(sim: Any, link: Any) -> None:
-    """The oldest of what was written down has been read by all."""
+    """Drop the oldest recorded mixture, which all have read."""
     link.head = (link.head + 1) % sim.output_times.shape[1]
     link.stored -= 1
     link.left = max(link.left - 1, 0)
@@ -201,7 +201,7 @@ def forget(sim: Any, link: Any) -> None:
 
 @inlined
 def join(sim: Any, link: Any) -> None:
-    """Another mixture joins the next queues."""
+    """Let the next mixture join the queues that follow."""
     at = link.head
     for i in range(link.seats):
         s = sim.seats_at[link.first + i]
@@ -231,7 +231,7 @@ def first_to(sim: Any, link: Any, place: Any) -> Any:
 
 @inlined
 def carry_on(sim: Any, link: Any) -> None:
-    """A packet that is marked already joins the next queue, or leaves the last one."""
+    """Move a packet that is marked already to the next queue, or out of the last one."""
     core, ring = sim.core[0], sim.transit_times.shape[1]
     time, s = sim.transit_times[link.number, link.transit_head], sim.transit_seats[link.number, link.transit_head]
     link.transit_head = (link.transit_head + 1) % ring

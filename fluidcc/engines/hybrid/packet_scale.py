@@ -57,7 +57,7 @@ class Meetings(NamedTuple):
 
 @lru_cache(maxsize=256)
 def meetings(flows: int, burst: int = 1, jitter: float = 0.0, spacing: float = 1.0) -> Meetings:
-    """Packets that meet, of equal flows with random phases: from the formula, or with bursts and jitter from a replay.
+    """Return packets that meet, of equal flows with random phases: by formula, or, for bursts and jitter, by a replay.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _replayed(flows: int, burst: int, jitter: float, spacing: float) -> Meetings
 
 
 def _packets(work: Array) -> Array:
-    """Packets of which so much is left to send, in the time that one takes."""
+    """Count the packets of which this work is left to send, in the time that one takes."""
     return np.maximum(np.ceil(work - _ROUNDING), 0.0).astype(int)
 
 
@@ -190,7 +190,7 @@ def _straight(x: Array, y: Array) -> Array:
 
 
 def as_many_equal(rates: Array) -> int:
-    """The number of equal flows whose rates vary as much, (sum R)^2/(sum R^2); 1 of none."""
+    """Return the number of equal flows whose rates vary as much, (sum R)^2/(sum R^2); 1 of none."""
     squares = float(np.square(rates).sum())
     return max(round(float(rates.sum()) ** 2 / squares), 1) if squares > 0 else 1
 

@@ -87,7 +87,7 @@ def place(link: Any, queue: Any, zone: Any) -> None:
 
 @kernel
 def cross(link: Any) -> None:
-    """The queue has come to the next end of a piece in its way, or to nothing."""
+    """Move the queue to the next piece in its way, or to nothing, as it has come to the end of this one."""
     if link.slope > 0.0:
         place(link, link.queues[link.zone + 1], link.zone + 1)
     elif link.zone > FIRST:
@@ -98,7 +98,7 @@ def cross(link: Any) -> None:
 
 @kernel
 def until_crossing(link: Any) -> Any:
-    """Time until the queue comes there; infinite if it does not move that way."""
+    """Return the time until the queue comes to the end of its piece; infinite if it does not move that way."""
     if link.slope > 0.0 and link.zone < link.top:
         return max(link.queues[link.zone + 1] - link.queue, 0.0) / link.slope
     if link.slope < 0.0:
@@ -108,7 +108,7 @@ def until_crossing(link: Any) -> Any:
 
 @kernel
 def steer(link: Any) -> None:
-    """The slope of the queue, after a change of what arrives or at its end; an empty one is marked by its load."""
+    """Set the queue's slope after a change of arrivals or at its end; an empty queue is marked by its load."""
     if busy(link):
         link.slope = link.arriving - link.rate
         if link.zone == EMPTY:

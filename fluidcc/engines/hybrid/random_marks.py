@@ -78,7 +78,7 @@ def gained(p: Any, before: Any, q: Any, after: Any, span: Any) -> Any:
 
 @kernel
 def wait_for(p: Any, now: Any, pace: Any, wanted: Any, most: Any, whole: Any) -> Any:
-    """Time until the integral of h is what is wanted.
+    """Return the time until the integral of h is ``wanted``.
 
     p, where h is ``now``, changes at a pace until it is nothing or ``most``, where G is ``whole``. Infinite if it comes
     there before.

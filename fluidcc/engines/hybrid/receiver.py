@@ -21,7 +21,7 @@ _SLACK = 4  # places that a ring keeps free, more than an event can fill
 
 @kernel
 def marked(core: Any, flow: Any, cnps: Any, f: Any, time: Any) -> None:
-    """A marked packet reaches the receiver of a flow at a time that is still to come; they come in order."""
+    """Handle a marked packet that reaches a flow's receiver at a time still to come; they come in order."""
     if time < flow.deaf:
         return
     if time < flow.cnp_next:  # in an interval: the CNP goes at its end
@@ -31,7 +31,7 @@ def marked(core: Any, flow: Any, cnps: Any, f: Any, time: Any) -> None:
 
 @kernel
 def notify(core: Any, flow: Any, cnps: Any, f: Any, time: Any) -> None:
-    """A CNP leaves the receiver of a flow at a time, and opens its next interval."""
+    """Send a CNP from the receiver of a flow at a time, and open its next interval."""
     flow.cnp_next = time + flow.cnp_interval
     at = flow.head + flow.waiting
     ring = cnps.shape[1]
@@ -43,7 +43,7 @@ def notify(core: Any, flow: Any, cnps: Any, f: Any, time: Any) -> None:
 
 @kernel
 def marked_for_nic(core: Any, flow: Any, marks: Any, f: Any, time: Any) -> None:
-    """The same where the NIC spaces its CNPs: it makes the flow ask, now or at its interval's end."""
+    """Handle a marked packet where the NIC spaces its CNPs: the flow asks now or at its interval's end."""
     if time < flow.deaf:
         return
     if flow.request == NEVER:
@@ -58,7 +58,7 @@ def marked_for_nic(core: Any, flow: Any, marks: Any, f: Any, time: Any) -> None:
 
 @kernel
 def ask(core: Any, flow: Any, nics: Any, cnps: Any, marks: Any, f: Any) -> None:
-    """A flow asks its NIC for a CNP now; what is on its way to it may make it ask again."""
+    """Ask a flow's NIC for a CNP now; marked packets on their way to it may make it ask again."""
     turn = max(core.now, nics[flow.nic])
     nics[flow.nic] = turn + flow.nic_cnp_interval
     flow.request, flow.deaf = NEVER, turn

@@ -127,7 +127,7 @@ def execute(
 
 
 def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:
-    """Time-weighted moments of every link's queue over the window, and the flows' rates."""
+    """Return time-weighted moments of every link's queue over the window, and the flows' rates."""
     span, flows = prepared.times.closes - prepared.times.opens, sim.flows
     rates = (flows["sent_close"] - flows["sent_open"]) / span
     goodput = flows["share"] * (flows["acked_close"] - flows["acked_open"]) / span
@@ -192,7 +192,7 @@ def summary_of(scenario: Scenario, prepared: Prepared, sim: Sim, more: dict[str,
 
 
 def _rates(prepared: Prepared, sim: Sim) -> np.ndarray[Any, Any]:
-    """Sending rate of each flow at each sample: of the interval before it; the first shows the interval after."""
+    """Return each flow's sending rate at each sample, over the interval before it; the first shows the one after."""
     sent = sim.flow_samples[:, :, 0]
     steps = np.diff(sent, axis=0) / prepared.times.interval
     return np.concatenate([steps[:1], steps]) if len(sent) > 1 else np.zeros_like(sent)

@@ -86,7 +86,7 @@ def _within(flows: Sequence[Flow]) -> bool:
 
 
 def _parts(scenario: Scenario, flows: Sequence[Flow]) -> Iterator[tuple[str, Any]]:
-    """All parts with numbers, and where they are."""
+    """Yield each part of a scenario that has numbers, with words that say where it is."""
     yield "", scenario
     if scenario.pfc is not None:
         yield "pfc ", scenario.pfc

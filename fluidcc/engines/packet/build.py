@@ -177,7 +177,7 @@ def _schemes(scenario: Scenario) -> list[Any]:
 
 
 def grown_packets(sim: Sim, more: int) -> Sim:
-    """The same run with more packets in its pool."""
+    """Return the same run with more packets in its pool."""
     old = len(sim.packets)
     packets = records(layout.PACKET, old + more)
     packets[:old] = sim.packets
@@ -319,7 +319,7 @@ def _nic_blocks(sim: Sim) -> None:
 
 
 def _first(scenario: Scenario, sim: Sim, times: Times) -> Any:
-    """Switches of the run, and a calendar of the events that set it going."""
+    """Set the switches of the run, and return a calendar of the events that set it going."""
     core = sim.core[0]
     core.queues = 1 + len(scenario.classes) + (scenario.loss_recovery == "trimming")
     core.ns3 = scenario.timing == "ns3"

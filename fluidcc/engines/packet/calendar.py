@@ -58,7 +58,7 @@ def begin(core: Any, calendar: Any, events: list[tuple[int, Any]]) -> None:
 
 
 def grown_calendar(core: Any, calendar: Any) -> Any:
-    """The same events with twice the room."""
+    """Return a calendar of the same events with twice the room."""
     rows = int(core.rows)
     core.rows = 2 * rows
     grown = records(EVENT, 6 * rows)
@@ -75,7 +75,7 @@ def grown_calendar(core: Any, calendar: Any) -> Any:
 
 
 def events_of(core: Any, calendar: Any) -> np.ndarray:
-    """All events to come, in no order."""
+    """Return all pending events, in no particular order."""
     rows = int(core.rows)
     listed = []
     for k in core.slots[core.slots >= 0].tolist():
@@ -206,7 +206,7 @@ def rise(calendar: Any, base: Any, n: Any, time: Any, order: Any, event: Any) ->
 
 @kernel
 def sink(calendar: Any, base: Any, n: Any) -> None:
-    """The first of a heap is gone, and the one at ``n``, its last, takes a place among those that are left."""
+    """Remove the first of a heap: its last, at ``n``, takes a place among those that are left."""
     last = calendar[base + n]
     time, order, event = last.time, last.order, last.event
     i = 0

@@ -20,7 +20,7 @@ _AT_ONCE = 16  # followers notified by one event, which may schedule as many oth
 
 @kernel
 def ended(core: Any, calendar: Any, flow: Any, f: Any, what: Any) -> None:
-    """A flow's last byte has arrived, been acknowledged or left: notify the flows that wait for that, in order."""
+    """Record that a flow's last byte has arrived, been acknowledged or left; schedule notice to flows that wait."""
     if flow.ended[what] < 0:  # what goes again after a loss has left before
         flow.ended[what] = core.now
     if flow.told[what] < flow.to_tell[what]:

@@ -81,7 +81,7 @@ def home(name: str) -> str:
 
 
 def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
-    """By rule and table the function that follows it."""
+    """Return the functions of each rule by table, as {rule: {table: function}}."""
     found: dict[str, dict[str, Callable[..., Any]]] = {rule: {} for rule in _CHAINS}
     for name, side in SIDES.items():
         for rule, function in side.rules.items():

@@ -107,7 +107,7 @@ def look_ahead(sim: Any, event: Any) -> None:
 
 @inlined
 def arrive(sim: Any, i: Any) -> Any:
-    """The packet at the head of a wire reaches the far end; returns the port that may send because of it."""
+    """Bring the packet at the head of a wire to the far end; return the port that may send because of it."""
     core, port = sim.core[0], sim.ports[i]
     k = port.wire_head
     packet = sim.packets[k]
@@ -248,7 +248,7 @@ def take_turns(sim: Any, port: Any) -> Any:
 
 @inlined
 def expire(sim: Any, i: Any) -> Any:
-    """A timer of a flow's scheme runs out; returns the NIC that may send because of it."""
+    """Handle a timer of a flow's scheme that ran out; return the NIC that may send because of it."""
     f = i // TIMERS
     if sim.flows[f].state != 1:
         return -1
@@ -258,7 +258,7 @@ def expire(sim: Any, i: Any) -> Any:
 
 @kernel
 def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
-    """All other events; returns the port that may send because of it, or -1."""
+    """Handle an event of any other kind; return the port that may send because of it, or -1."""
     core = sim.core[0]
     if kind == TIMEOUT:
         over = trimming.timer_over(sim, i) if core.recovery == TRIMMING else recovery.timer_over(sim, i)
@@ -301,7 +301,7 @@ def handle_slow_event(sim: Any, kind: Any, i: Any) -> Any:
 
 @kernel
 def start_storm(sim: Any, i: Any) -> None:
-    """A storm of PAUSE frames begins: all classes of port ``i`` that flow control may pause stop."""
+    """Begin a storm of PAUSE frames: stop all classes of port ``i`` that flow control may pause."""
     sim.ports[i].jammed += 1
     for q in range(1, sim.core[0].queues):
         if sim.core[0].pfc >> q & 1:
@@ -310,7 +310,7 @@ def start_storm(sim: Any, i: Any) -> None:
 
 @kernel
 def end_storm(sim: Any, i: Any) -> None:
-    """A storm ends: if it is the port's last, all classes go on but those that the far end has paused by itself."""
+    """End a storm: if it is the port's last, resume all classes but those that the far end has paused itself."""
     port = sim.ports[i]
     port.jammed -= 1
     if port.jammed > 0:
@@ -322,7 +322,7 @@ def end_storm(sim: Any, i: Any) -> None:
 
 @kernel
 def sample(sim: Any) -> None:
-    """A row of the trace."""
+    """Write a row of the trace."""
     core = sim.core[0]
     row = core.sampled
     core.sampled = row + 1
@@ -346,7 +346,7 @@ def sample(sim: Any) -> None:
 
 @kernel
 def toggle_window(sim: Any, opens: Any) -> None:
-    """The window of the metrics opens or closes."""
+    """Open or close the window of the metrics."""
     core = sim.core[0]
     for j in range(len(sim.links)):
         link = sim.links[j]
@@ -369,7 +369,7 @@ def toggle_window(sim: Any, opens: Any) -> None:
 
 @kernel
 def fail(sim: Any, i: Any) -> None:
-    """One direction of a link goes down: what waits for it is lost, and what is on it when it would arrive."""
+    """Take down one direction of a link: packets that wait are lost now, those on the wire when they would arrive."""
     core, port = sim.core[0], sim.ports[i]
     port.down = 1
     if port.link >= 0:

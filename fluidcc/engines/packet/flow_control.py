@@ -50,13 +50,13 @@ def flow_control(topology: Topology, sim: Sim) -> dict[str, Any]:
 
 
 def _closed(sim: Sim, stuck: set[tuple[int, int]]) -> int:
-    """Since when some of these ports hold each other [ps], without those that were paused later, behind them."""
+    """Return since when some of these ports block each other [ps], ignoring those paused later, behind them."""
     times = sorted({int(sim.ports[i].paused_since) for i, _ in stuck})
     return next(time for time in times if stuck_ports(sim, time))
 
 
 def stuck_ports(sim: Sim, since: int = NEVER - 1) -> set[tuple[int, int]]:
-    """Ports and their queues that stay paused whatever else happens; of those that are paused since then or before.
+    """Return ports and queues, paused since then or before, that stay paused whatever else happens.
 
     The far end of a paused port resumes it when enough of what came in by it has left. What waits at ports that are
     themselves of the set never leaves; all else may. So the set is the largest one in which none would be resumed even

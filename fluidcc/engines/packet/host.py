@@ -47,7 +47,7 @@ def blocked(core: Any, flow: Any, again: Any) -> Any:
 
 @inlined
 def emit(sim: Any, i: Any) -> Any:
-    """The next data packet of a NIC: its flows take turns; -1, and a timer, if none may send now."""
+    """Emit the next data packet of a NIC, its flows in turn; return -1, and set a timer, if none may send now."""
     core, port = sim.core[0], sim.ports[i]
     soonest = NEVER
     slot = port.turn
@@ -143,7 +143,7 @@ def look_after(sim: Any, f: Any, end: Any) -> None:
 
 @inlined
 def receive(sim: Any, k: Any) -> Any:
-    """A packet reaches the host that it is for; returns the NIC that may have something to send."""
+    """Handle a packet at the host that it is for; return the NIC that may have something to send."""
     kind = sim.packets[k].kind
     if kind == DATA:
         return deliver(sim, k)
@@ -156,7 +156,7 @@ def receive(sim: Any, k: Any) -> Any:
 
 @inlined
 def deliver(sim: Any, k: Any) -> Any:
-    """Data at its receiver: count it, and answer at once or later by an ACK, the packet turned round."""
+    """Count data at its receiver, and answer at once or later by an ACK, the packet turned round."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
@@ -249,7 +249,7 @@ def send_ack(sim: Any, f: Any, k: Any) -> None:
 
 @kernel
 def send_last_ack(sim: Any, f: Any) -> None:
-    """A notification's period is over: answer what has come in it, with the telemetry of before."""
+    """Answer, at the end of a notification's period, what has come in it, with the telemetry of before."""
     core, flow = sim.core[0], sim.flows[f]
     flow.answer_armed = 0
     if flow.unanswered == 0:
@@ -316,7 +316,7 @@ def interval_over(sim: Any, f: Any) -> None:
 
 @inlined
 def on_ack(sim: Any, k: Any) -> Any:
-    """An ACK at its sender."""
+    """Handle an ACK at its sender."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
@@ -351,7 +351,7 @@ def learn(sim: Any, f: Any, k: Any) -> None:
 
 @inlined
 def on_cnp(sim: Any, k: Any) -> Any:
-    """A CNP at its sender."""
+    """Handle a CNP at its sender."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
@@ -365,7 +365,7 @@ def on_cnp(sim: Any, k: Any) -> Any:
 
 @kernel
 def begin(sim: Any, f: Any) -> Any:
-    """A flow starts; returns its NIC."""
+    """Start a flow; return its NIC."""
     core, flow = sim.core[0], sim.flows[f]
     port = sim.ports[flow.nic]
     sim.lists[port.first + port.active] = f
@@ -381,7 +381,7 @@ def begin(sim: Any, f: Any) -> Any:
 
 @kernel
 def finish(sim: Any, f: Any) -> None:
-    """The last byte of a flow is acknowledged: it leaves its NIC."""
+    """Finish a flow whose last byte is acknowledged: it leaves its NIC."""
     core, flow = sim.core[0], sim.flows[f]
     port = sim.ports[flow.nic]
     flow.state = 2

@@ -66,7 +66,7 @@ def _folder(module: str, outside: tuple[str, ...]) -> str:
 
 @contextmanager
 def _cache_in(place: str) -> Any:
-    """Numba reads its cache folder when a function is decorated; others' setting is put back."""
+    """Set Numba's cache folder, read when a function is decorated, within the block; restore it afterwards."""
     before = config.CACHE_DIR
     config.CACHE_DIR = place
     try:
@@ -105,5 +105,5 @@ def entry(function: _F) -> _F:
 
 
 def compiled(function: Callable[..., Any]) -> int:
-    """For how many kinds of arguments a function has been compiled or loaded; 0 in plain Python."""
+    """Count the kinds of arguments for which a function was compiled or loaded; 0 in plain Python."""
     return len(getattr(function, "signatures", ()))

@@ -371,7 +371,7 @@ LOG = np.dtype(
 
 
 class Sim(NamedTuple):
-    """All memory of a run."""
+    """Complete memory of a run."""
 
     core: Any  # CORE, one row
     calendar: Any  # EVENT

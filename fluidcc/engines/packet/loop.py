@@ -14,7 +14,7 @@ _lock = threading.Lock()
 
 
 def run() -> Callable[..., Any]:
-    """The compiled loop, `engine.run`; numbers and tables that `dispatch` has from now on go with it."""
+    """Return the compiled loop, `engine.run`; numbers and tables that `dispatch` has from now on go with it."""
     with _lock:
         if registry.outside() != dispatch.KNOWN:
             # Another type of `Sim`: what takes one is compiled again for it, and finds the new chains.

@@ -74,7 +74,7 @@ def settle_losses(scenario: Scenario, core: Any) -> None:
 
 
 def set_trimming(scenario: Scenario, ports: Any) -> None:
-    """From which queue on ports trim: what each sends in the largest base RTT, if nothing else is said.
+    """Set the queue above which ports trim; the default is what each port sends in the largest base RTT.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def set_trimming(scenario: Scenario, ports: Any) -> None:
 
 
 def bitmaps_of(flows: Any) -> np.ndarray:
-    """Marks of the packets that selective recovery knows of, all flows' one after the other; none without it."""
+    """Return zeroed marks of the packets that selective recovery knows of, flow after flow; one without it."""
     return np.zeros(max(1, 2 * int(flows["room"].sum())), np.uint8)
 
 
@@ -107,7 +107,7 @@ def give_room(scenario: Scenario, flow: Flow, row: Any) -> None:
 
 
 def _window(scenario: Scenario, flow: Flow) -> tuple[float, int]:
-    """A bandwidth-delay product of a flow's own path in the unit of windows (IRN 3.2), and packets under way in it."""
+    """Return a flow's own bandwidth-delay product in the unit of windows (IRN 3.2), and packets under way in it."""
     if scenario.loss_recovery not in ("irn", "trimming"):
         return math.inf, 0
     wire = scenario.wire_packet_of(flow)

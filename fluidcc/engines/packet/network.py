@@ -17,7 +17,7 @@ from fluidcc.units import RATE, show
 
 @dataclasses.dataclass
 class Port:
-    """One direction of a link."""
+    """Port that sends in one direction of a link."""
 
     source: str
     target: str
@@ -45,7 +45,7 @@ class Topology:
         return {way: number for number, way in enumerate(self.routes)}
 
     def route(self, way: tuple[int, ...]) -> int:
-        """Number of a route, which joins the others if it is not there."""
+        """Return the number of a route, after adding it if it is new."""
         number = self._numbers.setdefault(way, len(self.routes))
         if number == len(self.routes):
             self.routes.append(way)

@@ -22,7 +22,7 @@ def gap(core: Any, size: Any, rate: Any) -> Any:
 
 @kernel
 def repace(core: Any, flow: Any) -> None:
-    """A flow's rate has changed: the packet that waits for the pacer goes by the new rate."""
+    """Reschedule the packet that waits for the pacer, after the flow's rate has changed."""
     if flow.last_size > 0 and flow.in_burst == 0:
         flow.next = flow.last + wait(core, flow)
 
@@ -36,7 +36,7 @@ def wait(core: Any, flow: Any) -> Any:
 
 @kernel
 def pace(core: Any, uniforms: Any, flow: Any, size: Any) -> None:
-    """A packet goes now: when the next one may, which is at once within a burst."""
+    """Set when the next packet may go after this one, which goes now: at once within a burst."""
     if flow.in_burst == 0:
         flow.last = core.now
         flow.last_size = 0

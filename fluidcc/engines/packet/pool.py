@@ -9,7 +9,7 @@ from fluidcc.engines.packet.jit import kernel
 
 @kernel
 def allocate(core: Any, packets: Any) -> Any:
-    """A packet from the free list; the loop returns to Python to grow the pool before it is empty."""
+    """Take a packet from the free list; the loop returns to Python to grow the pool before it is empty."""
     k = core.free
     core.free = packets[k].next
     core.spare -= 1

@@ -39,7 +39,7 @@ def _prefetch(typing: Any, records: Any, row: Any, line: Any) -> Any:
 
 
 def _nothing(records: Any, row: Any, line: Any) -> None:
-    """In plain Python there is no cache to speak of."""
+    """Do nothing: plain Python has no cache to speak of."""
 
 
 prefetch: Any = _nothing if _config.DISABLE_JIT else intrinsic(_prefetch)

@@ -45,7 +45,7 @@ def note_order(flow: Any, packet: Any) -> None:
 
 @kernel
 def take(core: Any, flow: Any, bitmaps: Any, packet: Any) -> Any:
-    """Data at its receiver: give each byte to the application once; says how to answer."""
+    """Take data at its receiver: give each byte to the application once; return how to answer."""
     note_order(flow, packet)
     begin = packet.end - packet.payload
     if begin < flow.received_end:
@@ -90,7 +90,7 @@ def close_gap(flow: Any, bitmaps: Any) -> Any:
 
 @kernel
 def departed(core: Any, calendar: Any, flow: Any, f: Any, end: Any) -> None:
-    """A data packet up to ``end`` has left its sender: count it if it did before, and await its ACK."""
+    """Record that a data packet up to ``end`` has left: count it if it did before, and await its ACK."""
     if end <= flow.reached:
         core.retransmissions += 1
     flow.reached = max(flow.reached, end)
@@ -101,7 +101,7 @@ def departed(core: Any, calendar: Any, flow: Any, f: Any, end: Any) -> None:
 
 @kernel
 def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> Any:
-    """An ACK at its sender; from where on it tells of losses (`tell`), or -1."""
+    """Handle an ACK at its sender; return from where on it reports losses (`tell`), or -1."""
     found = -1
     if ack.end > flow.acked:
         if core.recovery != GO_BACK_N:
@@ -160,14 +160,14 @@ def go_back(core: Any, flow: Any) -> None:
 
 @kernel
 def resend(flow: Any, bitmaps: Any, payload: Any) -> None:
-    """IRN sends the packet at ``again`` again: seek the next one."""
+    """Advance past the packet at ``again``, which IRN sends again, and seek the next one."""
     flow.again += payload
     seek(flow, bitmaps)
 
 
 @kernel
 def seek(flow: Any, bitmaps: Any) -> None:
-    """IRN: the next packet to send again is the next one below ``missing`` that nobody has reported as arrived."""
+    """Move ``again`` to the packet that IRN sends again next: below ``missing``, and not reported as arrived."""
     flow.again = max(flow.again, flow.acked)
     while flow.again < flow.missing:
         if not bitmaps[flow.bits + flow.room + flow.again // flow.payload % flow.room]:
@@ -194,7 +194,7 @@ def watch(core: Any, calendar: Any, flow: Any, f: Any) -> None:
 
 @kernel
 def timer_over(sim: Any, f: Any) -> Any:
-    """A timer has run out: whether the flow sends again, or it was too early.
+    """Handle a timer that has run out; return whether the flow sends again, or False if it was too early.
 
     IRN takes all that nobody has reported as arrived for lost. (Its paper sends one packet, and takes others for lost
     once a later one arrives: a window that was lost at the end of a flow would then wait for a timeout each.)

@@ -86,7 +86,7 @@ def traced(
 
 
 def seed_of(seed: int | None) -> int:
-    """A seed, 0 by default.
+    """Return a checked seed, 0 by default.
 
     Raises
     ------
@@ -292,7 +292,7 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
 
 
 def _events(plan: PreparedRun, sim: Sim) -> dict[str, np.ndarray]:
-    """The log as variables over ``event``."""
+    """Return the log as variables over ``event``."""
     log = sim.log[: int(sim.core[0].logged)]
     ports = np.array([f"{port.source} -> {port.target}" for port in plan.topology.ports])
     return {

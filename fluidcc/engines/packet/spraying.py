@@ -31,7 +31,7 @@ def choose(core: Any, uniforms: Any, lists: Any, flow: Any) -> None:
 
 @kernel
 def take(flow: Any, packet: Any) -> None:
-    """Data at a receiver that takes it in whichever order: what has come counts, and what is missing is on its way."""
+    """Count data at a receiver that takes it in any order; what is missing is on its way."""
     note_order(flow, packet)
     flow.received += packet.payload
     flow.received_end = flow.received
@@ -61,7 +61,7 @@ class Spray:
     def over(
         self, flow: Flow, way: tuple[int, ...], present: tuple[int, ...], without: Collection[int] = ()
     ) -> tuple[int, int]:
-        """Place in the list of a flow's first path, and how many it has.
+        """Return the place in the list of a flow's first path, and how many it has.
 
         Parameters
         ----------

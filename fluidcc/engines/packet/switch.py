@@ -147,7 +147,7 @@ def queue_up(core: Any, links: Any, bins: Any, packets: Any, port: Any, q: Any, 
 
 @inlined
 def forward(sim: Any, i: Any, k: Any) -> None:
-    """A packet that is on its way through a switch joins the queue of port ``i``."""
+    """Put a packet that is on its way through a switch into the queue of port ``i``, or refuse it."""
     core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
     q, came = packet.queue, packet.ingress
     source = sim.ports[came]
@@ -219,7 +219,7 @@ def drop(sim: Any, i: Any, k: Any) -> None:
 
 @inlined
 def stamp(sim: Any, i: Any, k: Any) -> None:
-    """Emission of a packet by a switch: leave the buffer, mark, and add telemetry of the queue left behind."""
+    """Prepare a packet that a switch emits: leave the buffer, mark, and add telemetry of the queue left behind."""
     core, port, packet = sim.core[0], sim.ports[i], sim.packets[k]
     if packet.ingress < 0:
         return
@@ -256,7 +256,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
 
 @kernel
 def on_pfc_frame(sim: Any, k: Any, i: Any) -> None:
-    """PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards its sender."""
+    """Obey a PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards its sender."""
     packet = sim.packets[k]
     back = sim.ports[i].reverse
     if len(sim.log) > 0:
@@ -271,7 +271,7 @@ def on_pfc_frame(sim: Any, k: Any, i: Any) -> None:
 
 @kernel
 def stop(sim: Any, i: Any, q: Any) -> None:
-    """Flow control stops a class of port ``i``: if it is the first, the port is one hop further from the root."""
+    """Stop a class of port ``i`` by flow control: if it is the first, the port is one hop further from the root."""
     core, port = sim.core[0], sim.ports[i]
     before = port.paused
     port.paused |= 1 << q
@@ -290,7 +290,7 @@ def stop(sim: Any, i: Any, q: Any) -> None:
 
 @kernel
 def resume_queue(sim: Any, i: Any, q: Any) -> None:
-    """Flow control lets a class of port ``i`` go on."""
+    """Resume a class of port ``i`` that flow control has stopped."""
     core, port = sim.core[0], sim.ports[i]
     before = port.paused
     port.paused &= ~(1 << q)

@@ -48,7 +48,7 @@ def seconds_between(form: Any, new: Any, old: Any) -> Any:
 
 @kernel
 def queue_read(form: Any, multi: Any, queue: Any) -> Any:
-    """A queue [bytes] as a header tells it."""
+    """Return a queue [bytes] as a header reports it."""
     if form == QUANTISED:
         unit = _QUEUE_UNIT * multi
         return min(queue // unit, _QUEUE_MOST) * unit

@@ -33,7 +33,7 @@ UNKNOWN, ARRIVED, LOST = range(3)  # what a sender knows of a packet that it has
 
 @kernel
 def answer(sim: Any, k: Any) -> Any:
-    """A header at its receiver: turn it round as a NACK, with the control frames; returns the NIC."""
+    """Turn a header at its receiver round as a NACK, which goes with the control frames; return the NIC."""
     core, packet = sim.core[0], sim.packets[k]
     flow = sim.flows[packet.flow]
     nic = sim.routes[flow.back, 0]
@@ -73,7 +73,7 @@ def too_far(flow: Any, again: Any) -> Any:
 
 @kernel
 def departed(sim: Any, f: Any, end: Any) -> None:
-    """A data packet up to ``end`` has left its sender: note when, and have a timer look after it."""
+    """Record when a data packet up to ``end`` has left its sender, and have a timer look after it."""
     core, flow = sim.core[0], sim.flows[f]
     if end <= flow.reached:
         core.retransmissions += 1
@@ -86,7 +86,7 @@ def departed(sim: Any, f: Any, end: Any) -> None:
 
 @kernel
 def acknowledged(core: Any, flow: Any, bitmaps: Any, ack: Any) -> None:
-    """An ACK at its sender; from here on it tells how much has been acknowledged."""
+    """Handle an ACK at its sender, and rewrite it to say how much has been acknowledged in all."""
     if ack.end > flow.una:
         for n in range(flow.una // flow.payload, (ack.end + flow.payload - 1) // flow.payload):
             arrived(core, flow, bitmaps, n)
@@ -115,7 +115,7 @@ def arrived(core: Any, flow: Any, bitmaps: Any, n: Any) -> None:
 
 @kernel
 def on_nack(sim: Any, k: Any) -> Any:
-    """A NACK at its sender: what it names goes again, unless its lot is known by other ways; returns the NIC."""
+    """Handle a NACK at its sender: resend what it names, unless its fate is known otherwise; return the NIC."""
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
@@ -131,7 +131,7 @@ def on_nack(sim: Any, k: Any) -> Any:
 
 @kernel
 def lose(core: Any, flow: Any, bitmaps: Any, n: Any) -> None:
-    """Packet ``n`` is lost: it is in flight no longer, and goes again as soon as it may."""
+    """Mark packet ``n`` as lost: it is in flight no longer, and is sent again as soon as it may."""
     bitmaps[place(flow, n)] = LOST
     flow.away += size_of(core, flow, n)
     begin = n * flow.payload
@@ -145,7 +145,7 @@ def lose(core: Any, flow: Any, bitmaps: Any, n: Any) -> None:
 
 @kernel
 def resend(core: Any, flow: Any, bitmaps: Any, payload: Any) -> None:
-    """The packet at ``again`` goes again: it is in flight once more."""
+    """Return the packet at ``again``, which is sent again, to flight, and seek the next one."""
     n = flow.again // flow.payload
     bitmaps[place(flow, n)] = UNKNOWN
     flow.away -= size_of(core, flow, n)
@@ -155,7 +155,7 @@ def resend(core: Any, flow: Any, bitmaps: Any, payload: Any) -> None:
 
 @kernel
 def seek(flow: Any, bitmaps: Any) -> None:
-    """The next packet to send again is the first that is lost, from ``again`` to ``missing``; none if they meet."""
+    """Move ``again`` to the next lost packet below ``missing``; there is none if the two meet."""
     flow.again = max(flow.again, flow.una)
     while flow.again < flow.missing and bitmaps[place(flow, flow.again // flow.payload)] != LOST:
         flow.again += flow.payload
@@ -163,7 +163,7 @@ def seek(flow: Any, bitmaps: Any) -> None:
 
 @kernel
 def timer_over(sim: Any, f: Any) -> Any:
-    """A timer has run out: whether packets are lost, of which nothing has been heard for so long."""
+    """Handle a timer that has run out; return whether packets are lost, unheard of for so long."""
     core, flow, bitmaps = sim.core[0], sim.flows[f], sim.bitmaps
     flow.look = NEVER
     if flow.state != 1:

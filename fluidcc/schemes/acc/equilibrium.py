@@ -8,5 +8,5 @@ MOVES: tuple[str, ...] = ()
 
 
 def smooth(parameters: ACC) -> bool:
-    """With no parameters."""
+    """Return False: ACC's rate changes in jumps, whatever its parameters."""
     return False

@@ -23,7 +23,7 @@ _NONE = 1e-9  # share of a period's ACKs that is rounding
 
 
 class State(NamedTuple):
-    """Each (flows, points); it changes in jumps only."""
+    """State of the flows, arrays (flows, points); it changes in jumps only."""
 
     rate: Array  # R_s, also while it halts [bytes/s]
     halt: Array  # what is left of the halt [s]
@@ -77,7 +77,7 @@ def feedback(parameters: ACC, signals: Signals) -> Feedback:
 
 
 def derivative(parameters: ACC, state: State, observed: Feedback) -> State:
-    """Nothing moves between jumps."""
+    """Return slopes of 0: nothing moves between jumps."""
     return State(*(jnp.zeros_like(leaf) for leaf in state))
 
 

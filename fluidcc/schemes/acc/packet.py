@@ -96,7 +96,7 @@ def fill(parameters: ACC, flow: Any, me: Any) -> None:
 
 @kernel
 def begin(flow: Any, me: Any) -> None:
-    """Nothing is acknowledged, so nothing decided."""
+    """Raise the initial rate to the minimum rate; nothing is acknowledged yet, so nothing is decided."""
     flow.rate = max(flow.rate, me.min_rate)
 
 
@@ -137,7 +137,7 @@ def start_clock(core: Any, flow: Any, me: Any) -> None:
 
 @kernel
 def clear(me: Any) -> None:
-    """Nothing is acknowledged in the new period."""
+    """Reset the counts of ACKs for a new period."""
     me.packets = me.ce = me.ue = me.acked = 0
 
 
@@ -246,7 +246,7 @@ def arrival_rate(me: Any) -> Any:
 
 @kernel
 def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.halt_time * 1e-12
     samples[row, f, 4] = me.ack_rate
     samples[row, f, 5] = me.halted and core.now < me.until

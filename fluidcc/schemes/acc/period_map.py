@@ -172,7 +172,7 @@ class _Law(NamedTuple):
 
 
 class _State(NamedTuple):
-    """At the beginning of a row: rates (..., N) in C, queue (...) in C T."""
+    """State at the beginning of a row: rates (..., N) in C, queue (...) in C T."""
 
     S: Array
     Q: Array

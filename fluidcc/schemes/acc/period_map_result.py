@@ -68,7 +68,7 @@ class AccMap(Comparable):
     joined: Array
 
     def __getitem__(self, index: Any) -> AccMap:
-        """One run, or some, of a batch."""
+        """Select one run, or some, of a batch."""
         after = (slice(None), *(index if isinstance(index, tuple) else (index,)))
         rows = {name: getattr(self, name)[after] for name in ("time", "recorded", "sent", "queue", "halted", "joined")}
         links = {name: np.asarray(getattr(self, name)[index]) for name in ("capacity", "period")}

@@ -64,7 +64,7 @@ def rate(state: State) -> Array:
 
 
 def feedback(parameters: DCQCN, signals: Signals) -> Feedback:
-    """All terms of (7)-(9) that depend only on the lagged p and R_C."""
+    """Compute all terms of (7)-(9) that depend only on the lagged p and R_C."""
     p = parameters
     packets = signals.rate / signals.packet  # R_C(t - tau*) [packets/s]
     counter = p.byte_counter / signals.packet  # B [packets]

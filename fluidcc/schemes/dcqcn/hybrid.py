@@ -198,6 +198,6 @@ def increase(flow: Any, me: Any) -> None:
 
 @kernel
 def observe(me: Any, samples: Any, row: Any, f: Any, now: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 2] = me.target
     samples[row, f, 3] = decayed(me, now)

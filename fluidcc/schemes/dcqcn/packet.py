@@ -117,7 +117,7 @@ def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
 
 @kernel
 def follow(flow: Any, me: Any) -> None:
-    """With ``win``: the window that the rate fills in a base RTT (HPCC 5.1)."""
+    """Set the window that the rate fills in a base RTT (HPCC 5.1), if ``win`` is on."""
     if me.win:
         flow.window = flow.rate * me.base_rtt
 
@@ -171,7 +171,7 @@ def cut(core: Any, flow: Any, me: Any) -> None:
 
 @kernel
 def restart(core: Any, flow: Any, me: Any) -> None:
-    """After a cut: restart Fig. 7's timer and counters, and a period without another cut."""
+    """Restart Fig. 7's timer and counters after a cut, and a period without another cut."""
     me.by_timer = me.by_bytes = me.increased = 0
     me.bytes = 0.0
     me.increase_due = core.now + me.timer  # the pending timer event finds that it is early and waits on
@@ -306,6 +306,6 @@ def whole_bits(rate: Any) -> Any:
 
 @kernel
 def observe(core: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.target
     samples[row, f, 4] = slotted_alpha(core, me) if me.slotted else me.alpha

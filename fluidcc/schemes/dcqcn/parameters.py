@@ -188,7 +188,7 @@ class DCQCN:
         return self.cnp_interval
 
     def bind(self, path: PathInformation) -> Self:
-        """With ``win``, the base RTT that its window fills."""
+        """Fill in the base RTT that the window fills, if ``win`` is on."""
         return bound_win(self, path)
 
 

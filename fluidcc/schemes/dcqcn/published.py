@@ -81,7 +81,7 @@ class PublishedLoop:
         return np.exp(-1j * w * self.delay) * self.numerator(s) / self.denominator(s)
 
     def crossovers(self) -> NDArray[np.float64]:
-        """All w > 0 with |L(i w)| = 1, rising [rad/s]: the positive roots in w^2 of |Num|^2 - |Den|^2."""
+        """Return all w > 0 with |L(i w)| = 1, rising [rad/s]: positive roots in w^2 of |Num|^2 - |Den|^2."""
         squares = (_squared(self.numerator) - _squared(self.denominator)).roots()
         real = squares[np.abs(squares.imag) <= _REAL * np.abs(squares)].real
         return np.sqrt(np.sort(real[real > 0])) / self.unit

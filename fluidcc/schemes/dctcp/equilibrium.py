@@ -8,5 +8,5 @@ MOVES: tuple[str, ...] = ()
 
 
 def smooth(parameters: DCTCP) -> bool:
-    """Not the protocol; nor the analysis' equations here, which hold from the first ACK on only."""
+    """Return False: the protocol jumps, and the analysis' equations here hold from the first ACK on only."""
     return False

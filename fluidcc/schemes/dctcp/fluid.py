@@ -23,7 +23,7 @@ _STEPS_PER_BASE_RTT = 40
 
 
 class State(NamedTuple):
-    """Each (flows, points); it changes in jumps only, but W and alpha of the analysis."""
+    """State of the flows, arrays (flows, points); only W and alpha of the analysis change other than in jumps."""
 
     rate: Array  # W/T [bytes/s]
     window: Array  # W [bytes]
@@ -67,7 +67,7 @@ def feedback(parameters: DCTCP, signals: Signals) -> Array:
 
 
 def derivative(parameters: DCTCP, state: State, observed: Array) -> State:
-    """Nothing moves between ACKs, but W and alpha of the analysis."""
+    """Return slopes of 0 between ACKs, but those of W and alpha of the analysis."""
     still = State(*(jnp.zeros_like(leaf) for leaf in state))
     return analysis.derivative(parameters, state, observed, still) if parameters.form == "analysis" else still
 

@@ -122,7 +122,7 @@ def simulator_acknowledged(flow: Any, me: Any, ack: Any) -> None:
 
 @kernel
 def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.W
     samples[row, f, 4] = me.alpha
     samples[row, f, 5] = inflight(core, flow)

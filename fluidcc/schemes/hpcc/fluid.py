@@ -29,7 +29,7 @@ _LEAST_U = 1e-3
 
 
 class State(NamedTuple):
-    """Each (flows, points), or (registers, flows, points). Only U moves between jumps; in the rate form W^c too."""
+    """State, (flows, points) or (registers, flows, points). Only U and, in the rate form, W^c move between jumps."""
 
     rate: Array  # R = W/T [bytes/s]
     window: Array  # W [bytes]

@@ -97,7 +97,7 @@ def fill(parameters: HPCC, flow: Any, me: Any) -> None:
 
 
 def shown(parameters: HPCC) -> int:
-    """All observables, or those without the mechanisms that are off."""
+    """Return the number of observables, without those of mechanisms that are off."""
     return len(OBSERVABLES) - (0 if parameters.mechanisms else len(vai_sf.OBSERVABLES))
 
 
@@ -317,7 +317,7 @@ def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
 
 @kernel
 def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.W
     samples[row, f, 4] = me.Wc
     samples[row, f, 5] = me.U

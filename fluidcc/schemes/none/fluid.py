@@ -13,7 +13,7 @@ from fluidcc.schemes.none.parameters import NoControl, steps_of
 
 
 class State(NamedTuple):
-    """Each (flows, points)."""
+    """State of the flows, arrays (flows, points)."""
 
     rate: Array  # [bytes/s]
     elapsed: Array  # since the flow's start [s]
@@ -56,7 +56,7 @@ OBSERVABLES: dict[str, tuple[str, str]] = {}
 
 
 def observables(state: State) -> dict[str, Array]:
-    """Nothing but the rate."""
+    """Return no observables: there is only the rate."""
     return {}
 
 

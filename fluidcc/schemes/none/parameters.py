@@ -93,7 +93,7 @@ class NoControl:
     feedback_pause = 0.0  # time that feedback waits at the receiver [s]
 
     def bind(self, path: PathInformation) -> Self:
-        """Nothing is left to the scenario."""
+        """Return the parameters as they are: none is left to the scenario."""
         return self
 
 

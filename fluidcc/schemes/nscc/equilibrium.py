@@ -8,5 +8,5 @@ MOVES: tuple[str, ...] = ()
 
 
 def smooth(parameters: NSCC) -> bool:
-    """With no parameters."""
+    """Return False: NSCC's window changes in jumps, whatever its parameters."""
     return False

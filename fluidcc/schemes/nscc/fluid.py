@@ -22,7 +22,7 @@ _STEPS_PER_BASE_RTT = 40
 
 
 class State(NamedTuple):
-    """Each (flows, points); it changes in jumps only."""
+    """State of the flows, arrays (flows, points); it changes in jumps only."""
 
     rate: Array  # line rate [bytes/s]
     window: Array  # W [bytes]
@@ -69,7 +69,7 @@ def feedback(parameters: NSCC, signals: Signals) -> Array:
 
 
 def derivative(parameters: NSCC, state: State, observed: Array) -> State:
-    """Nothing moves between ACKs."""
+    """Return slopes of 0: nothing moves between ACKs."""
     return jax.tree.map(jnp.zeros_like, state)
 
 

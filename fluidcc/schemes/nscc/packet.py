@@ -216,7 +216,7 @@ def lost(core: Any, flow: Any, me: Any, size: Any, why: Any, when: Any) -> None:
 
 @kernel
 def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.W
     samples[row, f, 4] = me.delay
     samples[row, f, 5] = me.average

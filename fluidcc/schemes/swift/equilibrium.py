@@ -8,5 +8,5 @@ MOVES: tuple[str, ...] = ()
 
 
 def smooth(parameters: Swift) -> bool:
-    """With no parameters."""
+    """Return False: Swift's window changes in jumps, whatever its parameters."""
     return False

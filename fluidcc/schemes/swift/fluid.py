@@ -31,7 +31,7 @@ class Mechanisms(NamedTuple):
 
 
 class State(NamedTuple):
-    """Each (flows, points); it changes in jumps only."""
+    """State of the flows, arrays (flows, points); it changes in jumps only."""
 
     rate: Array  # line rate, or below one packet that of the pacer [bytes/s]
     window: Array  # W [bytes]
@@ -67,12 +67,12 @@ def largest_window(parameters: Swift) -> Any:
 
 
 def feedback(parameters: Swift, signals: Signals) -> Array:
-    """Nothing: the delay comes with the ACKs (`Progress.rtt`)."""
+    """Return zeros: the delay comes with the ACKs (`Progress.rtt`)."""
     return jnp.zeros_like(signals.rate)
 
 
 def derivative(parameters: Swift, state: State, observed: Array) -> State:
-    """Nothing moves between ACKs."""
+    """Return slopes of 0: nothing moves between ACKs."""
     return jax.tree.map(jnp.zeros_like, state)
 
 
@@ -134,7 +134,7 @@ def _bounded(p: Swift, packets: Array, packet: Array) -> Array:
 def _by_reference(
     p: Swift, window: Array, m: Mechanisms, progress: Progress, cut: Array, below: Array, held: Array
 ) -> tuple[Array, Mechanisms]:
-    """With Sampling Frequency (V-B): ACKs set W from a reference, with an increase whether congested or not."""
+    """Set W at ACKs from a reference, with an increase even if congested (Sampling Frequency, V-B)."""
     packet, delay = progress.packet, progress.rtt
     tokens, _ = vai_sf.observed(p, m.tokens, progress, delay, ~below)
     reference = m.reference / packet

@@ -69,7 +69,7 @@ def fill(parameters: Swift, flow: Any, me: Any) -> None:
 
 
 def shown(parameters: Swift) -> int:
-    """All observables, or those without the mechanisms that are off."""
+    """Return the number of observables, without those of mechanisms that are off."""
     return len(OBSERVABLES) - (0 if parameters.mechanisms else len(vai_sf.OBSERVABLES))
 
 
@@ -120,7 +120,7 @@ def by_round_trip(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> Non
 
 @kernel
 def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None:
-    """With Sampling Frequency (V-B): every ACK sets W from a reference, with an increase whether congested or not."""
+    """Set W at each ACK from a reference, with an increase even if congested (Sampling Frequency, V-B)."""
     if me.last_update < 0:
         me.last_update = flow.sent
     new = max(min(me.W_reference * cut(me) + me.ai * vai_sf.increases(me), me.most), me.least)
@@ -162,7 +162,7 @@ def acknowledged(sim: Any, flow: Any, me: Any, ack: Any) -> None:
 
 @kernel
 def observe(core: Any, flow: Any, me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.W * me.packet
     samples[row, f, 4] = me.rtt
     samples[row, f, 5] = me.target

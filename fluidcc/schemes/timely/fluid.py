@@ -21,7 +21,7 @@ ONLY = {"variant": "paper", "win": False, "tcd": False}
 
 
 class State(NamedTuple):
-    """Each (flows, points)."""
+    """State of the flows, arrays (flows, points)."""
 
     rate: Array  # R [bytes/s]
     gradient: Array  # g, of the round trip, in D_minRTT per tau*
@@ -29,7 +29,7 @@ class State(NamedTuple):
 
 
 class Feedback(NamedTuple):
-    """Each (flows, points) [s]."""
+    """Feedback to the flows, arrays (flows, points) [s]."""
 
     delay: Array  # round trip or time in queues, as the thresholds count it
     rise: Array  # of the round trip over tau*

@@ -68,7 +68,7 @@ def fill(parameters: TIMELY, flow: Any, me: Any) -> None:
 
 @kernel
 def begin(flow: Any, me: Any) -> None:
-    """With ``win``: the window that the rate fills in a base RTT (HPCC 5.1)."""
+    """Set the window that the rate fills in a base RTT (HPCC 5.1), if ``win`` is on."""
     if me.win:
         flow.window = flow.rate * me.base_rtt
 
@@ -136,6 +136,6 @@ def completed(core: Any, flow: Any, me: Any, rtt: Any) -> None:
 
 @kernel
 def observe(me: Any, samples: Any, row: Any, f: Any) -> None:
-    """In the order of `OBSERVABLES`."""
+    """Write a flow's sample in the order of `OBSERVABLES`."""
     samples[row, f, 3] = me.rtt * 1e-9
     samples[row, f, 4] = me.rtt_difference / me.min_rtt

@@ -126,7 +126,7 @@ def adjusted(me: Any) -> None:
 
 @kernel
 def observe(me: Any, samples: Any, row: Any, f: Any, first: Any) -> None:
-    """In the order of `OBSERVABLES`, from a column on; only where the run shows them."""
+    """Write a flow's sample in the order of `OBSERVABLES`, from a column on, if the run shows them."""
     if samples.shape[2] > first:
         samples[row, f, first] = me.bank
         samples[row, f, first + 1] = me.dampener

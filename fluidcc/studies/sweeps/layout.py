@@ -29,7 +29,7 @@ class Variable(NamedTuple):
 
 
 def variables_of(grid: Grid, seeds: int = 0, errors: bool = False) -> dict[str, Variable]:
-    """All that is known of each point, by name.
+    """Return the variables of each point, by name.
 
     With seeds also each metric's standard error and its value by seed; with ``errors`` also those of the steps.
 

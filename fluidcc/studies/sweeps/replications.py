@@ -274,7 +274,7 @@ def outcomes(scenario: Scenario, draws: Draws, report: Callable[[float], None] |
 def runner_of(
     scenario: Scenario, draws: Draws, look: Callable[[float], None] | None = None
 ) -> Callable[[int], Outcome]:
-    """From a seed to its run, of a resolved scenario; ``look`` is called as it goes.
+    """Return a function from a seed to the run of a resolved scenario; ``look`` is called as it proceeds.
 
     Where the hybrid does not speak for packets (`fluidcc.engines.hybrid.region`) packets run in its place.
     """

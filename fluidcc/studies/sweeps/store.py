@@ -139,7 +139,7 @@ class Store:
             shutil.rmtree(made, ignore_errors=True)
 
     def done(self) -> dict[str, np.ndarray]:
-        """All arrays so far, by name; (points, ...)."""
+        """Return all arrays so far, by name; (points, ...)."""
         found = {name: np.asarray(array[...]) for name, array in self._arrays.items()}  # type: ignore[index]
         grid = len(self.blocks.shape)
         return {name: values.reshape(-1, *values.shape[grid:]) for name, values in found.items()}

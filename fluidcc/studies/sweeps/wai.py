@@ -229,7 +229,7 @@ def _closed(fixed_points: list[FixedPoint], times: np.ndarray) -> dict[str, np.n
 def _fluid(
     scenario: Scenario, uneven: Scenario, values: np.ndarray, times: np.ndarray, until: Any, left: float
 ) -> dict[str, np.ndarray]:
-    """One batch for the queue, and one, sampled flow by flow, for the time to fairness."""
+    """Run one batch for the queue, and one, sampled flow by flow, for the time to fairness."""
     over = {"w_ai": values}
     at_equilibrium = sweep(lambda w_ai: with_increase(scenario, w_ai), over, until=until, estimate_error=False).dataset
     batch = batch_of(lambda w_ai: with_increase(uneven, w_ai), Grid(over))

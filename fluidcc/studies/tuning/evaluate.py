@@ -120,7 +120,7 @@ class Evaluator:
         return [self._known[key] for key in keys]
 
     def known(self) -> list[tuple[tuple[float, ...], Measured]]:
-        """All points that were run: their values, and what they do."""
+        """Return all points that were run: their values and their results."""
         return list(self._known.items())
 
     def scenarios(self, point: Point) -> list[Scenario]:

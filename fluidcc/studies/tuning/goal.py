@@ -32,7 +32,7 @@ class Objective:
     maximise: bool = False
 
     def __str__(self) -> str:
-        """In words."""
+        """Format the objective in words."""
         return f"{'largest' if self.maximise else 'least'} {self.metric}"
 
 
@@ -55,7 +55,7 @@ class Goal:
 
     @property
     def metrics(self) -> set[str]:
-        """All that is looked at."""
+        """Names of all metrics of the objectives and constraints."""
         return {each.metric for each in (*self.objectives, *self.constraints)}
 
     def reduced(self, found: Metrics, metric: str, *, maximise: bool) -> float:
@@ -100,7 +100,7 @@ class Goal:
         return min(kept, default=np.inf)
 
     def summary(self, found: Metrics) -> dict[str, float]:
-        """Every metric over the cases: the worst in the sense in which it is usually meant, or the mean."""
+        """Reduce every metric over the cases: to the worst in its usual sense, or to the mean."""
         senses = {each.metric: each.maximise for each in self.objectives}
         return {
             name: self.reduced(found, name, maximise=senses.get(name, name in _MORE)) for name in TUNED if name in found

@@ -22,7 +22,7 @@ _FINE = 1 << 20  # steps of a range that has no register
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """One parameter between bounds.
+    """Parameter that is tuned between bounds.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Variable:
         return self.snapped(value)
 
     def axis(self, count: int) -> list[float]:
-        """So many settable values from end to end, or as many as there are."""
+        """Return ``count`` settable values from end to end, or as many as there are."""
         return sorted({self.at(k / (count - 1)) for k in range(count)})
 
     def snapped(self, value: float) -> float:

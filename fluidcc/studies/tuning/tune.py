@@ -232,7 +232,7 @@ def _require(package: str, what: str) -> None:
 
 
 def _cases(across: Mapping[str, Sequence[Any]] | None, over: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All combinations of what a setting must do well in."""
+    """Return all combinations of the conditions in which a setting must do well."""
     if not across:
         return [{}]
     for name, values in across.items():

@@ -163,7 +163,7 @@ def _steep(link: Link) -> bool:
 
 
 def _kinds(found: Iterable[Equilibrium]) -> list[Equilibrium]:
-    """One of each kind."""
+    """Keep one equilibrium of each kind."""
     kept: list[Equilibrium] = []
     for one in found:
         if not any(same(one, other) for other in kept):
@@ -173,7 +173,7 @@ def _kinds(found: Iterable[Equilibrium]) -> list[Equilibrium]:
 
 @public()
 def equilibria(scenario: Scenario) -> tuple[Equilibrium, ...]:
-    """All fixed points that are found: by Newton's method from several starts, and where rates give the marking.
+    """Find fixed points: by Newton's method from several starts, and by the marking where rates give it.
 
     Parameters
     ----------

@@ -215,7 +215,7 @@ def expanded(found: Equilibrium, scenario: Scenario, classes: tuple[int, ...]) -
 
 
 def endless(scenario: Scenario) -> Scenario:
-    """With all flows active and long-lived."""
+    """Return the scenario with all flows active and long-lived."""
     flows = tuple(dataclasses.replace(flow, start=0.0, size=math.inf) for flow in scenario.flows)
     return dataclasses.replace(scenario, flows=flows)
 

@@ -144,7 +144,7 @@ def _moved(network: Network, x: Any, *, points: int) -> Any:
 
 @per_shape(rooms=("fluid", "equilibrium"))
 def _jacobians(network: Network, start: Start, x: Any, *, points: int) -> Jacobians:
-    """From a start, or, where one is given, from a state; NaN there means the start's."""
+    """Solve for the equilibrium from ``x``, or from ``start`` where it is NaN; return the Jacobians there."""
     states = _states(extended(network), points)
     x, moved, held = solve_equilibrium(states, jnp.where(jnp.isnan(x), states.first(start), x))
     values = states.observed(x)
@@ -231,7 +231,7 @@ def _from(
 
 
 def _spread(network: Network, points: int) -> Network:
-    """Every column with all points."""
+    """Broadcast every column of the network to all points."""
     whole = with_points(network, np.dtype("float64"))
     return jax.tree.map(lambda a: jnp.asarray(np.broadcast_to(a, (a.shape[0], points))), whole)
 

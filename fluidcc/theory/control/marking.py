@@ -23,7 +23,7 @@ _FULL = 1e-9  # of a link: how much less than its capacity fills it
 
 
 class Solution(NamedTuple):
-    """One way to settle.
+    """Equilibrium at which the flows may settle.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Solution(NamedTuple):
 
 
 class Solutions(NamedTuple):
-    """All that were found, that of equal shares first.
+    """Equilibria that were found, that of equal shares first.
 
     ``unique`` is whether there is no other, as far as ``searched`` says in words; None where nobody looked.
     """

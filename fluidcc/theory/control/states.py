@@ -31,11 +31,11 @@ NO_EQUILIBRIUM = (
 
 
 class NoEquilibriumError(InputError):
-    """There is no equilibrium to linearise about."""
+    """Error of a scenario without an equilibrium to linearise about."""
 
 
 class UnfilledError(NoEquilibriumError):
-    """All flows settle at their line rate, which leaves nothing to linearise."""
+    """Error of a scenario whose flows all settle at their line rate, which leaves nothing to linearise."""
 
 
 def smooth_side(parameters: Any) -> Equilibrium:

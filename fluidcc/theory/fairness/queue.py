@@ -48,7 +48,7 @@ _SAMPLES = 2000  # about as many are kept
 
 
 class SharedDecrease(DatasetResult):
-    """Both rules, each on a queue of its own; made by `shared_decrease`.
+    """Results of both rules, each on its own queue; made by `shared_decrease`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class SharedDecrease(DatasetResult):
         return [(label(key), shown(key, value)) for key, value in self.summary().items()]
 
     def summary(self) -> dict[str, float]:
-        """By rule (``per_rtt``, ``sampling``): ratio and Jain's index at the end, largest queue, share of C sent.
+        """Summarise each rule (``per_rtt``, ``sampling``): final ratio and Jain's index, largest queue, part of C sent.
 
         And the step's error, estimated: the largest difference of rates and queue to the run with half the step, over
         the largest of each.
@@ -167,7 +167,7 @@ def shared_decrease(
     wait = q0 / C / base
 
     def states_of(parts: int) -> Array:
-        """With a step so many times as small: (rule, time, rows)."""
+        """Run with the step divided by ``parts``; return the states (rule, time, rows)."""
         found = _run(
             initial / C,
             np.float64(wait),

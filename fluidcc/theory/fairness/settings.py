@@ -43,7 +43,7 @@ class Decrease(NamedTuple):
 
 
 def settings_of(acks: Any, mtu: Any, rtt: Any, beta: Any) -> Decrease:
-    """One setting, each a number or text with a unit.
+    """Parse one setting, each value a number or text with a unit.
 
     Raises
     ------

@@ -170,7 +170,7 @@ def _classes(name: str, values: ArrayLike) -> Array:
 
 
 def _rules(rules: str | Sequence[str], count: int) -> list[str]:
-    """One rule for each class."""
+    """Return one rule for each class, after a check."""
     chosen = [rules] * count if isinstance(rules, str) else list(rules)
     if len(chosen) != count:
         raise InputError(f"rules: {len(chosen)} for {count} classes; give one, or one for each")

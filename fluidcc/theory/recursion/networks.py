@@ -64,7 +64,7 @@ def from_paths(paths: Iterable[Sequence[int]], capacities: ArrayLike) -> Network
 
 
 def linear(links: int, capacity: float = 1.0) -> Network:
-    """One path over all links in a row (path 0), and one over each of them alone (path i + 1 over link i)."""
+    """Build one path over all links in a row (path 0), and one over each of them alone (path i + 1 over link i)."""
     whole("links", links)
     return from_paths([range(links), *([i] for i in range(links))], np.full(links, scalar("capacity", capacity)))
 

@@ -29,7 +29,7 @@ _FULL = 1e-12  # relative: a link with less room than this is full, in floats
 
 
 def step(A: Array, C: Array, R: Array) -> Array:
-    """One step of (5)-(6), on floats or, exactly, on `Fraction`.
+    """Take one step of (5)-(6), on floats or, exactly, on `Fraction`.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Team:
     weights: np.ndarray | None = None
 
     def send(self, a: int, b: int, size: float, after: After, step: int, channel: int = 0) -> int:
-        """A transfer between two of the team, counted within it: by the fabric, or inside a server."""
+        """Add a transfer between two ranks, numbered within the team: by the fabric, or inside a server."""
         source, target = self.ranks[a], self.ranks[b]
         if a // self.server == b // self.server and self.server > 1:
             return self.graph.copy(source, target, size / self.server_rate, after, step)
@@ -59,7 +59,7 @@ class Team:
 
 
 def _ring(team: Team, steps: int, size: float) -> Ends:
-    """Each rank passes on to the next what it has received; as many rings as chunks, side by side.
+    """Pass data around the ring, each rank what it has received; as many rings as chunks, in parallel.
 
     Sends of a connection follow each other, so that who has not begun passes nothing on. What came is each rank's end.
     """
@@ -80,13 +80,13 @@ def _ring(team: Team, steps: int, size: float) -> Ends:
 
 
 def ring_all_reduce(team: Team) -> Ends:
-    """2 (N - 1) steps of 1/N: reduced as they go round once, and spread as they go round again."""
+    """Schedule 2 (N - 1) steps of 1/N: reduced as they go round once, and spread as they go round again."""
     count = len(team.ranks)
     return _ring(team, 2 * (count - 1), team.size / count)
 
 
 def ring_half(team: Team) -> Ends:
-    """All-gather, or reduce-scatter: N - 1 steps of 1/N."""
+    """Schedule an all-gather or a reduce-scatter: N - 1 steps of 1/N."""
     count = len(team.ranks)
     return _ring(team, count - 1, team.size / count)
 
@@ -110,7 +110,7 @@ def parents(count: int) -> tuple[list[int], list[int]]:
 
 
 def tree_all_reduce(team: Team) -> Ends:
-    """Halves of the data up and down NCCL's two trees, chunk by chunk."""
+    """Send halves of the data up and down NCCL's two trees, chunk by chunk."""
     ends = _lists(team.begins)
     for channel, above in enumerate(parents(len(team.ranks))):
         _tree(team, above, team.size / 2 / team.chunks, channel, ends)
@@ -118,7 +118,7 @@ def tree_all_reduce(team: Team) -> Ends:
 
 
 def _tree(team: Team, above: list[int], size: float, channel: int, ends: list[list[int]]) -> None:
-    """Chunks up one tree, each as those of all children have come, and down again; what came joins ``ends``."""
+    """Send chunks up one tree, each as all children's have come, and down again; what came joins ``ends``."""
     children: list[list[int]] = [[] for _ in above]
     for rank, up in enumerate(above):
         if up >= 0:
@@ -146,7 +146,7 @@ def _tree(team: Team, above: list[int], size: float, channel: int, ends: list[li
 
 
 def all_to_all(team: Team) -> Ends:
-    """Each to each, all at once: the next rank's part first."""
+    """Schedule sends from each rank to each other, all at once: the next rank's part first."""
     count, ends = len(team.ranks), _lists(team.begins)
     weights = np.full(count, 1 / count) if team.weights is None else team.weights
     alike = len({*map(len, team.begins)}) == 1 and team.server == 1
@@ -166,7 +166,7 @@ def all_to_all(team: Team) -> Ends:
 
 
 def broadcast(team: Team) -> Ends:
-    """From the first rank on along the ring, chunk by chunk, as NCCL has it."""
+    """Schedule sends from the first rank on along the ring, chunk by chunk, as NCCL does."""
     ends = _lists(team.begins)
     for chunk in range(team.chunks):
         came = list(team.begins[0])
@@ -227,7 +227,7 @@ class Kind:
     shared: bool = True
 
     def parts(self, algorithm: str, ranks: int, chunks: int, server: int) -> int:
-        """Into how many parts the bytes go, each a transfer's."""
+        """Return the number of parts of the bytes, each sent as one transfer."""
         if algorithm == "tree":
             return 2 * server * chunks
         return (ranks if self.shared else 1) * chunks

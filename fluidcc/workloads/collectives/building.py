@@ -122,7 +122,7 @@ class Building:
         self._rows, self._after = [], []
 
     def done(self) -> Graph:
-        """All of it, as arrays."""
+        """Return the whole graph, as arrays."""
         self._settle()
         columns = {
             name: np.concatenate(parts) if parts else np.zeros(0, _COLUMNS[name])

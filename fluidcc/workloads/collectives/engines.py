@@ -80,7 +80,7 @@ def packets(
     expected: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
-    """Packet by packet."""
+    """Run packet by packet."""
     from fluidcc.engines.packet.build import Times, prepare
     from fluidcc.engines.packet.dependents import LEFT, RECEIPT, began
     from fluidcc.engines.packet.flow_control import paused_for
@@ -135,7 +135,7 @@ def fluid(
     expected: float = 1.0,
     report: Callable[[float], None] | None = None,
 ) -> Outcome:
-    """By rates instead of packets: the dynamics of `fluidcc.engines.flow_level`."""
+    """Run by rates instead of packets: the dynamics of `fluidcc.engines.flow_level`."""
     from fluidcc.engines.flow_level.calendar import DEPARTURE, RECEIPT
     from fluidcc.engines.flow_level.run import flow_times
     from fluidcc.engines.flow_level.transfers import Transfers

@@ -75,13 +75,13 @@ class Graph:
         return self.sends[of] & self.sends[self.after] & (self.source[of] == self.source[self.after])
 
     def longest(self, left: np.ndarray, arrived: np.ndarray) -> float:
-        """Length [s] of the longest chain, of how long after their begin operations leave and arrive (operations,)."""
+        """Return the length [s] of the longest chain; operations leave and arrive so long after begin (operations,)."""
         begins = np.zeros(len(self))
         begin_after(self.after, self.after_at, self.behind, self.delay, left, arrived, begins)
         return float((begins + arrived).max(initial=0.0))
 
     def critical(self, began: np.ndarray, left: np.ndarray, arrived: np.ndarray) -> list[int]:
-        """The chain behind the wait that began last: of what each had waited for, what released it last."""
+        """Return the chain behind the wait that began last: for each operation, what released it last."""
         at = int(np.argmax(np.where(self.sends, 0.0, began)))
         chain = [at]
         while self.after_at[at] < self.after_at[at + 1]:
@@ -92,5 +92,5 @@ class Graph:
         return chain[::-1]
 
     def ended(self, began: np.ndarray, finished: np.ndarray) -> np.ndarray:
-        """Ends of operations [s] (operations,): a wait's as it began, which is after its delay."""
+        """Return the ends of operations [s] (operations,): a wait's as it began, which is after its delay."""
         return np.where(self.sends, finished, began)

@@ -151,7 +151,7 @@ class Job:
 
     @property
     def says(self) -> str:
-        """In a few words."""
+        """Short description of the job."""
         told = f"{self.kind} ({self.algorithm}) of {show(self.bytes, SIZE)} on {self.count} ranks"
         return told + (f", {self.steps} times" if self.steps > 1 else "")
 
@@ -233,14 +233,14 @@ def _collective(job: Job, graph: Building, ranks: range, start: Ends, weights: n
 
 
 def _hierarchical(job: Job, team: Team, algorithm: Any, within: float) -> Ends:
-    """Inside each server first or last, and between them a team of each rank's likes with its share."""
+    """Schedule inside each server first or last, and between servers a team of each place's ranks with its share."""
     graph, ranks, size = team.graph, list(team.ranks), job.server
     inside = job.bytes * (size - 1) / size / job.server_rate
     servers = [range(k, k + size) for k in range(0, len(ranks), size)]
     before, after = (within == 2 or job.kind == "reduce-scatter"), (within == 2 or job.kind == "all-gather")
 
     def together(of: Sequence[After], delay: float) -> list[list[int]]:
-        """Each server's ranks, once all of it have what they have."""
+        """Have each server's ranks wait until all of them have what they wait for."""
         found: list[list[int]] = [[] for _ in ranks]
         for server in servers:
             joined = [graph.wait(ranks[server[0]], delay, np.unique(np.concatenate([of[r] for r in server])))]

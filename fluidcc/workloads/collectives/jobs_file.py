@@ -102,7 +102,7 @@ def _job(table: dict[str, Any], index: int, text: str, name: str) -> Job:
 
 
 def _line(text: str, key: str, table: int | None = None) -> int:
-    """Line of a key, in the table of a job if that is given; the table's, or 1, if the key is not found."""
+    """Find the line of a key, in a job's table if that is given; the table's, or 1, if there is none."""
     lines = text.splitlines()
     headers = [n for n, line in enumerate(lines) if _HEADER.match(line)]
     first, last = 0, len(lines)

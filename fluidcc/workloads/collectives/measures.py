@@ -18,7 +18,7 @@ from fluidcc.workloads.fabrics.topology import Topology
 
 
 def chain_of(laid: Laid, found: Outcome) -> list[int]:
-    """Places of what the last to end had waited for, in order; none if something has not ended."""
+    """Return the places of what the last to end had waited for, in order; none if something has not ended."""
     if not np.isfinite(laid.graph.ended(found.began, found.finished)).all():
         return []
     return laid.graph.critical(found.began, found.left, found.arrived)

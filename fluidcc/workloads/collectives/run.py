@@ -115,7 +115,7 @@ class CollectiveRun:
 
     @public()
     def as_dict(self) -> dict[str, Any]:
-        """Everything but the transfers, as ``--json`` prints it.
+        """Return everything but the transfers, as ``--json`` prints it.
 
         Returns
         -------
@@ -267,14 +267,14 @@ def run(
 
 
 def _given(job: Job) -> dict[str, Any]:
-    """Fields that a job takes back as they were given, without what would change nothing."""
+    """Return fields that a job takes back as they were given, without what would change nothing."""
     chunks = job.chunks if "chunks" in KINDS[job.kind].takes else None
     found: dict[str, Any] = {"chunks": chunks, "skew": job.skew or None}
     return found | {"server_rate": None if job.server == 1 else f"{job.server_rate!r}B/s"}
 
 
 def _expected(laid: Laid, left: np.ndarray, arrived: np.ndarray) -> float:
-    """Time on an idle fabric [s], from below: the longest chain, or the fullest link's bytes; ACKs take no room."""
+    """Bound the time on an idle fabric [s] from below: longest chain, or fullest link's bytes; ACKs take no room."""
     graph, scenario, load = laid.graph, laid.connections, defaultdict[Any, float](float)
     sizes = np.bincount(laid.connection[graph.sends], graph.size[graph.sends], len(scenario.flows))
     for flow, size in zip(scenario.flows, sizes.tolist(), strict=True):

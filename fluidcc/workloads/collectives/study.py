@@ -47,7 +47,7 @@ class CollectiveStudy(Comparable):
 
     @property
     def schemes(self) -> list[str]:
-        """In the order in which they were given."""
+        """Names of the schemes, in the order in which they were given."""
         return list(dict.fromkeys(each.scheme for each in self.runs))
 
     @property
@@ -57,7 +57,7 @@ class CollectiveStudy(Comparable):
 
     @property
     def seeds(self) -> list[int]:
-        """That every scheme ran with."""
+        """Seeds that every scheme ran with."""
         return list(dict.fromkeys(each.seed for each in self.runs))
 
     def __repr__(self) -> str:
@@ -68,7 +68,7 @@ class CollectiveStudy(Comparable):
         )
 
     def _case(self, case: str | None) -> str:
-        """A kind that was run."""
+        """Return a kind that was run, the first by default."""
         if case is None:
             return self.cases[0]
         if case not in self.cases:
@@ -77,7 +77,7 @@ class CollectiveStudy(Comparable):
 
     @public()
     def of(self, scheme: str, case: str | None = None) -> list[CollectiveRun]:
-        """The runs of a scheme.
+        """Return the runs of a scheme.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class CollectiveStudy(Comparable):
 
     @public()
     def as_dict(self) -> dict[str, Any]:
-        """Every run, and means over seeds, as ``--json`` prints it.
+        """Return every run, and means over seeds, as ``--json`` prints it.
 
         Returns
         -------

@@ -274,7 +274,7 @@ class _Reader(Mapping[str, Any]):
         return InputError(f"{self.name}{where}: {key}: {text}")
 
     def placed(self, error: InputError) -> InputError:
-        """An error that begins with a key, or with a parameter that comes from one, at its line."""
+        """Place an error that begins with a key, or with a parameter that comes from one, at its line."""
         name, _, text = str(error).partition(": ")
         name = name.removeprefix("flow 0 ")
         key = _KEY_OF.get(name, name)
@@ -416,7 +416,7 @@ def _marking(reader: _Reader, mode: int) -> Callable[[Any], RED | None]:
 
 
 def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict[str, Any], list[str]]:
-    """Fields of the scenario, and what is not as in the file."""
+    """Return the fields of the scenario, and what is not as in the file."""
     network: dict[str, Any] = {
         **SIMULATOR,
         "packet_size": reader.number("PACKET_PAYLOAD_SIZE"),
@@ -453,13 +453,13 @@ def _network(reader: _Reader, topology: Topology, flows: FlowList) -> tuple[dict
 
 
 def largest(trips: list[tuple[int, int]]) -> tuple[float, float]:
-    """T and the window [s, bytes] of that simulator: the largest of all pairs of hosts."""
+    """Return T and the window [s, bytes] of that simulator: the largest of all pairs of hosts."""
     longest, most = (max(column, default=0) for column in zip(*trips, strict=True)) if trips else (0, 0)
     return longest * 1e-9, float(most)
 
 
 def round_trips(topology: Topology, payload: float) -> list[tuple[int, int]]:
-    """Round trips [ns] and windows [bytes] between pairs of hosts, two of those that are alike standing for them.
+    """Return round trips [ns] and windows [bytes] between pairs of hosts, two of those that are alike for all.
 
     A round trip is twice the delays, and a payload once onto each link of the way there, in whole nanoseconds; a
     window is that times the slowest link.

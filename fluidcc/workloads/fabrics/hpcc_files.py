@@ -151,7 +151,7 @@ def read_flows(path: str | os.PathLike[str]) -> FlowList:
 
 
 def _numbers(lines: Lines, found: list[list[str]], at: list[int]) -> np.ndarray:
-    """All at once; one by one where some are none, to say which."""
+    """Parse all numbers at once; those of invalid lines one by one, to report which is wrong."""
     fields = _FLOW.values()
     least, most = (np.array([getattr(field, name) for field in fields]) for name in ("least", "most"))
     whole = np.array([field.read is int for field in fields])

@@ -134,7 +134,7 @@ def _trigger(lines: Lines, words: list[str]) -> tuple[int, _Trigger]:
 
 
 def _rows(lines: Lines, flows: list[_Connection], triggers: dict[int, _Trigger]) -> list[Row]:
-    """Flows with what they wait for."""
+    """Return the flows with what they wait for."""
     pulled: dict[int, dict[str, list[int]]] = {}
     for place, flow in enumerate(flows):
         for word, what in _DONE.items():
@@ -155,7 +155,7 @@ def _rows(lines: Lines, flows: list[_Connection], triggers: dict[int, _Trigger])
 
 
 def _waits(lines: Lines, number: int, trigger: _Trigger, pulled: dict[str, list[int]]) -> tuple[tuple[int, ...], str]:
-    """Whom a trigger's flows wait for, and until what."""
+    """Return the places of flows that a trigger's flows wait for, and until what."""
     places = [place for each in pulled.values() for place in each]
     if trigger.count and trigger.count != len(places):
         problem = f"counts {trigger.count}, and {len(places)} flows are for it; write barrier count {len(places)}"

@@ -99,7 +99,7 @@ def _is_one(name: str) -> bool:
 
 
 def _named(text: str) -> tuple[str, float | None]:
-    """Name and share of ``NAME:SHARE``."""
+    """Split ``NAME:SHARE`` into name and share."""
     name, colon, share = text.rpartition(":")
     if not colon:
         return text, None

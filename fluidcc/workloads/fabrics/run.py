@@ -144,7 +144,7 @@ def read_run(path: str | os.PathLike[str]) -> FabricRun:
 
 
 def begun(found: FabricRun) -> FabricRun:
-    """The same without flows that waited for others in vain."""
+    """Drop flows that waited for others in vain."""
     kept = np.flatnonzero(np.isfinite(found.slowdown["start"].values))
     return dataclasses.replace(found, slowdown=Slowdown(found.slowdown.dataset.isel(flow=kept)))
 
@@ -258,7 +258,7 @@ def run(
 
 
 def _frames(topology: Topology, plan: PreparedRun, sim: Sim) -> np.ndarray:
-    """Frames of flow control as they arrived, as `FabricRun` has them."""
+    """Return the frames of flow control as they arrived, as `FabricRun` has them."""
     log = sim.log[: int(sim.core[0].logged)]
     # Ports of several cables between two nodes are in the order of these, there and back.
     numbers = {ends: iter(each) for ends, each in interfaces(topology).items()}

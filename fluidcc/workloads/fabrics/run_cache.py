@@ -62,7 +62,7 @@ def kept_or_made(path: Path | None, read: Callable[[Path], _R], make: Callable[[
 
 
 def folder_of(folder: Any) -> Path | None:
-    """The folder, made if it is not there; None of None.
+    """Return the folder, made if it is not there; None of None.
 
     Raises
     ------

@@ -189,7 +189,7 @@ _SHAPES: dict[str, Any] = {
 
 
 def _changed(made: Topology, given: dict[str, Any]) -> Topology:
-    """With other rates and delays."""
+    """Return the topology with other rates and delays."""
     hosts = set(made.hosts)
     cables = []
     for cable in made.cables:
@@ -205,7 +205,7 @@ def _changed(made: Topology, given: dict[str, Any]) -> Topology:
 
 
 def _rate_of(made: Topology, oversubscription: Any, rate: Any) -> float:
-    """Rate of cables between switches [bytes/s] with which the first ToR's hosts send so much more than goes up."""
+    """Return the rate of cables between switches [bytes/s] that gives the first ToR this oversubscription."""
     ratio = quantity(oversubscription, RATIO, "oversubscription")
     if not 0 < ratio < math.inf:
         raise InputError(f"oversubscription: {ratio:g} is no ratio above 0; write for example 4")

@@ -25,7 +25,7 @@ _RULES = ("alone", "hpcc-sim")
 
 @public()
 def alone(scenario: Scenario) -> np.ndarray:
-    """Time from the start to the last ACK of each flow, if nothing else were sent and nothing held it back.
+    """Return each flow's time from start to last ACK, if nothing else were sent and nothing held it back.
 
     Packets are stored and forwarded: the train of full ones is as long as the slowest link makes it, and the last,
     shorter one goes behind it from hop to hop.
@@ -43,14 +43,14 @@ def alone(scenario: Scenario) -> np.ndarray:
 
 
 def ends_alone(scenario: Scenario) -> np.ndarray:
-    """Until each flow's last byte is on its sender's link, at its receiver, and acknowledged, alone (3, flows) [s]."""
+    """Return when each flow's last byte, alone, is on its first link, at the receiver, and ACKed (3, flows) [s]."""
     scenario = resolve(scenario)
     sizes = np.array([flow.size for flow in scenario.flows], float)
     return ends_of(scenario, np.where(np.isfinite(sizes), np.arange(len(sizes)), -1), sizes)
 
 
 def ends_of(scenario: Scenario, flow_of: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The same of transfers on flows of a resolved scenario, each of so many bytes; infinite where the flow is -1."""
+    """Return `ends_alone` of transfers of these sizes [bytes] on a resolved scenario's flows; inf where it is -1."""
     numbers: dict[Any, int] = {}
     key = likeness(scenario)
     kind = np.array([numbers.setdefault(key(flow), len(numbers)) for flow in scenario.flows], np.int32)
@@ -122,7 +122,7 @@ class Slowdown(DatasetResult):
 
     @public()
     def bins(self, edges: Any = 10) -> xr.Dataset:
-        """The same by size.
+        """Summarise the slowdowns by flow size.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Slowdown(DatasetResult):
 
 
 def bin_ends(sizes: np.ndarray, edges: Any) -> np.ndarray:
-    """Ends of bins [bytes]: as given, or so many with as many flows each.
+    """Return the ends of bins [bytes]: as given, or of n bins with as many flows each.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def slowdown(scenario: Scenario, trace: Trace, *, ideal: str = "alone") -> Slowd
 def slowdown_of(
     scenario: Scenario, took: Sequence[float | None], ideal: str, began: Sequence[float | None] | None = None
 ) -> Slowdown:
-    """The same, of completion times and starts as a summary has them: None for flows that did not finish, or begin.
+    """Compute the slowdown from a summary's times: None for flows that did not finish, or begin.
 
     Raises
     ------

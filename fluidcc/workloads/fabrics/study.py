@@ -54,17 +54,17 @@ class FabricStudy(Comparable):
 
     @property
     def schemes(self) -> list[str]:
-        """In the order in which they were given."""
+        """Names of the schemes, in the order in which they were given."""
         return list(dict.fromkeys(each.scheme for each in self.runs))
 
     @property
     def seeds(self) -> list[int]:
-        """That every scheme ran with."""
+        """Seeds that every scheme ran with."""
         return list(dict.fromkeys(each.seed for each in self.runs))
 
     @public()
     def of(self, scheme: str) -> list[FabricRun]:
-        """The runs of a scheme.
+        """Return the runs of a scheme.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class FabricStudy(Comparable):
         )
 
     def _edges(self, bins: Any) -> np.ndarray:
-        """Ends [bytes] of bins that serve all runs: as `Slowdown.bins` takes them, a number of all seeds' sizes."""
+        """Return ends [bytes] of bins for all runs, as `Slowdown.bins` takes them; n bins divide all seeds' sizes."""
         return bin_ends(np.concatenate([each.slowdown["size"].values for each in self.of(self.schemes[0])]), bins)
 
     @public()
@@ -101,7 +101,7 @@ class FabricStudy(Comparable):
 
     @public()
     def bins(self, edges: Any = 10) -> xr.Dataset:
-        """The same by size.
+        """Summarise the slowdowns by flow size.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class FabricStudy(Comparable):
 
     @public()
     def as_dict(self, bins: Any = 10) -> dict[str, Any]:
-        """Every run, and for each scheme means over seeds with 95 % intervals, as ``--json`` prints it.
+        """Return every run, and each scheme's means over seeds with 95 % intervals, as ``--json`` prints it.
 
         Parameters
         ----------

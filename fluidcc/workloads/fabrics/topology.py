@@ -115,7 +115,7 @@ class Topology:
 
     @property
     def tiers(self) -> dict[int, int]:
-        """For each switch, how many cables are between it and the nearest host: 1 for a ToR, 2 for an Agg, ..."""
+        """Number of cables between each switch and the nearest host: 1 for a ToR, 2 for an Agg, ..."""
         next_to: dict[int, list[int]] = defaultdict(list)
         for a, b in (cable.ends for cable in self.cables):
             next_to[a].append(b)

@@ -165,7 +165,7 @@ class Traffic:
 
     @property
     def says(self) -> str:
-        """In a few words."""
+        """Short description of the traffic."""
         if self.flows is not None:
             return f"{len(self.flows):,} flows of a list"
         if self.workload in PATTERNS:
@@ -235,7 +235,7 @@ class Traffic:
 
 
 def _listed(path: str | os.PathLike[str]) -> Any:
-    """Flows of a file, whichever of the two kinds it is."""
+    """Read the flows of a file, whichever of the two kinds it is."""
     expected = "a flow.txt, or a connection matrix of htsim"
     refuse_special(path, expected)  # it is read twice
     for words in Lines(path, expected, LARGEST_LIST).rows():
