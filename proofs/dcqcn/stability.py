@@ -58,7 +58,7 @@ def difference_root(flows: int, g: float, delay: float = 50e-6) -> complex:
 
     starts = np.linalg.eigvals(now + then)
     found = np.array([newton(characteristic, x0=start + 1e-3j, tol=1e-9) for start in starts], complex)
-    root = found[np.argmax(found.real)]
+    root = found[np.argmax(np.real(found))]
     return complex(root.real, abs(root.imag))  # of a pair the one above the axis
 
 
