@@ -92,7 +92,7 @@ def test_states_that_differ_are_looked_for_too() -> None:
 @pytest.mark.slow
 def test_a_lag_that_is_elsewhere_too() -> None:
     both = Equation(lambda t, x, past, p: [-past[0][0] - past[1][0]], ["tau", lambda x, p: 2 * p.tau], {"tau": 0.1})
-    with pytest.raises(fc.InputError, match=r"tau is in the function too, or in another lag; use fluidcc.dde.cross"):
+    with pytest.raises(fc.InputError, match=r"tau is in the function too, or in another lag; use fluidcc.delay.cross"):
         fc.delay.critical_delay(both, "tau")
     # x' = -x(t - tau) - x(t - 2 tau): i w = -e^(-i w tau) (1 + e^(-i w tau)); w tau = pi / 3, w = 2 cos(pi / 6).
     assert fc.delay.crossings(both, "tau", (0.1, 1.0))[0].value == pytest.approx(np.pi / 3 / np.sqrt(3))
