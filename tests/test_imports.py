@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "fluidcc"
+import fluidcc
+
+PACKAGE = Path(str(fluidcc.__file__)).parent  # installed, where a wheel is tested
+ROOT = PACKAGE.parent
 # Imports upwards, by a name that is put together at run time, and why.
 DOORS = {
     ("fluidcc.results", "fluidcc.plotting"): "a result draws itself (`.plot()`)",
