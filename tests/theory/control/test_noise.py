@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import fluidcc as fc
 from fluidcc.cli.app import app
 from fluidcc.dde.delay_system import DelaySystem
+from fluidcc.errors import NoClosedFormError
 from fluidcc.theory.control.noise import QueueNoise, Source
 
 SHARE = 20e9 / 8  # bytes/s of a flow
@@ -55,6 +56,14 @@ def test_one_state_with_a_delay(angle: float) -> None:
     assert len(asked) < 400
     expected = 3.0 / flows * (1 + math.sin(angle)) / (2 * b * math.cos(angle))
     assert found**2 == pytest.approx(expected, rel=1e-3)
+
+
+def test_on_the_boundary_there_is_no_variance() -> None:
+    """A root as near to the axis as roots are exact: its width is rounding, and halving it took a minute to give up."""
+    b = 40.0
+    system = DelaySystem(np.zeros((1, 1)), np.full((1, 1, 1), -b), np.array([(math.pi / 2 - 1e-12) / b]))
+    with pytest.raises(NoClosedFormError, match="too sharp"):
+        QueueNoise(system, 0, (Source((0,), (0,), 1.0, white(3.0)),)).std_bytes()
 
 
 def test_the_spectrum_is_two_sided_and_its_integral_the_variance() -> None:
