@@ -7,6 +7,7 @@ import doctest
 import json
 import math
 import pickle
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -111,6 +112,16 @@ BAD = [
 @pytest.mark.parametrize(("text", "dimension", "value"), GOOD)
 def test_reads(text: str, dimension: str, value: float) -> None:
     assert parse(text, dimension) == pytest.approx(value, rel=1e-15, abs=0)
+
+
+def test_64_characters_are_read_and_one_more_is_shown_cut() -> None:
+    """A message says what was given whole as long as it is short, and with dots where it was cut."""
+    assert parse("1" + "0" * 63, COUNT) == 1e63
+    whole, longer = "x" * 64, "x" * 65
+    with pytest.raises(InputError, match=f"cannot read '{whole}';"):
+        parse(whole, COUNT)
+    with pytest.raises(InputError, match=re.escape(f"cannot read '{whole}...'")):
+        parse(longer, COUNT)
 
 
 @pytest.mark.parametrize(("text", "dimension", "value"), [g for g in GOOD if g[1] == TIME])

@@ -11,8 +11,9 @@ import pytest
 import fluidcc as fc
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.scenario.model import Flow, Link, Scenario, resolve
+from fluidcc.theory.control import local as local_equilibria
 from fluidcc.theory.control.equilibrium import equilibria
-from fluidcc.theory.control.local import local
+from fluidcc.theory.control.local import Jacobians, local
 from fluidcc.theory.control.states import NoEquilibriumError
 from fluidcc.units import Rate
 
@@ -144,3 +145,19 @@ def test_a_published_linearisation_by_name() -> None:
         fc.linearize(fc.incast(2, rate="10Gbps", scheme=PATCHED), method="paper")
     with pytest.raises(fc.InputError, match="exact or paper"):
         fc.linearize(scenario, method="pade")  # pyright: ignore[reportCallIssue, reportArgumentType]
+
+
+def test_each_point_keeps_the_first_start_that_finds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends are given by hand: the second start finds what the first lost, and loses what that found."""
+    ends = iter([[1e-16, np.inf, np.inf], [np.inf, 1e-16, np.inf], [2e-16, 2e-16, 2e-16], [3e-16] * 3])
+
+    def end(*_: Any) -> Jacobians:
+        moved = np.array(next(ends))
+        x = np.repeat(moved[:, None], 2, axis=1)
+        return Jacobians(x, moved, *[moved] * (len(Jacobians._fields) - 2))
+
+    monkeypatch.setattr(local_equilibria, "_from", end)
+    found = local(network_of(resolve(random_network(0))), 3)
+    np.testing.assert_array_equal(found.slopes.x, [[1e-16] * 2, [1e-16] * 2, [2e-16] * 2])
+    assert found.exists.all()
+    assert next(ends)[0] == 3e-16  # and no further start is tried

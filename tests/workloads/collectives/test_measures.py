@@ -76,6 +76,20 @@ def test_times_of_a_ring_by_hand() -> None:
     assert (late["critical_path"], late["total_s"]) == (None, None)
 
 
+def test_a_job_that_takes_no_time_has_no_bandwidth_and_one_that_does_not_end_no_time() -> None:
+    job = Job("all-gather", "3MB", ranks=3)
+    work, laid = made(job)
+    run = outcome(laid, 3.0)
+    at_once = dataclasses.replace(run, began=0 * run.began, finished=0 * run.finished)
+    (row,) = numbers([job], work, laid, at_once)["jobs"]
+    assert (row["time_s"], row["bus_bandwidth_bytes_per_s"]) == (0.0, None)
+    joined = np.where(laid.graph.sends, run.began, np.nan)  # what waits for a transfer that does not end never begins
+    never = dataclasses.replace(run, began=joined, finished=np.full(len(joined), np.nan))
+    found = numbers([job], work, laid, never)
+    (row,) = found["jobs"]
+    assert (row["time_s"], row["bus_bandwidth_bytes_per_s"], found["total_s"]) == (None, None, None)
+
+
 def test_jobs_side_by_side() -> None:
     """Compare 3 and 9 MB in the same time: rates of 1 to 3, so Jain's index is 16/(2 x 10)."""
     jobs = [Job("all-gather", size, ranks=3) for size in ("3MB", "9MB")]

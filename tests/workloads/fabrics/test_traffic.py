@@ -194,6 +194,15 @@ def test_triggers_that_are_none(tmp_path: Path, old: str, new: str, words: str) 
         fabrics.read_connections(path)
 
 
+def test_a_matrix_may_have_as_many_nodes_as_a_topology(tmp_path: Path) -> None:
+    path = tmp_path / "largest.cm"
+    path.write_text(MATRIX.replace("Nodes 8", f"Nodes {1 << 20}"))
+    assert len(fabrics.read_connections(path)) == 3
+    path.write_text(MATRIX.replace("Nodes 8", f"Nodes {(1 << 20) + 1}"))
+    with pytest.raises(fc.InputError, match="1,048,577 nodes are more than 1,048,576"):
+        fabrics.read_connections(path)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
