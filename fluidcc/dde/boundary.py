@@ -1,7 +1,7 @@
 """Curves on which a function of two parameters is zero: followed from point to point, not read off a grid.
 
 A grid gives the starts, one on each of its edges whose ends differ in sign. From all of them at once the curve is
-followed by tangent and correction (predictor and corrector of numerical continuation), the positive side on the left,
+followed by tangent and correction (predictor and corrector of numerical continuation), the positive side on the right,
 until each meets the next start, or ends at the rim of the grid or of the function's domain. Lengths are in
 cells of the grid, so that any spacing of its values will do.
 """
@@ -18,6 +18,7 @@ _SECANTS = 40  # steps to a start; a third do for most
 _CLOSE = 1e-9  # cells: a change that counts as none
 _KINK = 1.0  # cells between two ends that are one
 _JUMP = 1e-3  # of the lesser end's value: more is left where a function jumps
+_ROUNDING = 1e-12  # of the greater end's value: nothing, where a curve goes through a corner of the grid
 _STEP = 0.25  # cells from point to point
 _CORRECTIONS = 6
 _ASIDE = 1e-4  # cells, for slopes
@@ -70,7 +71,7 @@ def _starts(at: Callable[[Array], Array], values: Array) -> tuple[Array, Array]:
         at_high.append(b[tuple(found.T)])
     start, end = np.concatenate(low).astype(float), np.concatenate(high).astype(float)
     first, last = np.concatenate(at_low), np.concatenate(at_high)
-    size = np.minimum(np.abs(first), np.abs(last))
+    lesser, greater = np.sort(np.abs([first, last]), axis=0)
     count = len(start)
     left, right, moved, share = np.zeros(count), np.ones(count), np.zeros(count), np.zeros(count)
     open_ = np.arange(count)
@@ -91,8 +92,10 @@ def _starts(at: Callable[[Array], Array], values: Array) -> tuple[Array, Array]:
     found = start + share[:, None] * (end - start)
     remains = at(found)
     known = np.isfinite(share) & np.isfinite(remains)  # an edge may cross where nothing is defined
-    zero = np.abs(remains) < _JUMP * size
-    return found[known & zero], found[known & ~zero]
+    zero = np.abs(remains) < np.maximum(_JUMP * lesser, _ROUNDING * greater)
+    starts = found[known & zero]
+    same = np.abs(starts[:, None] - starts[None]).max(axis=2) < _CLOSE  # on both edges of a corner
+    return starts[~np.triu(same, 1).any(axis=0)], found[known & ~zero]
 
 
 def _jacobians(at: Callable[[Array], Array], cells: Array) -> tuple[Array, Array]:

@@ -203,7 +203,7 @@ def solved(
         x, T = x - share * move[: M * n].reshape(M, n), T - share * float(move[M * n])
         if along is not None:
             vector[along.column] -= share * move[-1]
-        if not T > 0:
+        if not np.isfinite(T):  # a share never takes more than half of it
             return None
         if share == 1.0 and most < _CONVERGED:
             return Profile(guess.mesh, x, T), vector

@@ -110,6 +110,10 @@ def test_a_step_without_acks_says_nothing() -> None:
     assert tokens is not None
     observed, _ = plain(vai_sf).observed(p, tokens, progress_of(9e3, 0.0, 0.0), 9e9 * ONE, ONE > 0)
     assert (observed.measured, observed.congested, observed.acks) == (0, 0, 0)
+    little, _ = plain(vai_sf).observed(
+        p, tokens, progress_of(9e3, 0.5, 0.5), 9e9 * ONE, ONE > 0
+    )  # fluids have no packets
+    assert (little.measured, little.congested, little.acks) == (9e9, 1, 0.5 / 1000)
 
 
 # -- when references change ----------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ def run(sim: Any, most: Any) -> Any:
     """Execute events, up to a number, until the horizon or until a ring must grow; return which."""
     core = sim.core[0]
     core.status = RUNNING
-    if core.begun == 0:
-        core.begun = 1
+    if not core.begun:
+        core.begun = True
         prime(sim)
     flows, count = len(sim.flows), len(sim.flows) + len(sim.links)
     for _ in range(most):

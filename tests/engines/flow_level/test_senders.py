@@ -1,0 +1,89 @@
+"""Rules of flow-level senders one by one, as plain Python, on records that are written here."""
+
+from __future__ import annotations
+
+import math
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fluidcc as fc
+from fluidcc.contract.bind import bind
+from fluidcc.engines.flow_level import senders
+from fluidcc.scenario.model import resolve
+from fluidcc.schemes.nscc import flow_level as nscc
+from fluidcc.schemes.nscc import fluid as nscc_fluid
+from tests.engines.packet.plain import plain
+from tests.schemes import plain_laws
+
+PACKET = 1000.0
+HALF = math.log(2.0)  # the hazard of a probability of 1/2
+
+
+def notice(now: float, monkeypatch: pytest.MonkeyPatch, **values: Any) -> Any:
+    """A flow after a step, and what its scheme was told; it asks for the next timer and count a unit later."""
+    known = {"cnp_interval": 5.0, "cnp_next": 3.0, "pending": 0, "marking": 0.0, "left": 1.0, "newly": 0.0}
+    known |= {"packet": PACKET, "number": 4, "draws": 1, "timer": math.inf, "sent": 0.0, "counter": math.inf}
+    flow, told = SimpleNamespace(**{**known, **values}), []
+
+    def expired(*_: Any) -> None:
+        told.append("timer")
+        flow.timer += 1.0
+
+    def counted(*_: Any) -> None:
+        told.append("count")
+        flow.counter += 1.0
+
+    dispatch = SimpleNamespace(notified=lambda *_: told.append("cnp"), expired=expired, counted=counted)
+    source = plain(senders._notice)
+    rule = FunctionType(source.__code__, {**source.__globals__, "dispatch": dispatch, "exponential": lambda *_: 0.75})
+    rule(SimpleNamespace(seed=[1]), flow, 0, now)
+    flow.told = told
+    return flow
+
+
+@pytest.mark.parametrize(
+    ("now", "pending", "told", "next_"),
+    [(2.9, 1, [], 3.0), (3.0, 1, ["cnp"], 8.0), (4.0, 1, ["cnp"], 9.0), (4.0, 0, [], 3.0)],
+)
+def test_a_cnp_waits_for_its_interval(
+    now: float, pending: int, told: list[str], next_: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = notice(now, monkeypatch, pending=pending)
+    assert (flow.told, flow.cnp_next, flow.pending) == (told, next_, pending and not told)
+
+
+def test_marks_come_by_the_packets_that_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of half marked, a packet takes log 2 off what is left; at nothing a CNP is due and the next is drawn."""
+    flow = notice(2.0, monkeypatch, marking=0.5, newly=PACKET)
+    assert flow.left == pytest.approx(1.0 - HALF)
+    assert (flow.pending, flow.draws) == (0, 1)
+    flow = notice(2.0, monkeypatch, marking=0.5, newly=2 * PACKET)
+    assert (flow.left, flow.pending, flow.draws, flow.told) == (0.75, 1, 2, [])
+    assert notice(3.0, monkeypatch, marking=0.5, newly=2 * PACKET).told == ["cnp"]
+    silent = notice(9.0, monkeypatch, marking=0.5, newly=2 * PACKET, cnp_interval=0.0)  # its receiver sends none
+    assert (silent.left, silent.pending) == (1.0, 0)
+
+
+def test_timers_and_counts_are_told_as_often_as_they_are_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert notice(2.0, monkeypatch, timer=0.0).told == ["timer"] * 3  # at 0, 1 and now
+    assert notice(2.0, monkeypatch, timer=2.5).told == []
+    assert notice(2.0, monkeypatch, sent=1.0, counter=0.0).told == ["count"] * 2
+    assert notice(2.0, monkeypatch, sent=1.0, counter=1.5).told == []
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25, 1e-6])
+def test_nscc_begins_with_the_window_of_its_initial_rate(share: float) -> None:
+    """As in the fluid, and with a packet at least."""
+    scenario = resolve(fc.incast(2, rate="100Gbps", scheme=fc.NSCC(), initial_rate=f"{100 * share}Gbps"))
+    given = scenario.flows[0]
+    bound = bind(scenario, given)
+    flow = SimpleNamespace(initial_rate=given.initial_rate, line_rate=given.line_rate, counted=bound.mtu)
+    me = SimpleNamespace()
+    plain(nscc.fill)(bound, flow, me)
+    fluid = plain_laws.plain(nscc_fluid)
+    state = fluid.start(bound, np.full((1, 1), float(given.initial_rate)), (1, 1), 1)
+    assert me.window == state.window.item() == pytest.approx(max(bound.initial_window * share, bound.mtu))
+    assert flow.window == fluid.window(bound, state).item()

@@ -1,0 +1,413 @@
+"""The hybrid's rules one by one, as plain Python, on records that are written here."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidcc.engines.hybrid import hops, links, queue, receiver
+from fluidcc.engines.hybrid.layout import (
+    DEAF,
+    EMPTY,
+    FIRST,
+    GROW_CNPS,
+    GROW_MARKS,
+    GROW_OUTPUT,
+    GROW_TRANSIT,
+    HAZARDS,
+    IDLE,
+    LISTENING,
+    NEVER,
+    PACKETS,
+    RIPE,
+    SINGLY,
+    WAKES,
+)
+from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, uniform
+from tests.engines.packet.plain import plain
+
+RATE, PACKET = 100.0, 10.0  # bytes a second, and bytes
+LEAVES = 4
+GAP = 0.5  # of CNPs
+
+
+def link_of(**values: Any) -> Any:
+    """A link at 2 s with 50 bytes of queue that grows by 20 a second: what joins now leaves at 2.5 s."""
+    known = {
+        "number": 0, "at": 2.0, "rate": RATE, "arriving": 120.0, "queue": 50.0, "slope": 20.0, "on_departure": 0,
+        "zone": FIRST, "top": 2, "chance": 0.25, "per_packet": -math.log1p(-0.25), "hazard": 7.0, "draining": 0.5,
+        "tree": 0, "leaves": LEAVES, "first": 0, "seats": 2, "after": 0.25, "head": 0, "stored": 0, "left": 0,
+        "transit": 0, "transit_head": 0, "watch": NEVER, "queues": [0.0, 40.0, 80.0, math.inf],
+        "chances": [0.0, 0.0, 0.5, 1.0], "reading": 0, "onward": 0, "meeting": np.linspace(0, 0.1, queue.LOADS + 2),
+    }  # fmt: skip
+    return SimpleNamespace(**{**known, **values})
+
+
+def seat_of(**values: Any) -> Any:
+    known = {
+        "flow": 0, "link": 0, "place": 1, "last": 1, "packet": PACKET, "rate": 60.0, "at": 1.0, "came": 200.0,
+        "mark_rate": 40.0, "mark_at": 1.0, "mark_came": 203.0, "wait": LISTENING, "left": 5.0, "hazard": 6.0,
+        "draws": 3,
+    }  # fmt: skip
+    return SimpleNamespace(**{**known, **values})
+
+
+def flow_of(**values: Any) -> Any:
+    known = {
+        "state": 2, "total": 500.0, "beyond": 0.5, "answer": 0.75, "finish": NEVER, "followers": 0, "followers_end": 0,
+        "next_ended": -1, "deaf": 0.0, "cnp_next": 0.0, "cnp_interval": GAP, "nic_cnp_interval": 0.0, "head": 0,
+        "waiting": 0, "back": 1.0, "request": NEVER, "first_mark": 0, "marks": 0, "nic": 1,
+        "acked_open": -1.0, "acked_close": -1.0,
+    }  # fmt: skip
+    return SimpleNamespace(**{**known, **values})
+
+
+def core_of(**values: Any) -> Any:
+    return SimpleNamespace(**{"ended": 0, "seed": 5, "status": 0, "now": 2.0, "opens": 0.0, "closes": 9.0, **values})
+
+
+def trees() -> Any:
+    return np.full((3, 2 * LEAVES), NEVER)
+
+
+# -- queues --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "time", "leaves"),
+    [
+        ({}, 2.0, 2.5),
+        ({}, 4.0, 4.9),  # 50 + 2 * 20 bytes
+        ({"slope": -20.0, "arriving": 80.0}, 4.0, 4.1),
+        ({"slope": -20.0, "arriving": 80.0}, 6.0, 6.0),  # it ran empty at 4.5 s
+        ({"queue": 0.0, "arriving": 100.0, "slope": 0.0}, 3.0, 3.0),
+        ({"queue": 0.0}, 3.0, 3.2),  # nothing waits yet, but more comes than leaves
+    ],
+)
+def test_what_joins_leaves_behind_what_waits(values: Any, time: float, leaves: float) -> None:
+    assert plain(queue.departure)(link_of(**values), time) == pytest.approx(leaves, rel=1e-15)
+
+
+@pytest.mark.parametrize(("load", "chance"), [(0.0, 0.0), (0.5, 0.05), (1.0, 0.1), (1.5, 0.1), (0.3, 0.03)])
+def test_an_empty_queue_is_marked_by_its_load(load: float, chance: float) -> None:
+    meeting = np.append(np.linspace(0, 0.1, queue.LOADS + 1), 0.1)
+    assert plain(queue.at_load)(link_of(arriving=load * RATE, meeting=meeting)) == pytest.approx(chance)
+
+
+@pytest.mark.parametrize(
+    ("zone", "length", "chance"), [(0, 20.0, 0.0), (1, 40.0, 0.0), (1, 50.0, 0.125), (1, 80.0, 0.5), (1, 90.0, 0.5)]
+)
+def test_a_ramp_is_straight_between_its_ends(zone: int, length: float, chance: float) -> None:
+    assert plain(queue.chance)(link_of(zone=zone), length) == pytest.approx(chance)
+
+
+@pytest.mark.parametrize(
+    ("values", "wait"),
+    [
+        ({"zone": 1}, 1.5),  # from 50 to 80 at 20 a second
+        ({"zone": 2, "queue": 90.0}, NEVER),  # beyond the last threshold
+        ({"zone": 1, "slope": -5.0}, 2.0),  # down to 40
+        ({"zone": 2, "slope": -5.0, "queue": 90.0}, 2.0),
+        ({"zone": 1, "slope": 0.0}, NEVER),
+        ({"zone": 1, "queue": 80.5}, 0.0),
+    ],
+)
+def test_a_piece_ends_where_the_queue_leaves_it(values: Any, wait: float) -> None:
+    assert plain(queue.until_crossing)(link_of(**values)) == wait
+
+
+@pytest.mark.parametrize(
+    ("values", "zone", "length"),
+    [
+        ({"zone": 1, "slope": 1.0}, 2, 80.0),
+        ({"zone": 0, "slope": 1.0}, 1, 40.0),
+        ({"zone": 2, "slope": -1.0}, 1, 80.0),
+        ({"zone": 1, "slope": -1.0}, 0, 40.0),
+        ({"zone": 0, "slope": -1.0}, EMPTY, 0.0),
+    ],
+)
+def test_a_crossing_puts_the_queue_on_its_threshold(values: Any, zone: int, length: float) -> None:
+    link = link_of(**values)
+    plain(queue.cross)(link)
+    assert (link.zone, link.queue) == (zone, length)
+
+
+# -- packets of a flow at a link -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("came", "next_"), [(203.0, 210.0), (210.0, 220.0), (210.0 - 1e-10, 220.0), (0.0, 10.0)])
+def test_the_next_packet_is_whole_at_the_next_multiple(came: float, next_: float) -> None:
+    assert plain(hops.boundary)(seat_of(mark_came=came)) == next_
+
+
+@pytest.mark.parametrize(
+    ("rate", "draining", "is_"), [(40.0, 0.2, True), (40.0, 0.25, False), (0.0, 0.2, False), (40.0, 0.0, False)]
+)
+def test_packets_are_rare_if_one_takes_longer_to_come_than_the_queue_to_drain(
+    rate: float, draining: float, is_: bool
+) -> None:
+    assert plain(hops.rare)(link_of(draining=draining), seat_of(mark_rate=rate)) == is_
+
+
+@pytest.mark.parametrize(
+    ("begun", "old", "new", "left"),
+    [
+        (3.0, 30.0, 20.0, 8.0),  # 0.1 s of a packet: 2 bytes at the new rate
+        (3.0, 30.0, 60.0, 4.0),
+        (9.0, 30.0, 60.0, 1e-6 * PACKET),  # the gap at the new rate is over: it goes at once
+        (3.0, 0.0, 20.0, 7.0),  # it did not send
+    ],
+)
+def test_a_new_rate_counts_from_the_last_packet(begun: float, old: float, new: float, left: float) -> None:
+    """Its next packet goes a gap of the new rate after the last, whatever the rate was since."""
+    link, seat = link_of(), seat_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
+    plain(hops.pace)(link, seat, new)
+    assert 210.0 - seat.mark_came == pytest.approx(left, rel=1e-6)
+    marked_later = seat_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
+    plain(hops.pace)(link_of(on_departure=1), marked_later, new)
+    assert marked_later.mark_came == 200.0 + begun
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # of numbers that wrap on purpose
+def test_bytes_of_candidates_are_those_of_the_old_rate_until_now() -> None:
+    """1 s at 40 a second; the clock went 1 a packet further, of which four packets came: of 5 left, 1."""
+    seat = seat_of()
+    plain(hops.candidates)(core_of(), flow_of(), seat, trees(), link_of(), 0, 80.0)
+    assert (seat.mark_came, seat.mark_at, seat.mark_rate) == (243.0, 2.0, 80.0)
+    assert (seat.left, seat.hazard, seat.wait) == (1.0, 7.0, LISTENING)
+    rare = seat_of()
+    plain(hops.candidates)(core_of(), flow_of(), rare, trees(), link_of(draining=0.1), 0, 80.0)
+    assert rare.wait == SINGLY
+    again = seat_of(wait=SINGLY)
+    plain(hops.candidates)(core_of(), flow_of(), again, trees(), link_of(zone=2), 0, 80.0)
+    assert (again.wait, again.draws, again.hazard) == (LISTENING, 4, 7.0)
+
+
+@pytest.mark.parametrize(
+    ("seat", "link", "due", "packet", "wake"),
+    [
+        ({"wait": LISTENING}, {}, 6.0 + 5.0 * PACKET / 40.0, NEVER, NEVER),
+        ({"wait": LISTENING, "left": -1.0}, {}, 6.0, NEVER, NEVER),
+        ({"wait": LISTENING}, {"zone": 2}, 6.0 + 5.0 * PACKET / 40.0, 1.0 + 7.0 / 40.0, NEVER),
+        ({"wait": RIPE}, {}, NEVER, 1.0 + 7.0 / 40.0, NEVER),
+        ({"wait": SINGLY}, {}, NEVER, 1.0 + 7.0 / 40.0, NEVER),
+        ({"wait": DEAF}, {"zone": 2}, NEVER, NEVER, 9.0 - 0.5),  # leaves so that it arrives as the interval ends
+        ({"wait": IDLE}, {"zone": 2}, NEVER, NEVER, NEVER),
+        ({"wait": RIPE, "mark_rate": 0.0}, {}, NEVER, NEVER, NEVER),
+    ],
+)
+def test_a_seat_waits_on_the_clock_that_its_state_names(
+    seat: Any, link: Any, due: float, packet: float, wake: float
+) -> None:
+    found = trees()
+    plain(hops.retime)(flow_of(deaf=9.0), seat_of(**seat), found, link_of(**link))
+    assert [found[row, LEAVES + 1] for row in (HAZARDS, PACKETS, WAKES)] == pytest.approx([due, packet, wake])
+    assert [found[row, 1] for row in (HAZARDS, PACKETS, WAKES)] == pytest.approx([due, packet, wake])
+
+
+@pytest.mark.parametrize(
+    ("came", "left", "wait"), [(204.0, 5.0 - 0.4 * 2.0, LISTENING), (200.0, 5.0, LISTENING), (209.0, 5.0, LISTENING)]
+)
+def test_a_packet_under_way_is_one_whole_chance(came: float, left: float, wait: int) -> None:
+    seat = seat_of(mark_came=came)
+    plain(hops.catch_up)(link_of(per_packet=2.0), seat)
+    assert seat.left == pytest.approx(left - (1.8 if came == 209.0 else 0.0))
+    assert seat.wait == wait
+
+
+def test_one_that_has_no_chance_left_is_ripe() -> None:
+    seat = seat_of(mark_came=205.0, left=1.0)
+    plain(hops.catch_up)(link_of(per_packet=2.0), seat)
+    assert (seat.left, seat.wait) == (0.0, RIPE)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_packets_drawn_one_by_one_are_marked_by_their_numbers() -> None:
+    draw, core = plain(hops.drawn), core_of()
+    number = plain(uniform)(5, 0, 3)
+    seat = seat_of()
+    assert draw(core, link_of(chance=number), seat, 0)
+    assert seat.draws == 4
+    assert not draw(core, link_of(chance=number * (1 - 1e-9)), seat_of(), 0)
+    seat = seat_of()
+    assert draw(core, link_of(zone=2, chance=0.0), seat, 0)  # beyond Kmax
+    assert not draw(core, link_of(chance=0.0), seat, 0)
+    assert seat.draws == 3
+
+
+@pytest.mark.parametrize(("came", "ends"), [(499.5, True), (499.4, False), (700.0, True)])
+def test_a_flow_ends_with_its_last_byte(came: float, ends: bool) -> None:
+    """Its last packet joined when it began, 10/60 s before; it waits with the queue as it is now, 0.5 s."""
+    core, flow = core_of(ended=7), flow_of(followers_end=1)
+    plain(hops.complete)(core, link_of(), seat_of(came=came, flow=3), flow)
+    if not ends:
+        assert (flow.finish, core.ended, flow.next_ended) == (NEVER, 7, -1)
+        return
+    assert flow.finish == pytest.approx(2.5 - 10 / 60 + 0.5 + 0.75)
+    assert (core.ended, flow.next_ended) == (4, 7)  # the first of a list, of seats from 1
+    for not_yet in ({"state": 1}, {"state": 1, "total": 0.0}):
+        flow = flow_of(**not_yet)
+        plain(hops.complete)(core, link_of(), seat_of(came=came), flow)
+        assert flow.finish == NEVER
+
+
+def test_a_flow_shorter_than_a_packet_ends_its_own_bytes_after_it_began() -> None:
+    core, flow = core_of(), flow_of(total=6.0)
+    plain(hops.complete)(core, link_of(), seat_of(came=6.0), flow)
+    assert flow.finish == pytest.approx(2.5 - 6 / 60 + 0.5 + 0.75)
+    assert core.ended == 0  # nobody waits for it
+
+
+def test_a_marked_packet_goes_on_behind_the_others() -> None:
+    times, seats = np.zeros((1, 8)), np.zeros((1, 8), int)
+    link, core = link_of(transit_head=6, transit=3), core_of()
+    plain(hops.send_on)(core, times, seats, link, 11, 3.0)
+    assert (times[0, 1], seats[0, 1], link.transit, core.status) == (3.25, 11, 4, 0)  # over the ring's end
+    plain(hops.send_on)(core, times, seats, link, 12, 4.0)
+    assert (times[0, 2], seats[0, 2], link.transit, core.status) == (4.25, 12, 5, GROW_TRANSIT)
+
+
+# -- a receiver ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("deaf", "next_", "cnp", "deaf_then"),
+    [(0.0, 0.0, 4.0, 0.0), (0.0, 3.25, 4.25, 3.25), (4.0, 3.5, None, 4.0), (3.0, 3.0, 4.0, 3.0)],
+)
+def test_a_receiver_answers_at_once_or_at_its_interval_s_end(
+    deaf: float, next_: float, cnp: float | None, deaf_then: float
+) -> None:
+    """Of a mark at 3 s, whose CNP is 1 s on its way back."""
+    flow, cnps = flow_of(deaf=deaf, cnp_next=next_, head=7), np.zeros((1, 8))
+    plain(receiver.marked)(core_of(), flow, cnps, 0, 3.0)
+    assert flow.deaf == deaf_then
+    assert flow.waiting == (cnp is not None)
+    if cnp is not None:
+        assert (cnps[0, 7], flow.cnp_next) == (cnp, cnp - 1.0 + GAP)
+
+
+def test_rings_of_cnps_go_round_and_grow_in_time() -> None:
+    flow, cnps, core = flow_of(head=6, waiting=3), np.zeros((1, 8)), core_of()
+    plain(receiver.notify)(core, flow, cnps, 0, 3.0)
+    assert (cnps[0, 1], flow.waiting, core.status) == (4.0, 4, 0)
+    plain(receiver.notify)(core, flow, cnps, 0, 4.0)
+    assert (cnps[0, 2], flow.waiting, core.status) == (5.0, 5, GROW_CNPS)
+
+
+def test_a_nic_gives_each_flow_its_turn_by_hand() -> None:
+    """CNPs of NIC 1 are 2 s apart, the last at 1 s. A mark at 1.5 s asks at once and has its turn at 3 s.
+
+    Of those that come meanwhile, that of 2.5 s is answered by this CNP; that of 3.2 s asks at the interval's end.
+    """
+    core, marks, cnps = core_of(now=1.5), np.zeros((1, 8)), np.zeros((1, 8))
+    flow = flow_of(nic_cnp_interval=2.0, first_mark=7)
+    for time in (1.5, 2.5, 3.2, 3.3):
+        plain(receiver.marked_for_nic)(core, flow, marks, 0, time)
+    assert (flow.request, flow.deaf, flow.marks) == (1.5, 1.5, 3)
+    assert marks[0, [7, 0, 1]].tolist() == [2.5, 3.2, 3.3]
+    nics = np.array([0.0, 3.0])
+    plain(receiver.ask)(core, flow, nics, cnps, marks, 0)
+    assert nics.tolist() == [0.0, 5.0]
+    assert (cnps[0, 0], flow.cnp_next) == (4.0, 3.5)
+    assert (flow.request, flow.deaf) == (3.5, 3.5)
+    assert (flow.marks, flow.first_mark) == (0, 2)  # 3.3 s too is within the interval
+    assert core.status == 0
+    flow.marks = 4
+    plain(receiver.marked_for_nic)(core, flow, marks, 0, 9.0)
+    assert (flow.marks, core.status) == (5, GROW_MARKS)
+
+
+# -- links -----------------------------------------------------------------------------------------------------------
+
+
+def sim_of(link: Any, seats: list[Any], ring: int = 8, **values: Any) -> Any:
+    return SimpleNamespace(
+        core=[core_of(**values)], links=[link], seats=seats, seats_at=list(range(len(seats))),
+        flows=[flow_of() for _ in seats], output_times=np.zeros((1, ring)),
+        output_rates=np.zeros((1, ring, len(seats))),
+    )  # fmt: skip
+
+
+def test_a_full_link_s_output_is_shared_as_what_arrives() -> None:
+    link = link_of(head=6, stored=3)
+    sim = sim_of(link, [seat_of(rate=90.0), seat_of(rate=30.0)])
+    plain(links.write_output)(sim, link)
+    assert sim.output_times[0, 1] == 2.5  # when what joins now leaves
+    assert sim.output_rates[0, 1] == pytest.approx([75.0, 25.0])
+    assert (link.stored, sim.core[0].status) == (4, 0)
+    link.queue, link.arriving, link.slope = 0.0, 60.0, 0.0
+    plain(links.write_output)(sim, link)
+    assert (sim.output_times[0, 2], sim.output_rates[0, 2].tolist()) == (2.0, [90.0, 30.0])  # as they come
+    assert (link.stored, sim.core[0].status) == (5, GROW_OUTPUT)
+    link.queue, link.arriving = 50.0, 0.0
+    plain(links.write_output)(sim, link)  # nothing joins a queue that drains
+    assert link.stored == 5
+
+
+def test_the_oldest_mixture_is_dropped() -> None:
+    link = link_of(head=7, stored=3, left=2)
+    plain(links.forget)(sim_of(link, []), link)
+    assert (link.head, link.stored, link.left) == (0, 2, 1)
+    plain(links.forget)(sim_of(link, []), link)
+    plain(links.forget)(sim_of(link, []), link)
+    assert (link.head, link.stored, link.left) == (2, 0, 0)
+
+
+def test_a_next_link_is_told_once_of_its_first_seat() -> None:
+    """Seats 0, 2 and 4 wait here and lead to links 8, 9 and 8; seat 6 ends here."""
+    leads = [seat_of(last=0), seat_of(link=8), seat_of(last=0), seat_of(link=9), seat_of(last=0), seat_of(link=8)]
+    sim = sim_of(link_of(seats=4), [*leads, seat_of(last=1), seat_of(link=9)])
+    sim.seats_at = [6, 0, 2, 4]
+    first = [plain(links.first_to)(sim, sim.links[0], place) for place in (1, 2, 3)]
+    assert first == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("values", "leaves", "joins"),
+    [
+        ({}, 2.5, 2.0),  # now
+        ({}, 2.4, 2.0),
+        ({}, 3.7, 3.0),  # 120 bytes come in 1 s and take 1.2 s to leave
+        ({"on_departure": 1}, 3.7, 3.7),
+        ({"queue": 0.0, "arriving": 50.0, "slope": 0.0}, 3.7, 3.7),
+        ({"arriving": 0.0, "slope": -100.0}, 3.7, NEVER),
+    ],
+)
+def test_a_time_to_leave_is_one_to_join(values: Any, leaves: float, joins: float) -> None:
+    assert plain(links.waking)(link_of(**values), leaves) == pytest.approx(joins)
+
+
+@pytest.mark.parametrize(
+    ("values", "wanted", "wait"),
+    [
+        ({"zone": EMPTY, "per_packet": 0.5}, 2.0, 4.0),
+        ({"zone": EMPTY, "per_packet": 0.5}, -2.0, 0.0),
+        ({"zone": EMPTY, "per_packet": 0.0}, 2.0, NEVER),
+        ({"zone": 0, "per_packet": 0.0, "chance": 0.0}, 2.0, NEVER),
+        ({"zone": 1, "per_packet": 0.0, "chance": 0.0, "slope": -20.0}, 2.0, NEVER),
+        ({"zone": 1, "slope": 0.0}, 2.0, 2.0 / -math.log1p(-0.25)),
+    ],
+)
+def test_when_the_marking_clock_has_gone_far_enough(values: Any, wanted: float, wait: float) -> None:
+    wholes = [plain(antiderivative)(p, plain(hazard)(p)) for p in (0.0, 0.0, 0.5, 1.0 - 1e-12)]
+    assert plain(links.until_marked)(link_of(wholes=wholes, **values), wanted) == pytest.approx(wait)
+
+
+def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
+    """Of a link brought from 2 to 3 s, whose departures go from 2.5 to 3.7 s; ACKs are back 1.25 s later."""
+    link = link_of(seats=2)
+    sim = sim_of(link, [seat_of(), seat_of(last=0, flow=1)], opens=3.1 + 1.25, closes=9.0)
+    plain(links.count_acknowledged)(sim, link, 3.0)
+    joined = 2.5
+    assert sim.flows[0].acked_open == pytest.approx(200.0 + 60.0 * (joined - 1.0))
+    assert sim.flows[0].acked_close == -1.0
+    assert link.watch == pytest.approx(9.0 - 1.25)
+    assert sim.flows[1].acked_open == -1.0  # its last queue is another
+    sim.core[0].closes = 3.7 + 1.25
+    plain(links.count_acknowledged)(sim, link, 3.0)
+    assert sim.flows[0].acked_close == pytest.approx(200.0 + 60.0 * 2.0)
+    assert link.watch == NEVER
