@@ -33,7 +33,11 @@ ROOMS = {
         ("fluidcc/engines/flow_level", "fluidcc/schemes/*/flow_level.py"), ("tests/engines/flow_level",), numba=True
     ),
     "fluid": Room(("fluidcc/engines/fluid",), ("tests/engines/fluid",)),
-    "hybrid": Room(("fluidcc/engines/hybrid", "fluidcc/schemes/*/hybrid.py"), ("tests/engines/hybrid",), numba=True),
+    "hybrid": Room(
+        ("fluidcc/engines/hybrid", "fluidcc/schemes/*/hybrid.py"),
+        ("tests/engines/hybrid", "tests/engines/test_dcqcn_nic.py"),
+        numba=True,
+    ),
     "operators": Room(("fluidcc/operators",), ("tests/operators",)),
     "packet": Room(
         ("fluidcc/engines/packet", "fluidcc/engines/common", "fluidcc/schemes/*/packet.py"),
