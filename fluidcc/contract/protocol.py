@@ -181,7 +181,7 @@ class Halting(Jumping[P_contra, S, F], Protocol):
 class PacketSide(Protocol[P_contra]):
     """A sender in the packet engine: a record of its state, and rules that are called as things happen.
 
-    Rules are decorated with ``kernel`` or ``inlined`` of `fluidcc.engines.packet.jit`, and each takes what it names:
+    Rules are decorated with ``kernel`` or ``inlined`` of `fluidcc.engines.common.jit`, and each takes what it names:
     ``sim``, ``core``, ``ports``, ``uniforms``, ``flow``, ``me`` (its row of ``STATE``), ``f`` (the flow's number), and
 
     - ``begin``: the flow starts;
@@ -230,7 +230,7 @@ class Shown(PacketSide[P_contra], Protocol):
 class HybridSide(Protocol[P_contra]):
     """A sender between fluid queues: a record of its state, and rules that are called as things happen.
 
-    Rules are decorated with ``kernel`` of `fluidcc.engines.packet.jit`, and each takes what it names: ``flow``, ``me``
+    Rules are decorated with ``kernel`` of `fluidcc.engines.common.jit`, and each takes what it names: ``flow``, ``me``
     (its row of ``STATE``), ``f`` (the flow's number), ``now`` [s], and
 
     - ``begin``: the flow starts, at ``flow.rate``;
@@ -267,7 +267,7 @@ class FlowLevelSide(Protocol[P_contra]):
     """A sender of the flow-level engine, which observes once in each step all ACKs that came in it.
 
     A scheme without one runs there on its hybrid side, if it has one, or on its fluid side, which takes longer. The
-    rule, decorated with ``kernel`` of `fluidcc.engines.packet.jit`, takes what it names of ``flow`` (a record of
+    rule, decorated with ``kernel`` of `fluidcc.engines.common.jit`, takes what it names of ``flow`` (a record of
     `fluidcc.engines.flow_level.memory`), ``me`` (its row of ``STATE``), ``f`` (the slot's number), ``now`` and ``dt``
     [s]:
 

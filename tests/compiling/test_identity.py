@@ -16,7 +16,7 @@ from fluidcc.compiling import functions
 from fluidcc.compiling.dependencies import files_behind
 from fluidcc.compiling.identity import reader_of, structure_of
 from fluidcc.contract import registry
-from fluidcc.engines.packet import jit
+from fluidcc.engines.common import jit
 
 PACKAGE = str(Path(fc.__file__).parent)
 
@@ -105,7 +105,7 @@ def test_an_edit_elsewhere_leaves_machine_code_valid() -> None:
     files = {engine: jit.sources(f"fluidcc.engines.{engine}.engine") for engine in ("packet", "hybrid")}
     names = {engine: {f"{path.parent.name}/{path.name}" for path in found} for engine, found in files.items()}
     assert {"packet/engine.py", "packet/calendar.py", "dcqcn/packet.py", "vai_sf/packet.py"} <= names["packet"]
-    assert {"hybrid/engine.py", "hybrid/queue.py", "dcqcn/hybrid.py", "packet/jit.py"} <= names["hybrid"]
+    assert {"hybrid/engine.py", "hybrid/queue.py", "dcqcn/hybrid.py", "common/jit.py"} <= names["hybrid"]
     others = {"packet": {"dcqcn/fluid.py", "dcqcn/hybrid.py"}, "hybrid": {"dcqcn/fluid.py", "packet/switch.py"}}
     for engine, found in files.items():
         assert not names[engine] & others[engine]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from aimd_ecn.parameters import AIMD
-from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import repace
 
 OBSERVABLES: dict[str, tuple[str, str]] = {}

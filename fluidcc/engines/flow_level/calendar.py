@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 
 ANSWER, RECEIPT, DEPARTURE = map(np.int64, range(3))  # of a last byte: its ACK comes, it arrives, it leaves its host
 ENDS, ALL = map(np.int64, (1 << ANSWER | 1 << RECEIPT, 7))  # bit sets of them

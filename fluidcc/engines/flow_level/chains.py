@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet.jit import entry
+from fluidcc.engines.common.jit import entry
 
 
 @entry

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from fluidcc.engines.common import jit
 from fluidcc.engines.common.chains import Chain, field, known, made
 from fluidcc.engines.flow_level.memory import records
-from fluidcc.engines.packet import jit
 
 _CHAINS = {
     "told": Chain("kernel", "sim, f, dt", "", "A step has ended."),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fluidcc.contract import registry
+from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.flow_level import memory, senders
 from fluidcc.engines.flow_level.dispatch import REFUSED, SIDES
 from fluidcc.engines.flow_level.hosts import answering
@@ -18,7 +19,6 @@ from fluidcc.engines.flow_level.load import Load, load_of
 from fluidcc.engines.flow_level.memory import FULL, HELD, IDLE, LEFT, OVER, PAUSES, STATUS, STEP, USED
 from fluidcc.engines.flow_level.transfers import Transfers, Waits
 from fluidcc.engines.packet.buffers import headroom, refuse_small
-from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 from fluidcc.units import SIZE, TIME, show

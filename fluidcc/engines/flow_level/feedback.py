@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.engines.flow_level.hosts import ack_lag
 from fluidcc.engines.flow_level.memory import SENDING, STEP, USED
-from fluidcc.engines.packet.jit import entry, kernel
 
 MARKS, DELAY, TELEMETRY = range(3)  # what a scheme looks at
 FIXED = 12  # rows of `signals` before those of the path's ports

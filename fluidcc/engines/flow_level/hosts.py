@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.engines.flow_level.memory import ARRIVING, SENDING, STEP, USED
-from fluidcc.engines.packet.jit import entry, kernel
 
 _LEAST = 1e-2  # share of a NIC that ACKs leave to data
 _PASSES = 4  # of a NIC's sharing

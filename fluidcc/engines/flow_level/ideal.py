@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import entry
 from fluidcc.engines.flow_level.calendar import ALL, pass_by, pop, push, tell
 from fluidcc.engines.flow_level.load import carry, carry_on
 from fluidcc.engines.flow_level.max_min import solve
-from fluidcc.engines.packet.jit import entry
 
 DONE, STOPPED = 0, 1
 NOW, HELD, ACTIVE, LEFT = range(4)  # of the state between calls

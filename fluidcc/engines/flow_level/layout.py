@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fluidcc.engines.common.topology import Topology, single_flows, topology_of
 from fluidcc.engines.flow_level.transfers import Transfers
-from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.losses import refuse_losses
 from fluidcc.scenario.model import Scenario, base_rtt

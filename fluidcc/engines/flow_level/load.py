@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 
 INTERVALS = 256
 _CRUMB = 1e-9  # of what a port sends in an interval: rounding

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 
 _ROUNDS = 12  # of rates and ACKs; each leaves about a tenth of the error
 _CLOSE = 1e-4  # change of the ACKs' load, of a port's rate, that ends them

@@ -13,13 +13,13 @@ import numpy as np
 
 from fluidcc.contract.bind import binder
 from fluidcc.contract.models import FlowLevel
+from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.engines.flow_level import dispatch, memory
 from fluidcc.engines.flow_level.feedback import DELAY, MARKS, TELEMETRY, look
 from fluidcc.engines.flow_level.hosts import answering
 from fluidcc.engines.flow_level.memory import FLOW, RUNNING, SENDING, STATUS, STEP, USED, records
 from fluidcc.engines.flow_level.step import advance
 from fluidcc.engines.hybrid.random_marks import exponential, hazard
-from fluidcc.engines.packet.jit import entry, kernel
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 

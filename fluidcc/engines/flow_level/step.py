@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import entry, kernel
 from fluidcc.engines.flow_level.calendar import DEPARTURE, ENDS, pass_by, pop, tell
 from fluidcc.engines.flow_level.hosts import acknowledge, answering, send
 from fluidcc.engines.flow_level.load import widen
@@ -29,7 +30,6 @@ from fluidcc.engines.flow_level.memory import (
     STEP,
     USED,
 )  # fmt: skip
-from fluidcc.engines.packet.jit import entry, kernel
 
 _CRUMB = 1.0  # bytes; a transfer with less on its way is through
 _EMPTY = 1e-3  # bytes, below which a port holds nothing

@@ -1,4 +1,4 @@
-"""Limits of the hybrid, in addition to `fluidcc.engines.packet.bounds`: its least period, and a run's events."""
+"""Limits of the hybrid, in addition to `fluidcc.engines.common.bounds`: its least period, and a run's events."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.hybrid.layout import CNP, COUNTER, END, LOOK, NEVER, REQUEST, START, TIMER
 from fluidcc.engines.hybrid.tree import put_least
-from fluidcc.engines.packet.jit import kernel
 
 
 @kernel

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.hybrid.calendar import schedule
 from fluidcc.engines.hybrid.layout import NEVER
-from fluidcc.engines.packet.jit import kernel
 from fluidcc.errors import InputError
 from fluidcc.scenario import dependencies
 from fluidcc.scenario.model import Scenario

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
+from fluidcc.engines.common import jit
 from fluidcc.engines.common.chains import Chain, field, known, made
 from fluidcc.engines.hybrid.layout import records
-from fluidcc.engines.packet import jit
 
 _CHAINS = {
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import entry, inlined
 from fluidcc.engines.hybrid import dependents, dispatch, hops, links, receiver
 from fluidcc.engines.hybrid.calendar import schedule
 from fluidcc.engines.hybrid.layout import CNP, COUNTER, DONE, END, LOOK, NEVER, REQUEST, RUNNING, START, TIMER
 from fluidcc.engines.hybrid.random_marks import antiderivative, hazard
 from fluidcc.engines.hybrid.statistics import bin_of
 from fluidcc.engines.hybrid.tree import least, put_least
-from fluidcc.engines.packet.jit import entry, inlined
 
 
 @entry

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.hybrid import receiver
 from fluidcc.engines.hybrid.calendar import schedule
 from fluidcc.engines.hybrid.layout import (
@@ -28,7 +29,6 @@ from fluidcc.engines.hybrid.layout import (
 from fluidcc.engines.hybrid.queue import departure
 from fluidcc.engines.hybrid.random_marks import exponential, uniform
 from fluidcc.engines.hybrid.tree import put_least, put_sum
-from fluidcc.engines.packet.jit import inlined, kernel
 
 _WHOLE = 1e-9  # of a packet: a boundary that has just been passed
 _NOW = 1e-6  # of a packet: what is left of one that goes at once

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.hybrid import hops
 from fluidcc.engines.hybrid.layout import (
     CROSSING,
@@ -24,7 +25,6 @@ from fluidcc.engines.hybrid.layout import (
 from fluidcc.engines.hybrid.queue import advance, busy, cross, departure, per_byte, steer, until_crossing
 from fluidcc.engines.hybrid.random_marks import wait_for
 from fluidcc.engines.hybrid.tree import least, put_least
-from fluidcc.engines.packet.jit import inlined, kernel
 
 _SLACK = 4
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.hybrid.layout import EMPTY, FIRST, LOADS, NEVER
 from fluidcc.engines.hybrid.random_marks import gained, hazard
 from fluidcc.engines.hybrid.statistics import account
-from fluidcc.engines.packet.jit import kernel
 
 
 @kernel

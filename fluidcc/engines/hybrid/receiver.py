@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.hybrid.layout import GROW_CNPS, GROW_MARKS, NEVER
-from fluidcc.engines.packet.jit import kernel
 
 _SLACK = 4  # places that a ring keeps free, more than an event can fill
 

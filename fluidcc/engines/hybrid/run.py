@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
+from fluidcc.engines.common.times import horizon_and_window, seed_of
 from fluidcc.engines.hybrid import dispatch, layout, packet_scale
 from fluidcc.engines.hybrid.build import Prepared, Times, grown, prepare
 from fluidcc.engines.hybrid.engine import run
 from fluidcc.engines.hybrid.layout import Sim
 from fluidcc.engines.hybrid.region import BeyondBufferError
 from fluidcc.engines.hybrid.statistics import in_bins, lengths_of
-from fluidcc.engines.packet.jit import compiled
-from fluidcc.engines.packet.run import horizon_and_window, seed_of, times_of
+from fluidcc.engines.packet.run import times_of
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
 from fluidcc.results import schema

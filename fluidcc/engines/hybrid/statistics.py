@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.hybrid.layout import BINS, LOADS
-from fluidcc.engines.packet.jit import kernel
 
 _FINE = 128.0  # bytes in a bin up to _KNEE
 _KNEE = 65536.0  # bytes; beyond, each doubling has 128 bins

@@ -10,7 +10,7 @@ import graphlib
 import itertools
 from typing import Literal
 
-from fluidcc.engines.packet.network import topology_of
+from fluidcc.engines.common.topology import topology_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.scenario.routing import Path, ShortestPaths

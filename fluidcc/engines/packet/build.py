@@ -13,17 +13,17 @@ import numpy as np
 from fluidcc.contract import registry
 from fluidcc.contract.bind import binder
 from fluidcc.contract.registry import packet_of
+from fluidcc.engines.common.bounds import check_bounds, check_packet_size
+from fluidcc.engines.common.frames import CONTROL_BYTES, ack_size, whole_bytes
+from fluidcc.engines.common.topology import Topology, single_flows, topology_of
 from fluidcc.engines.packet import dispatch, layout, loop
-from fluidcc.engines.packet.bounds import check_bounds, check_packet_size
 from fluidcc.engines.packet.buffers import nodes_of, set_thresholds
 from fluidcc.engines.packet.calendar import SHIFT, begin, new_calendar
 from fluidcc.engines.packet.dependents import followers_of
 from fluidcc.engines.packet.layout import PS, UNLIMITED, Sim, records
 from fluidcc.engines.packet.losses import bitmaps_of, check_timeouts, give_room, set_trimming, settle_losses
-from fluidcc.engines.packet.network import Topology, single_flows, topology_of
 from fluidcc.engines.packet.reroute import reroutes
 from fluidcc.engines.packet.spraying import MODES, Spray
-from fluidcc.engines.packet.switch import CONTROL_BYTES
 from fluidcc.engines.packet.wires import ports_of, ticks_of, weights_of
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Flow, Scenario
@@ -212,19 +212,9 @@ def _members(scenario: Scenario) -> list[int]:
 def _sizes(scenario: Scenario) -> list[int]:
     """Wire sizes of all packets."""
     flows = {id(flow.scheme): flow for flow in scenario.flows}.values()
-    data = {_bytes(scenario.wire_packet_of(flow)) for flow in flows}
+    data = {whole_bytes(scenario.wire_packet_of(flow)) for flow in flows}
     acks = {ack_size(scenario, flow) for flow in flows}
     return [CONTROL_BYTES, *sorted(data | acks)]
-
-
-def _bytes(value: float) -> int:
-    return math.ceil(value - 1e-9)
-
-
-def ack_size(scenario: Scenario, flow: Flow) -> int:
-    """An ACK on the wire; the simulator pads it to 60 bytes."""
-    size = _bytes(scenario.ack_bytes + flow.scheme.int_bytes)
-    return max(size, 60) if scenario.timing == "ns3" else size
 
 
 def _check_sizes(scenario: Scenario) -> None:
@@ -275,7 +265,7 @@ def _flows(scenario: Scenario, topology: Topology, sim: Sim, members: list[int])
         row.scheme = dispatch.NUMBER[dispatch.home(flow.scheme.name)]
         row.queue = 1 + round(flow.traffic_class)
         row.payload = round(scenario.packet_size)
-        row.overhead = _bytes(scenario.wire_packet_of(flow)) - row.payload
+        row.overhead = whole_bytes(scenario.wire_packet_of(flow)) - row.payload
         row.ack_size = ack_size(scenario, flow)
         row.line_rate = flow.line_rate
         row.initial_rate = row.rate = flow.initial_rate

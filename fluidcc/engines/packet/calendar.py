@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.bits import lowest_bit
-from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import EVENT, SLOTS, WORD, records
 
 # An event is kind << SHIFT | packet << BESIDE | index; only those of arrival have a packet.

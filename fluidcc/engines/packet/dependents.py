@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import kernel
+from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import FOLLOW, NEVER, TELL, Sim
-from fluidcc.engines.packet.network import Topology
 from fluidcc.scenario import dependencies
 from fluidcc.scenario.model import Scenario
 

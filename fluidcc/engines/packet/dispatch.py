@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from fluidcc.contract import registry
 from fluidcc.contract.models import Packet
+from fluidcc.engines.common import jit
 from fluidcc.engines.common.chains import Chain, field, made
-from fluidcc.engines.packet import jit
 from fluidcc.engines.packet.layout import records
 from fluidcc.errors import InputError
 

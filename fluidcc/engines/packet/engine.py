@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import entry, inlined, kernel
 from fluidcc.engines.packet import dependents, dispatch, host, pool, recovery, switch, trimming
 from fluidcc.engines.packet.calendar import BESIDE, SHIFT, next_sequence, open_slot, pop, push, schedule
-from fluidcc.engines.packet.jit import entry, inlined, kernel
 from fluidcc.engines.packet.layout import (
     ARRIVAL,
     CLOSE,

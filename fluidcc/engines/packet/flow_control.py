@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.packet.calendar import SHIFT, events_of
 from fluidcc.engines.packet.layout import NEVER, PS, QUEUES, RELEASE, Sim
-from fluidcc.engines.packet.network import Topology
 
 
 def paused_for(sim: Sim) -> Any:

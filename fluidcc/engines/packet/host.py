@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.frames import CONTROL_BYTES
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet import dependents, dispatch, pool, recovery, spraying, trimming
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
     ACK,
     ACKNOWLEDGED,
@@ -26,7 +27,7 @@ from fluidcc.engines.packet.layout import (
 from fluidcc.engines.packet.marking import CE, UE
 from fluidcc.engines.packet.pacing import inflight, pace
 from fluidcc.engines.packet.record import write
-from fluidcc.engines.packet.switch import CONTROL_BYTES, queue_up
+from fluidcc.engines.packet.switch import queue_up
 
 
 @kernel

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 
 # States of a queue.
 UNCONGESTED, CONGESTED, UNDETERMINED, CHECKING = map(np.int64, range(4))

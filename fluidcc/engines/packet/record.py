@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.layout import BINS, PAUSE, RECEIVED
 
 _FINE = 128  # bytes in a bin up to _KNEE

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet import dispatch
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import GO_BACK_N, LOST_TIMEOUT, NEVER, PAUSE, TIMEOUT
 
 DISCARDED, IN_TURN, AT_ONCE = range(3)  # what a receiver does with data: no answer, one in its turn, one now

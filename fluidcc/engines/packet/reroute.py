@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.network import Topology, host_names
+from fluidcc.engines.common.topology import Topology, host_names
 from fluidcc.engines.packet.spraying import Spray
 from fluidcc.scenario.model import Scenario
 from fluidcc.scenario.routing import route

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from fluidcc.engines.common.jit import compiled
 from fluidcc.engines.common.outcome import Outcome, QueueMoments
+from fluidcc.engines.common.times import horizon_and_window, seed_of
 from fluidcc.engines.packet import dispatch, layout
-from fluidcc.engines.packet.bounds import MOST_TIME
 from fluidcc.engines.packet.build import PreparedRun, Times, grown_packets, prepare, sampled_classes, sampled_of_flows
 from fluidcc.engines.packet.calendar import grown_calendar
 from fluidcc.engines.packet.dependents import began
 from fluidcc.engines.packet.flow_control import flow_control, paused_for
-from fluidcc.engines.packet.jit import compiled
 from fluidcc.engines.packet.layout import LOGGED, PS, Sim
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar, waiting
@@ -26,7 +26,7 @@ from fluidcc.results.memory import limit, require
 from fluidcc.results.metrics import jain, rate_gap
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario
-from fluidcc.units import TIME, interval, quantity, show, whole
+from fluidcc.units import TIME, quantity, show
 
 SAMPLES = 2000
 _MOST_SAMPLED = 20_000_000  # numbers kept of all flows
@@ -85,40 +85,9 @@ def traced(
     return Trace(_dataset(scenario, plan, sim, summary))
 
 
-def seed_of(seed: int | None) -> int:
-    """Return a checked seed, 0 by default.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    return 0 if seed is None else whole(seed, 0, (1 << 63) - 1, "seed", "; write for example seed=1")
-
-
 def warm_up(plan: PreparedRun) -> None:
     """Compile the loop, or load it from the cache: a call that executes nothing."""
     plan.run(plan.sim, -1, 0)
-
-
-def horizon_and_window(until: Any, window: Any) -> tuple[float, float, float]:
-    """Horizon, and the window's edges [s]; its second half by default.
-
-    Raises
-    ------
-    InputError
-        If one of them makes no sense.
-    """
-    seconds, edges = quantity(until, TIME, "until"), interval(window, "window")
-    if not 0 < seconds <= MOST_TIME:
-        raise InputError(f"until: {show(seconds, TIME)} is no horizon; write for example 10ms")
-    opens, closes = edges or (seconds / 2, seconds)
-    if not 0 <= opens < closes <= seconds * (1 + 1e-9):
-        raise InputError(
-            f"window: {show(opens, TIME)}:{show(closes, TIME)} does not lie inside the run of {show(seconds, TIME)}; "
-            f"write for example {show(seconds / 2, TIME)}:{show(seconds, TIME)}"
-        )
-    return seconds, opens, closes
 
 
 def times_of(scenario: Scenario, until: Any, window: Any, sample_interval: Any) -> Times:

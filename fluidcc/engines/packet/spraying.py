@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
+from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.packet.layout import BY_FLOW, BY_FLOWLET, BY_PACKET
-from fluidcc.engines.packet.network import Topology
 from fluidcc.engines.packet.recovery import note_order
 from fluidcc.scenario.model import Flow, Scenario
 from fluidcc.scenario.routing import Path, ShortestPaths

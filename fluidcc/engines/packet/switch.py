@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.frames import CONTROL_BYTES
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet import pool
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import (
     DATA,
     DEPTHS,
@@ -37,8 +38,6 @@ from fluidcc.engines.packet.layout import (
 )
 from fluidcc.engines.packet.marking import CE, UE, marks, ternary
 from fluidcc.engines.packet.record import account, peak, write
-
-CONTROL_BYTES = 64  # of a PFC frame and a CNP
 
 
 @kernel
@@ -304,4 +303,4 @@ def resume_queue(sim: Any, i: Any, q: Any) -> None:
     core.stopped -= port.rate
 
 
-__all__ = ["CONTROL_BYTES", "drop", "forward", "on_pfc_frame", "queue_up", "resume_queue", "send_pfc", "stamp", "stop"]
+__all__ = ["drop", "forward", "on_pfc_frame", "queue_up", "resume_queue", "send_pfc", "stamp", "stop"]

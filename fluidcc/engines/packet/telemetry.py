@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.layout import PORT_ID
 
 EXACT, QUANTISED, IFA = range(3)

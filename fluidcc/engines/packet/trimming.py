@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet import dispatch, pool
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import (
     ACKNOWLEDGED,
     LOST_TIMEOUT,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.topology import Topology
 from fluidcc.engines.packet import layout
 from fluidcc.engines.packet.layout import NEVER, PS, QUEUES, records
-from fluidcc.engines.packet.network import Topology
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import Scenario
 

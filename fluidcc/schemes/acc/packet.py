@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.acc.parameters import ACC, check_period

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.schemes.dcqcn.parameters import DCQCN
 
 _I, _F = np.int64, np.float64

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import inlined, kernel
 from fluidcc.engines.packet.layout import NEVER, TIMER
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.dcqcn.parameters import DCQCN

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.layout import COLUMNS, HOPS, PORT_ID, QLEN, QLEN_CLASS, TS, TX_BYTES, TX_CLASS
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.engines.packet.telemetry import FORMATS, bytes_between, queue_read, same_path, seconds_between

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.telemetry import same_path
 from fluidcc.schemes.hpcc import packet as hpcc
 from fluidcc.schemes.hpcc.packet import OBSERVABLES, ONLY, STATE, compute_wind, measure_inflight, record, shown

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.schemes.none.parameters import MOST_STEPS, NoControl, steps_of
 
 _I, _F = np.int64, np.float64

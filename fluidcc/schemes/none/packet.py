@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.calendar import schedule
-from fluidcc.engines.packet.jit import kernel
 from fluidcc.engines.packet.layout import PS, TIMER
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.none.parameters import MOST_STEPS, NoControl, steps_of

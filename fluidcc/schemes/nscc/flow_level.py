@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.schemes.nscc.parameters import NSCC, gains
 
 NEEDS = frozenset({"delay"})

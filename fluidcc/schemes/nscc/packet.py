@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.engines.packet.layout import LOST_TRIMMED
 from fluidcc.engines.packet.pacing import inflight
 from fluidcc.schemes.nscc.parameters import NSCC, gains

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import inflight, repace
 from fluidcc.schemes.swift.parameters import Swift, scaling
 from fluidcc.schemes.vai_sf import packet as vai_sf

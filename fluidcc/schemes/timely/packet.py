@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import inlined, kernel
+from fluidcc.engines.common.jit import inlined, kernel
 from fluidcc.engines.packet.pacing import repace
 from fluidcc.schemes.timely.parameters import TIMELY
 

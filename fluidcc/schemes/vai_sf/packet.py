@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from fluidcc.engines.packet.jit import kernel
+from fluidcc.engines.common.jit import kernel
 from fluidcc.schemes.vai_sf.mechanisms import IGNORED_COSTS, TOKEN_RULES
 from fluidcc.schemes.vai_sf.mechanisms import OBSERVABLES as OBSERVABLES
 

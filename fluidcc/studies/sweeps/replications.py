@@ -22,9 +22,9 @@ from fluidcc.builders.toml_file import to_toml
 from fluidcc.compiling.folder import processor
 from fluidcc.compiling.identity import digest_of
 from fluidcc.compiling.threads import cores
+from fluidcc.engines.common import jit
 from fluidcc.engines.common.outcome import Outcome, metrics_of
 from fluidcc.engines.hybrid.build import check as check_hybrid
-from fluidcc.engines.packet import jit
 from fluidcc.engines.run_many import Place, run_many
 from fluidcc.errors import InputError
 from fluidcc.progress import Bar

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidcc.engines.packet.bounds import MOST_TIME
+from fluidcc.engines.common.bounds import MOST_TIME
 from fluidcc.errors import InputError
 from fluidcc.files import read_netcdf, write_netcdf
 from fluidcc.results.schema import plain

@@ -11,7 +11,7 @@ from typing import Any
 
 from fluidcc.contract.preset import SIMULATOR
 from fluidcc.contract.presets import preset as preset_of
-from fluidcc.engines.packet.bounds import MOST_TIME
+from fluidcc.engines.common.bounds import MOST_TIME
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import RED, Failure, resolve
 from fluidcc.surface import constructor, public

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from fluidcc.builders.common import marking_of
-from fluidcc.engines.packet.jit import sources
+from fluidcc.engines.common.jit import sources
 from fluidcc.errors import InputError
 from fluidcc.units import Rate
 from fluidcc.workloads.fabrics.topology import Topology

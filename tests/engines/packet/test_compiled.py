@@ -17,8 +17,8 @@ from llvmlite import binding
 from numba.core.codegen import CPUCodegen
 
 import fluidcc as fc
+from fluidcc.engines.common.jit import sources
 from fluidcc.engines.packet.engine import run
-from fluidcc.engines.packet.jit import sources
 
 ROOT = Path(__file__).parents[3]
 
@@ -152,7 +152,7 @@ def undefined_symbols(code: bytes) -> set[str]:
 
 
 def test_an_edited_scheme_gets_a_cache_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from fluidcc.engines.packet import jit
+    from fluidcc.engines.common import jit
 
     monkeypatch.setenv("FLUIDCC_CACHE_DIR", str(tmp_path))
     jit._folder.cache_clear()

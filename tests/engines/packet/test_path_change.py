@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.engines.packet.network import Topology, topology_of
+from fluidcc.engines.common.topology import Topology, topology_of
 from fluidcc.engines.packet.telemetry import SWITCH_IDS
 from fluidcc.scenario.model import resolve
 from fluidcc.scenario.round_trips import largest_base_rtt
