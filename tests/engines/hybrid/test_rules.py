@@ -28,6 +28,7 @@ from fluidcc.engines.hybrid.layout import (
     WAKES,
 )
 from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, uniform
+from fluidcc.schemes.none import hybrid as scripted
 from tests.engines.packet.plain import plain
 
 RATE, PACKET = 100.0, 10.0  # bytes a second, and bytes
@@ -411,3 +412,34 @@ def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
     plain(links.count_acknowledged)(sim, link, 3.0)
     assert sim.flows[0].acked_close == pytest.approx(200.0 + 60.0 * 2.0)
     assert link.watch == NEVER
+
+
+# -- scripted senders --------------------------------------------------------------------------------------------------
+
+
+def scheduled(schedule: str, repeat: float | None) -> Any:
+    flow, me = flow_of(line_rate=50.0), SimpleNamespace(time=np.zeros(8), rate=np.zeros(8), done=0, steps=0)
+    plain(scripted.fill)(SimpleNamespace(schedule=schedule, repeat=repeat), flow, me)
+    plain(scripted.begin)(flow, me, 10.0)
+    return flow, me
+
+
+def test_a_schedule_that_repeats_ends_before_its_period() -> None:
+    """What is due as the next round begins is never reached: the round's own first step may come later."""
+    flow, me = scheduled("1s:80bps, 2s:800bps, 3s:160bps", 3.0)
+    assert (me.steps, me.time[:2].tolist(), me.rate[:2].tolist()) == (2, [1.0, 2.0], [10.0, 50.0])  # at most the line's
+    found = [flow.timer]
+    for _ in range(4):
+        plain(scripted.expired)(flow, me)
+        found.append(flow.timer)
+    assert found == [11.0, 12.0, 14.0, 15.0, 17.0]
+    assert flow.rate == 50.0
+
+
+def test_a_schedule_that_does_not_repeat_ends() -> None:
+    flow, me = scheduled("0s:80bps, 2s:160bps", None)
+    assert flow.timer == 10.0
+    plain(scripted.expired)(flow, me)
+    assert (flow.timer, flow.rate) == (12.0, 10.0)
+    plain(scripted.expired)(flow, me)
+    assert (flow.timer, flow.rate, me.done) == (math.inf, 20.0, 2)

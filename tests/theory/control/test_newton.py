@@ -11,6 +11,7 @@ import pytest
 import fluidcc as fc
 from fluidcc.engines.fluid.network import network_of
 from fluidcc.scenario.model import Flow, Link, Scenario, resolve
+from fluidcc.theory.control import fixed_point
 from fluidcc.theory.control import local as local_equilibria
 from fluidcc.theory.control.equilibrium import equilibria
 from fluidcc.theory.control.local import Jacobians, local
@@ -161,3 +162,20 @@ def test_each_point_keeps_the_first_start_that_finds_it(monkeypatch: pytest.Monk
     np.testing.assert_array_equal(found.slopes.x, [[1e-16] * 2, [1e-16] * 2, [2e-16] * 2])
     assert found.exists.all()
     assert next(ends)[0] == 3e-16  # and no further start is tried
+
+
+def test_places_that_are_alike_share_a_row() -> None:
+    places = [
+        {"name": "link 0", "utilisation": 1.0, "queue_bytes": 5e3},
+        {"name": "link 1", "utilisation": 0.5, "queue_bytes": 0.0},
+        {"name": "link 2", "utilisation": 1.0, "queue_bytes": 5e3},
+        {"name": "link 3", "utilisation": 1.0},
+    ]
+    rows, header = fixed_point._rows(places)
+    assert len(header) == 3
+    assert header[0] == ""
+    assert [row[1] for row in rows] == [rows[0][1], rows[1][1], rows[0][1]]
+    assert [row[2] == rows[0][2] for row in rows] == [True, False, False]
+    assert "0" in rows[0][0]
+    assert "2" in rows[0][0]
+    assert "link 1" in rows[1][0]
