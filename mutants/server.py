@@ -84,7 +84,7 @@ class Watch:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.say("began", nodeid)
         self.began = time.process_time()
-        signal.setitimer(signal.ITIMER_PROF, self.each)
+        signal.setitimer(signal.ITIMER_PROF, self.each, self.each)  # again and again: who is told may not listen
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
