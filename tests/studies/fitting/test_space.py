@@ -1,0 +1,44 @@
+"""Unknowns of a fit as coordinates from 0 to 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidcc.errors import InputError
+from fluidcc.studies.fitting.space import space_of
+from fluidcc.units import Rate
+
+
+def test_bounds_above_0_are_searched_in_their_logarithm_and_others_evenly() -> None:
+    space = space_of({"timer": ("10us", "1ms"), "kmin": (0, "8KB"), "rate_ai": ("10Mbps", "40Mbps")})
+    assert space.names == ("timer", "kmin", "rate_ai")
+    assert space.logarithmic.tolist() == [True, False, True]
+    values = space.values(np.array([0.5, 0.25, 0.5]))
+    assert values == pytest.approx({"timer": 1e-4, "kmin": 2e3, "rate_ai": 20e6 / 8})
+    assert isinstance(values["rate_ai"], Rate)
+    assert space.values(np.zeros(3)) == pytest.approx({"timer": 1e-5, "kmin": 0.0, "rate_ai": 10e6 / 8})
+    assert space.values(np.ones(3)) == pytest.approx({"timer": 1e-3, "kmin": 8e3, "rate_ai": 40e6 / 8})
+    assert space.shown(np.array([0.5, 0.25, 0.5])) == "timer = 100us, kmin = 2KB, rate_ai = 20Mbps"
+
+
+@pytest.mark.parametrize(
+    ("over", "says"),
+    [
+        ({}, "expected a range by name"),
+        ({"timer": "20us"}, "over timer: expected two bounds"),
+        ({"timer": ("1us", "2us", "3us")}, "over timer: expected two bounds"),
+        ({"timer": ("2us", "2us")}, "is no range; give the lower bound first"),
+        ({"timer": ("2us", "1us")}, "is no range"),
+        ({"timer": ("2us", float("inf"))}, "is no range"),
+        (
+            {f"{name}": (1, 2) for name in ("kmin", "kmax", "pmax", "g", "timer", "cnp_interval", "byte_counter")},
+            "7 unkn",
+        ),
+    ],
+)
+def test_what_is_no_range_is_refused(over: Any, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        space_of(over)
