@@ -167,7 +167,7 @@ def test_the_sum_is_bounded_and_the_oldest_go_first(top: Path, monkeypatch: pyte
 
 NUMBA = """
 import numpy as np
-from fluidcc.engines.packet import jit
+from fluidcc.engines.common import jit
 
 @jit.entry
 def double(x):
