@@ -15,7 +15,10 @@ FOUND = {
 }
 
 
-def goal(worst: bool, *bounds: str, objective: Objective = Objective("queue_bytes.p99")) -> Goal:
+SHORT = Objective("queue_bytes.p99")
+
+
+def goal(worst: bool, *bounds: str, objective: Objective = SHORT) -> Goal:
     return Goal((objective,), tuple(parse_constraint(each, known=TUNED) for each in bounds), worst)
 
 
