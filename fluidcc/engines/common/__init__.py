@@ -1,1 +1,1 @@
-"""Code shared by packets and the hybrid as compiled engines: dispatch to schemes, and the results of a run."""
+"""Code that compiled engines share: Numba's decorators, the topology, bounds, frames, times, and a run's results."""
