@@ -27,7 +27,7 @@ from fluidcc.engines.hybrid.layout import (
     SINGLY,
     WAKES,
 )
-from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, uniform
+from fluidcc.engines.hybrid.random_marks import antiderivative, hazard, uniform, wait_for
 from fluidcc.schemes.none import hybrid as scripted
 from tests.engines.packet.plain import plain
 
@@ -396,6 +396,14 @@ def test_a_time_to_leave_is_one_to_join(values: Any, leaves: float, joins: float
 def test_when_the_marking_clock_has_gone_far_enough(values: Any, wanted: float, wait: float) -> None:
     wholes = [plain(antiderivative)(p, plain(hazard)(p)) for p in (0.0, 0.0, 0.5, 1.0 - 1e-12)]
     assert plain(links.until_marked)(link_of(wholes=wholes, **values), wanted) == pytest.approx(wait)
+
+
+def test_a_clock_that_stops_just_where_it_should_ring_never_rings() -> None:
+    """The probability falls to nothing as the clock comes to what is wanted, to the bit."""
+    now = plain(hazard)(0.25)
+    wanted = plain(antiderivative)(0.25, now)
+    assert plain(wait_for)(0.25, now, -1.0, wanted, 1.0, math.inf) == math.inf
+    assert plain(wait_for)(0.25, now, -1.0, wanted * (1 - 1e-9), 1.0, math.inf) == pytest.approx(0.25, abs=1e-4)
 
 
 def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
