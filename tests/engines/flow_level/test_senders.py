@@ -56,7 +56,7 @@ def test_a_cnp_waits_for_its_interval(
 
 
 def test_marks_come_by_the_packets_that_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of half marked, a packet takes log 2 off what is left; at nothing a CNP is due and the next is drawn."""
+    """A packet of half marked takes log 2 off what is left; at nothing a CNP is due and the next is drawn."""
     flow = notice(2.0, monkeypatch, marking=0.5, newly=PACKET)
     assert flow.left == pytest.approx(1.0 - HALF)
     assert (flow.pending, flow.draws) == (0, 1)
@@ -76,7 +76,7 @@ def test_timers_and_counts_are_told_as_often_as_they_are_over(monkeypatch: pytes
 
 @pytest.mark.parametrize("share", [1.0, 0.25, 1e-6])
 def test_nscc_begins_with_the_window_of_its_initial_rate(share: float) -> None:
-    """As in the fluid, and with a packet at least."""
+    """It is that of the fluid, and a packet at least."""
     scenario = resolve(fc.incast(2, rate="100Gbps", scheme=fc.NSCC(), initial_rate=f"{100 * share}Gbps"))
     given = scenario.flows[0]
     bound = bind(scenario, given)

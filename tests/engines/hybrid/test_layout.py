@@ -1,4 +1,4 @@
-"""How a scenario is laid out in the hybrid's memory, by hand: ways, seats, links, looks, and rings that grow."""
+"""A scenario laid out in the hybrid's memory, by hand: ways, seats, links, looks, and rings that grow."""
 
 from __future__ import annotations
 

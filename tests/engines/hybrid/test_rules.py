@@ -282,7 +282,7 @@ def test_a_marked_packet_goes_on_behind_the_others() -> None:
 def test_a_receiver_answers_at_once_or_at_its_interval_s_end(
     deaf: float, next_: float, cnp: float | None, deaf_then: float
 ) -> None:
-    """Of a mark at 3 s, whose CNP is 1 s on its way back."""
+    """A mark comes at 3 s; its CNP is 1 s on its way back."""
     flow, cnps = flow_of(deaf=deaf, cnp_next=next_, head=7), np.zeros((1, 8))
     plain(receiver.marked)(core_of(), flow, cnps, 0, 3.0)
     assert flow.deaf == deaf_then
@@ -407,7 +407,7 @@ def test_a_clock_that_stops_just_where_it_should_ring_never_rings() -> None:
 
 
 def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
-    """Of a link brought from 2 to 3 s, whose departures go from 2.5 to 3.7 s; ACKs are back 1.25 s later."""
+    """A link is brought from 2 to 3 s, whose departures go from 2.5 to 3.7 s; ACKs are back 1.25 s later."""
     link = link_of(seats=2)
     sim = sim_of(link, [seat_of(), seat_of(last=0, flow=1)], opens=3.1 + 1.25, closes=9.0)
     plain(links.count_acknowledged)(sim, link, 3.0)
@@ -433,7 +433,7 @@ def scheduled(schedule: str, repeat: float | None) -> Any:
 
 
 def test_a_schedule_that_repeats_ends_before_its_period() -> None:
-    """What is due as the next round begins is never reached: the round's own first step may come later."""
+    """A step that is due as the next round begins is never reached: the round's own first step may come later."""
     flow, me = scheduled("1s:80bps, 2s:800bps, 3s:160bps", 3.0)
     assert (me.steps, me.time[:2].tolist(), me.rate[:2].tolist()) == (2, [1.0, 2.0], [10.0, 50.0])  # at most the line's
     found = [flow.timer]

@@ -1,4 +1,4 @@
-"""What is aimed at, over cases: the worst in a metric's usual sense, or the mean."""
+"""Goals of tuning over cases: the worst in a metric's usual sense, or the mean."""
 
 from __future__ import annotations
 
