@@ -143,8 +143,9 @@ def _all_starts(trace: Trace) -> list[float]:
 
 def _shown(trace: Trace) -> list[int]:
     """Return the indices of the scenario's flows that a trace has: some, if flows were selected."""
-    at = {flow.name or f"flow {i}": i for i, flow in enumerate(_flows(trace.dataset.attrs["scenario"]))}
-    return [at[name] for name in trace.dataset.flow.values.tolist()]
+    names = [flow.name or f"flow {i}" for i, flow in enumerate(_flows(trace.dataset.attrs["scenario"]))]
+    there = trace.dataset.flow.values.tolist()
+    return list(range(len(names))) if there == names else [names.index(name) for name in there]
 
 
 @functools.lru_cache(maxsize=16)

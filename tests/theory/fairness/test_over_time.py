@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 import fluidcc as fc
 from fluidcc.builders import toml_file as scenario_file
+from fluidcc.theory.fairness import over_time
 
 US = 1e-6
 
@@ -192,3 +195,18 @@ def test_a_run_s_own_times() -> None:
     endless = fc.simulate(fc.incast(2, rate="100Gbps", scheme=fc.HPCC()), "50us", engine="packet")
     assert np.isinf(fc.finish_times(endless)).all()
     assert fc.time_to_fairness(endless) < 50 * US
+
+
+def test_flows_of_a_trace_are_found_though_two_have_one_name() -> None:
+    """A trace of all is in their order; of some, each is the first of its name."""
+    network = fc.incast(3, scheme=fc.DCQCN())
+    named = [dataclasses.replace(network.flows[0], name=name, multiplicity=1) for name in ("a", "a", "b")]
+    text = scenario_file.to_toml(dataclasses.replace(network, flows=tuple(named)))
+
+    def shown(*names: str) -> list[int]:
+        flow = SimpleNamespace(values=np.array(names))
+        trace: Any = SimpleNamespace(dataset=SimpleNamespace(attrs={"scenario": text}, flow=flow))
+        return over_time._shown(trace)
+
+    assert shown("a", "a", "b") == [0, 1, 2]
+    assert shown("b", "a") == [2, 0]
