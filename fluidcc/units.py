@@ -6,7 +6,8 @@ table of its dimension. ``KB`` is 1000 bytes, as in the congestion-control paper
 Sizes and times may be plain SI numbers. A plain rate other than 0 is refused, because bits and bytes are too easy to
 mix up: ``rate=40e9`` would be 320 Gb/s, and so would an element of ``np.linspace(10e9, 40e9, 4)``. What knows that it
 is in bytes/s is a `Rate`, which all that is read becomes, a JAX array or a traced value, or text with the suffix
-``B/s``.
+``B/s``. A plain time above 10 s is refused too: ``timer=55`` was meant in microseconds. What knows that it is that long
+is a `Seconds`.
 """
 
 from __future__ import annotations
@@ -119,6 +120,25 @@ def _per_rate(operate: Any, rate: Rate, other: Any) -> Any:
     return operate(rate, float(other)) if isinstance(other, Rate) else _rate(operate, rate, other)
 
 
+class Seconds(float):
+    """A time that may be above 10 s: a float that says that it had a unit, where a plain one is refused.
+
+    Parameters
+    ----------
+    x : float
+        The time [s].
+
+    Examples
+    --------
+    >>> quantity("100s", TIME)
+    100.0
+    >>> quantity(Seconds(100), TIME)
+    100.0
+    """
+
+    __slots__ = ()
+
+
 def parse(text: str, dimension: str, name: str = "value") -> float:
     """Read one quantity.
 
@@ -134,7 +154,7 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     Returns
     -------
     float
-        The value in bytes per second (a `Rate`), bytes, seconds, or plain.
+        The value in bytes per second (a `Rate`), bytes, seconds (`Seconds`), or plain.
 
     Raises
     ------
@@ -166,10 +186,10 @@ def parse(text: str, dimension: str, name: str = "value") -> float:
     elif dimension == RATE and value != 0:
         raise _bare_rate(value, repr(shown), name)
     elif dimension == TIME:
-        refuse_long_plain(value, name)
+        _refuse_long_plain(value, name)
     if not math.isfinite(value):
         raise InputError(f"{name}: {shown!r} is not finite; write for example {_EXAMPLE[dimension]}")
-    return Rate(value) if dimension == RATE else value
+    return marked(value, dimension)
 
 
 def _bare_rate(value: float, shown: str, name: str) -> InputError:
@@ -180,31 +200,16 @@ def _bare_rate(value: float, shown: str, name: str) -> InputError:
     return InputError(f"{name}: {shown} has no unit; write {bits}, or {both} if bytes/s were meant ({exact}B/s)")
 
 
-def refuse_long_plain(seconds: float, name: str) -> None:
-    """Refuse a time without a unit that is longer than anybody means: it is in seconds.
+def is_long(seconds: float) -> bool:
+    """Say that a time needs a unit, as without one it would be taken for microseconds."""
+    return _LONGEST_PLAIN < seconds < math.inf
 
-    Raises
-    ------
-    InputError
-        Above 10 s.
-    """
-    if _LONGEST_PLAIN < seconds < math.inf:
+
+def _refuse_long_plain(seconds: float, name: str) -> None:
+    """Refuse a time without a unit that is longer than anybody means: it is in seconds."""
+    if is_long(seconds):
         text = f"{seconds:g}"
         raise InputError(f"{name}: {text} has no unit, and would be seconds; write {text}us, {text}ms or {text}s")
-
-
-def horizon(value: Any, name: str = "until") -> Any:
-    """Bring how long is simulated to SI, as `quantity`; a plain number above 10 s is refused, as on the command line.
-
-    Raises
-    ------
-    InputError
-        As of `quantity` and `refuse_long_plain`.
-    """
-    seconds = quantity(value, TIME, name)
-    if not isinstance(value, str) and is_concrete(seconds):
-        refuse_long_plain(seconds, name)
-    return seconds
 
 
 def parse_any(text: str, name: str = "value") -> float:
@@ -220,7 +225,8 @@ def parse_any(text: str, name: str = "value") -> float:
     return parse(text, dimension, name)
 
 
-_PLAIN = (float, Rate, int)  # almost all numbers; to ask whether one is a `numbers.Real` takes ten times as long
+_MARKED: dict[str, type[float]] = {RATE: Rate, TIME: Seconds}
+_PLAIN = (float, Rate, Seconds, int)  # almost all numbers; `numbers.Real` takes ten times as long to ask
 
 
 def quantity(value: Any, dimension: str, name: str = "value") -> Any:
@@ -238,14 +244,14 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
     Returns
     -------
     float or traced
-        In SI; a rate that is not traced is a `Rate`, so that it can be given again.
+        In SI; a rate that is not traced is a `Rate` and a time a `Seconds`, so that they can be given again.
 
     Raises
     ------
     InputError
         If text cannot be read, or a number is NaN, or it is neither number nor text, as are arrays of several; and
-        if it is a plain number other than 0 for a rate, of NumPy or not (`Rate`, JAX arrays and traced values are in
-        bytes/s).
+        if it is a plain number other than 0 for a rate or above 10 s for a time, of NumPy or not (`Rate`, `Seconds`,
+        JAX arrays and traced values are in SI).
     """
     if isinstance(value, str):
         return parse(value, dimension, name)
@@ -256,13 +262,10 @@ def quantity(value: Any, dimension: str, name: str = "value") -> Any:
             raise InputError(f"{name}: the number is too large; write for example {_EXAMPLE[dimension]}") from None
         if math.isnan(number):
             raise InputError(f"{name}: NaN is not a quantity; write for example {_EXAMPLE[dimension]}")
-        if dimension == RATE:
-            refuse_bare_rate(value, name)
-            return Rate(number)
-        return number
+        _refuse_bare(value, dimension, name)
+        return marked(number, dimension)
     if hasattr(value, "dtype") and hasattr(value, "shape"):
-        if dimension == RATE:
-            refuse_bare_rate(value, name)
+        _refuse_bare(value, dimension, name)
         return _of_array(value, dimension, name)
     raise InputError(f"{name}: expected a quantity such as {_EXAMPLE[dimension]}, not {repr(value)[:_LONGEST]}")
 
@@ -275,8 +278,12 @@ def _of_array(value: Any, dimension: str, name: str) -> Any:
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(value, jax.core.Tracer):
         return value
-    number = float(value)
-    return quantity(Rate(number) if dimension == RATE else number, dimension, name)
+    return quantity(marked(float(value), dimension), dimension, name)
+
+
+def marked(value: float, dimension: str) -> float:
+    """A number in SI that can be given again: a `Rate`, `Seconds`, or plain."""
+    return _MARKED.get(dimension, float)(value)
 
 
 def as_rate(value: Any) -> Any:
@@ -315,6 +322,29 @@ def refuse_bare_rate(value: Any, name: str) -> None:
         value = bare
     if _is_bare_rate(value):
         raise _bare_rate(float(value), f"{float(value):.12g}", name)
+
+
+def refuse_bare_time(value: Any, name: str) -> None:
+    """Refuse a plain number above 10 s as a time, as `refuse_bare_rate` does one as a rate; what is marked passes.
+
+    Raises
+    ------
+    InputError
+        If it is one, or a NumPy array holds one.
+    """
+    known: type = type(value)
+    if known in (str, Seconds, type(None)) or (known is float and value <= _LONGEST_PLAIN):
+        return
+    for each in value.ravel().tolist() if hasattr(value, "__array_interface__") else [value]:
+        if isinstance(each, numbers.Real) and not isinstance(each, (bool, Rate, Seconds)):
+            _refuse_long_plain(float(each), name)
+
+
+def _refuse_bare(value: Any, dimension: str, name: str) -> None:
+    if dimension == RATE:
+        refuse_bare_rate(value, name)
+    elif dimension == TIME:
+        refuse_bare_time(value, name)
 
 
 def _is_bare_rate(value: Any) -> bool:

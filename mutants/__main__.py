@@ -44,7 +44,7 @@ KILLED, SURVIVED, REFUSED = "killed", "SURVIVED", "refused"
 
 
 class Done(NamedTuple):
-    """A run of tests: exit status (None after the limit), the test that failed or did not end, all durations."""
+    """A run of tests: exit status (None after the limit), the test that failed or did not end, durations, all such."""
 
     status: int | None
     failed: str | None
@@ -153,7 +153,9 @@ class Copy:
         open_one = began[-1] if began and began[-1] not in ended else None
         failed = failures[0] if failures else open_one if status not in (*_PASSED, None) else None
         output = (folder / "out").read_text(encoding="utf-8", errors="replace")
-        return Done(status, failed, status == -signal.SIGPROF, ended, set(failures), output)
+        endless = status == -signal.SIGPROF
+        bad = {*failures, open_one} if endless and open_one else set(failures)
+        return Done(status, failed, endless, ended, bad, output)
 
     def stop(self) -> None:
         """End the tests that run, with all that they started."""
@@ -255,14 +257,28 @@ class Copy:
             for file in files:
                 if found["files"].get(file) == kept.digest(file):
                     continue
-                done = self.pytest(Stage([file], True), ROOM_LIMIT, each=2 * QUICK_PLAIN, go_on=True)
                 old = {test: value for test, value in found["seconds"].items() if test.partition("::")[0] != file}
-                new = {test: value for test, value in done.seconds.items() if test not in done.failures}
-                found["seconds"] = old | new
+                found["seconds"] = old | self.seconds_plain(file)
                 found["files"][file] = kept.digest(file)
                 kept.keep_durations(name, found)
             quick = {test for test, value in found["seconds"].items() if value <= QUICK_PLAIN}
             return sorted(test for test in quick if test.partition("::")[0] in files)
+
+    def seconds_plain(self, file: str, each: float = 2 * QUICK_PLAIN) -> dict[str, float]:
+        """Seconds of a file's tests that pass without machine code.
+
+        One that takes long ends the process, and the rest run in another.
+        """
+        found: dict[str, float] = {}
+        seen: set[str] = set()
+        while True:
+            stage = Stage([file], True, without=tuple(seen))
+            done = self.pytest(stage, ROOM_LIMIT, each=each, go_on=True)
+            found |= {test: value for test, value in done.seconds.items() if test not in done.failures}
+            new = (done.seconds.keys() | done.failures) - seen
+            if not (done.endless and new):
+                return found
+            seen |= new
 
 
 def durations(kept: Kept | None, room: str, plain: bool) -> dict[str, float]:

@@ -9,6 +9,7 @@ import math
 import pickle
 import re
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,8 +19,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fluidcc as fc
 from fluidcc import units
 from fluidcc.errors import InputError
+from fluidcc.scenario.model import resolve
 from fluidcc.units import COUNT, RATE, RATIO, SIZE, TIME, Rate, parse, quantity, scale_of, show
 
 DIMENSIONS = (RATE, SIZE, TIME, RATIO, COUNT)
@@ -229,7 +232,7 @@ def test_hostile_text_is_refused_before_it_is_read(hostile: str, monkeypatch: py
 @pytest.mark.parametrize("value", [5, 5.0, np.float64(5), np.float32(5), np.int64(5), Fraction(5)])
 def test_plain_numbers_are_si_already(value: Any, dimension: str) -> None:
     assert quantity(value, dimension) == 5.0
-    assert type(quantity(value, dimension)) is float
+    assert type(quantity(value, dimension)) is (units.Seconds if dimension == TIME else float)
 
 
 @pytest.mark.parametrize(
@@ -354,8 +357,37 @@ def test_long_times_without_a_unit_are_refused(text: str) -> None:
     assert parse("10", TIME) == 10.0
 
 
-def test_a_horizon_is_refused_as_on_the_command_line() -> None:
-    for value in (100, 100.0, "100"):
-        with pytest.raises(InputError, match="until: 100 has no unit, and would be seconds; write 100us"):
-            units.horizon(value)
-    assert (units.horizon("100s"), units.horizon(0.2), units.horizon(10)) == (100.0, 0.2, 10.0)
+@pytest.mark.parametrize("value", [55, 55.0, np.float64(55), np.array(55.0), np.array(55)])
+def test_long_plain_times_are_refused(value: Any) -> None:
+    """timer=55 is no more meant as 55 s than timer="55" is."""
+    for refused in (lambda: quantity(value, TIME, "timer"), lambda: units.refuse_bare_time(value, "timer")):
+        with pytest.raises(InputError, match="timer: 55 has no unit, and would be seconds; write 55us, 55ms or 55s"):
+            refused()
+
+
+def test_long_times_that_had_a_unit_can_be_given_again() -> None:
+    once = quantity("55s", TIME)
+    assert (quantity(once, TIME), quantity(jnp.asarray(55.0), TIME), quantity(units.Seconds(55), TIME)) == (55.0,) * 3
+    assert quantity(quantity(jnp.asarray(55.0), TIME), TIME) == 55.0
+    assert (quantity(10, TIME), quantity(0.2, TIME), quantity(math.inf, TIME)) == (10.0, 0.2, math.inf)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fc.DCQCN(timer=55),
+        lambda: fc.Link("10Gbps", delay=55.0),
+        lambda: fc.simulate(fc.incast(2), until=100),
+        lambda: fc.sweep(lambda g: fc.incast(2, scheme=fc.DCQCN(g=g)), {"g": [0.1]}, until=100),
+    ],
+)
+def test_long_plain_times_are_refused_where_they_are_given(make: Any) -> None:
+    with pytest.raises(InputError, match="has no unit, and would be seconds; write"):
+        make()
+
+
+def test_a_scheme_with_a_long_timer_is_resolved_twice_and_read_again(tmp_path: Path) -> None:
+    scenario = resolve(resolve(fc.incast(2, scheme=fc.DCQCN(timer="1000s"))))
+    fc.save_scenario(scenario, tmp_path / "long.toml")
+    assert fc.load_scenario(tmp_path / "long.toml").flows[0].scheme == scenario.flows[0].scheme
+    assert scenario.flows[0].scheme.timer == 1000.0

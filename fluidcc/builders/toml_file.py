@@ -1,7 +1,8 @@
 """Scenarios as TOML: what ``--save-scenario`` writes and ``--topology FILE`` reads.
 
-Rates are written with their suffix, ``"5000000000.0B/s"``, and other quantities as SI numbers. Files of format 1, of a
-time when that was not needed, hold rates as SI numbers, and are read so; in format 2 a rate without one is refused.
+Rates and long times are written with their suffix, ``"5000000000.0B/s"``, and other quantities as SI numbers. Files of
+format 1, of a time when that was not needed, hold rates as SI numbers, and are read so; in format 2 a rate without one
+is refused.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import tomli_w
 
+from fluidcc import units
 from fluidcc.contract import registry
 from fluidcc.errors import InputError
 from fluidcc.files import read_bounded, write_atomically
@@ -22,7 +24,7 @@ from fluidcc.scenario.model import PFC, RED, Failure, Flow, Link, Scenario, Stor
 from fluidcc.scenario.parameters import Spec, specs
 from fluidcc.scenario.routing import check_paths
 from fluidcc.surface import nearest, public
-from fluidcc.units import RATE, Rate, refuse_bare_rate
+from fluidcc.units import RATE, TIME, Rate, refuse_bare_rate
 
 _FORMATS = (1, 2)
 _LARGEST = 1 << 25  # bytes; 30 000 flows in a fat tree take a third of this
@@ -73,8 +75,10 @@ def _values(part: Any) -> dict[str, Any]:
     def text(value: Any, spec: Spec) -> Any:
         if value is None:
             return spec.none_word
-        if spec.dimension != RATE or isinstance(value, str) or math.isinf(value):
+        if isinstance(value, str) or spec.dimension not in (RATE, TIME) or math.isinf(value):
             return value
+        if spec.dimension == TIME:
+            return f"{float(value)!r}s" if units.is_long(value) else value
         return f"{float(value)!r}B/s"
 
     return {name: text(getattr(part, name), spec) for name, spec in specs(part).items()}

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fluidcc import units
 from fluidcc.cli import complete
 from fluidcc.cli.request import Request, tell_devices, with_ports
 
@@ -58,20 +57,8 @@ Scheduler = Annotated[
     typer.Option("--scheduler", metavar="tcp://HOST:PORT", help="Run on the workers of a Dask scheduler."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
-
-
-def _horizon(text: str | None) -> str | None:
-    """A horizon as typed, unless it is long and has no unit."""
-    try:
-        seconds = float(text or 0)
-    except ValueError:  # it has a unit, or is nothing that `units.parse` can read
-        return text
-    units.refuse_long_plain(seconds, "--until")
-    return text
-
-
-Until = Annotated[str, typer.Option(help="Horizon.", callback=_horizon)]
-OwnUntil = Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.", callback=_horizon)]
+Until = Annotated[str, typer.Option(help="Horizon.")]
+OwnUntil = Annotated[str | None, typer.Option(help="Horizon; 200ms for dcqcn, 5ms for hpcc.")]
 Window = Annotated[str | None, typer.Option(metavar="A:B", help="Interval of the metrics; second half by default.")]
 Step = Annotated[str | None, typer.Option("--dt", help="Time step; chosen from the lags by default.")]
 Tolerance = Annotated[

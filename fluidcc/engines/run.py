@@ -10,7 +10,7 @@ from fluidcc.results.schema import ENGINES
 from fluidcc.results.trace import Trace
 from fluidcc.scenario.model import Scenario, resolve
 from fluidcc.surface import public
-from fluidcc.units import TIME, horizon, quantity, show
+from fluidcc.units import TIME, quantity, show
 
 
 def _say_fixed_delay(scenario: Scenario, engine: str) -> None:
@@ -96,7 +96,7 @@ def simulate(
             raise InputError(f"{name}: expected text, not {repr(value)[:40]}; write for example {example!r}")
     if engine not in ENGINES:
         raise InputError(f"engine: {str(engine)[:20]!r} is unknown; write fluid, hybrid or packet")
-    until = horizon(until)
+    until = quantity(until, TIME, "until")
     scenario = resolve(scenario)
     if engine != "fluid":
         _say_fixed_delay(scenario, engine)

@@ -87,18 +87,18 @@ def register(
 ) -> Any:
     """Class decorator: frozen dataclass, registered as a pytree; ``meta`` and switches stay out of it.
 
-    Its constructor refuses unknown keywords, rates without a unit and what ``check`` raises, and converts nothing. JAX
-    makes objects without calling it, so that a run's inner loop does not meet these checks.
+    Its constructor refuses unknown keywords, rates and long times without a unit and what ``check`` raises, and
+    converts nothing. JAX makes objects without calling it, so that a run's inner loop does not meet these checks.
     """
 
     def decorate(cls: type[T]) -> type[T]:
         cls = dataclasses.dataclass(frozen=True)(cls)
         names = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
         static = {name for name, spec in specs(cls).items() if spec.static} | set(meta)
-        rates = _rates_have_units(cls)
+        units_given = _have_units(cls)
 
         def checks(made: Any) -> None:
-            rates(made)
+            units_given(made)
             if check is not None:
                 check(made)
 
@@ -109,21 +109,23 @@ def register(
     return decorate if cls is None else decorate(cls)  # without parentheses it is given the class
 
 
-def _rates_have_units(cls: type) -> Callable[[Any], None]:
-    """Build a constructor's check of rates, those within text or lists (``Spec.check``) too."""
-    rates = [name for name, spec in specs(cls).items() if spec.dimension == units.RATE]
+def _have_units(cls: type) -> Callable[[Any], None]:
+    """Build a constructor's check of rates and times, those within text or lists (``Spec.check``) too."""
+    rates, times = ([n for n, spec in specs(cls).items() if spec.dimension == d] for d in (units.RATE, units.TIME))
     read = [(name, spec) for name, spec in specs(cls).items() if spec.check is not None]
 
     def check(made: Any) -> None:
         for name in rates:
             units.refuse_bare_rate(getattr(made, name), f"{cls.__name__} {name}")
+        for name in times:
+            units.refuse_bare_time(getattr(made, name), f"{cls.__name__} {name}")
         for name, spec in read:
             convert(getattr(made, name), spec, f"{cls.__name__} {name}")
 
     return check
 
 
-_HASHED = frozenset({float, int, str, type(None), units.Rate})
+_HASHED = frozenset({float, int, str, type(None), units.Rate, units.Seconds})
 _MOST_KNOWN = 4096  # conversions kept; of starts and sizes there may be a million
 
 

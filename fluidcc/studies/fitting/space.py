@@ -29,11 +29,11 @@ class Space:
         return self.low > 0
 
     def values(self, at: np.ndarray) -> dict[str, float]:
-        """Values [SI] at a point of the unit cube; a rate says that it is one."""
+        """Values [SI] at a point of the unit cube."""
         found = {}
         for name, low, high, share in zip(self.names, self.low, self.high, at, strict=True):
             value = float(low * (high / low) ** share if low > 0 else low + (high - low) * share)
-            found[name] = units.as_rate(value) if dimension_of(name) == units.RATE else value
+            found[name] = units.marked(value, dimension_of(name))
         return found
 
     def shown(self, at: np.ndarray) -> str:

@@ -40,7 +40,7 @@ from fluidcc.studies.sweeps.result import SweepResult
 from fluidcc.studies.sweeps.signature import signature_of
 from fluidcc.studies.sweeps.store import Store, check_store, unfinished
 from fluidcc.surface import public
-from fluidcc.units import horizon
+from fluidcc.units import TIME, quantity
 
 QUEUEING_ALLOWANCE = 1e-3  # s of queueing delay that a point's history holds
 
@@ -126,7 +126,7 @@ def sweep(
     (2, 2)
     """
     began = time.perf_counter()
-    until = horizon(until)
+    until = quantity(until, TIME, "until")
     if resume and store is None:
         raise InputError("resume: there is no store to go on with; give the folder, for example store='sweep.zarr'")
     if store is not None:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from fluidcc import units
 from fluidcc.builders.names import dimension_of, format_value, spec_of
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.settable import GRIDS
-from fluidcc.units import RATE, Rate, parse, parse_any
+from fluidcc.units import parse, parse_any
 
 Point = dict[str, float]
 
@@ -119,8 +120,8 @@ class Space:
 
 
 def marked(name: str, value: float) -> float:
-    """A value of a name; that of a rate as one, since plain numbers are none."""
-    return Rate(value) if dimension_of(name) == RATE else float(value)
+    """A value of a name, in SI, that can be given again."""
+    return units.marked(value, dimension_of(name))
 
 
 def space_of(over: Mapping[str, Any]) -> Space:
