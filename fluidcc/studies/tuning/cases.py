@@ -56,7 +56,9 @@ def packet_cases(
     cases : sequence of mapping
         Such as ``{"flows": 8}``.
     sizes : sequence of float
-        Payloads of packets [bytes]: all ways are tried with the largest, on which most depends.
+        Payloads of packets [bytes]: all ways are tried with the largest, on which most depends, and the first with the
+        others. With these, more than a few senders begin at their share: a start that takes long is harder on large
+        packets.
     given : collection of str
         Names whose value is chosen already.
     link : tuple of float, optional
@@ -68,11 +70,13 @@ def packet_cases(
     first = {SIZE: max(sizes)} if sizes else {}
     others = [{SIZE: size} for size in sizes if size != max(sizes)]
     found = [{**case, **way, **first} for case in cases for way in combined]
-    found += [{**case, **combined[0], **size} for case in cases for size in others]
+    for case, size in itertools.product(cases, others):
+        many = case.get("flows", 0) > _FEW and "begin" in ways
+        found.append({**case, **combined[0], **size} | ({"begin": "share"} if many else {}))
     if link is not None:
         for case in found:
-            many = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
-            case[UNTIL] = max(1.0, many) * length(*link, case.get("begin", "line"))
+            times = case.get("flows", 0) / _FEW if case.get("begin") == "line" else 1.0
+            case[UNTIL] = max(1.0, times) * length(*link, case.get("begin", "line"))
     return found
 
 

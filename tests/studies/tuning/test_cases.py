@@ -21,6 +21,8 @@ def test_every_case_has_every_way_and_further_sizes_the_plain_one() -> None:
     plain = {"burst": 1, "counts_sending": False, "begin": "line", "packet_size": 1024.0}
     assert small == [{"flows": n, **plain} for n in (2, 8)]
     assert {case["burst"] for case in found} == {1, 4}
+    many = [case for case in packet_cases([{"flows": 9}], [1024.0, 4096.0]) if case["packet_size"] == 1024.0]
+    assert many == [{"flows": 9, **plain, "begin": "share"}]  # their long start is harder on large packets
 
 
 def test_what_is_given_is_left_as_it_is() -> None:
@@ -36,7 +38,7 @@ def test_many_senders_that_start_at_line_rate_run_longer() -> None:
     assert longer == [case for case in found if case["flows"] == 32 and case["begin"] == "line"]
     assert [case["until"] for case in packet_guards([{"flows": 32}], link=(50e9, 4178))] == [0.02]
     assert length(12.5e9, 4178) == 0.051  # 150 000 packets, in whole ms
-    assert length(50e9, 4178) == 0.04  # or until a start is over
+    assert (length(50e9, 4178), length(50e9, 4178, "share")) == (0.04, 0.02)  # or until a start is over
 
 
 def test_a_case_runs_as_long_as_it_says() -> None:
