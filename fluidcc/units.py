@@ -281,20 +281,16 @@ def _of_array(value: Any, dimension: str, name: str) -> Any:
     return quantity(marked(float(value), dimension), dimension, name)
 
 
-def marked(value: float, dimension: str) -> float:
-    """A number in SI that can be given again: a `Rate`, `Seconds`, or plain."""
-    return _MARKED.get(dimension, float)(value)
-
-
-def as_rate(value: Any) -> Any:
-    """A rate that was worked out from other quantities, bytes over seconds, marked as one.
+def marked(value: Any, dimension: str) -> Any:
+    """Mark a number in SI, such as one worked out from others, as a `Rate` or as `Seconds`, so that it can be given.
 
     Parameters
     ----------
     value : number or array
-        [bytes/s]; what is no plain float, such as a tracer, is left as it is.
+        What is no plain number, such as a tracer or text, is left as it is.
+    dimension : str
     """
-    return Rate(value) if type(value) is float else value
+    return _MARKED.get(dimension, float)(value) if is_concrete(value) else value
 
 
 def refuse_bare_rate(value: Any, name: str) -> None:

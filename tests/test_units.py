@@ -386,6 +386,12 @@ def test_long_plain_times_are_refused_where_they_are_given(make: Any) -> None:
         make()
 
 
+def test_starts_that_are_worked_out_may_be_long() -> None:
+    """A stagger of 6 s, bursts of a host, and a row of a table, which is in SI."""
+    assert [flow.start for flow in resolve(fc.incast(3, stagger="6s")).flows] == [0.0, 6.0, 12.0]
+    assert fc.clos([(0, 3, 55.0, "1MB")], pods=2, tors=1, leaves=1, spines=1, hosts=2).flows[0].start == 55.0
+
+
 def test_a_scheme_with_a_long_timer_is_resolved_twice_and_read_again(tmp_path: Path) -> None:
     scenario = resolve(resolve(fc.incast(2, scheme=fc.DCQCN(timer="1000s"))))
     fc.save_scenario(scenario, tmp_path / "long.toml")

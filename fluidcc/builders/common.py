@@ -11,7 +11,7 @@ import numpy as np
 from fluidcc.contract import registry
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, RED, Flow, Link, Scenario, resolve
-from fluidcc.units import refuse_bare_rate, whole
+from fluidcc.units import TIME, marked, refuse_bare_rate, whole
 
 MAX_FLOW_CLASSES = 4096
 ROW = ("start", "size", "after", "after_what")  # fields of a flow in a row, after its hosts
@@ -55,6 +55,8 @@ def flow_columns(
 def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) -> tuple[int, int, dict[str, Any]]:
     """Source and target of a flow, and other fields of it, of a row of two to six; ``which`` says what the hosts are.
 
+    A row is of a table in SI, which may go on for more than 10 s.
+
     Raises
     ------
     InputError
@@ -78,7 +80,10 @@ def flow_row(row: Sequence[Any], index: int, hosts: Container[int], which: str) 
         ends.append(node)
     if ends[0] == ends[1]:
         raise InputError(f"{where}: leads from host {ends[0]} to itself; give it another target")
-    return ends[0], ends[1], dict(zip(ROW, rest, strict=False))
+    fields: dict[str, Any] = dict(zip(ROW, rest, strict=False))
+    if "start" in fields:
+        fields["start"] = marked(fields["start"], TIME)
+    return ends[0], ends[1], fields
 
 
 def _told(host: Any) -> str:

@@ -20,7 +20,7 @@ from fluidcc.builders.common import (
 from fluidcc.errors import InputError
 from fluidcc.scenario.model import PFC, Flow, Link, Scenario
 from fluidcc.surface import public
-from fluidcc.units import RATE, SIZE, TIME, is_concrete, quantity, whole
+from fluidcc.units import RATE, SIZE, TIME, is_concrete, marked, quantity, whole
 
 _CHAIN_SWITCHES = 4
 
@@ -99,7 +99,7 @@ def incast(
         raise InputError("stagger: expected a time of at least 0 s; write for example 20us")
     group = whole(stagger_group, 1, MAX_FLOW_CLASSES, "stagger_group")
     for i, column in enumerate(columns):
-        column["start"] = quantity(column["start"], TIME, f"flow {i} start") + i // group * later
+        column["start"] = marked(quantity(column["start"], TIME, f"flow {i} start") + i // group * later, TIME)
     marks = marking_of(marking, scheme, rate)
     link = Link(rate, delays[0], marks, name="bottleneck", source="switch", target="receiver")
     made = [
@@ -271,4 +271,4 @@ def _burst_starts(bursts: int, opens: Any, lasts: Any, size: Any, rate: Any) -> 
             f"or a larger burst_size"
         )
     sent = [k * size for k in range(math.ceil(flows))]
-    return [opens + max(b / rate, (b - xoff) * (bursts + 1) / rate) for b in sent]
+    return [marked(opens + max(b / rate, (b - xoff) * (bursts + 1) / rate), TIME) for b in sent]

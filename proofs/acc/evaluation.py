@@ -17,6 +17,7 @@ from fluidcc.proofs.shared import sample
 from fluidcc.proofs.shared.workload_shares import drawn, share_below
 from fluidcc.proofs.verdict.claim import Finding, Way, claim, rounds_to
 from fluidcc.proofs.verdict.registry import main
+from fluidcc.units import Seconds
 
 WORK = 10**7  # packets that a check may take: some twenty seconds
 PACKET, SEED = 1000, 0  # bytes; of the traffic of a run, drawn
@@ -88,7 +89,7 @@ def table_2(runs: int = 50, milliseconds: int = 100, rarest: Fraction = Fraction
     counted = next(n for n in range(1, 10_000) if stats.binom.cdf(0, n, float(rarest)) < 0.05)
     seconds = milliseconds / 1e3
     each = LOAD * HOSTS * float(LINE) * seconds / PACKET
-    sizes = poisson_flows(HOSTS, load=LOAD, until=seconds, seed=SEED)[:, 3]
+    sizes = poisson_flows(HOSTS, load=LOAD, until=Seconds(seconds), seed=SEED)[:, 3]
     error = 5 * float(np.std(sizes) / np.mean(sizes)) / math.sqrt(len(sizes)) + 5 / math.sqrt(len(sizes))
     total = 4 * min(runs, needed) * each
     return Finding(

@@ -10,6 +10,7 @@ from fluidcc.proofs.papers import ACC, HPCC, VAI
 from fluidcc.proofs.shared import sample
 from fluidcc.proofs.verdict.claim import Finding, Way, claim
 from fluidcc.proofs.verdict.registry import main
+from fluidcc.units import Seconds
 
 SEED, FLOWS = 1, 200_000  # drawn; a share's standard error is at most 0.0011
 ERRORS = 5  # standard errors that drawn and tabled may differ by
@@ -30,7 +31,7 @@ def drawn(table: str) -> np.ndarray:
 
     at, share = np.array(SIZES[table]).T
     mean = float(np.diff(share) @ (at[1:] + at[:-1]) / 2)
-    rows = poisson_flows(2, load=0.5, until=FLOWS * mean / 12.5e9, rate="100Gbps", sizes=table, seed=SEED)
+    rows = poisson_flows(2, load=0.5, until=Seconds(FLOWS * mean / 12.5e9), rate="100Gbps", sizes=table, seed=SEED)
     return rows[:, 3]
 
 

@@ -13,7 +13,7 @@ from fluidcc.scenario.model import RED
 from fluidcc.scenario.parameters import bound, parameter, register
 from fluidcc.scenario.round_trips import larger
 from fluidcc.schemes.vai_sf.mechanisms import VaiSf, ai_div_field, token_rule_field, token_thresh_field
-from fluidcc.units import COUNT, RATE, RATIO, SIZE, as_rate, is_concrete, show
+from fluidcc.units import COUNT, RATE, RATIO, SIZE, is_concrete, marked, show
 
 if TYPE_CHECKING:
     from fluidcc.contract.bind import PathInformation
@@ -181,7 +181,7 @@ class HPCC(VaiSf):
                 f"initial_window: {show(window, SIZE)} is below one packet; give at least "
                 f"{show(path.window_packet, SIZE)}"
             )
-        rate_ai = as_rate(self.w_ai / base_rtt) if self.rate_ai is None else self.rate_ai
+        rate_ai = marked(self.w_ai / base_rtt, RATE) if self.rate_ai is None else self.rate_ai
         return dataclasses.replace(
             self,
             base_rtt=base_rtt,

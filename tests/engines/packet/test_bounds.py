@@ -12,6 +12,7 @@ import fluidcc as fc
 from fluidcc.engines.packet import run
 from fluidcc.errors import InputError
 from fluidcc.results.memory import VARIABLE
+from fluidcc.units import Seconds
 
 
 def packets(scenario: fc.Scenario, **options: Any) -> fc.Trace:
@@ -24,14 +25,14 @@ def packets(scenario: fc.Scenario, **options: Any) -> fc.Trace:
 @pytest.mark.parametrize("name", ["timer", "alpha_timer", "cnp_interval", "rate_decrease_interval"])
 def test_times_of_a_scheme(name: str, value: float) -> None:
     with pytest.raises(InputError, match=rf"^flow 0 {name}: .* is more than the packet engine counts to \(1e\+06s\); "):
-        packets(fc.incast(2, scheme=dataclasses.replace(fc.DCQCN(), **{name: value})))
+        packets(fc.incast(2, scheme=dataclasses.replace(fc.DCQCN(), **{name: Seconds(value)})))
 
 
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"delay": 9e6}, "link 0 delay"),
-        ({"start": [0, 9e6]}, "flow 1 start"),
+        ({"delay": "9e6s"}, "link 0 delay"),
+        ({"start": [0, "9e6s"]}, "flow 1 start"),
         ({"size": 1e300}, "flow 0 size"),
         ({"buffer": 1e20}, "buffer"),
         ({"pfc": fc.PFC(xoff=1e20)}, "pfc xoff"),

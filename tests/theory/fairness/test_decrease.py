@@ -173,7 +173,7 @@ def test_batches_broadcast_and_leave_neighbours_alone():
         (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", rtt="-1us"), "rtt: -1us does not do"),
         (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", acks=0), "acks: 0 does not do"),
         (lambda: fc.theory.sampling_lead("100Gbps", "50Gbps", mtu="1 pound"), "mtu: unknown unit 'pound'"),
-        (lambda: fc.theory.sampling_lead(Rate(1e305), Rate(1e-300), rtt=1e9), "too extreme"),
+        (lambda: fc.theory.sampling_lead(Rate(1e305), Rate(1e-300), rtt="1e9s"), "too extreme"),
         (lambda: fc.theory.sampling_lead(np.array([1e9, 2e9]), Rate(1e8), rtt=[1.0, 2.0, 3.0]), "do not broadcast"),
         (lambda: fc.theory.sampling_lead([[1e9], [1, 2]], Rate(1e8)), "fast"),
         (lambda: fc.theory.decrease_rates(["40Gbps"]), "rates: 1 flow; fairness takes two"),
