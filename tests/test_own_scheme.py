@@ -236,7 +236,7 @@ def test_a_side_that_lacks_a_function_says_which(package: Any) -> None:
         ("fluid", ("def project(", "def projct("), "fluid.py has projct; did you mean project? Write def pro"),
         ("fluid", ('= {}  # nothing beside', '= {"queue": ("bytes", "own")}  #'), "OBSERVABLES has 'queue', which"),
         ("packet", ("STATE = np.dtype", "STA = np.dtype"), "packet.py has no STATE; write STATE = np.dtype([("),
-        ("packet", ("def acknowledged(", "def acknowledge("), "packet.py has acknowledge; did you mean acknowledged?"),
+        ("packet", ("def on_ack(", "def on_acks("), "packet.py has on_acks; did you mean on_ack?"),
         ("packet", ("OBSERVABLES: dict[str, tuple[str, str]] = {}\nSTATE", 'OBSERVABLES = {"a": ("1", "a")}\nSTATE'),
          "OBSERVABLES has names, but nothing writes them; write @kernel def observe("),
         ("equilibrium", ('("rate",)', '("alfa",)'), "MOVES has 'alfa'; the state of a_slip/fluid.py has rate"),

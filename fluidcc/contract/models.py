@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 PACKET_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "begin": (),
-        "acknowledged": ("ack",),
-        "arrived": ("packet", "flows"),
-        "granting": ("packet",),
-        "notified": ("cnp",),
-        "expired": ("which",),
-        "sent": ("size",),
-        "lost": ("size", "why", "when"),
+        "on_ack": ("ack",),
+        "on_packet": ("packet", "flows"),
+        "on_answer": ("packet",),
+        "on_cnp": ("cnp",),
+        "on_timer": ("which",),
+        "on_sent": ("size",),
+        "on_loss": ("size", "why", "when"),
         "observe": ("samples", "row"),
     }
 )
 HYBRID_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"begin": (), "notified": (), "expired": (), "counted": (), "observe": ("samples", "row")}
+    {"begin": (), "on_cnp": (), "on_timer": (), "on_bytes": (), "observe": ("samples", "row")}
 )
-FLOW_LEVEL_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType({"told": ("dt",)})
+FLOW_LEVEL_RULES: Mapping[str, tuple[str, ...]] = MappingProxyType({"on_step": ("dt",)})
 RULES = {"packet": PACKET_RULES, "hybrid": HYBRID_RULES, "flow_level": FLOW_LEVEL_RULES}
 COMMON = {
     "packet": ("sim", "core", "ports", "uniforms", "flow", "me", "f"),

@@ -185,17 +185,17 @@ class PacketSide(Protocol[P_contra]):
     ``sim``, ``core``, ``ports``, ``uniforms``, ``flow``, ``me`` (its row of ``STATE``), ``f`` (the flow's number), and
 
     - ``begin``: the flow starts;
-    - ``acknowledged(ack)``: an ACK reaches the sender;
-    - ``notified(cnp)``: a CNP does;
-    - ``expired(which)``: one of its timers runs out;
-    - ``sent(size)``: a packet of the flow leaves;
-    - ``lost(size, why, when)``: the sender learns that a packet is lost, of so many bytes as windows count them: why is
+    - ``on_ack(ack)``: an ACK reaches the sender;
+    - ``on_cnp(cnp)``: a CNP does;
+    - ``on_timer(which)``: one of its timers runs out;
+    - ``on_sent(size)``: a packet of the flow leaves;
+    - ``on_loss(size, why, when)``: the sender learns that a packet is lost, of so many bytes as windows count them: why is
       ``LOST_TRIMMED`` (a NACK of its header came; it was sent at ``when`` [ps]), ``LOST_GAP`` (later packets came) or
       ``LOST_TIMEOUT`` of `fluidcc.engines.packet.layout`; without loss recovery it never does;
     - ``observe(samples, row)``: write the ``OBSERVABLES``, in their order, to ``samples[row, f, 3]`` and on;
-    - ``arrived(packet, flows)``: data reaches a receiver that decides when it answers (``flow.notifies``); true to
+    - ``on_packet(packet, flows)``: data reaches a receiver that decides when it answers (``flow.notifies``); true to
       answer now;
-    - ``granting(packet)``: it answers by this packet.
+    - ``on_answer(packet)``: it answers by this packet.
 
     A rule that is left out does nothing. A module may further have ``BASE``, the name of a scheme whose record and
     rules its own add to, and ``ONLY``, as a fluid side has.
@@ -234,9 +234,9 @@ class HybridSide(Protocol[P_contra]):
     (its row of ``STATE``), ``f`` (the flow's number), ``now`` [s], and
 
     - ``begin``: the flow starts, at ``flow.rate``;
-    - ``notified``: a CNP reaches the sender;
-    - ``expired``: the time ``flow.timer`` [s] has come;
-    - ``counted``: ``flow.sent`` has come to ``flow.counter`` [wire bytes];
+    - ``on_cnp``: a CNP reaches the sender;
+    - ``on_timer``: the time ``flow.timer`` [s] has come;
+    - ``on_bytes``: ``flow.sent`` has come to ``flow.counter`` [wire bytes];
     - ``observe(samples, row)``: write the ``OBSERVABLES``, in their order, to ``samples[row, f, 2]`` and on.
 
     They set ``flow.rate`` [bytes/s], and ``flow.timer`` and ``flow.counter``, which are infinite at first and must come
@@ -271,7 +271,7 @@ class FlowLevelSide(Protocol[P_contra]):
     `fluidcc.engines.flow_level.memory`), ``me`` (its row of ``STATE``), ``f`` (the slot's number), ``now`` and ``dt``
     [s]:
 
-    - ``told``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
+    - ``on_step``: a step has ended; it sets ``flow.rate`` [bytes/s] and ``flow.window`` [bytes].
 
     ``fill`` sets the first window, too. ``NEEDS`` names what the rule uses in addition to marks and bytes:
     ``"telemetry"`` (the path's ports, in ``flow``'s arrays) or ``"delay"`` (``flow.rtt``); ``ONLY`` is that of a fluid

@@ -52,19 +52,19 @@ class Packets:
                 break
             core.now, event = calendar[0].time, int(calendar[0].event)
             plain(pop_event)(core, calendar)
-            self._call("expired", event & ((1 << SHIFT) - 1))
+            self._call("on_timer", event & ((1 << SHIFT) - 1))
         core.now = round(time * 1e6)
 
     def cnp(self, time: float) -> None:
         """A CNP; timers that run out with it come later, which is the other order than the hybrid's calendar."""
         self.until(time - 1e-6)
         self.sim.core[0].now = round(time * 1e6)
-        self._call("notified", SimpleNamespace(undetermined=0))
+        self._call("on_cnp", SimpleNamespace(undetermined=0))
 
     def count(self, time: float) -> None:
         """The byte counter comes round."""
         self.until(time)
-        plain(packet.sent)(self.flow, self.me, self.me.byte_counter - self.me.bytes)
+        plain(packet.on_sent)(self.flow, self.me, self.me.byte_counter - self.me.bytes)
 
     @property
     def alpha(self) -> float:
@@ -88,19 +88,19 @@ class Hybrid:
         """Timers that run out before a time, and at it."""
         while self.flow.timer <= time * US * (1 + 1e-12):
             self.now = float(self.flow.timer)
-            plain(hybrid.expired)(self.flow, self.me, self.now)
+            plain(hybrid.on_timer)(self.flow, self.me, self.now)
         self.now = time * US
 
     def cnp(self, time: float) -> None:
         """A CNP; of what comes at the same time it is the last, as in the calendar."""
         self.until(time)
-        plain(hybrid.notified)(self.flow, self.me, self.now)
+        plain(hybrid.on_cnp)(self.flow, self.me, self.now)
 
     def count(self, time: float) -> None:
         """The byte counter comes round."""
         self.until(time)
         self.flow.sent = self.flow.counter
-        plain(hybrid.counted)(self.flow, self.me)
+        plain(hybrid.on_bytes)(self.flow, self.me)
 
     @property
     def alpha(self) -> float:
@@ -281,7 +281,7 @@ def test_rounding_of_the_hybrids_times_changes_no_order() -> None:
     flow = Hybrid(resolve(fc.DCQCN(rate_decrease_interval=10 * US, timer=1.0, alpha_timer=1.0, g=1e-300)), LINE)
     flow.cnp(100)
     flow.cnp(104)
-    plain(hybrid.notified)(flow.flow, flow.me, 110 * US - 3e-13)
+    plain(hybrid.on_cnp)(flow.flow, flow.me, 110 * US - 3e-13)
     assert rates(flow) == exactly(250, 500)
     flow.until(119.9)
     assert rates(flow) == exactly(250, 500)

@@ -60,7 +60,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress, marks: float) -> fluid.Sta
     RULE.begin(core, flow, me)
     me.W, me.alpha, me.window_end, me.cut_end = s.window, s.alpha, s.window_end * per, s.cut_end * per
     me.answered, me.marked = s.answered / now.wire_packet, s.marked / now.wire_packet
-    RULE.acknowledged(core, flow, me, SimpleNamespace(covers=covers, marks=marks * covers, end=now.acked * per))
+    RULE.on_ack(core, flow, me, SimpleNamespace(covers=covers, marks=marks * covers, end=now.acked * per))
     # The packet rule leaves the rate as it is where the window stays.
     return s._replace(
         rate=min(me.W / T, LINE), window=me.W, alpha=me.alpha, answered=me.answered * now.wire_packet,

@@ -117,7 +117,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress, observed: fluid.Feedback) 
     chance = Chance(p, 0.0, 0.0, 0.0)
     if s.tokens is not None:
         chance = Chance(p, s.tokens.drawn, s.reference_window[0] / W_INIT, ack.covers)
-    RULE.acknowledged(SimpleNamespace(core=[core], uniforms=chance, ports=None), 0, flow, me, ack)
+    RULE.on_ack(SimpleNamespace(core=[core], uniforms=chance, ports=None), 0, flow, me, ack)
     ignored = chance.asked and chance.sum < 1.0
     updated = me.last_update == flow.sent and not ignored
     references = me.Wc_link if links else [me.Rc if sim else me.Wc]
@@ -176,7 +176,7 @@ def test_per_ack_is_what_as_many_acks_do_to_packets(U: float, max_stage: int) ->
             me.Wc, me.U, me.stage, me.hops = 2e5, U, stage, 1
             for _ in range(max_stage + 1):
                 sim = SimpleNamespace(core=[SimpleNamespace(drawn=0)], uniforms=None, ports=None)
-                RULE.acknowledged(sim, 0, flow, me, SimpleNamespace(end=1, covers=1, deepest=0))
+                RULE.on_ack(sim, 0, flow, me, SimpleNamespace(end=1, covers=1, deepest=0))
             one = np.ones((1, 1))
             state = fluid.State(LINE * one, 2e5 * one, 2e5 * one[None], U * one[None], 3 * one[None], 0 * one)
             wire = 1500.0

@@ -92,7 +92,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress, marks: float) -> fluid.Sta
     )
     end = me.qa_end = 0 if first else NOW + round((s.qa_left - now.dt) / PS)
     ack = SimpleNamespace(covers=covers, marks=marks * covers, sent=NOW - round(now.rtt / PS))
-    RULE.acknowledged(core, flow, me, ack)
+    RULE.on_ack(core, flow, me, ack)
     left = me.base_rtt + me.target
     if me.qa_end == end:
         left = -1.0 if first else max((me.qa_end - NOW) * PS, 0.0)

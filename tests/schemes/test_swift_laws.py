@@ -92,7 +92,7 @@ def by_packets(p: Any, s: fluid.State, now: Progress) -> fluid.State:
         me.last_update = m.last_update * per if m.last_update >= 0 else -1
         share = (s.window if p.sampling is None else m.reference) / p.initial_window
         chance = Chance(p, m.tokens.drawn, share, covers)
-    RULE.acknowledged(SimpleNamespace(core=[core], uniforms=chance), flow, me, ack)
+    RULE.on_ack(SimpleNamespace(core=[core], uniforms=chance), flow, me, ack)
     cut_end = now.sent if me.decreased == core.now else s.cut_end
     if m is not None:
         heeded = chance.asked and chance.sum >= 1.0

@@ -35,7 +35,7 @@ def begin(core: Any, me: Any) -> None:
 
 
 @inlined
-def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """An ACK; it may answer several packets."""
     rate = flow.rate + me.slope * (core.now - me.last) * 1e-12
     me.last = core.now

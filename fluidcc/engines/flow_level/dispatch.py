@@ -13,11 +13,11 @@ from fluidcc.engines.common.chains import Chain, field, known, made
 from fluidcc.engines.flow_level.memory import records
 
 _CHAINS = {
-    "told": Chain("kernel", "sim, f, dt", "", "A step has ended."),
+    "on_step": Chain("kernel", "sim, f, dt", "", "A step has ended."),
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),
-    "notified": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
-    "expired": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
-    "counted": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
+    "on_cnp": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
+    "on_timer": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
+    "on_bytes": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
 }
 _GIVEN = {"now": "sim.core[0]"}
 SIDES, REFUSED = known(lambda scheme: scheme.flow_level or scheme.hybrid)
@@ -29,11 +29,11 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
 
 
 _chains = made("flow_level", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
-told: Any = _chains["told"]
+on_step: Any = _chains["on_step"]
 begin: Any = _chains["begin"]
-notified: Any = _chains["notified"]
-expired: Any = _chains["expired"]
-counted: Any = _chains["counted"]
+on_cnp: Any = _chains["on_cnp"]
+on_timer: Any = _chains["on_timer"]
+on_bytes: Any = _chains["on_bytes"]
 
 # A table of states for each scheme, with a row for each slot of the one that runs.
 Senders: Any = NamedTuple("Senders", [(field(name), Any) for name in SIDES])  # pyright: ignore[reportArgumentType, reportGeneralTypeIssues]

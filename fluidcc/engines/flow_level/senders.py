@@ -79,7 +79,7 @@ def tell_all(m: Any, law: Any, dt: Any) -> None:
         if law.by_cnp[0]:
             _notice(law, flow, s, now)
         else:
-            dispatch.told(law, s, dt)
+            dispatch.on_step(law, s, dt)
         slots.pace[s] = flow.rate
         slots.window[s] = flow.window * (flow.packet / flow.counted)
 
@@ -96,11 +96,11 @@ def _notice(law: Any, flow: Any, s: Any, now: Any) -> None:
     if flow.pending and now >= flow.cnp_next:
         flow.pending = 0
         flow.cnp_next = now + flow.cnp_interval
-        dispatch.notified(law, s)
+        dispatch.on_cnp(law, s)
     while flow.timer <= now:
-        dispatch.expired(law, s)
+        dispatch.on_timer(law, s)
     while flow.sent >= flow.counter:
-        dispatch.counted(law, s)
+        dispatch.on_bytes(law, s)
 
 
 def senders_of(scenario: Scenario, paths_first: np.ndarray, net: memory.Net, slots: int, seed: int) -> Senders:

@@ -12,9 +12,9 @@ from fluidcc.engines.hybrid.layout import records
 
 _CHAINS = {
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),
-    "notified": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
-    "expired": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
-    "counted": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
+    "on_cnp": Chain("kernel", "sim, f", "", "A CNP reaches its sender."),
+    "on_timer": Chain("kernel", "sim, f", "", "A flow's timer runs out."),
+    "on_bytes": Chain("kernel", "sim, f", "", "A flow has sent the bytes that it counts."),
     "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
 _GIVEN = {"now": "sim.core[0].now", "samples": "sim.flow_samples"}
@@ -28,9 +28,9 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
 
 _chains = made("hybrid", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
 begin: Any = _chains["begin"]
-notified: Any = _chains["notified"]
-expired: Any = _chains["expired"]
-counted: Any = _chains["counted"]
+on_cnp: Any = _chains["on_cnp"]
+on_timer: Any = _chains["on_timer"]
+on_bytes: Any = _chains["on_bytes"]
 observe: Any = _chains["observe"]
 
 # A table of states for each scheme; a flow's `row` is in its own scheme's.

@@ -78,10 +78,10 @@ def act(sim: Any, f: Any) -> None:
         dispatch.begin(sim, f)
         begin(sim, f)
     elif todo == TIMER:
-        dispatch.expired(sim, f)
+        dispatch.on_timer(sim, f)
     elif todo == COUNTER:
         flow.sent = flow.counter
-        dispatch.counted(sim, f)
+        dispatch.on_bytes(sim, f)
     elif todo == END:
         flow.sent = flow.total
         flow.state = 2
@@ -92,7 +92,7 @@ def act(sim: Any, f: Any) -> None:
         flow.waiting -= 1
         core.cnps += 1
         flow.cnps += 1
-        dispatch.notified(sim, f)
+        dispatch.on_cnp(sim, f)
     elif todo == REQUEST:
         receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
     if flow.rate != before:

@@ -18,13 +18,13 @@ from fluidcc.errors import InputError
 
 _CHAINS = {
     "begin": Chain("kernel", "sim, f", "", "A flow starts."),
-    "acknowledged": Chain("inlined", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
-    "arrived": Chain("kernel", "sim, f, k, nic", "False", "Data reaches a receiver; whether it should answer now."),
-    "granting": Chain("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
-    "notified": Chain("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),
-    "expired": Chain("kernel", "sim, f, which", "", "A flow's timer runs out."),
-    "lost": Chain("kernel", "sim, f, size, why, when", "", "A flow's sender learns that a packet is lost."),
-    "sent": Chain("inlined", "sim, f, size", "", "A flow's packet leaves."),
+    "on_ack": Chain("inlined", "sim, f, k", "", "An ACK, packet ``k``, reaches its sender."),
+    "on_packet": Chain("kernel", "sim, f, k, nic", "False", "Data reaches a receiver; whether it should answer now."),
+    "on_answer": Chain("kernel", "sim, f, k", "", "A receiver that decides when it answers does so by packet ``k``."),
+    "on_cnp": Chain("kernel", "sim, f, k", "", "A CNP, packet ``k``, reaches its sender."),
+    "on_timer": Chain("kernel", "sim, f, which", "", "A flow's timer runs out."),
+    "on_loss": Chain("kernel", "sim, f, size, why, when", "", "A flow's sender learns that a packet is lost."),
+    "on_sent": Chain("inlined", "sim, f, size", "", "A flow's packet leaves."),
     "observe": Chain("kernel", "sim, f, row", "", "Write what a scheme shows of a flow into a row of the samples."),
 }
 # What a rule may name, as the chain has it.
@@ -91,13 +91,13 @@ def _rules() -> dict[str, dict[str, Callable[..., Any]]]:
 
 _chains = made("packet", _CHAINS, _GIVEN, _rules(), NUMBER, jit)
 begin: Any = _chains["begin"]
-acknowledged: Any = _chains["acknowledged"]
-arrived: Any = _chains["arrived"]
-granting: Any = _chains["granting"]
-notified: Any = _chains["notified"]
-expired: Any = _chains["expired"]
-sent: Any = _chains["sent"]
-lost: Any = _chains["lost"]
+on_ack: Any = _chains["on_ack"]
+on_packet: Any = _chains["on_packet"]
+on_answer: Any = _chains["on_answer"]
+on_cnp: Any = _chains["on_cnp"]
+on_timer: Any = _chains["on_timer"]
+on_sent: Any = _chains["on_sent"]
+on_loss: Any = _chains["on_loss"]
 observe: Any = _chains["observe"]
 
 # A table of states for each scheme; a flow's `row` is in its own scheme's.

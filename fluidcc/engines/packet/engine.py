@@ -252,7 +252,7 @@ def expire(sim: Any, i: Any) -> Any:
     f = i // TIMERS
     if sim.flows[f].state != 1:
         return -1
-    dispatch.expired(sim, f, i % TIMERS)
+    dispatch.on_timer(sim, f, i % TIMERS)
     return sim.flows[f].nic
 
 

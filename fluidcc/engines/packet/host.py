@@ -126,7 +126,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
     core.injected += 1
     if len(sim.log) > 0:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
-    dispatch.sent(sim, f, size)
+    dispatch.on_sent(sim, f, size)
     if core.recovery:
         look_after(sim, f, packet.end)
     return k
@@ -197,7 +197,7 @@ def deliver(sim: Any, k: Any) -> Any:
         sim.ports[nic].incoming -= 1
         dependents.ended(core, sim.calendar, flow, f, dependents.RECEIPT)
     if flow.notifies:
-        due = dispatch.arrived(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
+        due = dispatch.on_packet(sim, f, k, nic) or done or core.now >= flow.answer_next or answer == recovery.AT_ONCE
         if not due and not flow.answer_armed:  # if nothing else comes, the timer answers
             flow.answer_armed = 1
             schedule(core, sim.calendar, flow.answer_next, NOTIFY, f)
@@ -236,7 +236,7 @@ def send_ack(sim: Any, f: Any, k: Any) -> None:
         packet.end = flow.received_end
         packet.wire_end = flow.received_wire
         flow.answer_next = core.now + flow.answer_period
-        dispatch.granting(sim, f, k)
+        dispatch.on_answer(sim, f, k)
     if core.spraying:
         packet.end = flow.received_end
         packet.wire_end = flow.received_wire
@@ -331,7 +331,7 @@ def on_ack(sim: Any, k: Any) -> Any:
     if len(sim.log) > 0:
         write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
     if flow.state == 1:
-        dispatch.acknowledged(sim, f, k)
+        dispatch.on_ack(sim, f, k)
         if flow.acked >= flow.total and (core.recovery or flow.lost == 0):
             finish(sim, f)
     pool.free(core, sim.packets, k)
@@ -343,9 +343,9 @@ def learn(sim: Any, f: Any, k: Any) -> None:
     """Update loss recovery by an ACK."""
     core, flow, packet = sim.core[0], sim.flows[f], sim.packets[k]
     if core.recovery == TRIMMING:
-        trimming.acknowledged(core, flow, sim.bitmaps, packet)
+        trimming.on_ack(core, flow, sim.bitmaps, packet)
         return
-    begin = recovery.acknowledged(core, sim.calendar, flow, f, sim.bitmaps, packet)
+    begin = recovery.on_ack(core, sim.calendar, flow, f, sim.bitmaps, packet)
     if begin >= 0:
         recovery.tell(sim, f, begin, LOST_GAP)
 
@@ -359,7 +359,7 @@ def on_cnp(sim: Any, k: Any) -> Any:
     if len(sim.log) > 0:
         write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
     if flow.state == 1:
-        dispatch.notified(sim, f, k)
+        dispatch.on_cnp(sim, f, k)
     pool.free(core, sim.packets, k)
     return flow.nic
 

@@ -100,7 +100,7 @@ def departed(core: Any, calendar: Any, flow: Any, f: Any, end: Any) -> None:
 
 
 @kernel
-def acknowledged(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> Any:
+def on_ack(core: Any, calendar: Any, flow: Any, f: Any, bitmaps: Any, ack: Any) -> Any:
     """Handle an ACK at its sender; return from where on it reports losses (`tell`), or -1."""
     found = -1
     if ack.end > flow.acked:
@@ -145,7 +145,7 @@ def tell(sim: Any, f: Any, begin: Any, why: Any) -> None:
         at = flow.bits + flow.room + begin // flow.payload % max(flow.room, 1)
         if core.recovery == GO_BACK_N or not sim.bitmaps[at]:
             size = min(flow.payload, flow.total - begin)
-            dispatch.lost(sim, f, size if core.payload_window else size + flow.overhead, why, NEVER)
+            dispatch.on_loss(sim, f, size if core.payload_window else size + flow.overhead, why, NEVER)
         begin += flow.payload
 
 

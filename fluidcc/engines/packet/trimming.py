@@ -85,7 +85,7 @@ def departed(sim: Any, f: Any, end: Any) -> None:
 
 
 @kernel
-def acknowledged(core: Any, flow: Any, bitmaps: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, bitmaps: Any, ack: Any) -> None:
     """Handle an ACK at its sender, and rewrite it to say how much has been acknowledged in all."""
     if ack.end > flow.una:
         for n in range(flow.una // flow.payload, (ack.end + flow.payload - 1) // flow.payload):
@@ -124,7 +124,7 @@ def on_nack(sim: Any, k: Any) -> Any:
     n = (packet.end - 1) // flow.payload
     if flow.state == 1 and packet.end > flow.una and sim.bitmaps[place(flow, n)] == UNKNOWN:
         lose(core, flow, sim.bitmaps, n)
-        dispatch.lost(sim, f, size_of(core, flow, n), LOST_TRIMMED, packet.sent)
+        dispatch.on_loss(sim, f, size_of(core, flow, n), LOST_TRIMMED, packet.sent)
     pool.free(core, sim.packets, k)
     return flow.nic
 
@@ -176,7 +176,7 @@ def timer_over(sim: Any, f: Any) -> Any:
         if core.now - when >= core.timeout:
             over = True
             lose(core, flow, bitmaps, n)
-            dispatch.lost(sim, f, size_of(core, flow, n), LOST_TIMEOUT, when)
+            dispatch.on_loss(sim, f, size_of(core, flow, n), LOST_TIMEOUT, when)
         else:
             oldest = min(oldest, when)
     core.timeouts += over

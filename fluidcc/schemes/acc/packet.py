@@ -101,7 +101,7 @@ def begin(flow: Any, me: Any) -> None:
 
 
 @inlined
-def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     """Count an ACK, or start the clock with it."""
     core = sim.core[0]
     if not me.running:
@@ -142,7 +142,7 @@ def clear(me: Any) -> None:
 
 
 @kernel
-def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+def on_timer(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
     """End of a period, unless the clock was restarted in it."""
     core = sim.core[0]
     if core.now >= me.due:

@@ -95,7 +95,7 @@ def begin_anew(flow: Any, me: Any, now: Any) -> None:
 
 
 @kernel
-def notified(flow: Any, me: Any, now: Any) -> None:
+def on_cnp(flow: Any, me: Any, now: Any) -> None:
     """A CNP: it cuts, or makes a cut due when the period is over."""
     if me.cut_at <= now + _TIE:
         cut(flow, me, now)
@@ -166,7 +166,7 @@ def turn(me: Any, now: Any) -> None:
 
 
 @kernel
-def expired(flow: Any, me: Any, now: Any) -> None:
+def on_timer(flow: Any, me: Any, now: Any) -> None:
     """The cut that waits is due, or the increase timer."""
     if me.cut_at <= now:
         cut(flow, me, now)
@@ -179,7 +179,7 @@ def expired(flow: Any, me: Any, now: Any) -> None:
 
 
 @kernel
-def counted(flow: Any, me: Any) -> None:
+def on_bytes(flow: Any, me: Any) -> None:
     """The byte counter."""
     me.by_bytes += 1
     me.last_by_bytes = 1

@@ -123,7 +123,7 @@ def follow(flow: Any, me: Any) -> None:
 
 
 @kernel
-def notified(sim: Any, f: Any, flow: Any, me: Any, cnp: Any) -> None:
+def on_cnp(sim: Any, f: Any, flow: Any, me: Any, cnp: Any) -> None:
     """A CNP: CutRate of Fig. 7, now or at the end of the period that the last cut opened; gentler if it tells of UE."""
     core = sim.core[0]
     if me.cut_due <= core.now:
@@ -200,7 +200,7 @@ def slotted_alpha(core: Any, me: Any) -> Any:
 
 
 @kernel
-def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
+def on_timer(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
     """A timer: eq. (2), or an increase."""
     core = sim.core[0]
     if me.sim:
@@ -226,7 +226,7 @@ def expired(sim: Any, f: Any, flow: Any, me: Any, which: Any) -> None:
 
 
 @inlined
-def sent(flow: Any, me: Any, size: Any) -> None:
+def on_sent(flow: Any, me: Any, size: Any) -> None:
     """Count bytes; the packet that ends a count is paced already by the rate at which it left (no paper says)."""
     if me.sim:
         return
@@ -249,7 +249,7 @@ def increase(flow: Any, me: Any) -> None:
 
 
 @inlined
-def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     """An ACK; only the public simulator's variant observes marks from it."""
     if not me.sim or ack.marks == 0:
         return

@@ -37,7 +37,7 @@ def fill(parameters: DCTCP, flow: Any, me: Any) -> None:
 
 
 @kernel
-def told(flow: Any, me: Any) -> None:
+def on_step(flow: Any, me: Any) -> None:
     """(1) once per window of data; (2) at a mark; else the increase of TCP."""
     per_packet = flow.counted / flow.packet
     # A window that holds nothing back, of a flow at line rate with less in flight, does not grow.

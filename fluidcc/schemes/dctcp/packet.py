@@ -65,7 +65,7 @@ def begin(core: Any, flow: Any, me: Any) -> None:
 
 
 @inlined
-def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """Section 3.1: (1) once per window of data; (2) at a window's first mark; else the increase of TCP."""
     if me.sim:
         simulator_acknowledged(flow, me, ack)

@@ -51,7 +51,7 @@ def fill(parameters: HPCC, flow: Any, me: Any) -> None:
 
 
 @kernel
-def told(flow: Any, me: Any, dt: Any) -> None:
+def on_step(flow: Any, me: Any, dt: Any) -> None:
     """Line 9, and lines 11-27 for the ACKs of a step."""
     waiting = me.last_update < 0.0
     if not waiting:

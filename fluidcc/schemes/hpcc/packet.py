@@ -269,7 +269,7 @@ def record(me: Any, ack: Any) -> None:
 
 
 @inlined
-def acknowledged(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, f: Any, flow: Any, me: Any, ack: Any) -> None:
     """Lines 21-27: procedure NEWACK."""
     if me.rx:
         # What waits for the next notification is in flight too.

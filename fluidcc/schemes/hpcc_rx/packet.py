@@ -10,7 +10,7 @@ from fluidcc.schemes.hpcc import packet as hpcc
 from fluidcc.schemes.hpcc.packet import OBSERVABLES, ONLY, STATE, compute_wind, measure_inflight, record, shown
 from fluidcc.schemes.hpcc_rx.parameters import HPCCRx
 
-__all__ = ["BASE", "OBSERVABLES", "ONLY", "STATE", "arrived", "fill", "granting", "shown"]
+__all__ = ["BASE", "OBSERVABLES", "ONLY", "STATE", "on_packet", "fill", "on_answer", "shown"]
 
 BASE = "hpcc"
 
@@ -24,7 +24,7 @@ def fill(parameters: HPCCRx, flow: Any, me: Any) -> None:
 
 
 @kernel
-def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) -> Any:
+def on_packet(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) -> Any:
     """Algorithm 1 on the telemetry of data. Whether W has changed enough to say so now.
 
     Line 22's "first packet sent with the new W^c" is the first that left the sender half a base RTT after the
@@ -44,7 +44,7 @@ def arrived(core: Any, ports: Any, flow: Any, me: Any, packet: Any, flows: Any) 
 
 
 @kernel
-def granting(core: Any, me: Any, packet: Any) -> None:
+def on_answer(core: Any, me: Any, packet: Any) -> None:
     """Put W into a notification; it is the new W^c if it rests on packets that were sent under the last one."""
     if me.fresh:
         me.W, me.stage = compute_wind(me, me.U, 1.0)

@@ -47,7 +47,7 @@ def begin(flow: Any, me: Any, now: Any) -> None:
 
 
 @kernel
-def expired(flow: Any, me: Any) -> None:
+def on_timer(flow: Any, me: Any) -> None:
     """A step of the schedule is due."""
     flow.rate = me.rate[me.done]
     me.done += 1

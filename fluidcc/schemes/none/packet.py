@@ -45,13 +45,13 @@ def fill(parameters: NoControl, flow: Any, me: Any) -> None:
 def begin(sim: Any, f: Any, flow: Any, me: Any) -> None:
     """A step at the very start holds from the first packet on."""
     if me.steps > 0 and me.time[0] == 0:
-        expired(sim, f, flow, me)
+        on_timer(sim, f, flow, me)
     elif me.steps > 0:
         await_next(sim, f, flow, me)
 
 
 @kernel
-def expired(sim: Any, f: Any, flow: Any, me: Any) -> None:
+def on_timer(sim: Any, f: Any, flow: Any, me: Any) -> None:
     """A step of the schedule is due; at a rate of 0, a window of 0 keeps the flow silent."""
     flow.rate = me.rate[me.done]
     me.done += 1

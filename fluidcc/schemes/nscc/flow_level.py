@@ -58,7 +58,7 @@ def fill(parameters: NSCC, flow: Any, me: Any) -> None:
 
 
 @kernel
-def told(flow: Any, me: Any, dt: Any) -> None:
+def on_step(flow: Any, me: Any, dt: Any) -> None:
     """Adjust the window by marks and delay, in four cases, after a check for Quick Adapt."""
     newly, marks = flow.newly * flow.counted / flow.packet, flow.marking
     adapts = over = acts = cuts = ends = False

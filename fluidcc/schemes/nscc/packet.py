@@ -174,7 +174,7 @@ def update_delay(core: Any, me: Any, delay: Any) -> None:
 
 
 @kernel
-def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """NSCC.OnACK: by the mark and the queueing delay, one of four."""
     newly, marked = ack.covers * me.packet, ack.marks > 0
     me.ignored += newly
@@ -197,7 +197,7 @@ def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
 
 
 @kernel
-def lost(core: Any, flow: Any, me: Any, size: Any, why: Any, when: Any) -> None:
+def on_loss(core: Any, flow: Any, me: Any, size: Any, why: Any, when: Any) -> None:
     """NSCC.OnNACK of a trimmed packet, or NSCC.OnInferredLoss: the window loses the packet, unless Quick Adapt sets it.
 
     A trimmed packet counts as marked, and as one that met a queue of a base RTT.

@@ -44,7 +44,7 @@ def fill(parameters: Swift, flow: Any, me: Any) -> None:
 
 
 @kernel
-def told(flow: Any, me: Any) -> None:
+def on_step(flow: Any, me: Any) -> None:
     """Algorithm 1 for the ACKs of a step; all have the delay of the last."""
     if flow.acked <= 0.0:
         return

@@ -139,7 +139,7 @@ def by_reference(core: Any, uniforms: Any, flow: Any, me: Any, ack: Any) -> None
 
 
 @inlined
-def acknowledged(sim: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(sim: Any, flow: Any, me: Any, ack: Any) -> None:
     """Algorithm 1, on an ACK, or what Sampling Frequency makes of it."""
     core = sim.core[0]
     me.rtt = (core.now - ack.sent) * 1e-12

@@ -74,7 +74,7 @@ def begin(flow: Any, me: Any) -> None:
 
 
 @inlined
-def acknowledged(core: Any, flow: Any, me: Any, ack: Any) -> None:
+def on_ack(core: Any, flow: Any, me: Any, ack: Any) -> None:
     """A completion event, if the ACK makes one."""
     me.marks += ack.marks
     me.undetermined += ack.undetermined

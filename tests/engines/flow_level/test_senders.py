@@ -28,15 +28,15 @@ def notice(now: float, monkeypatch: pytest.MonkeyPatch, **values: Any) -> Any:
     known |= {"packet": PACKET, "number": 4, "draws": 1, "timer": math.inf, "sent": 0.0, "counter": math.inf}
     flow, told = SimpleNamespace(**{**known, **values}), []
 
-    def expired(*_: Any) -> None:
+    def on_timer(*_: Any) -> None:
         told.append("timer")
         flow.timer += 1.0
 
-    def counted(*_: Any) -> None:
+    def on_bytes(*_: Any) -> None:
         told.append("count")
         flow.counter += 1.0
 
-    dispatch = SimpleNamespace(notified=lambda *_: told.append("cnp"), expired=expired, counted=counted)
+    dispatch = SimpleNamespace(on_cnp=lambda *_: told.append("cnp"), on_timer=on_timer, on_bytes=on_bytes)
     source = plain(senders._notice)
     rule = FunctionType(source.__code__, {**source.__globals__, "dispatch": dispatch, "exponential": lambda *_: 0.75})
     rule(SimpleNamespace(seed=[1]), flow, 0, now)

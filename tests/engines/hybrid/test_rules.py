@@ -438,7 +438,7 @@ def test_a_schedule_that_repeats_ends_before_its_period() -> None:
     assert (me.steps, me.time[:2].tolist(), me.rate[:2].tolist()) == (2, [1.0, 2.0], [10.0, 50.0])  # at most the line's
     found = [flow.timer]
     for _ in range(4):
-        plain(scripted.expired)(flow, me)
+        plain(scripted.on_timer)(flow, me)
         found.append(flow.timer)
     assert found == [11.0, 12.0, 14.0, 15.0, 17.0]
     assert flow.rate == 50.0
@@ -447,7 +447,7 @@ def test_a_schedule_that_repeats_ends_before_its_period() -> None:
 def test_a_schedule_that_does_not_repeat_ends() -> None:
     flow, me = scheduled("0s:80bps, 2s:160bps", None)
     assert flow.timer == 10.0
-    plain(scripted.expired)(flow, me)
+    plain(scripted.on_timer)(flow, me)
     assert (flow.timer, flow.rate) == (12.0, 10.0)
-    plain(scripted.expired)(flow, me)
+    plain(scripted.on_timer)(flow, me)
     assert (flow.timer, flow.rate, me.done) == (math.inf, 20.0, 2)

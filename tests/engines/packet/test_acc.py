@@ -58,12 +58,12 @@ class Sender:
         self.flow.acked_wire += size
         assert self.flow.acked_wire <= self.flow.sent_wire
         observed = SimpleNamespace(marks=ce, undetermined=ue, covers=covers)
-        plain(acc.acknowledged)(self.sim, 0, self.flow, self.me, observed)
+        plain(acc.on_ack)(self.sim, 0, self.flow, self.me, observed)
 
     def end(self) -> None:
         """The period ends: the timer runs out, once, as soon as it is due."""
         self.core.now, self.sim.calendar = self.me.due, new_calendar(self.core, 64, 0.0)
-        plain(acc.expired)(self.sim, 0, self.flow, self.me, 0)
+        plain(acc.on_timer)(self.sim, 0, self.flow, self.me, 0)
 
     def period(self, ce: int = 0, ue: int = 0, none: int = 10, sends: int = 0) -> float:
         """A period of ACKs at equal distances, the last of them at its end, so that R is what they acknowledge."""

@@ -49,7 +49,7 @@ class Sender:
         """News of a lost packet at a time [us], which was sent a round trip before; the window then."""
         self.core.now = round(at * 1e6)
         self.flow.acked_wire = self.flow.sent_wire - flying
-        plain(rules.lost)(self.core, self.flow, self.me, PACKET, why, self.core.now - round(rtt * 1e6))
+        plain(rules.on_loss)(self.core, self.flow, self.me, PACKET, why, self.core.now - round(rtt * 1e6))
         return float(self.me.W)
 
     def ack(self, at: float, delay: float, marked: bool = False, covers: int = 1, flying: int = 100_000) -> float:
@@ -58,7 +58,7 @@ class Sender:
         self.flow.acked_wire = self.flow.sent_wire - flying
         sent = self.core.now - round((T / US + delay) * 1e6)
         observed = SimpleNamespace(marks=int(marked), covers=covers, sent=sent)
-        plain(rules.acknowledged)(self.core, self.flow, self.me, observed)
+        plain(rules.on_ack)(self.core, self.flow, self.me, observed)
         return float(self.me.W)
 
 

@@ -330,7 +330,7 @@ def test_dcqcn_cuts_less_for_ue(gain: float) -> None:
     for undetermined_only in (0, 1):
         flow, me = sender(dcqcn, fc.DCQCN(tcd=True, ue_gain=gain, initial_alpha=0.4), 1e9)
         sim = SimpleNamespace(core=records(layout.CORE, 1))
-        plain(dcqcn.notified)(
+        plain(dcqcn.on_cnp)(
             sim, 0, flow, me, SimpleNamespace(marks=1 - undetermined_only, undetermined=undetermined_only)
         )
         cuts.append(1 - flow.rate / 1e9)
@@ -359,10 +359,10 @@ def test_timely_forgets_marks_at_each_completion() -> None:
     core = records(layout.CORE, 1)[0]
     ack = SimpleNamespace(marks=1, undetermined=2, end=16_000, sent=0)
     core.now = 10 * US
-    plain(timely.acknowledged)(core, flow, me, ack)
+    plain(timely.on_ack)(core, flow, me, ack)
     assert (me.marks, me.undetermined) == (0, 0)
     ack.end = 17_000
-    plain(timely.acknowledged)(core, flow, me, ack)
+    plain(timely.on_ack)(core, flow, me, ack)
     assert (me.marks, me.undetermined) == (1, 2)  # within a segment they add up
 
 
