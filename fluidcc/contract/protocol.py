@@ -189,9 +189,9 @@ class PacketSide(Protocol[P_contra]):
     - ``on_cnp(cnp)``: a CNP does;
     - ``on_timer(which)``: one of its timers runs out;
     - ``on_sent(size)``: a packet of the flow leaves;
-    - ``on_loss(size, why, when)``: the sender learns that a packet is lost, of so many bytes as windows count them: why is
-      ``LOST_TRIMMED`` (a NACK of its header came; it was sent at ``when`` [ps]), ``LOST_GAP`` (later packets came) or
-      ``LOST_TIMEOUT`` of `fluidcc.engines.packet.layout`; without loss recovery it never does;
+    - ``on_loss(size, why, when)``: the sender learns that a packet is lost, of so many bytes as windows count them: why
+      is ``LOST_TRIMMED`` (a NACK of its header came; it was sent at ``when`` [ps]), ``LOST_GAP`` (later packets came)
+      or ``LOST_TIMEOUT`` of `fluidcc.engines.packet.layout`; without loss recovery it never does;
     - ``observe(samples, row)``: write the ``OBSERVABLES``, in their order, to ``samples[row, f, 3]`` and on;
     - ``on_packet(packet, flows)``: data reaches a receiver that decides when it answers (``flow.notifies``); true to
       answer now;

@@ -73,28 +73,28 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
     single = single_flows(scenario)
     topology = topology_of(single)
     flows = records(layout.FLOW, len(members))
-    hops = np.array([len(single.flows[f].path) for f in range(len(members))])
-    flows["first"], flows["hops"] = np.cumsum(hops) - hops, hops
-    seats = records(layout.SEAT, int(hops.sum()))
+    lengths = np.array([len(single.flows[f].path) for f in range(len(members))])
+    flows["first"], flows["hops"] = np.cumsum(lengths) - lengths, lengths
+    hops = records(layout.HOP, int(lengths.sum()))
     links = records(layout.LINK, len(scenario.links))
     senders = dispatch.tables([scenario.flows[m].scheme.name for m in members])
-    _flows(scenario, topology, members, flows, seats, senders)
+    _flows(scenario, topology, members, flows, hops, senders)
     _nics(topology, flows)
     followers, waits = followers_of(scenario, members, flows)
     pacing = [_pacing(scenario, i) for i in range(len(links))]
-    seats_at, nodes = _links(scenario, topology, flows, seats, links, pacing)
+    hops_at, nodes = _links(scenario, topology, flows, hops, links, pacing)
     instants, kinds, rows = _instants(times)
-    width = max(int(links["seats"].max()), 1) if links["reading"].any() else 1
+    width = max(int(links["hops"].max()), 1) if links["reading"].any() else 1
     ring = RING if links["reading"].any() else 1
     columns = layout.OBSERVED + max((len(hybrid_of(flow.scheme).OBSERVABLES) for flow in scenario.flows), default=0)
     samples = int((kinds == 0).sum())
     sim = Sim(
         core=records(layout.CORE, 1),
         flows=flows,
-        seats=seats,
+        hops=hops,
         links=links,
         calendar=np.full(2 * leaves(len(flows) + len(links) + 1), NEVER),
-        seats_at=seats_at,
+        hops_at=hops_at,
         trees=np.full((3, nodes), NEVER),
         sums=np.zeros(nodes),
         cnps=np.zeros((len(flows), RING)),
@@ -105,7 +105,7 @@ def prepare(scenario: Scenario, times: Times, most_events: float = MOST_EVENTS) 
         output_times=np.zeros((len(links), ring)),
         output_rates=np.zeros((len(links), ring, width)),
         transit_times=np.zeros((len(links), ring)),
-        transit_seats=np.zeros((len(links), ring), np.int64),
+        transit_hops=np.zeros((len(links), ring), np.int64),
         looks=instants,
         kinds=kinds,
         rows=rows,
@@ -128,7 +128,7 @@ def grown(sim: Sim, status: int) -> Sim:
         sim.flows[head] = 0
         return sim._replace(**{name: ring})
     output = status == layout.GROW_OUTPUT
-    names = ("output_times", "output_rates") if output else ("transit_times", "transit_seats")
+    names = ("output_times", "output_rates") if output else ("transit_times", "transit_hops")
     heads = sim.links["head" if output else "transit_head"]
     new = {}
     for name in names:
@@ -189,7 +189,7 @@ def _refuse(scenario: Scenario) -> None:
     refuse_sharing(scenario)
 
 
-def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: Any, seats: Any, senders: Any) -> None:
+def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: Any, hops: Any, senders: Any) -> None:
     bind = binder(scenario)
     bound = {m: bind(scenario.flows[m]) for m in dict.fromkeys(members)}
     rows = dict.fromkeys(dispatch.NUMBER, 0)
@@ -211,15 +211,15 @@ def _flows(scenario: Scenario, topology: Topology, members: list[int], flows: An
             dispatch.SIDES[name].fill(bound[m], row, table[row_of[f]])
         else:
             table[row_of[f]] = table[row_of[same]]
-    first, hops = flows["first"].copy(), flows["hops"].copy()
+    first, lengths = flows["first"].copy(), flows["hops"].copy()
     flows[:] = flows[like]
-    flows["first"], flows["hops"], flows["row"] = first, hops, row_of
+    flows["first"], flows["hops"], flows["row"] = first, lengths, row_of
     flows["start"] = flows["ahead"] + [scenario.flows[m].start for m in members]
     flows["initial_rate"] = [scenario.flows[m].initial_rate for m in members]
-    seats["flow"] = np.repeat(np.arange(len(members)), hops)
-    seats["link"] = np.concatenate([scenario.flows[m].path for m in members])
-    seats["last"][first + hops - 1] = 1
-    seats["packet"] = np.repeat([scenario.wire_packet_of(scenario.flows[m]) for m in members], hops)
+    hops["flow"] = np.repeat(np.arange(len(members)), lengths)
+    hops["link"] = np.concatenate([scenario.flows[m].path for m in members])
+    hops["last"][first + lengths - 1] = 1
+    hops["packet"] = np.repeat([scenario.wire_packet_of(scenario.flows[m]) for m in members], lengths)
 
 
 def _way(scenario: Scenario, topology: Topology, flow: Flow, f: int, row: Any) -> None:
@@ -254,25 +254,25 @@ def _pacing(scenario: Scenario, link: int) -> tuple[int, float, float]:
 
 
 def _links(
-    scenario: Scenario, topology: Topology, flows: Any, seats: Any, links: Any, pacing: list[tuple[int, float, float]]
+    scenario: Scenario, topology: Topology, flows: Any, hops: Any, links: Any, pacing: list[tuple[int, float, float]]
 ) -> tuple[Any, int]:
-    """Fill the links; the seats of each in a row, and the length of their trees."""
-    order = np.argsort(seats["link"], kind="stable")
-    counts = np.bincount(seats["link"], minlength=len(links))
-    links["seats"], links["first"] = counts, np.cumsum(counts) - counts
+    """Fill the links; the hops of each in a row, and the length of their trees."""
+    order = np.argsort(hops["link"], kind="stable")
+    counts = np.bincount(hops["link"], minlength=len(links))
+    links["hops"], links["first"] = counts, np.cumsum(counts) - counts
     room = [2 * leaves(int(count)) for count in counts]
     packet = max(scenario.wire_packet_of(flow) for flow in scenario.flows)
     for i, (link, given) in enumerate(zip(links, scenario.links, strict=True)):
-        mine = order[link.first : link.first + link.seats]
-        seats["place"][mine] = np.arange(len(mine))
+        mine = order[link.first : link.first + link.hops]
+        hops["place"][mine] = np.arange(len(mine))
         link.number, link.rate, link.tree, link.leaves = i, given.rate, sum(room[:i]), room[i] // 2
-        senders = seats["flow"][mine]
+        senders = hops["flow"][mine]
         before = (mine - flows["first"][senders]).tolist()  # hops of each
-        feeders = {topology.routes[topology.forward[f]][hop] for f, hop in zip(senders.tolist(), before, strict=True)}
+        feeders = {topology.routes[topology.forward[f]][at] for f, at in zip(senders.tolist(), before, strict=True)}
         link.inputs = len(feeders)
         _mark(link, given.marking, packet_scale.meetings(max(int(link.inputs), 1), *pacing[i]), packet)
         link.after = packet / given.rate + given.delay
-        link.onward = bool((seats["last"][mine] == 0).any())
+        link.onward = bool((hops["last"][mine] == 0).any())
         link.reading = link.onward or link.on_departure
         link.xoff, link.room = _levels(scenario, len(feeders))
         link.watch = NEVER

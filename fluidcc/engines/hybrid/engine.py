@@ -54,7 +54,7 @@ def prime(sim: Any) -> None:
             link.wholes[k] = antiderivative(link.chances[k], hazard(link.chances[k]))
     for f in range(len(sim.flows)):
         flow = sim.flows[f]
-        link = sim.links[sim.seats[flow.first + flow.hops - 1].link]
+        link = sim.links[sim.hops[flow.first + flow.hops - 1].link]
         for edge in (core.opens, core.closes):
             leaves = edge - flow.answer - flow.beyond
             if leaves > 0.0:
@@ -96,27 +96,27 @@ def act(sim: Any, f: Any) -> None:
     elif todo == REQUEST:
         receiver.ask(core, flow, sim.nics, sim.cnps, sim.marks, f)
     if flow.rate != before:
-        seat = sim.seats[flow.first]
-        link = sim.links[seat.link]
+        hop = sim.hops[flow.first]
+        link = sim.links[hop.link]
         links.settle(sim, link, core.now)
-        hops.pace(link, seat, flow.rate)
-        hops.arrive(core, flow, seat, sim.trees, sim.sums, link, flow.first, flow.rate)
+        hops.pace(link, hop, flow.rate)
+        hops.arrive(core, flow, hop, sim.trees, sim.sums, link, flow.first, flow.rate)
         links.changed(sim, link)
     schedule(core, flow, f, sim.looks, sim.cnps, sim.calendar)
 
 
 @inlined
 def begin(sim: Any, f: Any) -> None:
-    """Let the seats of a flow listen, if its receiver reports marks."""
+    """Let the hops of a flow listen, if its receiver reports marks."""
     flow = sim.flows[f]
     if flow.cnp_interval <= 0.0:
         return
     for s in range(flow.first, flow.first + flow.hops):
-        seat = sim.seats[s]
-        link = sim.links[seat.link]
+        hop = sim.hops[s]
+        link = sim.links[hop.link]
         if link.top > 0:
             links.settle(sim, link, sim.core[0].now)
-            hops.listen(sim.core[0], flow, seat, sim.trees, link, s)
+            hops.listen(sim.core[0], flow, hop, sim.trees, link, s)
 
 
 @inlined

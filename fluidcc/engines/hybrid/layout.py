@@ -2,7 +2,7 @@
 
 Times are seconds, sizes wire bytes, rates bytes/s. A flow's clock is ahead of the others' by its way to the first
 queue: what it sends at its own time joins there at once, and all the delay of its loop lies on the way back. So a
-change of its rate needs no second event. A *seat* is a flow's place at one link of its path.
+change of its rate needs no second event. A *hop* is a flow's place at one link of its path.
 
 No field is named like an attribute of NumPy scalars (size, sum, T...), which would win without compilation.
 """
@@ -27,11 +27,11 @@ RUNNING, DONE, GROW_CNPS, GROW_MARKS, GROW_OUTPUT, GROW_TRANSIT = range(6)
 LOOK, START, TIMER, COUNTER, END, CNP, REQUEST = map(np.int64, range(7))
 # What a link does next.
 NOTHING, CROSSING, MARK, PACKET, WAKE, LEAVE, JOIN, TRANSIT = map(np.int64, range(8))
-# What a seat waits for: nothing, its hazard, its next packet (which is marked), a packet that matters, or each packet.
+# What a hop waits for: nothing, its hazard, its next packet (which is marked), a packet that matters, or each packet.
 IDLE, LISTENING, RIPE, DEAF, SINGLY = map(np.int64, range(5))
 # Where a queue is: at nothing, else on a straight piece of its marking, or beyond the last of them.
 EMPTY, FIRST = np.int64(-1), np.int64(0)
-# Trees of a link's seats: hazards due, packet times, and departures from which marks matter again.
+# Trees of a link's hops: hazards due, packet times, and departures from which marks matter again.
 HAZARDS, PACKETS, WAKES = map(np.int64, range(3))
 
 _I, _F = np.int64, np.float64
@@ -60,7 +60,7 @@ FLOW = np.dtype(
     [
         ("scheme", _I),
         ("row", _I),  # of its scheme's table
-        ("first", _I),  # seat at its first link; those of its further links follow
+        ("first", _I),  # hop at its first link; those of its further links follow
         ("hops", _I),
         ("ahead", _F),  # from the sender to its first queue: by how much its clock is ahead
         ("beyond", _F),  # from leaving its last queue to the receiver
@@ -108,11 +108,11 @@ FLOW = np.dtype(
     align=True,
 )
 
-SEAT = np.dtype(
+HOP = np.dtype(
     [
         ("flow", _I),
         ("link", _I),
-        ("place", _I),  # among the link's seats
+        ("place", _I),  # among the link's hops
         ("last", _I),  # whether this is the flow's last link
         ("rate", _F),  # at which it arrives
         ("at", _F),
@@ -143,17 +143,17 @@ LINK = np.dtype(
         ("on_departure", _I),
         ("draining", _F),  # time from the top to an empty queue
         ("after", _F),  # from leaving the queue to joining the next: serialisation and propagation
-        ("first", _I),  # its seats are `seats_at[first : first + seats]`
-        ("seats", _I),
+        ("first", _I),  # its hops are `hops_at[first : first + hops]`
+        ("hops", _I),
         ("leaves", _I),  # of its trees, a power of two
         ("tree", _I),  # where they begin
-        ("onward", _I),  # whether seats lead on from here
+        ("onward", _I),  # whether hops lead on from here
         ("watch", _F),  # departure from which what has left is to be counted, at an edge of the window
         ("reading", _I),  # whether what leaves matters: of marks on departure, or onward
         # state
         ("at", _F),
         ("queue", _F),
-        ("arriving", _F),  # sum of the seats' rates
+        ("arriving", _F),  # sum of the hops' rates
         ("slope", _F),
         ("zone", _I),
         ("hazard", _F),  # integral of -log(1 - p) over time; the marking clock
@@ -195,10 +195,10 @@ class Sim(NamedTuple):
 
     core: Any  # CORE, one row
     flows: Any  # FLOW
-    seats: Any  # SEAT
+    hops: Any  # HOP
     links: Any  # LINK
     calendar: Any  # (2 leaves,) tree of the next times of flows, links, and instants
-    seats_at: Any  # (seats,) by link
+    hops_at: Any  # (hops,) by link
     trees: Any  # (3, nodes) `HAZARDS`, `PACKETS`, `WAKES` of all links
     sums: Any  # (nodes,) of the rates that arrive
     cnps: Any  # (flows, ring) times at which CNPs reach their senders
@@ -207,9 +207,9 @@ class Sim(NamedTuple):
     waits: Any  # (waits,) what of that counts
     nics: Any  # (flows,) from when on a receiver's NIC may send its next CNP
     output_times: Any  # (links, ring)
-    output_rates: Any  # (links, ring, seats of a link)
+    output_rates: Any  # (links, ring, hops of a link)
     transit_times: Any  # (links, ring)
-    transit_seats: Any  # (links, ring) the seat that each comes to
+    transit_hops: Any  # (links, ring) the hop that each comes to
     looks: Any  # (instants,) at which samples are taken or the window opens or closes
     kinds: Any  # (instants,) 0 sample, 1 opens, 2 closes
     rows: Any  # (instants,) of the samples

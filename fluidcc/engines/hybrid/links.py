@@ -43,10 +43,10 @@ def count_acknowledged(sim: Any, link: Any, time: Any) -> None:
     core = sim.core[0]
     since, until = departure(link, link.at), departure(link, time)
     link.watch = NEVER
-    for i in range(link.seats):
-        seat = sim.seats[sim.seats_at[link.first + i]]
-        flow = sim.flows[seat.flow]
-        if not seat.last:
+    for i in range(link.hops):
+        hop = sim.hops[sim.hops_at[link.first + i]]
+        flow = sim.flows[hop.flow]
+        if not hop.last:
             continue
         for edge in range(2):
             leaves = (core.closes if edge else core.opens) - flow.answer - flow.beyond
@@ -54,7 +54,7 @@ def count_acknowledged(sim: Any, link: Any, time: Any) -> None:
                 link.watch = min(link.watch, leaves)
             elif leaves > since:
                 joined = link.at + (leaves - since) / (until - since) * (time - link.at)
-                bytes_ = seat.came + seat.rate * (joined - seat.at)
+                bytes_ = hop.came + hop.rate * (joined - hop.at)
                 if edge:
                     flow.acked_close = bytes_
                 else:
@@ -80,8 +80,8 @@ def write_output(sim: Any, link: Any) -> None:
     at = (link.head + link.stored) % ring
     sim.output_times[link.number, at] = departure(link, link.at)
     share = link.rate / link.arriving if full else 1.0
-    for i in range(link.seats):
-        sim.output_rates[link.number, at, i] = sim.seats[sim.seats_at[link.first + i]].rate * share
+    for i in range(link.hops):
+        sim.output_rates[link.number, at, i] = sim.hops[sim.hops_at[link.first + i]].rate * share
     link.stored += 1
     if link.stored > ring - _SLACK:
         sim.core[0].status = GROW_OUTPUT
@@ -159,16 +159,16 @@ def happen(sim: Any, link: Any) -> None:
             write_output(sim, link)
         hops.rezone(sim, link, was)
     elif link.todo == MARK:
-        s = sim.seats_at[link.first + least(sim.trees[HAZARDS], link.tree, link.leaves)]
+        s = sim.hops_at[link.first + least(sim.trees[HAZARDS], link.tree, link.leaves)]
         link.hazard = max(link.hazard, sim.trees[HAZARDS, link.tree + 1])
         hops.ripen(sim, link, s)
     elif link.todo == PACKET:
-        s = sim.seats_at[link.first + least(sim.trees[PACKETS], link.tree, link.leaves)]
+        s = sim.hops_at[link.first + least(sim.trees[PACKETS], link.tree, link.leaves)]
         hops.packet(sim, link, s)
     elif link.todo == WAKE:
-        s = sim.seats_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
-        seat = sim.seats[s]
-        hops.listen(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s)
+        s = sim.hops_at[link.first + least(sim.trees[WAKES], link.tree, link.leaves)]
+        hop = sim.hops[s]
+        hops.listen(sim.core[0], sim.flows[hop.flow], hop, sim.trees, link, s)
     elif link.todo == LEAVE:
         leave(sim, link)
     elif link.todo == JOIN:
@@ -182,10 +182,10 @@ def happen(sim: Any, link: Any) -> None:
 def leave(sim: Any, link: Any) -> None:
     """Let the next mixture leave, some of whose packets are marked."""
     at = (link.head + link.left) % sim.output_times.shape[1]
-    for i in range(link.seats):
-        s, rate = sim.seats_at[link.first + i], sim.output_rates[link.number, at, i]
-        seat = sim.seats[s]
-        hops.candidates(sim.core[0], sim.flows[seat.flow], seat, sim.trees, link, s, rate)
+    for i in range(link.hops):
+        s, rate = sim.hops_at[link.first + i], sim.output_rates[link.number, at, i]
+        hop = sim.hops[s]
+        hops.candidates(sim.core[0], sim.flows[hop.flow], hop, sim.trees, link, s, rate)
     link.left += 1
     if not link.onward:
         forget(sim, link)
@@ -203,28 +203,28 @@ def forget(sim: Any, link: Any) -> None:
 def join(sim: Any, link: Any) -> None:
     """Let the next mixture join the queues that follow."""
     at = link.head
-    for i in range(link.seats):
-        s = sim.seats_at[link.first + i]
-        if not sim.seats[s].last:
-            seat = sim.seats[s + 1]
-            onward = sim.links[seat.link]
+    for i in range(link.hops):
+        s = sim.hops_at[link.first + i]
+        if not sim.hops[s].last:
+            hop = sim.hops[s + 1]
+            onward = sim.links[hop.link]
             settle(sim, onward, sim.core[0].now)
             rate = sim.output_rates[link.number, at, i]
-            hops.arrive(sim.core[0], sim.flows[seat.flow], seat, sim.trees, sim.sums, onward, s + 1, rate)
+            hops.arrive(sim.core[0], sim.flows[hop.flow], hop, sim.trees, sim.sums, onward, s + 1, rate)
     forget(sim, link)
-    for i in range(link.seats):  # once each
-        s = sim.seats_at[link.first + i]
-        if not sim.seats[s].last and first_to(sim, link, i):
-            changed(sim, sim.links[sim.seats[s + 1].link])
+    for i in range(link.hops):  # once each
+        s = sim.hops_at[link.first + i]
+        if not sim.hops[s].last and first_to(sim, link, i):
+            changed(sim, sim.links[sim.hops[s + 1].link])
 
 
 @kernel
 def first_to(sim: Any, link: Any, place: Any) -> Any:
-    """Check whether a seat is the first of its link that leads to its next link."""
-    following = sim.seats[sim.seats_at[link.first + place] + 1].link
+    """Check whether a hop is the first of its link that leads to its next link."""
+    following = sim.hops[sim.hops_at[link.first + place] + 1].link
     for i in range(place):
-        s = sim.seats_at[link.first + i]
-        if not sim.seats[s].last and sim.seats[s + 1].link == following:
+        s = sim.hops_at[link.first + i]
+        if not sim.hops[s].last and sim.hops[s + 1].link == following:
             return False
     return True
 
@@ -233,18 +233,18 @@ def first_to(sim: Any, link: Any, place: Any) -> Any:
 def carry_on(sim: Any, link: Any) -> None:
     """Move a packet that is marked already to the next queue, or out of the last one."""
     core, ring = sim.core[0], sim.transit_times.shape[1]
-    time, s = sim.transit_times[link.number, link.transit_head], sim.transit_seats[link.number, link.transit_head]
+    time, s = sim.transit_times[link.number, link.transit_head], sim.transit_hops[link.number, link.transit_head]
     link.transit_head = (link.transit_head + 1) % ring
     link.transit -= 1
-    seat = sim.seats[s]
-    here = seat.link == link.number  # it has waited here
-    following = sim.links[seat.link]
+    hop = sim.hops[s]
+    here = hop.link == link.number  # it has waited here
+    following = sim.links[hop.link]
     leaves = time - link.after if here else departure(following, time)
-    if here or (seat.last and not following.on_departure):
-        flow = sim.flows[seat.flow]
-        hops.received(core, flow, seat, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, following, leaves)
+    if here or (hop.last and not following.on_departure):
+        flow = sim.flows[hop.flow]
+        hops.received(core, flow, hop, sim.trees, sim.looks, sim.cnps, sim.marks, sim.calendar, following, leaves)
     else:  # marks that are set as packets leave their last queue come in between
-        after = s if seat.last else s + 1
-        hops.send_on(core, sim.transit_times, sim.transit_seats, following, after, leaves)
+        after = s if hop.last else s + 1
+        hops.send_on(core, sim.transit_times, sim.transit_hops, following, after, leaves)
     if not here:
         plan(core, following, sim.trees, sim.output_times, sim.transit_times, sim.calendar, len(sim.flows))

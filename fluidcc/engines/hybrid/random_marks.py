@@ -6,7 +6,7 @@ reaches an exponential number. On the ramp p is a straight line in time while th
 
     G(p) = (1 - p) log(1 - p) + p,
 
-by which a wait is found without a step. The numbers are a function of seed, seat and count alone (SplitMix64: Steele,
+by which a wait is found without a step. The numbers are a function of seed, hop and count alone (SplitMix64: Steele,
 Lea, Flood, OOPSLA 2014), and do not depend on what else runs: two settings that share a seed share their chance.
 """
 
@@ -40,17 +40,17 @@ def mixed(x: Any) -> Any:
 
 
 @wrapping
-def uniform(seed: Any, seat: Any, count: Any) -> Any:
-    """A number in (0, 1] for each seed, seat and count."""
-    stream = mixed(mixed(np.uint64(seed) + _GOLDEN) + np.uint64(seat + 1) * _GOLDEN)
+def uniform(seed: Any, hop: Any, count: Any) -> Any:
+    """A number in (0, 1] for each seed, hop and count."""
+    stream = mixed(mixed(np.uint64(seed) + _GOLDEN) + np.uint64(hop + 1) * _GOLDEN)
     bits = mixed(stream + np.uint64(count + 1) * _GOLDEN) >> _S11
     return (np.float64(bits) + 1.0) * _UNIT
 
 
 @kernel
-def exponential(seed: Any, seat: Any, count: Any) -> Any:
+def exponential(seed: Any, hop: Any, count: Any) -> Any:
     """An exponential number of mean 1."""
-    return -math.log(uniform(seed, seat, count))
+    return -math.log(uniform(seed, hop, count))
 
 
 @kernel

@@ -139,10 +139,10 @@ def outcome_of(prepared: Prepared, sim: Sim) -> Outcome:
 def _moments(prepared: Prepared, sim: Sim, link: Any, rates: np.ndarray[Any, Any]) -> QueueMoments:
     """Compute one link's moments from the fluid's lines and the packets that meet."""
     span = prepared.times.closes - prepared.times.opens
-    seats = sim.seats[sim.seats_at[link.first : link.first + link.seats]]
-    flows = min(packet_scale.as_many_equal(rates[seats["flow"]]), max(int(link.inputs), 1))
+    hops = sim.hops[sim.hops_at[link.first : link.first + link.hops]]
+    flows = min(packet_scale.as_many_equal(rates[hops["flow"]]), max(int(link.inputs), 1))
     shares, idle = packet_scale.meetings(flows, *prepared.pacing[link.number]).waiting, link.idle[: layout.LOADS + 1]
-    packet = float(seats["packet"].max(initial=1.0))
+    packet = float(hops["packet"].max(initial=1.0))
     met = packet * np.arange(shares.shape[1])
     alone, busy = idle @ shares, max(span - float(idle.sum()), 0.0)  # times without and with a queue of the fluid
     mean, square = float(shares[-1] @ met), float(shares[-1] @ met**2)

@@ -71,7 +71,7 @@ def run(sim: Any, until: Any, most: Any) -> Any:
             return GROW_CALENDAR
         if core.drawn + DRAWS > len(sim.uniforms):
             return REFILL
-        if len(sim.log) > 0 and core.logged + core.margin + len(sim.packets) > len(sim.log):
+        if sim.log.size and core.logged + core.margin + len(sim.packets) > len(sim.log):
             return GROW_LOG
         core.now = first.time
         core.present = first.order
@@ -163,7 +163,7 @@ def serve(sim: Any, i: Any) -> None:
     if port.counts_sending:
         port.sending = packet.wire
     port.sent += packet.wire
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, TRANSMITTED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
     over = core.now + sim.ticks[port.ticks, packet.wire]
     port.free_at = over

@@ -124,7 +124,7 @@ def packet_of(sim: Any, f: Any, again: Any) -> Any:
     packet.path = 0
     packet.stamped = flow.telemetry
     core.injected += 1
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, SENT, flow.nic, f, packet.kind, packet.end, 0, inflight(core, flow) - flow.window)
     dispatch.on_sent(sim, f, size)
     if core.recovery:
@@ -173,7 +173,7 @@ def deliver(sim: Any, k: Any) -> Any:
         flow.received_end = max(flow.received_end, packet.end)
         flow.received_wire = max(flow.received_wire, packet.wire_end)
     nic = sim.routes[flow.back, 0]
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, RECEIVED, nic, f, packet.kind, packet.end, 0, packet.marks)
     if answer != recovery.DISCARDED:
         flow.unanswered += 1
@@ -328,7 +328,7 @@ def on_ack(sim: Any, k: Any) -> Any:
         flow.acked = max(flow.acked, packet.end)
         flow.acked_wire = max(flow.acked_wire, packet.wire_end)
         flow.confirmed = max(flow.confirmed, packet.confirms)
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
     if flow.state == 1:
         dispatch.on_ack(sim, f, k)
@@ -356,7 +356,7 @@ def on_cnp(sim: Any, k: Any) -> Any:
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, NOTIFIED, flow.nic, f, packet.kind, 0, 0, 0.0)
     if flow.state == 1:
         dispatch.on_cnp(sim, f, k)

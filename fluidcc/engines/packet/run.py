@@ -255,7 +255,7 @@ def _dataset(scenario: Scenario, plan: PreparedRun, sim: Sim, summary: dict[str,
     if sampled_classes(scenario):
         classes = sim.class_samples[:rows]
         arrays |= {"class_queue": classes[..., 0], "class_sent": classes[..., 1]}
-    if len(sim.log) > 0:
+    if sim.log.size:
         arrays |= _events(plan, sim)
     return schema.dataset(schema.PACKET, scenario, times, arrays, observables, summary, {"seed": summary["seed"]})
 

@@ -126,7 +126,7 @@ def send_pfc(sim: Any, i: Any, q: Any, kind: Any) -> None:
     queue_up(core, sim.links, sim.bins, sim.packets, port, 0, k)
     schedule(core, sim.calendar, core.now, WAKE, back)
     core.pauses += kind == PAUSE
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, PAUSED if kind == PAUSE else RESUMED, i, -1, kind, 0, port.queued, q)
 
 
@@ -157,10 +157,10 @@ def forward(sim: Any, i: Any, k: Any) -> None:
         return
     if packet.kind == DATA and not port.on_departure and marks(core, sim.uniforms, port, port.queues[q].bytes):
         packet.marks = 1
-        if len(sim.log) > 0:
+        if sim.log.size:
             write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.queues[q].bytes, 0.0)
     queue_up(core, sim.links, sim.bins, sim.packets, port, q, k)
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, ENQUEUED, i, packet.flow, packet.kind, packet.end, port.queued, 0.0)
     if core.pfc >> q & 1 and source.stopping >> q & 1 == 0:
         above = max(source.queues[q].ingress - node.reserve, 0)
@@ -192,13 +192,13 @@ def refuse(sim: Any, i: Any, k: Any) -> None:
         drop(sim, i, k)
         return
     core.trimmed += 1
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, TRIMMED, i, packet.flow, DATA, packet.end, port.queues[packet.queue].bytes, packet.payload)
     packet.kind = HEADER
     packet.wire = size
     packet.queue = q
     queue_up(core, sim.links, sim.bins, sim.packets, port, q, k)
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, ENQUEUED, i, packet.flow, HEADER, packet.end, port.queued, 0.0)
 
 
@@ -211,7 +211,7 @@ def drop(sim: Any, i: Any, k: Any) -> None:
         sim.flows[packet.flow].lost += packet.payload
     else:
         core.dropped_control += 1
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, DROPPED, i, packet.flow, packet.kind, packet.end, sim.ports[i].queued, 0.0)
     pool.free(core, sim.packets, k)
 
@@ -239,7 +239,7 @@ def stamp(sim: Any, i: Any, k: Any) -> None:
         marked = port.on_departure and marks(core, sim.uniforms, port, port.queues[packet.queue].bytes)
         if marked:
             packet.marks = 1
-    if marked and len(sim.log) > 0:
+    if marked and sim.log.size:
         write(core, sim.log, MARKED, i, packet.flow, packet.kind, packet.end, port.queues[packet.queue].bytes, 0.0)
     if packet.stamped and packet.hops < HOPS:
         at = packet.hops
@@ -258,7 +258,7 @@ def on_pfc_frame(sim: Any, k: Any, i: Any) -> None:
     """Obey a PAUSE or RESUME that came in by port ``i``: stop or start a class of the port towards its sender."""
     packet = sim.packets[k]
     back = sim.ports[i].reverse
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(sim.core[0], sim.log, RECEIVED, i, -1, packet.kind, 0, 0, packet.marks)
     if packet.kind == PAUSE:
         sim.ports[back].pauses += 1

@@ -37,7 +37,7 @@ def answer(sim: Any, k: Any) -> Any:
     core, packet = sim.core[0], sim.packets[k]
     flow = sim.flows[packet.flow]
     nic = sim.routes[flow.back, 0]
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, RECEIVED, nic, packet.flow, packet.kind, packet.end, 0, 0.0)
     packet.kind = NACK
     packet.wire = CONTROL_BYTES
@@ -119,7 +119,7 @@ def on_nack(sim: Any, k: Any) -> Any:
     core, packet = sim.core[0], sim.packets[k]
     f = packet.flow
     flow = sim.flows[f]
-    if len(sim.log) > 0:
+    if sim.log.size:
         write(core, sim.log, ACKNOWLEDGED, flow.nic, f, packet.kind, packet.end, 0, flow.rate)
     n = (packet.end - 1) // flow.payload
     if flow.state == 1 and packet.end > flow.una and sim.bitmaps[place(flow, n)] == UNKNOWN:

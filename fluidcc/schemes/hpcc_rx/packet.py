@@ -10,7 +10,7 @@ from fluidcc.schemes.hpcc import packet as hpcc
 from fluidcc.schemes.hpcc.packet import OBSERVABLES, ONLY, STATE, compute_wind, measure_inflight, record, shown
 from fluidcc.schemes.hpcc_rx.parameters import HPCCRx
 
-__all__ = ["BASE", "OBSERVABLES", "ONLY", "STATE", "on_packet", "fill", "on_answer", "shown"]
+__all__ = ["BASE", "OBSERVABLES", "ONLY", "STATE", "fill", "on_answer", "on_packet", "shown"]
 
 BASE = "hpcc"
 

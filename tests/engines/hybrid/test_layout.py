@@ -1,4 +1,4 @@
-"""A scenario laid out in the hybrid's memory, by hand: ways, seats, links, looks, and rings that grow."""
+"""A scenario laid out in the hybrid's memory, by hand: ways, hops, links, looks, and rings that grow."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def laid(**network: Any) -> Any:
     return build.prepare(given(**network), NO_SAMPLES)
 
 
-def test_classes_are_flows_and_each_has_a_seat_at_each_of_its_links() -> None:
+def test_classes_are_flows_and_each_has_a_hop_at_each_of_its_links() -> None:
     found = laid()
     sim = found.sim
     assert found.members == [0, 1, 1, 2]
     assert sim.flows["first"].tolist() == [0, 2, 3, 4]
     assert sim.flows["hops"].tolist() == [2, 1, 1, 2]
-    assert sim.seats["flow"].tolist() == [0, 0, 1, 2, 3, 3]
-    assert sim.seats["link"].tolist() == [0, 1, 1, 1, 0, 1]
-    assert sim.seats["last"].tolist() == [0, 1, 1, 1, 0, 1]
-    assert sim.seats_at.tolist() == [0, 4, 1, 2, 3, 5]  # link by link
-    assert sim.seats["place"].tolist() == [0, 0, 1, 2, 1, 3]
+    assert sim.hops["flow"].tolist() == [0, 0, 1, 2, 3, 3]
+    assert sim.hops["link"].tolist() == [0, 1, 1, 1, 0, 1]
+    assert sim.hops["last"].tolist() == [0, 1, 1, 1, 0, 1]
+    assert sim.hops_at.tolist() == [0, 4, 1, 2, 3, 5]  # link by link
+    assert sim.hops["place"].tolist() == [0, 0, 1, 2, 1, 3]
     assert sim.links["first"].tolist() == [0, 2]
-    assert sim.links["seats"].tolist() == [2, 4]
+    assert sim.links["hops"].tolist() == [2, 4]
     assert sim.links["tree"].tolist() == [0, 4]  # after the first's 2 x 2 places
     assert sim.links["leaves"].tolist() == [2, 4]
     assert sim.trees.shape == (3, 4 + 8)
     assert sim.flows["row"].tolist() == [0, 1, 2, 3]
-    assert (sim.seats["packet"] == WHOLE).all()
+    assert (sim.hops["packet"] == WHOLE).all()
 
 
 def test_bytes_of_a_flow_count_a_header_a_packet() -> None:
@@ -132,7 +132,7 @@ def test_looks_are_in_order_and_a_window_opens_before_a_sample(
         (layout.GROW_CNPS, ("cnps",), "head"),
         (layout.GROW_MARKS, ("marks",), "first_mark"),
         (layout.GROW_OUTPUT, ("output_times", "output_rates"), "head"),
-        (layout.GROW_TRANSIT, ("transit_times", "transit_seats"), "transit_head"),
+        (layout.GROW_TRANSIT, ("transit_times", "transit_hops"), "transit_head"),
     ],
 )
 def test_a_ring_that_grows_keeps_its_order(status: int, names: tuple[str, ...], head: str) -> None:
@@ -153,5 +153,5 @@ def test_a_ring_that_grows_keeps_its_order(status: int, names: tuple[str, ...], 
             assert not ring[len(row) :].any()
     heads = (found.flows if of is sim.flows else found.links)[head]
     assert not heads.any()
-    others = {"cnps", "marks", "output_times", "output_rates", "transit_times", "transit_seats"} - set(names)
+    others = {"cnps", "marks", "output_times", "output_rates", "transit_times", "transit_hops"} - set(names)
     assert all(getattr(found, name) is getattr(sim, name) for name in others)

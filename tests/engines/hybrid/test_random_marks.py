@@ -29,8 +29,8 @@ def wait_for(p, pace, wanted, most):
 
 
 @njit
-def uniforms(seed, seat, count):
-    return np.array([random_marks.uniform(seed, seat, i) for i in range(count)])
+def uniforms(seed, hop, count):
+    return np.array([random_marks.uniform(seed, hop, i) for i in range(count)])
 
 
 def integral(p: float, pace: float, span: float) -> float:
@@ -69,7 +69,7 @@ def test_a_wait_is_the_root_that_another_solver_finds() -> None:
 
 
 def test_numbers_are_uniform_and_independent() -> None:
-    found = np.array([uniforms(seed, seat, 4000) for seed in (0, 1, 2**62) for seat in (0, 1, 77)])
+    found = np.array([uniforms(seed, hop, 4000) for seed in (0, 1, 2**62) for hop in (0, 1, 77)])
     assert found.min() > 0
     assert found.max() <= 1
     assert len(np.unique(found)) == found.size

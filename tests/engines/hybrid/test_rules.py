@@ -41,14 +41,14 @@ def link_of(**values: Any) -> Any:
     known = {
         "number": 0, "at": 2.0, "rate": RATE, "arriving": 120.0, "queue": 50.0, "slope": 20.0, "on_departure": 0,
         "zone": FIRST, "top": 2, "chance": 0.25, "per_packet": -math.log1p(-0.25), "hazard": 7.0, "draining": 0.5,
-        "tree": 0, "leaves": LEAVES, "first": 0, "seats": 2, "after": 0.25, "head": 0, "stored": 0, "left": 0,
+        "tree": 0, "leaves": LEAVES, "first": 0, "hops": 2, "after": 0.25, "head": 0, "stored": 0, "left": 0,
         "transit": 0, "transit_head": 0, "watch": NEVER, "queues": [0.0, 40.0, 80.0, math.inf],
         "chances": [0.0, 0.0, 0.5, 1.0], "reading": 0, "onward": 0, "meeting": np.linspace(0, 0.1, queue.LOADS + 2),
     }  # fmt: skip
     return SimpleNamespace(**{**known, **values})
 
 
-def seat_of(**values: Any) -> Any:
+def hop_of(**values: Any) -> Any:
     known = {
         "flow": 0, "link": 0, "place": 1, "last": 1, "packet": PACKET, "rate": 60.0, "at": 1.0, "came": 200.0,
         "mark_rate": 40.0, "mark_at": 1.0, "mark_came": 203.0, "wait": LISTENING, "left": 5.0, "hazard": 6.0,
@@ -142,7 +142,7 @@ def test_a_crossing_puts_the_queue_on_its_threshold(values: Any, zone: int, leng
 
 @pytest.mark.parametrize(("came", "next_"), [(203.0, 210.0), (210.0, 220.0), (210.0 - 1e-10, 220.0), (0.0, 10.0)])
 def test_the_next_packet_is_whole_at_the_next_multiple(came: float, next_: float) -> None:
-    assert plain(hops.boundary)(seat_of(mark_came=came)) == next_
+    assert plain(hops.boundary)(hop_of(mark_came=came)) == next_
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_the_next_packet_is_whole_at_the_next_multiple(came: float, next_: float
 def test_packets_are_rare_if_one_takes_longer_to_come_than_the_queue_to_drain(
     rate: float, draining: float, is_: bool
 ) -> None:
-    assert plain(hops.rare)(link_of(draining=draining), seat_of(mark_rate=rate)) == is_
+    assert plain(hops.rare)(link_of(draining=draining), hop_of(mark_rate=rate)) == is_
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_packets_are_rare_if_one_takes_longer_to_come_than_the_queue_to_drain(
 )
 def test_a_new_rate_counts_from_the_last_packet(begun: float, old: float, new: float, left: float) -> None:
     """Its next packet goes a gap of the new rate after the last, whatever the rate was since."""
-    link, seat = link_of(), seat_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
-    plain(hops.pace)(link, seat, new)
-    assert 210.0 - seat.mark_came == pytest.approx(left, rel=1e-6)
-    marked_later = seat_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
+    link, hop = link_of(), hop_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
+    plain(hops.pace)(link, hop, new)
+    assert 210.0 - hop.mark_came == pytest.approx(left, rel=1e-6)
+    marked_later = hop_of(mark_came=200.0 + begun, mark_rate=old, mark_at=2.0)
     plain(hops.pace)(link_of(on_departure=1), marked_later, new)
     assert marked_later.mark_came == 200.0 + begun
 
@@ -176,20 +176,20 @@ def test_a_new_rate_counts_from_the_last_packet(begun: float, old: float, new: f
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # of numbers that wrap on purpose
 def test_bytes_of_candidates_are_those_of_the_old_rate_until_now() -> None:
     """1 s at 40 a second; the clock went 1 a packet further, of which four packets came: of 5 left, 1."""
-    seat = seat_of()
-    plain(hops.candidates)(core_of(), flow_of(), seat, trees(), link_of(), 0, 80.0)
-    assert (seat.mark_came, seat.mark_at, seat.mark_rate) == (243.0, 2.0, 80.0)
-    assert (seat.left, seat.hazard, seat.wait) == (1.0, 7.0, LISTENING)
-    rare = seat_of()
+    hop = hop_of()
+    plain(hops.candidates)(core_of(), flow_of(), hop, trees(), link_of(), 0, 80.0)
+    assert (hop.mark_came, hop.mark_at, hop.mark_rate) == (243.0, 2.0, 80.0)
+    assert (hop.left, hop.hazard, hop.wait) == (1.0, 7.0, LISTENING)
+    rare = hop_of()
     plain(hops.candidates)(core_of(), flow_of(), rare, trees(), link_of(draining=0.1), 0, 80.0)
     assert rare.wait == SINGLY
-    again = seat_of(wait=SINGLY)
+    again = hop_of(wait=SINGLY)
     plain(hops.candidates)(core_of(), flow_of(), again, trees(), link_of(zone=2), 0, 80.0)
     assert (again.wait, again.draws, again.hazard) == (LISTENING, 4, 7.0)
 
 
 @pytest.mark.parametrize(
-    ("seat", "link", "due", "packet", "wake"),
+    ("hop", "link", "due", "packet", "wake"),
     [
         ({"wait": LISTENING}, {}, 6.0 + 5.0 * PACKET / 40.0, NEVER, NEVER),
         ({"wait": LISTENING, "left": -1.0}, {}, 6.0, NEVER, NEVER),
@@ -201,11 +201,11 @@ def test_bytes_of_candidates_are_those_of_the_old_rate_until_now() -> None:
         ({"wait": RIPE, "mark_rate": 0.0}, {}, NEVER, NEVER, NEVER),
     ],
 )
-def test_a_seat_waits_on_the_clock_that_its_state_names(
-    seat: Any, link: Any, due: float, packet: float, wake: float
+def test_a_hop_waits_on_the_clock_that_its_state_names(
+    hop: Any, link: Any, due: float, packet: float, wake: float
 ) -> None:
     found = trees()
-    plain(hops.retime)(flow_of(deaf=9.0), seat_of(**seat), found, link_of(**link))
+    plain(hops.retime)(flow_of(deaf=9.0), hop_of(**hop), found, link_of(**link))
     assert [found[row, LEAVES + 1] for row in (HAZARDS, PACKETS, WAKES)] == pytest.approx([due, packet, wake])
     assert [found[row, 1] for row in (HAZARDS, PACKETS, WAKES)] == pytest.approx([due, packet, wake])
 
@@ -214,62 +214,62 @@ def test_a_seat_waits_on_the_clock_that_its_state_names(
     ("came", "left", "wait"), [(204.0, 5.0 - 0.4 * 2.0, LISTENING), (200.0, 5.0, LISTENING), (209.0, 5.0, LISTENING)]
 )
 def test_a_packet_under_way_is_one_whole_chance(came: float, left: float, wait: int) -> None:
-    seat = seat_of(mark_came=came)
-    plain(hops.catch_up)(link_of(per_packet=2.0), seat)
-    assert seat.left == pytest.approx(left - (1.8 if came == 209.0 else 0.0))
-    assert seat.wait == wait
+    hop = hop_of(mark_came=came)
+    plain(hops.catch_up)(link_of(per_packet=2.0), hop)
+    assert hop.left == pytest.approx(left - (1.8 if came == 209.0 else 0.0))
+    assert hop.wait == wait
 
 
 def test_one_that_has_no_chance_left_is_ripe() -> None:
-    seat = seat_of(mark_came=205.0, left=1.0)
-    plain(hops.catch_up)(link_of(per_packet=2.0), seat)
-    assert (seat.left, seat.wait) == (0.0, RIPE)
+    hop = hop_of(mark_came=205.0, left=1.0)
+    plain(hops.catch_up)(link_of(per_packet=2.0), hop)
+    assert (hop.left, hop.wait) == (0.0, RIPE)
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered")
 def test_packets_drawn_one_by_one_are_marked_by_their_numbers() -> None:
     draw, core = plain(hops.drawn), core_of()
     number = plain(uniform)(5, 0, 3)
-    seat = seat_of()
-    assert draw(core, link_of(chance=number), seat, 0)
-    assert seat.draws == 4
-    assert not draw(core, link_of(chance=number * (1 - 1e-9)), seat_of(), 0)
-    seat = seat_of()
-    assert draw(core, link_of(zone=2, chance=0.0), seat, 0)  # beyond Kmax
-    assert not draw(core, link_of(chance=0.0), seat, 0)
-    assert seat.draws == 3
+    hop = hop_of()
+    assert draw(core, link_of(chance=number), hop, 0)
+    assert hop.draws == 4
+    assert not draw(core, link_of(chance=number * (1 - 1e-9)), hop_of(), 0)
+    hop = hop_of()
+    assert draw(core, link_of(zone=2, chance=0.0), hop, 0)  # beyond Kmax
+    assert not draw(core, link_of(chance=0.0), hop, 0)
+    assert hop.draws == 3
 
 
 @pytest.mark.parametrize(("came", "ends"), [(499.5, True), (499.4, False), (700.0, True)])
 def test_a_flow_ends_with_its_last_byte(came: float, ends: bool) -> None:
     """Its last packet joined when it began, 10/60 s before; it waits with the queue as it is now, 0.5 s."""
     core, flow = core_of(ended=7), flow_of(followers_end=1)
-    plain(hops.complete)(core, link_of(), seat_of(came=came, flow=3), flow)
+    plain(hops.complete)(core, link_of(), hop_of(came=came, flow=3), flow)
     if not ends:
         assert (flow.finish, core.ended, flow.next_ended) == (NEVER, 7, -1)
         return
     assert flow.finish == pytest.approx(2.5 - 10 / 60 + 0.5 + 0.75)
-    assert (core.ended, flow.next_ended) == (4, 7)  # the first of a list, of seats from 1
+    assert (core.ended, flow.next_ended) == (4, 7)  # the first of a list, of several from 1
     for not_yet in ({"state": 1}, {"state": 1, "total": 0.0}):
         flow = flow_of(**not_yet)
-        plain(hops.complete)(core, link_of(), seat_of(came=came), flow)
+        plain(hops.complete)(core, link_of(), hop_of(came=came), flow)
         assert flow.finish == NEVER
 
 
 def test_a_flow_shorter_than_a_packet_ends_its_own_bytes_after_it_began() -> None:
     core, flow = core_of(), flow_of(total=6.0)
-    plain(hops.complete)(core, link_of(), seat_of(came=6.0), flow)
+    plain(hops.complete)(core, link_of(), hop_of(came=6.0), flow)
     assert flow.finish == pytest.approx(2.5 - 6 / 60 + 0.5 + 0.75)
     assert core.ended == 0  # nobody waits for it
 
 
 def test_a_marked_packet_goes_on_behind_the_others() -> None:
-    times, seats = np.zeros((1, 8)), np.zeros((1, 8), int)
+    times, several = np.zeros((1, 8)), np.zeros((1, 8), int)
     link, core = link_of(transit_head=6, transit=3), core_of()
-    plain(hops.send_on)(core, times, seats, link, 11, 3.0)
-    assert (times[0, 1], seats[0, 1], link.transit, core.status) == (3.25, 11, 4, 0)  # over the ring's end
-    plain(hops.send_on)(core, times, seats, link, 12, 4.0)
-    assert (times[0, 2], seats[0, 2], link.transit, core.status) == (4.25, 12, 5, GROW_TRANSIT)
+    plain(hops.send_on)(core, times, several, link, 11, 3.0)
+    assert (times[0, 1], several[0, 1], link.transit, core.status) == (3.25, 11, 4, 0)  # over the ring's end
+    plain(hops.send_on)(core, times, several, link, 12, 4.0)
+    assert (times[0, 2], several[0, 2], link.transit, core.status) == (4.25, 12, 5, GROW_TRANSIT)
 
 
 # -- a receiver ------------------------------------------------------------------------------------------------------
@@ -325,17 +325,17 @@ def test_a_nic_gives_each_flow_its_turn_by_hand() -> None:
 # -- links -----------------------------------------------------------------------------------------------------------
 
 
-def sim_of(link: Any, seats: list[Any], ring: int = 8, **values: Any) -> Any:
+def sim_of(link: Any, several: list[Any], ring: int = 8, **values: Any) -> Any:
     return SimpleNamespace(
-        core=[core_of(**values)], links=[link], seats=seats, seats_at=list(range(len(seats))),
-        flows=[flow_of() for _ in seats], output_times=np.zeros((1, ring)),
-        output_rates=np.zeros((1, ring, len(seats))),
+        core=[core_of(**values)], links=[link], hops=several, hops_at=list(range(len(several))),
+        flows=[flow_of() for _ in several], output_times=np.zeros((1, ring)),
+        output_rates=np.zeros((1, ring, len(several))),
     )  # fmt: skip
 
 
 def test_a_full_link_s_output_is_shared_as_what_arrives() -> None:
     link = link_of(head=6, stored=3)
-    sim = sim_of(link, [seat_of(rate=90.0), seat_of(rate=30.0)])
+    sim = sim_of(link, [hop_of(rate=90.0), hop_of(rate=30.0)])
     plain(links.write_output)(sim, link)
     assert sim.output_times[0, 1] == 2.5  # when what joins now leaves
     assert sim.output_rates[0, 1] == pytest.approx([75.0, 25.0])
@@ -358,11 +358,11 @@ def test_the_oldest_mixture_is_dropped() -> None:
     assert (link.head, link.stored, link.left) == (2, 0, 0)
 
 
-def test_a_next_link_is_told_once_of_its_first_seat() -> None:
-    """Seats 0, 2 and 4 wait here and lead to links 8, 9 and 8; seat 6 ends here."""
-    leads = [seat_of(last=0), seat_of(link=8), seat_of(last=0), seat_of(link=9), seat_of(last=0), seat_of(link=8)]
-    sim = sim_of(link_of(seats=4), [*leads, seat_of(last=1), seat_of(link=9)])
-    sim.seats_at = [6, 0, 2, 4]
+def test_a_next_link_is_told_once_of_its_first_hop() -> None:
+    """Hops 0, 2 and 4 wait here and lead to links 8, 9 and 8; hop 6 ends here."""
+    leads = [hop_of(last=0), hop_of(link=8), hop_of(last=0), hop_of(link=9), hop_of(last=0), hop_of(link=8)]
+    sim = sim_of(link_of(hops=4), [*leads, hop_of(last=1), hop_of(link=9)])
+    sim.hops_at = [6, 0, 2, 4]
     first = [plain(links.first_to)(sim, sim.links[0], place) for place in (1, 2, 3)]
     assert first == [True, True, False]
 
@@ -408,8 +408,8 @@ def test_a_clock_that_stops_just_where_it_should_ring_never_rings() -> None:
 
 def test_acknowledged_bytes_are_those_that_joined_in_time() -> None:
     """A link is brought from 2 to 3 s, whose departures go from 2.5 to 3.7 s; ACKs are back 1.25 s later."""
-    link = link_of(seats=2)
-    sim = sim_of(link, [seat_of(), seat_of(last=0, flow=1)], opens=3.1 + 1.25, closes=9.0)
+    link = link_of(hops=2)
+    sim = sim_of(link, [hop_of(), hop_of(last=0, flow=1)], opens=3.1 + 1.25, closes=9.0)
     plain(links.count_acknowledged)(sim, link, 3.0)
     joined = 2.5
     assert sim.flows[0].acked_open == pytest.approx(200.0 + 60.0 * (joined - 1.0))
