@@ -178,9 +178,10 @@ def test_a_target_below_the_link_lowers_the_usual_bound(monkeypatch: pytest.Monk
 )
 def test_numbers_out_of_range_are_refused(monkeypatch: pytest.MonkeyPatch, option: str, good: int, bad: int) -> None:
     fine: dict[str, Any] = {option: good}
+    wrong: dict[str, Any] = {option: bad}
     tuned(monkeypatch, **fine)
     with pytest.raises(InputError, match=option):
-        tuned(monkeypatch, **(fine | {option: bad}))
+        tuned(monkeypatch, **wrong)
 
 
 @pytest.mark.parametrize("size", [1, 2, 32])
