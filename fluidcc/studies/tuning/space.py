@@ -13,7 +13,7 @@ from fluidcc import units
 from fluidcc.builders.names import dimension_of, format_value, spec_of
 from fluidcc.errors import InputError
 from fluidcc.studies.tuning.settable import GRIDS
-from fluidcc.units import parse, parse_any
+from fluidcc.units import parse
 
 Point = dict[str, float]
 
@@ -184,8 +184,7 @@ def number(bound: Any, name: str, where: str = "over") -> float:
         If it is neither.
     """
     if isinstance(bound, str):
-        dimension = dimension_of(name)
-        return float(parse(bound, dimension, f"{where} {name}") if dimension else parse_any(bound, f"{where} {name}"))
+        return float(parse(bound, dimension_of(name), f"{where} {name}"))
     if isinstance(bound, bool) or not isinstance(bound, (int, float, np.number)):
         raise InputError(f"{where} {name}: {repr(bound)[:40]} is no number; write for example '5KB'")
     return float(bound)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import fluidcc as fc
-from fluidcc.studies.fitting.measured import Measured, measured_of
+from fluidcc.studies.fitting.measured import Measured, _column, checked, measured_of
 
 TIME = np.arange(1, 101)
 
@@ -107,3 +108,98 @@ def test_rates_at_other_times_keep_the_bytes() -> None:
     assert coarse.rates is not None
     assert fine.rates is not None
     np.testing.assert_allclose(coarse.rates[5], fine.rates[50:60].mean(axis=0), rtol=1e-9)
+
+
+def test_an_interval_keeps_both_of_its_ends() -> None:
+    time = 1e-3 * np.arange(1.0, 6.0)
+    whole = Measured(time, np.arange(5.0), np.arange(10.0).reshape(5, 2), "l", True)
+    part = whole.between(2e-3, 4e-3)
+    assert part.time.tolist() == time[1:4].tolist()
+    assert part.queue is not None
+    assert part.rates is not None
+    assert part.queue.tolist() == [1.0, 2.0, 3.0]
+    assert part.rates.tolist() == [[2.0, 3.0], [4.0, 5.0], [6.0, 7.0]]
+    assert (part.link, part.paced) == ("l", True)
+    assert whole.between(2e-3 + 5e-13, 4e-3 - 5e-13).time.tolist() == part.time.tolist()  # as text rounds them
+    assert whole.between(2.1e-3, 3.9e-3).time.tolist() == [time[2]]
+    assert Measured(time, None, None).between(0.0, 1.0).queue is None
+    assert Measured(time, None, None).interval == pytest.approx(1e-3)
+    assert Measured(np.array([0.0, 1.0, 2.0, 7.0]), None, None).interval == 1.0  # the usual one
+
+
+def test_at_other_times_queues_are_between_and_rates_keep_bytes() -> None:
+    """A rate is that of the second before its sample: 2 and 6 bytes make 4 a second over both; gaps carry nothing."""
+    fine = Measured(np.arange(1.0, 7.0), 10 * np.arange(1.0, 7.0), np.array([[2.0], [6.0], [1.0], [3.0], [5.0], [9.0]]))
+    coarse = fine.at(np.array([2.0, 4.0, 5.5]))
+    assert coarse.queue is not None
+    assert coarse.rates is not None
+    assert coarse.time.tolist() == [2.0, 4.0, 5.5]
+    assert coarse.queue.tolist() == [20.0, 40.0, 55.0]
+    assert coarse.rates[:, 0] == pytest.approx([2.0, 2.0, (5.0 + 9.0 / 2) / 1.5])  # the first has none before it
+    assert fine.at(np.array([1.0, 2.0])).rates == pytest.approx(np.array([[6.0], [6.0]]))
+    hole = Measured(np.arange(1.0, 4.0), None, np.array([[2.0], [np.nan], [4.0]]))
+    found = hole.at(np.array([1.0, 3.0]))
+    assert found.queue is None
+    assert found.rates == pytest.approx(np.array([[2.0], [2.0]]))
+    assert Measured(np.arange(3.0), np.arange(3.0), None).at(np.array([0.5])).rates is None
+
+
+def samples(count: int = 50, queue: Any = 1.0, rates: Any = None) -> Measured:
+    """As many samples of a queue, or with another at the last."""
+    column = None if queue is None else np.r_[np.ones(count - 1), queue]
+    return Measured(np.arange(float(count)), column, rates)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        samples(50),  # just enough
+        samples(50, queue=0.0),
+        samples(50, None, np.zeros((50, 2))),  # a sender may be silent
+        samples(50, None, np.full((50, 1), np.nan)),
+        Measured(np.arange(50.0), np.zeros(50), np.ones((50, 1))),  # an empty queue beside rates
+    ],
+)
+def test_samples_that_can_be_fitted_pass_as_they_are(found: Measured) -> None:
+    assert checked(found, "here") is found
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (samples(49), "here: 49 samples are too few; give 50 or more"),
+        (samples(50, queue=-1.0), "queue is negative or no number"),
+        (samples(50, queue=np.nan), "queue is negative or no number"),
+        (samples(50, queue=np.inf), "queue is negative or no number"),
+        (samples(50, None, np.r_[np.ones(49), -1.0][:, None]), "rate is negative or infinite"),
+        (samples(50, None, np.r_[np.ones(49), np.inf][:, None]), "rate is negative or infinite"),
+        (Measured(np.arange(50.0), np.zeros(50), None), "empty throughout"),
+        (Measured(np.r_[np.arange(49.0), 48.0], np.ones(50), None), "times do not grow"),  # twice the same
+        (Measured(np.r_[np.arange(49.0), np.nan], np.ones(50), None), "times do not grow"),
+        (Measured(np.r_[np.arange(49.0), np.inf], np.ones(50), None), "times do not grow"),
+        (Measured(np.arange(50.0), None, None), "neither a queue nor rates"),
+    ],
+)
+def test_samples_that_cannot_be_fitted_are_refused(found: Measured, says: str) -> None:
+    with pytest.raises(fc.InputError, match=says):
+        checked(found, "here")
+
+
+@pytest.mark.parametrize(
+    ("text", "role", "factor"),
+    [
+        ("time", "time", 1.0),
+        ("t_us", "time", 1e-6),
+        ("Time [ms]", "time", 1e-3),
+        ("time_seconds", "time", 1.0),
+        ("queue_bytes", "queue", 1.0),
+        ("q_KB", "queue", 1e3),
+        ("queue_bytes_2", "queue", 1.0),  # a name, not a unit
+        ("f3_Gbps", "rate", 1.25e8),
+        ("rate [bytes/s]", "rate", 1.0),
+        ("pacing_rate_Mbps", "pacing", 1.25e5),
+    ],
+)
+def test_a_columns_name_says_its_role_and_unit(text: str, role: str, factor: float) -> None:
+    found = _column(text, Path("m.csv"))
+    assert found == (role, pytest.approx(factor))

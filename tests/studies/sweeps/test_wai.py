@@ -165,3 +165,70 @@ def test_bad_input_is_refused(change, message):
     given = {"scenario": SCENARIO, "w_ai": [80]} | change
     with pytest.raises(fc.InputError, match=message):
         fc.wai_sweep(given.pop("scenario"), given.pop("w_ai"), **given)
+
+
+# -- by hand -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("apart", "left", "time"),
+    [
+        ([8.0, 4.0, 2.0, 1.0], 0.25, 2.0),  # just there
+        ([8.0, 4.0, 2.0, 1.0], 0.5, 1.0),
+        ([8.0, 4.0, 1.0], 0.25, 1.5),  # halfway in logarithms: 2 is between 4 and 1
+        ([-8.0, -4.0, -1.0], 0.25, 1.5),  # whichever is the larger
+        ([8.0, 4.0, -1.0], 0.25, 1.5),
+        ([8.0, 4.0, 0.0], 0.25, 2.0),  # no logarithm of nothing
+        ([0.0, 1.0, 2.0], 0.25, 0.0),  # equal from the first
+        ([8.0, 2.0, 8.0, 1.0], 0.25, 1.0),  # the first time counts
+        ([8.0, 7.0, 6.0], 0.25, math.nan),
+    ],
+)
+def test_flows_are_equal_once_a_share_of_their_first_difference_is_left(
+    apart: list[float], left: float, time: float
+) -> None:
+    window = np.stack([50 + np.array(apart), np.full(len(apart), 50.0)], axis=1)
+    found = wai._equal_after(np.arange(float(len(apart))), window, left)
+    assert found == pytest.approx(time, nan_ok=True)
+
+
+def test_windows_that_jump_are_averaged_about_their_time() -> None:
+    """Of three samples: 8, 5, 5, 1, 0 become 6, 11/3, 2; the second is below a half, about the third sample's time."""
+    window = np.stack([np.array([8.0, 5.0, 5.0, 1.0, 0.0]), np.zeros(5)], axis=1)
+    time = np.array([0.0, 1.0, 3.0, 4.0, 6.0])
+    assert wai._equal_after(time, window, 0.5, smoothed=3) == 3.0
+    assert wai._equal_after(time, window, 0.8, smoothed=3) == 1.0
+    assert wai._equal_after(time, window, 0.25, smoothed=3) == 4.0
+    assert math.isnan(wai._equal_after(time, window, 0.2, smoothed=3))
+    flip = np.stack([np.array([8.0, -8.0, 8.0, -8.0]), np.zeros(4)], axis=1)
+    assert wai._equal_after(np.arange(4.0), flip, 0.1, smoothed=2) == 1.0  # signs cancel
+
+
+def test_increases_are_sorted_and_each_is_there_once() -> None:
+    assert wai._values(["2KB", 300, 300.0, "80B"]).tolist() == [80.0, 300.0, 2000.0]
+    assert wai._values(np.array([5.0])).tolist() == [5.0]
+    with pytest.raises(fc.InputError, match=r"w_ai\[2\]: 0 B; give finite values above 0"):
+        wai._values([1.0, 2.0, 0.0])
+    with pytest.raises(fc.InputError, match=r"w_ai\[1\]"):
+        wai._values([1.0, math.inf])
+
+
+def test_the_closed_form_uses_no_more_than_the_link() -> None:
+    points: list = [type("At", (), {"queue": q, "utilisation": u})() for q, u in ((0.0, 0.95), (500.0, 1.02))]
+    found = wai._closed(points, np.array([1.0, 2.0]))
+    assert {name: values.tolist() for name, values in found.items()} == {
+        "queue_mean": [0.0, 500.0],
+        "queue_p95": [0.0, 500.0],
+        "utilisation": [0.95, 1.0],
+        "fairness_time": [1.0, 2.0],
+    }
+
+
+@pytest.mark.parametrize(("line_rate", "count"), [("100Gbps", 1), ("76Gbps", 1), ("75Gbps", 2), ("25Gbps", 4)])
+def test_nics_that_just_fill_their_half_are_enough(line_rate: str, count: int) -> None:
+    """Four fifths of 95 Gb/s are 76."""
+    halves = uneven_flows(fc.incast(16, rate="100Gbps", line_rate=line_rate, scheme=fc.HPCC())).flows
+    assert [flow.multiplicity for flow in halves] == [count, count]
+    assert halves[0].initial_rate == pytest.approx(0.8 * 0.95 * 12.5e9 / count)
+    assert halves[1].initial_rate == pytest.approx(0.2 * 0.95 * 12.5e9 / count)
+    assert all(flow.start == 0 and math.isinf(flow.size) for flow in halves)

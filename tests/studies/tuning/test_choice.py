@@ -371,3 +371,154 @@ def test_smoothing_is_a_weighted_plane_and_steins_shrinkage() -> None:
         assert 0.05 < believed < 0.95
         expected = believed * values[i] + (1 - believed) * plane[0]
         assert row.metrics["utilisation"][0] == pytest.approx(expected, rel=1e-8)
+
+
+# -- races, cases and places, by hand ----------------------------------------------------------------------------------
+
+
+def test_a_point_behind_the_fourth_best_is_hopeless_and_one_level_with_it_is_not() -> None:
+    """Ranks are the points' own. What has not run in both cases is no yardstick for others."""
+    race = choice._Race(lambda point, found: (point["eta"],), 2)
+
+    def hopeless(at: float, cases: int = 2) -> bool:
+        return race.hopeless({"eta": at}, measured([0.9] * cases))
+
+    assert [hopeless(at) for at in (1.0, 3.0, 2.0)] == [False] * 3
+    assert [hopeless(at, cases=1) for at in (0.1, 0.2, 9.0)] == [False] * 3  # three have run in both so far
+    assert hopeless(4.0) is False
+    assert [hopeless(at, cases=1) for at in (4.0, 4.1, 0.5)] == [False, True, False]
+    assert hopeless(5.0) is True
+    assert hopeless(2.5) is False  # which makes 3 the fourth
+    assert [hopeless(at, cases=1) for at in (3.0, 3.1)] == [False, True]
+
+
+def seen_by_all(monkeypatch: pytest.MonkeyPatch, good: int) -> tuple[Proof, list[str]]:
+    """With one seed all points have 0.95; with all seeds this is left to those from the choice of this number on."""
+    made, fabric = in_packets(monkeypatch, lambda eta, case: 0.95)
+    one_seed, chosen = choice.packets, list[str]()
+
+    def packets(scenarios: Any, untils: Any, window: Any, seeds: Any, *, label: str, **options: Any) -> Packets:
+        found = one_seed(scenarios, untils, window, seeds, label=label, **options)
+        if "choice" not in label:
+            return found
+        chosen.append(label)
+        return found if len(chosen) >= good else Packets({"utilisation": np.full(2, 0.7)}, {}, {}, [])
+
+    monkeypatch.setattr(choice, "packets", packets)
+    assert fabric.ran == []
+    return made, chosen
+
+
+@pytest.mark.parametrize(("good", "choices"), [(1, 1), (2, 2), (3, 3), (4, 3)])
+def test_packets_see_the_next_choice_until_they_speak_against_none(
+    monkeypatch: pytest.MonkeyPatch, good: int, choices: int
+) -> None:
+    """Three at most; those before are refused, and noted."""
+    made, chosen = seen_by_all(monkeypatch, good)
+    best = made.by_packets(None)
+    assert chosen == [f"packets, choice {k}" for k in range(1, choices + 1)]
+    assert made.confirmed is (good <= 3)
+    assert len(made.refused) == min(good - 1, 3)
+    assert sum("packets speak against eta" in note for note in made.notes) == min(good - 1, 3)
+    assert (best.point in made.refused) is (good > 3)
+    assert best.kept is (good <= 3)
+    assert "start" not in made.packets
+    assert ("no setting keeps every bound" in made.notes[-1] if made.notes else False) is (good > 3)
+
+
+def test_of_each_searched_case_the_plainest_and_the_one_that_differs_most_are_run() -> None:
+    """How long they run is no difference, and none runs twice."""
+    plain = [{"flows": n, "burst": 1, "begin": "line"} for n in (2, 8)]
+    longer = [{**plain[0], "burst": 4}, {**plain[0], "burst": 4, "begin": "share"}, {**plain[0], "until": 9.0}]
+    made: Any = SimpleNamespace(
+        checkers=[SimpleNamespace(cases=[{"flows": 2}, {"flows": 8}])], packet_cases=[plain[0], *longer, plain[1]]
+    )
+    assert Proof._telling(made) == [plain[0], longer[1], plain[1]]
+    made.packet_cases = [plain[1], {**plain[0], "until": 5.0}, {**plain[0], "burst": 4, "until": 9.0}]
+    assert Proof._telling(made) == [made.packet_cases[1], made.packet_cases[2], plain[1]]
+
+
+def test_settling_times_rank_no_single_run() -> None:
+    made: Any = SimpleNamespace(goal=goal_of("queue_bytes.p99", None, ["settling_time<=1ms", "jain>=0.9"], True, 1.0))
+    coarse = Proof._coarse(made)
+    assert [each.metric for each in coarse.constraints] == ["jain"]
+    assert [each.metric for each in coarse.objectives] == ["queue_bytes.p99", "utilisation"]
+    made.goal = goal_of(["settling_time", "jain"], None, (), True, 1.0)
+    assert [each.metric for each in Proof._coarse(made).objectives] == ["jain"]
+
+
+def test_points_about_the_best_take_turns_and_stay_in_the_range() -> None:
+    made = proof([(0.5, measured(0.9))])
+    about = [(point["eta"] - 0.4) / 0.4 for point in made._around([{"eta": 0.5}, {"eta": 0.7}], 0.2)]
+    assert len(about) == 12
+    for k, share in enumerate(about):
+        assert abs(share - (0.25 if k % 2 == 0 else 0.75)) <= 0.2
+    offs = np.array(about) - np.resize([0.25, 0.75], 12)
+    assert offs.min() < -0.1
+    assert offs.max() > 0.1
+    again = [point["eta"] for point in made._around([{"eta": 0.5}, {"eta": 0.7}], 0.2)]
+    assert again == pytest.approx(0.4 + 0.4 * np.array(about))
+    ends = [point["eta"] for point in made._around([{"eta": 0.8}], 0.2)]
+    assert max(ends) == 0.8
+    assert len(ends) < 12  # those beyond are one
+    assert min(ends) >= 0.72 - 1e-12
+
+
+@pytest.mark.parametrize(("cost", "limit"), [(100.0, 105.0), (-0.8, -0.76), (0.0, 0.0)])
+def test_about_as_good_is_within_a_twentieth_on_the_worse_side(cost: float, limit: float) -> None:
+    assert choice._about(cost) == pytest.approx(limit)
+
+
+def test_violations_rank_first_and_with_errors_if_asked_for() -> None:
+    goal = goal_of("queue_bytes.p99", None, ["utilisation>=0.9", "jain>=0.5"], True, 1.0)
+    found = measured(0.81, 0.09, **{"queue_bytes.p99": 70.4, "jain": 0.5})
+    assert choice._rank(goal, found) == (pytest.approx(0.1), 70.0, -0.81)
+    assert choice._rank(goal, found, spare=1.0) == (pytest.approx(0.2 + 0.18), 70.0, -0.81)
+    assert choice._rank(goal, found, spare=0.5) == (pytest.approx(0.15 + 0.09), 70.0, -0.81)
+
+
+def test_a_point_at_an_end_of_its_range_ranks_behind_one_inside() -> None:
+    made = proof([(0.5, measured(0.9))])
+    assert made._inside(USED, {"eta": 0.5}, measured(0.7)) == (0.0, 0, -0.7)
+    assert made._inside(USED, {"eta": 0.8}, measured(0.9)) == (0.0, 1, -0.9)
+
+
+def test_a_bound_from_above_on_a_share_is_no_stricter() -> None:
+    goal = choice._stricter(goal_of("queue_bytes.p99", None, ["utilisation<=0.9", "jain>=0.5"], True, 1.0))
+    assert {f"{each.metric}{each.sign}": each.bound for each in goal.constraints} == pytest.approx(
+        {"utilisation<=": 0.9, "jain>=": 0.6}
+    )
+
+
+def test_the_bound_missed_most_is_named_with_its_case_and_value() -> None:
+    made = proof(
+        [(0.5, measured(0.9))], goal=goal_of("queue_bytes.p99", None, ["utilisation>=0.9", "jain>=0.8"], True, 1)
+    )
+    made.packet_cases = [{"burst": 1}, {"burst": 4, "until": 5.0}, {"burst": 16}]
+    metrics = {"utilisation": np.array([0.95, 0.8, 0.85]), "jain": np.array([0.85, 0.6, 0.75])}
+    found = Packets(metrics, {}, {}, [])
+    assert made._least_missed(found).endswith("the best misses jain>=0.8 with burst 4: 0.6")
+    metrics["utilisation"][2] = 0.45
+    assert made._least_missed(found).endswith("the best misses utilisation>=0.9 with burst 16: 0.45")
+    fine = Packets({"utilisation": np.ones(3), "jain": np.ones(3)}, {}, {}, [])
+    assert made._least_missed(fine) == "no setting keeps every bound in packets"
+    made.packet_cases = [{}]
+    alone = Packets({"utilisation": np.array([0.45]), "jain": np.ones(1)}, {}, {}, [])
+    assert made._least_missed(alone).endswith("with its only case: 0.45")
+
+
+def test_runs_of_a_point_are_kept_for_its_cases_and_guards_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[int, list[int], int]] = []
+    made, _ = in_packets(monkeypatch, lambda eta, case: 0.95)
+
+    def packets(scenarios: Any, untils: Any, window: Any, seeds: Any, *, done: Any, **_: Any) -> Any:
+        asked.append((len(scenarios), list(seeds), len(done)))
+        done.update({(case, seed): None for case in range(len(scenarios)) for seed in seeds})
+
+    monkeypatch.setattr(choice, "packets", packets)
+    made._run({"eta": 0.5}, "", once=True)
+    made._run({"eta": 0.5}, "")
+    made._run({"eta": 0.6}, "")
+    made._run({"eta": 0.5}, "", cases=[{"burst": 16}])
+    made._run({"eta": 0.5}, "")
+    assert asked == [(2, [1], 0), (2, [1, 2], 2), (2, [1, 2], 0), (1, [1, 2], 0), (2, [1, 2], 4)]
